@@ -1,0 +1,368 @@
+/* bench_error.c : judges codecs on real gradients: error of the mean of P ranks against the fp64 mean.
+ *   build/bench_error DIR [--json]
+ *
+ * DIR is what `narrowcast train --dump-gradients DIR` wrote: meta.txt ("ranks P steps S first F"), layers.txt
+ * (name, offset, length) and one raw fp32 file a step and rank. The P ranks are emulated in this process, every
+ * layer with its own exponent; sums that are not exact are added in rank order. Of each codec:
+ *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
+ *     eq. 5    mean of |x - ref| / |ref| over ref != 0, all steps (APS paper, average round-off error; heavy-tailed)
+ *     median   of the same quotients, to 0.4 % */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonl.h"
+#include "base/progress.h"
+#include "codec/codec.h"
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the dump ---- */
+
+struct layer {
+    size_t offset, n; /* elements */
+};
+struct dump {
+    const char *dir;
+    int n_ranks, n_layers;
+    uint64_t n_steps, first;
+    size_t n;             /* elements of all layers */
+    struct layer *layers; /* [n_layers] */
+    float *grads;         /* [n_ranks][n], of the step read last */
+};
+
+static int read_meta(struct dump *d)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/meta.txt", d->dir);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return ERR(-errno, "cannot open \"%s\": %s", path, strerror(errno));
+    int n = fscanf(f, "ranks %d steps %" SCNu64 " first %" SCNu64, &d->n_ranks, &d->n_steps, &d->first);
+    fclose(f);
+    if (n != 3 || d->n_ranks < 1 || d->n_ranks > 65536 || d->n_steps < 1)
+        return ERR(-EINVAL, "cannot read \"%s\": want \"ranks P steps S first F\"", path);
+    return 0;
+}
+
+/* Adds the layer of a line; layers lie end to end, in order. */
+static int read_layer(struct dump *d, const char *path, const char *line)
+{
+    struct layer l;
+    if (sscanf(line, "%*s %zu %zu", &l.offset, &l.n) != 2 || l.n < 1 || l.n > SIZE_MAX / 8 - d->n)
+        return ERR(-EINVAL, "cannot read \"%s\", line %d: want \"name offset length\"", path, d->n_layers + 1);
+    if (l.offset != d->n)
+        return ERR(-EINVAL, "cannot read \"%s\", line %d: offset is %zu, and the layers before end at %zu", path,
+                   d->n_layers + 1, l.offset, d->n);
+    struct layer *more = realloc(d->layers, ((size_t)d->n_layers + 1) * sizeof *more);
+    if (!more)
+        return ERR(-ENOMEM, "cannot allocate %d layers", d->n_layers + 1);
+    d->layers = more;
+    d->layers[d->n_layers++] = l;
+    d->n += l.n;
+    return 0;
+}
+
+static int read_layers(struct dump *d)
+{
+    char path[PATH_MAX], line[256];
+    snprintf(path, sizeof path, "%s/layers.txt", d->dir);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return ERR(-errno, "cannot open \"%s\": %s", path, strerror(errno));
+    int rc = 0;
+    while (rc == 0 && fgets(line, sizeof line, f))
+        rc = read_layer(d, path, line);
+    fclose(f);
+    if (rc == 0 && d->n_layers == 0)
+        return ERR(-EINVAL, "cannot use \"%s\": no layer is in it", path);
+    return rc;
+}
+
+static int read_rank(const struct dump *d, uint64_t step, int rank, float *grads)
+{
+    char path[PATH_MAX], beyond;
+    snprintf(path, sizeof path, "%s/step%06" PRIu64 ".rank%d.f32", d->dir, step, rank);
+    struct file_in in;
+    size_t got, more = 0;
+    TRY(file_in_open(&in, path));
+    int rc = file_in_read(&in, grads, d->n * sizeof *grads, &got);
+    if (rc == 0)
+        rc = file_in_read(&in, &beyond, 1, &more);
+    file_in_close(&in);
+    if (rc == 0 && (got != d->n * sizeof *grads || more))
+        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s the %zu bytes that layers.txt speaks of", path,
+                 more ? "more than" : "not", d->n * sizeof *grads);
+    return rc;
+}
+
+static int read_step(struct dump *d, uint64_t step)
+{
+    for (int r = 0; r < d->n_ranks; r++)
+        TRY(read_rank(d, step, r, d->grads + (size_t)r * d->n));
+    return 0;
+}
+
+/* ---- the codecs ---- */
+
+enum { BINS = 1 << 16 };
+static const struct codec_words words[] = {
+    {.format = "fp32", .scale = "none"},
+    {.format = "bf16", .scale = "none"},
+    {.format = "fp16", .scale = "none"},
+    {.format = "e5m2", .scale = "none"},
+    {.format = "e5m2", .scale = "aps"},
+    {.format = "e5m2", .scale = "aps-tight"},
+    {.format = "e5m2", .scale = "aps", .sum = "nearest"},
+    {.format = "e4m3", .scale = "none"},
+    {.format = "e4m3", .scale = "aps"},
+    {.format = "e4m3", .scale = "aps-tight"},
+    {.format = "e4m3", .scale = "aps", .sum = "nearest"},
+    {.format = "e4m3fn", .scale = "none"},
+    {.format = "e4m3fn", .scale = "aps"},
+    {.format = "e4m3fn", .scale = "aps-tight"},
+    {.format = "e3m0", .scale = "none"},
+    {.format = "e3m0", .scale = "aps"},
+    {.format = "e3m0", .scale = "aps", .out_format = "e3m0"},
+    {.format = "e3m0", .scale = "aps-tight"},
+    {.format = "e3m0", .scale = "aps-tight", .out_format = "e3m0"},
+};
+enum { N_ROWS = sizeof words / sizeof words[0] };
+
+struct row {
+    bool refused; /* by codec_settle(), for this number of ranks */
+    struct codec codec;
+    double l2, quotients; /* sums over steps and over elements */
+    uint64_t n_quotients;
+    uint64_t *bins; /* [BINS] quotients by the upper 16 of their 31 bits */
+};
+
+/* The work space of one bench. */
+struct bench {
+    struct dump dump;
+    struct row rows[N_ROWS];
+    uint64_t n_steps, n_skipped;
+    double *ref;          /* [n] fp64 mean */
+    float *mean;          /* [n] what the codec makes of it */
+    uint32_t *absmax;     /* [n_layers] over all ranks */
+    uint8_t *codes, *sum; /* of a layer */
+    void *acc;
+};
+
+static int open_rows(struct bench *b)
+{
+    for (int i = 0; i < N_ROWS; i++) {
+        struct row *r = b->rows + i;
+        TRY(codec_parse(words + i, &r->codec));
+        r->refused = codec_settle(&r->codec, b->dump.n_ranks, ~0u, "in one process") < 0;
+        r->bins = buf_alloc(BINS * sizeof *r->bins);
+        if (!r->bins)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int bench_open(struct bench *b, const char *dir)
+{
+    struct dump *d = &b->dump;
+    d->dir = dir;
+    TRY(read_meta(d));
+    TRY(read_layers(d));
+    TRY(open_rows(b));
+    d->grads =
+        d->n <= SIZE_MAX / 4 / (size_t)d->n_ranks ? buf_alloc((size_t)d->n_ranks * d->n * sizeof *d->grads) : NULL;
+    b->ref = buf_alloc(d->n * sizeof *b->ref);
+    b->mean = buf_alloc(d->n * sizeof *b->mean);
+    b->absmax = buf_alloc((size_t)d->n_layers * sizeof *b->absmax);
+    b->codes = buf_alloc(d->n * 4);
+    b->sum = buf_alloc(d->n * 4);
+    b->acc = buf_alloc(d->n * 8);
+    return d->grads && b->ref && b->mean && b->absmax && b->codes && b->sum && b->acc ? 0 : -ENOMEM;
+}
+
+static void bench_close(struct bench *b)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        free(b->rows[i].bins);
+    free(b->dump.layers), free(b->dump.grads);
+    free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
+}
+
+/* ---- one step ---- */
+
+/* The fp64 mean and the layers' largest magnitudes; false when a rank has inf or nan: training skips such a step. */
+static bool measure_step(struct bench *b)
+{
+    const struct dump *d = &b->dump;
+    const struct vec_ops *ops = vec_best();
+    memset(b->absmax, 0, (size_t)d->n_layers * sizeof *b->absmax);
+    memset(b->ref, 0, d->n * sizeof *b->ref);
+    for (int r = 0; r < d->n_ranks; r++) {
+        const float *g = d->grads + (size_t)r * d->n;
+        if (ops->absmax(g, d->n) >= 0x7f800000)
+            return false;
+        for (int l = 0; l < d->n_layers; l++) {
+            uint32_t max = ops->absmax(g + d->layers[l].offset, d->layers[l].n);
+            b->absmax[l] = max > b->absmax[l] ? max : b->absmax[l];
+        }
+        for (size_t i = 0; i < d->n; i++)
+            b->ref[i] += (double)g[i];
+    }
+    for (size_t i = 0; i < d->n; i++)
+        b->ref[i] /= d->n_ranks;
+    return true;
+}
+
+/* Layer l through the codec, into mean. */
+static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
+{
+    const struct dump *d = &b->dump;
+    const struct layer *layer = d->layers + l;
+    const struct fold fold = codec_fold(c);
+    const int shift = codec_shift(c, codec_exponent(c, b->absmax[l]));
+    for (int r = 0; r < d->n_ranks; r++) {
+        const float *x = d->grads + (size_t)r * d->n + layer->offset;
+        codec_encode(c, step, (uint32_t)l, (uint32_t)r, x, layer->n, shift, b->codes);
+        fold.ops->add(&fold, 0, b->acc, b->codes, layer->n, r == 0);
+    }
+    fold.ops->done(&fold, 0, b->acc, layer->n, b->sum);
+    codec_decode(c, b->sum, layer->n, shift, b->mean + layer->offset);
+}
+
+static void tally(struct row *r, const double *ref, const float *mean, size_t n)
+{
+    double diff2 = 0, ref2 = 0;
+    for (size_t i = 0; i < n; i++) {
+        double diff = fabs((double)mean[i] - ref[i]);
+        diff2 += diff * diff;
+        ref2 += ref[i] * ref[i];
+        if (ref[i] == 0)
+            continue;
+        float quotient = (float)(diff / fabs(ref[i]));
+        uint32_t bits;
+        memcpy(&bits, &quotient, sizeof bits);
+        r->bins[bits >> 15]++;
+        r->quotients += (double)quotient;
+        r->n_quotients++;
+    }
+    r->l2 += diff2 > 0 ? sqrt(diff2 / ref2) : 0;
+}
+
+static double median(const struct row *r)
+{
+    uint64_t below = 0;
+    uint32_t bin = 0;
+    while (bin < BINS - 1 && 2 * (below + r->bins[bin]) < r->n_quotients)
+        below += r->bins[bin++];
+    uint32_t bits = bin == 0 ? 0 : bin << 15 | 1 << 14;
+    float quotient;
+    memcpy(&quotient, &bits, sizeof quotient);
+    return (double)quotient;
+}
+
+static int bench_run(struct bench *b)
+{
+    struct dump *d = &b->dump;
+    struct progress progress;
+    progress_init(&progress, true);
+    for (uint64_t s = d->first; s < d->first + d->n_steps; s++) {
+        TRY(read_step(d, s));
+        if (!measure_step(b)) {
+            b->n_skipped++;
+            continue;
+        }
+        b->n_steps++;
+        for (int i = 0; i < N_ROWS; i++) {
+            struct row *r = b->rows + i;
+            if (r->refused)
+                continue;
+            for (int l = 0; l < d->n_layers; l++)
+                run_layer(b, &r->codec, s, l);
+            tally(r, b->ref, b->mean, d->n);
+            if (progress_due(&progress))
+                progress_say(&progress, "step %" PRIu64 " of %" PRIu64, s - d->first + 1, d->n_steps);
+        }
+    }
+    progress_clear(&progress);
+    if (b->n_steps == 0)
+        return ERR(-EINVAL, "cannot judge \"%s\": every step has inf or nan in it", d->dir);
+    return 0;
+}
+
+/* ---- what came out ---- */
+
+static void show_table(const struct bench *b)
+{
+    const struct dump *d = &b->dump;
+    char out[CODEC_NAME_BYTES];
+    printf("%d ranks, %d layers, %zu elements, %" PRIu64 " steps from %" PRIu64 " (%" PRIu64 " skipped: inf or nan)\n",
+           d->n_ranks, d->n_layers, d->n, b->n_steps, d->first, b->n_skipped);
+    printf("error of the mean, %%\n%-8s %-10s %-8s %-8s %12s %12s %12s\n", "format", "scale", "sum", "result", "L2",
+           "eq. 5", "median");
+    for (int i = 0; i < N_ROWS; i++) {
+        const struct row *r = b->rows + i;
+        printf("%-8s %-10s ", words[i].format, words[i].scale);
+        if (r->refused)
+            printf("refused for %d ranks\n", d->n_ranks);
+        else
+            printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(r->codec.rule),
+                   codec_format_name(r->codec.out, out), 100 * r->l2 / (double)b->n_steps,
+                   100 * r->quotients / (double)r->n_quotients, 100 * median(r));
+    }
+}
+
+static int show_json(const struct bench *b)
+{
+    for (int i = 0; i < N_ROWS; i++) {
+        const struct row *r = b->rows + i;
+        char out[CODEC_NAME_BYTES];
+        struct jsonl j;
+        if (r->refused)
+            continue;
+        jsonl_to(&j, stdout);
+        jsonl_begin(&j, "error");
+        jsonl_text(&j, "format", words[i].format);
+        jsonl_text(&j, "scale", words[i].scale);
+        jsonl_text(&j, "sum", codec_rule_name(r->codec.rule));
+        jsonl_text(&j, "out_format", codec_format_name(r->codec.out, out));
+        jsonl_int(&j, "ranks", b->dump.n_ranks);
+        jsonl_uint(&j, "elements", b->dump.n);
+        jsonl_uint(&j, "steps", b->n_steps);
+        jsonl_uint(&j, "skipped", b->n_skipped);
+        jsonl_real(&j, "l2", r->l2 / (double)b->n_steps);
+        jsonl_real(&j, "mean", r->quotients / (double)r->n_quotients);
+        jsonl_real(&j, "median", median(r));
+        TRY(jsonl_end(&j));
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = NULL;
+    bool json = false, bad = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (dir || argv[i][0] == '-')
+            bad = true;
+        else
+            dir = argv[i];
+    }
+    if (!dir || bad) {
+        (void)ERR(-EINVAL, "usage: bench_error DIR [--json], DIR from narrowcast train --dump-gradients DIR");
+        return 2;
+    }
+    struct bench b = {0};
+    int rc = bench_open(&b, dir);
+    if (rc == 0)
+        rc = bench_run(&b);
+    if (rc == 0 && json)
+        rc = show_json(&b);
+    else if (rc == 0)
+        show_table(&b);
+    bench_close(&b);
+    return rc ? 1 : 0;
+}

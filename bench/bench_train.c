@@ -1,0 +1,115 @@
+/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes.
+ *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--json] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/err.h"
+#include "hls/philox.h"
+#include "nn/model.h"
+#include "nn/optim.h"
+
+enum { CLASSES = 10, MIN_STEPS = 3 };
+static const double MIN_S = 4;
+
+struct bench {
+    const char *model;
+    int batch, size, channels;
+    bool json;
+};
+
+struct times {
+    int steps;
+    double step_s, gemm_s; /* of one step, mean */
+};
+
+static int parse(int argc, char **argv, struct bench *b)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            b->json = true;
+            continue;
+        }
+        if (i + 1 == argc)
+            return ERR(-EINVAL, "cannot read '%s': unknown, or its value is missing", argv[i]);
+        const char *value = argv[i + 1];
+        if (strcmp(argv[i], "--model") == 0)
+            b->model = value;
+        else if (strcmp(argv[i], "--batch") == 0)
+            b->batch = atoi(value);
+        else if (strcmp(argv[i], "--size") == 0)
+            b->size = atoi(value);
+        else if (strcmp(argv[i], "--channels") == 0)
+            b->channels = atoi(value);
+        else
+            return ERR(-EINVAL, "unknown option '%s': --model --batch --size --channels --json", argv[i]);
+        i++;
+    }
+    return 0;
+}
+
+static void step(struct nn_model *m, struct optim *o, const real *x, const int32_t *labels, int batch)
+{
+    size_t n;
+    nn_model_train(m, x, labels, batch, 1, NULL, NULL);
+    optim_step(o, nn_model_weights(m, &n), nn_model_grads(m), 0.01);
+}
+
+static struct times measure(struct nn_model *m, struct optim *o, const real *x, const int32_t *labels, int batch)
+{
+    step(m, o, x, labels, batch); /* touches all memory once */
+    struct times t = {0};
+    double start = clock_s(), gemm = nn_model_gemm_s(m), now = start;
+    for (; t.steps < MIN_STEPS || now - start < MIN_S; t.steps++) {
+        step(m, o, x, labels, batch);
+        now = clock_s();
+        if (now - start > 2)
+            fprintf(stderr, "\r%d steps, %.1f s", t.steps + 1, now - start);
+    }
+    fputs("\r                    \r", stderr);
+    t.step_s = (now - start) / t.steps;
+    t.gemm_s = (nn_model_gemm_s(m) - gemm) / t.steps;
+    return t;
+}
+
+static void show(const struct bench *b, struct times t)
+{
+    double images_s = b->batch / t.step_s, share = t.gemm_s / t.step_s;
+    if (b->json)
+        printf("{\"model\":\"%s\",\"batch\":%d,\"size\":%d,\"channels\":%d,\"steps\":%d,\"step_s\":%.6g,"
+               "\"images_per_s\":%.6g,\"gemm_share\":%.4f}\n",
+               b->model, b->batch, b->size, b->channels, t.steps, t.step_s, images_s, share);
+    else
+        printf("%s, %dx%dx%d, batch %d: %.1f ms a step, %.0f images/s, %.1f %% of the time in CBLAS\n", b->model,
+               b->size, b->size, b->channels, b->batch, 1e3 * t.step_s, images_s, 100 * share);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {.model = "resnet20", .batch = 128, .size = 32, .channels = 3};
+    if (parse(argc, argv, &b) < 0)
+        return 1;
+    nn_cpu_threads(1);
+    struct nn_model *m;
+    if (nn_model_open(&nn_cpu, b.model, (struct nn_shape){b.size, b.size, b.channels}, CLASSES, b.batch, 1, &m) < 0)
+        return 1;
+    int n_params;
+    size_t n_weights, pixels = (size_t)b.batch * (size_t)(b.size * b.size * b.channels);
+    const struct nn_param *params = nn_model_params(m, &n_params);
+    nn_model_weights(m, &n_weights);
+    struct optim *o;
+    struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
+    real *x = malloc(pixels * sizeof *x);
+    int32_t *labels = malloc((size_t)b.batch * sizeof *labels);
+    if (!x || !labels || optim_open(&nn_cpu, &options, params, n_params, n_weights, &o) < 0)
+        return 1;
+    for (size_t i = 0; i < pixels; i++)
+        x[i] = (real)philox_u32(1, i) * 0x1p-31f - 1;
+    for (int i = 0; i < b.batch; i++)
+        labels[i] = i % CLASSES;
+    show(&b, measure(m, o, x, labels, b.batch));
+    free(x), free(labels);
+    optim_close(o);
+    nn_model_close(m);
+    return 0;
+}

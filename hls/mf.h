@@ -1,0 +1,323 @@
+/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share and RTL is checked against.
+ *
+ * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits; a code has 1+X+Y bits:
+ *
+ *     e5m2    s eeeee mm        field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
+ *             7 65432 10                    = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
+ *                                           = 31         mm = 0: inf, else nan
+ *     bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm is the right rounding.
+ *
+ * Corner formats: m = 0 has no nan, its top code is inf; e = 1 has no normals; flavour fn (e4m3fn) has no inf: its top
+ * field holds numbers and all ones is nan. fp32 is e8m23, so fp32 is met in no other way than any other format.
+ *
+ *     code --mf_unpack--> sign, significand * 2^exponent --(scale, add)--> --mf_pack: rounds ONCE--> code
+ *
+ * Integers only: what a CPU does with fp32 subnormals cannot matter. Any uint32_t is accepted as a code or as fp32 bits
+ * (bits above the format's width are ignored). Shifts (powers of two) may be anything of at most 2^20 either way.
+ * Source: APS paper 2.3 and 5 (formats), IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
+#ifndef MF_H
+#define MF_H
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define MF_FN static __host__ __device__ inline
+#else
+#define MF_FN static inline
+#endif
+
+struct mf_fmt {
+    uint8_t e, m, fn; /* exponent bits 1..8, mantissa bits 0..23, 1 for the flavour without inf */
+};
+
+enum mf_round {
+    MF_NEAREST,    /* ties to even; m = 0: to the larger magnitude, but 0 against the smallest value: to 0 */
+    MF_STOCHASTIC, /* up with a probability of (what would be lost) / (one unit), to 2^-32; exact values stay */
+    MF_ZERO        /* toward zero; a finite value then never overflows, it becomes the largest finite at most */
+};
+
+/* What becomes of a value beyond the largest finite. Decided AFTER rounding, as if the exponent had no end. */
+enum mf_overflow {
+    MF_SATURATE, /* the largest finite; an infinite input too; nan stays nan */
+    MF_INF       /* inf; fn: nan */
+};
+
+/* ---- Codes without a sign that mean something ------------------------------------------------------------------ */
+
+MF_FN unsigned mf_width(struct mf_fmt f)
+{
+    return 1u + f.e + f.m;
+}
+MF_FN int mf_bias(struct mf_fmt f)
+{
+    return (1 << (f.e - 1)) - 1;
+}
+
+/* The one nan that is ever made: all ones (m = 0: the code of inf). Codes of other payloads are read as nan too. */
+MF_FN uint32_t mf_nan(struct mf_fmt f)
+{
+    return (1u << (f.e + f.m)) - 1u;
+}
+
+/* inf: |1..1|0..0|; fn has none and takes nan. */
+MF_FN uint32_t mf_inf(struct mf_fmt f)
+{
+    return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
+}
+
+/* The largest finite: the code below inf. e = 1: 2 - 2^(1-m), the largest subnormal; e = 1, m = 0: nothing but 0. */
+MF_FN uint32_t mf_max(struct mf_fmt f)
+{
+    return mf_inf(f) - 1u;
+}
+
+/* ---- Unpack, normalise, pack ----------------------------------------------------------------------------------- */
+
+enum mf_kind { MF_FINITE, MF_INFINITE, MF_NAN };
+struct mf_num {
+    uint64_t sig; /* value = sig * 2^exp; sig = 0 is zero; meaningless unless finite */
+    int exp;
+    uint32_t negative; /* 0 or 1 */
+    enum mf_kind kind;
+};
+
+MF_FN struct mf_fmt mf_fp32(void)
+{
+    struct mf_fmt f = {8, 23, 0};
+    return f;
+}
+
+/*     | s | field | frac |   ->   (field ? 1 : 0).frac * 2^(max(field, 1) - bias), as an integer times 2^exp */
+MF_FN struct mf_num mf_unpack(struct mf_fmt f, uint32_t code)
+{
+    uint32_t mag = code & mf_nan(f), field = mag >> f.m, frac = mag & ((1u << f.m) - 1u);
+    uint32_t inf = mf_inf(f);
+    struct mf_num v;
+    v.sig = field != 0u ? frac | (1u << f.m) : frac;
+    v.exp = (field != 0u ? (int)field : 1) - mf_bias(f) - f.m;
+    v.negative = (code >> (f.e + f.m)) & 1u;
+    v.kind = mag < inf ? MF_FINITE : mag == inf && f.fn == 0 ? MF_INFINITE : MF_NAN;
+    return v;
+}
+
+/*     sig = 0..0 1xxx   ->   1xxx 0..0   with exp lowered by as much: the value stays. Zero stays zero. */
+MF_FN struct mf_num mf_normalise(struct mf_num v)
+{
+    for (int i = 5; i >= 0; i--)
+        if (v.sig >> (64 - (1 << i)) == 0u) {
+            v.sig <<= 1 << i;
+            v.exp -= 1 << i;
+        }
+    return v;
+}
+
+/* The only place that rounds. v is any unpacked value, random 32 given bits (stochastic only). Zero and nan keep their
+ * sign. Returns a code. */
+MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round, enum mf_overflow overflow,
+                       uint32_t random)
+{
+    uint32_t sign = v.negative << (f.e + f.m);
+    uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
+    if (v.kind != MF_FINITE)
+        return sign | (v.kind == MF_NAN ? mf_nan(f) : beyond);
+    if (v.sig == 0u)
+        return sign;
+
+    /* v = 1.xxx * 2^top; binade 0 is that of the subnormals and of the first normals, whose unit is the same. */
+    v = mf_normalise(v);
+    int top = v.exp + 63, lowest = 1 - mf_bias(f), binade = top > lowest ? top - lowest : 0;
+    if (binade > 1 << f.e)
+        binade = 1 << f.e; /* already beyond: keeps the code in 32 bits */
+
+    /* 63           drop         0
+     * | 1xx....x    | yyyyyyyyy |     kept = 1xx..x in units of the last mantissa place, at most m+1 bits
+     *  kept           rest            rest = yyyyyyyyy as a fraction of one unit, in 2^-64
+     * A subnormal drops more, up to all of sig and beyond:  | 0 | 1xx....xyyyy | -> rest = 0001xx..xyy */
+    int drop = 63 - f.m + (top < lowest ? lowest - top : 0); /* >= 40 */
+    uint64_t kept = drop < 64 ? v.sig >> (drop & 63) : 0u;
+    uint64_t rest = drop < 64 ? v.sig << ((64 - drop) & 63) : drop < 128 ? v.sig >> ((drop - 64) & 63) : 0u;
+    uint64_t half = 1ull << 63, up = 0u;
+    if (round == MF_NEAREST)
+        up = rest > half || (rest == half && (kept & 1u) != 0u);
+    if (round == MF_STOCHASTIC)
+        up = rest >> 32 > random;
+
+    /* The leading 1 of kept adds one to the field, a carry by rounding another one. */
+    uint32_t mag = ((uint32_t)binade << f.m) + (uint32_t)(kept + up);
+    if (mag > mf_max(f))
+        mag = round == MF_ZERO ? mf_max(f) : beyond;
+    return sign | mag;
+}
+
+/* ---- fp32 to codes and back ------------------------------------------------------------------------------------ */
+
+/* Code of x * 2^shift, rounded once. x_bits: an fp32's bits, subnormals included; random: see MF_STOCHASTIC. */
+MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round round, enum mf_overflow overflow,
+                      uint32_t random)
+{
+    struct mf_num v = mf_unpack(mf_fp32(), x_bits);
+    v.exp += shift;
+    return mf_pack(f, v, round, overflow, random);
+}
+
+/* fp32 bits of value * 2^shift: exact, or rounded once to nearest where the result is an fp32 subnormal; inf beyond. */
+MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
+{
+    struct mf_num v = mf_unpack(f, code);
+    v.exp += shift;
+    return mf_pack(mf_fp32(), v, MF_NEAREST, MF_INF, 0u);
+}
+
+/* ---- Sum of two codes, rounded to nearest ---------------------------------------------------------------------- */
+
+/* a + b, both unpacked from one format, to be rounded to nearest: inf - inf is nan, a zero sum is +0, nan has no sign.
+ * The sum is exact, or `small` lost bits; then it is so far below that half a unit of `big` is out of its reach. */
+MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
+{
+    struct mf_num v = a;
+    if (a.kind != MF_FINITE || b.kind != MF_FINITE) {
+        uint32_t clash = a.kind == b.kind && a.negative != b.negative;
+        if (a.kind == MF_NAN || b.kind == MF_NAN || clash != 0u) {
+            v.kind = MF_NAN;
+            v.negative = 0u;
+        } else if (a.kind == MF_FINITE) {
+            v = b;
+        }
+        return v;
+    }
+
+    /*     big    | 0 xxxx | 000000000000000 |       significands of 24 bits at most, 38 places to spare
+     *     small  | 0 000x | xxx000000000000 |       shifted right by the difference of the exponents */
+    uint32_t swap = a.exp < b.exp || (a.exp == b.exp && a.sig < b.sig);
+    struct mf_num big = swap != 0u ? b : a, small = swap != 0u ? a : b;
+    int apart = big.exp - small.exp;
+    uint64_t high = big.sig << 38, low = apart < 64 ? (small.sig << 38) >> (apart & 63) : 0u;
+    v.sig = big.negative == small.negative ? high + low : high - low;
+    v.exp = big.exp - 38;
+    v.negative = v.sig != 0u ? big.negative : 0u;
+    return v;
+}
+
+/* Code of a + b, rounded once to nearest. */
+MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow overflow)
+{
+    return mf_pack(f, mf_sum(mf_unpack(f, a), mf_unpack(f, b)), MF_NEAREST, overflow, 0u);
+}
+
+/* ---- The fp8 paper's rule `trunc` for e5m2: through half precision, whose low byte is dropped ------------------ */
+
+MF_FN struct mf_fmt mf_e5m2(void)
+{
+    struct mf_fmt f = {5, 2, 0};
+    return f;
+}
+MF_FN struct mf_fmt mf_half(void)
+{
+    struct mf_fmt f = {5, 10, 0};
+    return f;
+}
+
+/*     half  | s eeeee mm | mmmmmmmm |   ->   | s eeeee mm |   less 1 where eeeee is all ones: inf -> largest finite.
+ * nan is outside the paper's contract; here it stays a nan. */
+MF_FN uint32_t mf_e5m2_drop(uint32_t half)
+{
+    uint32_t code = half >> 8;
+    return code - ((code & 0x7cu) == 0x7cu ? 1u : 0u);
+}
+
+/* Code of x * 2^shift: nearest-even to half, then the rule. */
+MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
+{
+    return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
+}
+
+/* Code of a + b by the rule. The paper adds in fp32; the half of that sum is the half of the exact sum. */
+MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
+{
+    struct mf_num v = mf_sum(mf_unpack(mf_e5m2(), a), mf_unpack(mf_e5m2(), b));
+    return mf_e5m2_drop(mf_pack(mf_half(), v, MF_NEAREST, MF_INF, 0u));
+}
+
+/* ---- Exponents of magnitudes: what scaling is made of ---------------------------------------------------------- */
+
+/* ceil(log2(p * |x|)). abs_bits: fp32 bits of |x|, finite, not 0; p > 0. The product is exact: 24 + 32 bits. */
+MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
+{
+    struct mf_num v = mf_unpack(mf_fp32(), abs_bits);
+    v.sig *= p;
+    v = mf_normalise(v);
+    return v.exp + 63 + (v.sig > 1ull << 63 ? 1 : 0);
+}
+
+/* ceil(log2 |x|), the same for p = 1. */
+MF_FN int mf_exp_up(uint32_t abs_bits)
+{
+    return mf_exp_up_times(abs_bits, 1u);
+}
+
+/* The smallest t with |x| <= L * 2^t, where L in [1, 2) is the largest finite's significand: 2 - 2^-m, fn: 2 - 2^(1-m)
+ * (1.75 for e4m3fn), e = 1: 2 - 2^(1-m). abs_bits as above; not for e = 1, m = 0, whose largest finite is 0. */
+MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
+{
+    struct mf_num v = mf_normalise(mf_unpack(mf_fp32(), abs_bits));
+    struct mf_num largest = mf_normalise(mf_unpack(f, mf_max(f)));
+    return v.exp + 63 + (v.sig > largest.sig ? 1 : 0);
+}
+
+/* ---- Exact sums ----------------------------------------------------------------------------------------------------
+ *
+ *     63    62    61                          0
+ *     | -inf | +inf | sum, two's complement   |     unit: the format's smallest subnormal; 0 is the empty sum
+ *
+ * The flags say what has been seen, nan sets both. Nothing is rounded while adding, so no order matters. As long as
+ * mf_acc_bits(f, n) <= 62 for all n addends nothing is lost; a card keeps fewer bits of the same word. */
+
+#define MF_ACC_SUM  0x3fffffffffffffffull
+#define MF_ACC_PINF (1ull << 62)
+#define MF_ACC_NINF (1ull << 63)
+
+/* Bits of the sum of n_terms codes (> 0): 2^e - 1 + m + ceil(log2 n_terms), one more for fn. */
+MF_FN int mf_acc_bits(struct mf_fmt f, unsigned n_terms)
+{
+    int log2_n = 0;
+    for (int i = 0; i < 32; i++)
+        log2_n += (n_terms - 1u) >> i != 0u ? 1 : 0;
+    return (1 << f.e) - 1 + f.m + f.fn + log2_n;
+}
+
+/* Sum of two sums. */
+MF_FN uint64_t mf_acc_merge(uint64_t a, uint64_t b)
+{
+    return ((a + b) & MF_ACC_SUM) | ((a | b) & ~MF_ACC_SUM);
+}
+
+/* acc + code. For e <= 5: larger exponents do not fit a word. */
+MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
+{
+    struct mf_num v = mf_unpack(f, code);
+    uint64_t units = v.sig << ((v.exp - (1 - mf_bias(f) - f.m)) & 63);
+    uint64_t term = (v.negative != 0u ? 0u - units : units) & MF_ACC_SUM;
+    if (v.kind == MF_INFINITE)
+        term = v.negative != 0u ? MF_ACC_NINF : MF_ACC_PINF;
+    if (v.kind == MF_NAN)
+        term = MF_ACC_NINF | MF_ACC_PINF;
+    return mf_acc_merge(acc, term);
+}
+
+/* Code, in format out, of acc / 2^shift rounded once to nearest. Zero is +0, also where a negative sum rounds to it.
+ * One inf flag: that inf (overflow decides as for any inf); both: nan. in: the format that was added. */
+MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out, enum mf_overflow overflow)
+{
+    struct mf_num v;
+    v.negative = (uint32_t)(acc >> 61) & 1u;
+    v.sig = (v.negative != 0u ? 0u - acc : acc) & MF_ACC_SUM;
+    v.exp = 1 - mf_bias(in) - in.m - shift;
+    v.kind = MF_FINITE;
+    if ((acc & ~MF_ACC_SUM) != 0u) {
+        v.kind = (acc & ~MF_ACC_SUM) == (MF_ACC_NINF | MF_ACC_PINF) ? MF_NAN : MF_INFINITE;
+        v.negative = acc >> 62 == 2u;
+    }
+    uint32_t code = mf_pack(out, v, MF_NEAREST, overflow, 0u);
+    return (code & mf_nan(out)) != 0u ? code : 0u;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* philox.h : random bits without a state: Philox4x32-10, a block of four words from a 64-bit key and a 128-bit counter.
+ *
+ *     philox_key(seed, a, b, c, d) -> key           one stream for each tuple, such as (step, layer, rank, stage)
+ *     philox_u32(key, i)           -> 32 bits       the i-th word of that stream, in any order, on any thread
+ *
+ * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Not for secrets.
+ * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; its test vectors hold. */
+#ifndef PHILOX_H
+#define PHILOX_H
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define PHILOX_FN static __host__ __device__ inline
+#else
+#define PHILOX_FN static inline
+#endif
+
+struct philox_block {
+    uint32_t w[4];
+};
+
+/* Ten rounds over the counter c. Each round multiplies two words to 64 bits and mixes the halves crosswise:
+ *
+ *     c0 * M0 = hi0:lo0     c2 * M1 = hi1:lo1     ->    c = hi1^c1^k0, lo1, hi0^c3^k1, lo0 */
+PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)c.w[0] * 0xd2511f53u, p1 = (uint64_t)c.w[2] * 0xcd9e8d57u;
+        c.w[0] = (uint32_t)(p1 >> 32) ^ c.w[1] ^ k0;
+        c.w[2] = (uint32_t)(p0 >> 32) ^ c.w[3] ^ k1;
+        c.w[1] = (uint32_t)p1;
+        c.w[3] = (uint32_t)p0;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    return c;
+}
+
+/* Key of the stream (a, b, c, d) under a seed: half a block with the tuple for a counter. */
+PHILOX_FN uint64_t philox_key(uint64_t seed, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    struct philox_block tuple = {{a, b, c, d}};
+    struct philox_block x = philox_rounds(seed, tuple);
+    return x.w[0] | (uint64_t)x.w[1] << 32;
+}
+
+/* Word i % 4 of block i / 4. */
+PHILOX_FN uint32_t philox_u32(uint64_t key, uint64_t i)
+{
+    struct philox_block counter = {{(uint32_t)(i >> 2), (uint32_t)(i >> 34), 0u, 0u}};
+    return philox_rounds(key, counter).w[i & 3u];
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* app.h : the subcommands of the program `narrowcast`, one file each. */
+#ifndef APP_H
+#define APP_H
+
+#define APP_VERSION "0.1.0"
+
+/* argv[0..argc): the words after the subcommand. Each returns 0 or a negative errno, with its cause said on one rank. */
+int cmd_train(int argc, char **argv);
+int cmd_cast(int argc, char **argv);
+int cmd_uncast(int argc, char **argv);
+int cmd_reduce(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+
+#endif

@@ -1,0 +1,133 @@
+/* cmd_cast.c : `narrowcast cast`: a raw fp32 file to packed codes, block by block. */
+#include "app/app.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/opt.h"
+#include "codec/codec.h"
+#include "hls/philox.h"
+#include <stdlib.h>
+
+struct cast_options {
+    const char *format, *scale, *overflow, *round;
+    uint64_t seed;
+};
+
+#define AT(field) offsetof(struct cast_options, field)
+static const struct opt opts[] = {
+    {"format", "F", "e4m3", "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
+     AT(format), 0, 0, 0},
+    {"scale", "S", "none",
+     "Multiplies by a power of two first: const:K by K; aps by the one that makes best use of the format (the largest "
+     "for which no rounded value overflows a sum of one rank), aps-tight by the tightest. The exponent is printed as "
+     "`shift N` (unless none): uncast wants it back.",
+     OPT_TEXT, AT(scale), 0, 0, 0},
+    {"overflow", "saturate|inf", "saturate", "What is too large becomes the largest finite value, or inf.", OPT_CHOICE,
+     AT(overflow), 0, 0, 0},
+    {"round", "nearest|stochastic|zero", "nearest",
+     "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut off.", OPT_CHOICE,
+     AT(round), 0, 0, 0},
+    {"seed", "N", "1", "Of stochastic rounding: the same seed gives the same codes.", OPT_SIZE, AT(seed), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "cast",
+    .args = "IN OUT",
+    .min_args = 2,
+    .max_args = 2,
+    .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit format lies in bits\n"
+             "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, 16-bit codes little\n"
+             "endian. OUT appears when it is whole, or not at all.",
+    .examples = "  narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
+                "  narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      prints, say, `shift 14`\n"
+                "  narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+enum { BLOCK = 1 << 16 }; /* elements; a multiple of 8, so that blocks of codes begin on a byte */
+
+struct cast_job {
+    struct codec codec;
+    struct vec_cast cast;
+    struct file_in in;
+    struct file_out out;
+    float *x;       /* [BLOCK] */
+    uint8_t *codes; /* [BLOCK] of 32 bits at most */
+};
+
+/* The next block of values: n of them, 0 at the end. */
+static int read_block(struct cast_job *j, size_t *n)
+{
+    size_t got;
+    TRY(file_in_read(&j->in, j->x, BLOCK * sizeof *j->x, &got));
+    if (got % sizeof *j->x)
+        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values", j->in.path,
+                   (unsigned long long)j->in.at);
+    *n = got / sizeof *j->x;
+    return 0;
+}
+
+/* The shift that the scale asks for; reads the whole file when it depends on the largest value. */
+static int find_shift(struct cast_job *j, int *shift)
+{
+    uint32_t largest = 0;
+    if (j->codec.scale == CODEC_APS || j->codec.scale == CODEC_APS_TIGHT) {
+        for (size_t n = 1; n;) {
+            TRY(read_block(j, &n));
+            uint32_t m = vec_best()->absmax(j->x, n);
+            largest = m > largest ? m : largest;
+        }
+        TRY(file_in_rewind(&j->in));
+    }
+    int8_t exponent = codec_exponent(&j->codec, largest);
+    if (exponent == CODEC_NOT_FINITE)
+        return ERR(-EINVAL, "cannot scale '%s': it holds inf or nan", j->in.path);
+    *shift = codec_shift(&j->codec, exponent);
+    return 0;
+}
+
+static int cast_all(struct cast_job *j, int *shift)
+{
+    TRY(find_shift(j, shift));
+    size_t n = 1;
+    for (size_t at = 0; n; at += n) {
+        TRY(read_block(j, &n));
+        vec_best()->encode(&j->cast, j->x, n, at, *shift, j->codes);
+        TRY(file_out_write(&j->out, j->codes, vec_bytes(j->cast.fmt, n)));
+    }
+    return file_out_commit(&j->out);
+}
+
+int cmd_cast(int argc, char **argv)
+{
+    struct cast_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, stdout), 0;
+
+    struct cast_job j = {0};
+    struct codec_words words = {.format = o.format, .scale = o.scale, .overflow = o.overflow, .round = o.round};
+    TRY(codec_parse(&words, &j.codec));
+    TRY(codec_settle(&j.codec, 1, (1u << VEC_RULES) - 1, "cast"));
+    j.cast = (struct vec_cast){.fmt = j.codec.fmt, .round = j.codec.round, .overflow = j.codec.overflow};
+    j.cast.key = philox_key(o.seed, 0, 0, 0, 0);
+
+    int shift = 0, rc = -ENOMEM;
+    j.x = buf_alloc(BLOCK * sizeof *j.x);
+    j.codes = buf_alloc(BLOCK * sizeof(uint32_t));
+    if (j.x && j.codes)
+        rc = file_in_open(&j.in, p.args[0]);
+    if (!rc)
+        rc = file_out_open(&j.out, p.args[1]);
+    if (!rc)
+        rc = cast_all(&j, &shift);
+    if (!rc && j.codec.scale != CODEC_NONE)
+        printf("shift %d\n", shift);
+    file_out_discard(&j.out);
+    file_in_close(&j.in);
+    free(j.codes);
+    free(j.x);
+    return rc;
+}

@@ -1,0 +1,52 @@
+/* cmd_train.c : `narrowcast train`: options, ranks, and who speaks when it fails. */
+#include "app/app.h"
+#include "app/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdlib.h>
+
+static const double DEADLINE_S = 60; /* until the options are known */
+
+static int run(struct train *t)
+{
+    int rc = train_open(t);
+    if (rc == 0)
+        rc = train_run(t);
+    if (rc == 0)
+        rc = train_agree(t, report_end(t));
+    if (rc < 0 && !t->agreed)
+        comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
+    return rc;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct train_options o = {.deadline = DEADLINE_S};
+    struct opt_parsed parsed = {0};
+    struct comm *comm;
+    err_hold();
+    int rc = train_options_read(argc, argv, &o, &parsed);
+    int joined = comm_open(o.deadline, &comm);
+    if (joined < 0) {
+        err_release(true);
+        return joined;
+    }
+    rc = comm_agree(comm, rc);
+    err_hold();
+    if (rc == 0 && parsed.help) {
+        if (comm_rank(comm) == 0)
+            opt_help(&train_command, stdout);
+    } else if (rc == 0) {
+        struct train *t = buf_alloc(sizeof *t);
+        if (!t)
+            comm_abort(comm, -ENOMEM);
+        t->o = &o;
+        t->comm = comm;
+        rc = run(t);
+        train_close(t);
+        free(t);
+    }
+    err_release(false);
+    comm_close(comm);
+    return rc;
+}

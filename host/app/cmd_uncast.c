@@ -1,0 +1,76 @@
+/* cmd_uncast.c : `narrowcast uncast`: packed codes to a raw fp32 file, block by block. */
+#include "app/app.h"
+#include "app/codes_in.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/opt.h"
+#include "codec/codec.h"
+#include <stdlib.h>
+
+struct uncast_options {
+    const char *format;
+    int64_t shift;
+    uint64_t count;
+};
+
+#define AT(field) offsetof(struct uncast_options, field)
+static const struct opt opts[] = {
+    {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT, AT(shift), -400, 400, 0},
+    {"count", "N", "0",
+     "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot tell. 0: as many as "
+     "fit.",
+     OPT_SIZE, AT(count), 0, 0, 0},
+};
+
+static const struct opt_command command = {
+    .name = "uncast",
+    .args = "IN OUT",
+    .min_args = 2,
+    .max_args = 2,
+    .about = "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
+             "OUT appears when it is whole, or not at all.",
+    .examples = "  narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
+                "  narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint8_t *codes, float *x)
+{
+    for (size_t n = 1; n;) {
+        TRY(codes_in_read(in, codes, &n));
+        vec_best()->decode(in->fmt, codes, n, -shift, 1.0f, x);
+        TRY(file_out_write(out, x, n * sizeof *x));
+    }
+    return file_out_commit(out);
+}
+
+int cmd_uncast(int argc, char **argv)
+{
+    struct uncast_options o = {0};
+    struct opt_parsed p;
+    TRY(opt_parse(&command, argc, argv, &o, &p));
+    if (p.help)
+        return opt_help(&command, stdout), 0;
+
+    struct codec codec;
+    TRY(codec_parse(&(struct codec_words){.format = o.format}, &codec));
+    int rc = -ENOMEM;
+    struct codes_in in = {0};
+    struct file_out out = {0};
+    float *x = buf_alloc(CODES_IN_BLOCK * sizeof *x);
+    uint8_t *codes = buf_alloc(vec_bytes(codec.fmt, CODES_IN_BLOCK));
+    if (x && codes)
+        rc = codes_in_open(&in, p.args[0], codec.fmt, o.count);
+    if (!rc)
+        rc = file_out_open(&out, p.args[1]);
+    if (!rc)
+        rc = uncast_all(&in, (int)o.shift, &out, codes, x);
+    file_out_discard(&out);
+    codes_in_close(&in);
+    free(codes);
+    free(x);
+    return rc;
+}

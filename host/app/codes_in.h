@@ -1,0 +1,24 @@
+/* codes_in.h : a file of packed codes, read in blocks of whole codes. */
+#ifndef CODES_IN_H
+#define CODES_IN_H
+#include "base/file.h"
+#include "vec/vec.h"
+
+enum { CODES_IN_BLOCK = 1 << 16 }; /* codes; a multiple of 8, so that every block begins on a byte */
+
+struct codes_in {
+    struct file_in file;
+    struct mf_fmt fmt;
+    uint64_t count; /* codes that the file should hold; 0: as many as fit */
+    uint64_t done;  /* codes read */
+};
+
+/* Returns 0 or a negative errno with a line. */
+int codes_in_open(struct codes_in *in, const char *path, struct mf_fmt fmt, uint64_t count);
+void codes_in_close(struct codes_in *in); /* legal when zeroed */
+
+/* The next n codes, CODES_IN_BLOCK but for the last block; 0 at the end. codes: [vec_bytes(fmt, CODES_IN_BLOCK)].
+ * Returns 0, or a negative errno with a line: a file that ends inside a code, or that is too short or too long for count. */
+int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
+
+#endif

@@ -1,0 +1,55 @@
+/* grad_dump.c : --dump-gradients. */
+#include "app/grad_dump.h"
+#include "app/train.h"
+#include "base/err.h"
+#include "base/file.h"
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int write_text(const struct train *t, const char *name, void (*print)(const struct train *, FILE *))
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", t->o->dump_dir, name);
+    struct file_out out;
+    TRY(file_out_open(&out, path));
+    print(t, out.f);
+    return file_out_commit(&out);
+}
+
+static void print_meta(const struct train *t, FILE *f)
+{
+    fprintf(f, "ranks %d steps %llu first %llu\n", t->n_ranks, (unsigned long long)t->o->dump_steps,
+            (unsigned long long)t->o->dump_first);
+}
+
+static void print_layers(const struct train *t, FILE *f)
+{
+    for (int i = 0; i < t->n_params; i++)
+        fprintf(f, "%s %zu %zu\n", t->params[i].name, t->params[i].offset, t->params[i].n);
+}
+
+int grad_dump_open(struct train *t)
+{
+    if (t->rank > 0)
+        return 0;
+    if (mkdir(t->o->dump_dir, 0777) && errno != EEXIST)
+        return ERR(-errno, "cannot make folder '%s': %s", t->o->dump_dir, strerror(errno));
+    TRY(write_text(t, "meta.txt", print_meta));
+    return write_text(t, "layers.txt", print_layers);
+}
+
+int grad_dump_step(struct train *t)
+{
+    const uint64_t step = t->state.step;
+    if (step < t->o->dump_first || step - t->o->dump_first >= t->o->dump_steps)
+        return 0;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/step%06llu.rank%d.f32", t->o->dump_dir, (unsigned long long)step, t->rank);
+    struct file_out out;
+    TRY(file_out_open(&out, path));
+    int rc = file_out_write(&out, t->grads, t->n_weights * sizeof *t->grads);
+    if (rc)
+        file_out_discard(&out);
+    return rc ? rc : file_out_commit(&out);
+}

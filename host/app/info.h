@@ -1,0 +1,21 @@
+/* info.h : facts about this build and this machine, collected before they are printed as a table or as JSON. */
+#ifndef INFO_H
+#define INFO_H
+
+enum { INFO_MAX = 96 };
+
+struct info_fact {
+    char key[48], value[208];
+};
+struct info {
+    struct info_fact facts[INFO_MAX];
+    int n;
+};
+
+/* Adds a fact; one too many is dropped. */
+void info_add(struct info *info, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+void info_build(struct info *info);   /* compiler, libraries, backends */
+void info_machine(struct info *info); /* CPU, memory, network interfaces, accelerator cards */
+
+#endif

@@ -1,0 +1,28 @@
+/* info_build.c : what `narrowcast info` says about the build: compiler, backends and libraries, with their versions. */
+#include "app/app.h"
+#include "app/info.h"
+#include "comm/comm_library.h"
+#include "vec/vec.h"
+#include <zlib.h>
+
+/* OpenBLAS has it, other CBLAS libraries do not. */
+extern char *openblas_get_config(void) __attribute__((weak));
+
+void info_build(struct info *info)
+{
+    char mpi[160];
+    comm_library(mpi, sizeof mpi);
+    info_add(info, "narrowcast", APP_VERSION);
+#ifdef __clang__
+    info_add(info, "compiler", "%s", __VERSION__);
+#else
+    info_add(info, "compiler", "gcc %s", __VERSION__);
+#endif
+    info_add(info, "vec backend", "%s", vec_best()->name);
+    info_add(info, "MPI", "%s", mpi);
+    info_add(info, "CBLAS", "%s", openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
+    info_add(info, "zlib", "%s", zlibVersion());
+    static const char *const absent[] = {"CUDA", "libfabric", "XRT", "Verilator"};
+    for (unsigned i = 0; i < sizeof absent / sizeof *absent; i++)
+        info_add(info, absent[i], "not in this build");
+}

@@ -1,0 +1,69 @@
+/* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit status. */
+#include "app/app.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} commands[] = {
+    {"train", cmd_train, "train a network on several ranks, gradients travelling as narrow floats"},
+    {"cast", cmd_cast, "raw fp32 file -> packed codes of a narrow format"},
+    {"uncast", cmd_uncast, "packed codes -> raw fp32 file"},
+    {"reduce", cmd_reduce, "add up files of packed codes, as the ranks of a job would"},
+    {"info", cmd_info, "what this build and this machine can do"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *to)
+{
+    fprintf(to, "narrowcast: data-parallel training that sends gradients as narrow floats\n\n"
+                "usage: narrowcast COMMAND [options]\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].about);
+    fprintf(to, "\nnarrowcast COMMAND --help   every option of a command, with its default\n"
+                "narrowcast --version\n\n"
+                "Start here:\n"
+                "  mpirun -np 4 narrowcast train        trains a small network on generated images, a minute or two\n");
+}
+
+static int unknown(const char *word)
+{
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = opt_nearest(word, names, N_COMMANDS);
+    if (nearest)
+        return ERR(-EINVAL, "unknown command '%s': did you mean '%s'?", word, nearest);
+    return ERR(-EINVAL, "unknown command '%s': see 'narrowcast --help'", word);
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return -EINVAL;
+    }
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 2, argv + 2);
+    if (!strcmp(argv[1], "--version"))
+        printf("narrowcast " APP_VERSION "\n");
+    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        usage(stdout);
+    else
+        return unknown(argv[1]);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int rc = run(argc, argv);
+    errno = 0;
+    if (!rc && (fflush(stdout) || ferror(stdout)))
+        rc = ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
+    return rc < 0;
+}

@@ -1,0 +1,148 @@
+/* train_open.c : opens a training job, phase by phase; every phase ends with all ranks agreeing that it went well. */
+#include "app/checkpoint.h"
+#include "app/grad_dump.h"
+#include "app/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVAL_BATCH_MIN = 64 };
+
+int train_agree(struct train *t, int rc)
+{
+    rc = comm_agree(t->comm, rc);
+    t->agreed = rc < 0;
+    err_hold();
+    return rc;
+}
+
+/* All ranks must run with the options of rank 0. */
+static int compare_options(struct train *t)
+{
+    char first[TRAIN_LINES_MAX], name[64], mine[256], theirs[256];
+    opt_lines(&train_command, t->o, 0, t->lines, sizeof t->lines);
+    memcpy(first, t->lines, sizeof first);
+    TRY(comm_bcast(t->comm, first, sizeof first, 0));
+    if (!train_options_compare(t->lines, first, name, mine, theirs, sizeof mine))
+        return 0;
+    return ERR(-EINVAL, "rank %d runs with other options: --%s '%.100s', rank 0 has '%.100s'", t->rank, name, mine,
+               theirs);
+}
+
+/* What the options mean for this number of ranks; before any work. */
+static int settle(struct train *t)
+{
+    const struct train_options *o = t->o;
+    if (o->batch % (uint64_t)t->n_ranks)
+        return ERR(-EINVAL, "--batch %llu cannot be shared by %d ranks: it must be a multiple of %d",
+                   (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
+    t->share = (int)(o->batch / (uint64_t)t->n_ranks);
+    t->eval_batch = t->share > EVAL_BATCH_MIN ? t->share : EVAL_BATCH_MIN;
+    struct codec_words words = {o->format, o->scale, o->sum, o->out_format, o->overflow, o->round};
+    TRY(codec_parse(&words, &t->codec));
+    t->codec.seed = o->seed;
+    TRY(algo_find(o->algo, t->n_ranks, &t->algo, &t->group));
+    TRY(algo_settle(t->algo, t->group, t->n_ranks, &t->codec));
+    return schedule_parse(o->schedule, &t->schedule);
+}
+
+static int open_data(struct train *t)
+{
+    const struct train_options *o = t->o;
+    TRY(dataset_open(o->data, o->train_samples, &t->data));
+    t->steps_per_epoch = t->data->n_train / o->batch;
+    if (!t->steps_per_epoch)
+        return ERR(-EINVAL, "--batch %llu is more than the %zu training images", (unsigned long long)o->batch,
+                   t->data->n_train);
+    t->n_steps = o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * t->steps_per_epoch;
+    t->schedule.lr = o->lr;
+    t->schedule.total_steps = (double)t->n_steps;
+    t->schedule.warmup_steps = o->warmup * (double)t->steps_per_epoch;
+    return 0;
+}
+
+static int open_model(struct train *t)
+{
+    const struct train_options *o = t->o;
+    const struct dataset *d = t->data;
+    const struct nn_shape in = {d->h, d->w, d->c};
+    nn_cpu_threads((int)o->threads);
+    TRY(nn_model_open(&nn_cpu, o->model, in, d->n_classes, t->eval_batch, o->seed, &t->model));
+    t->params = nn_model_params(t->model, &t->n_params);
+    t->weights = nn_model_weights(t->model, &t->n_weights);
+    t->grads = nn_model_grads(t->model);
+    t->stats = nn_model_stats(t->model, &t->n_stats);
+    const struct optim_options sgd = {!strcmp(o->optimizer, "lars"), o->nesterov, o->momentum, o->weight_decay,
+                                      o->trust};
+    TRY(optim_open(&nn_cpu, &sgd, t->params, t->n_params, t->n_weights, &t->optim));
+
+    size_t image = (size_t)d->h * (size_t)d->w * (size_t)d->c, batch = (size_t)t->eval_batch;
+    t->order = buf_alloc(d->n_train * sizeof *t->order);
+    t->x = buf_alloc(batch * image * sizeof *t->x);
+    t->labels = buf_alloc(batch * sizeof *t->labels);
+    t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
+    t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
+    t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
+    if (!t->order || !t->x || !t->labels || !t->layers || !t->own_stats || !t->wide)
+        return -ENOMEM;
+    for (int i = 0; i < t->n_params; i++)
+        t->layers[i] = t->grads + t->params[i].offset;
+    return 0;
+}
+
+static int open_reducer(struct train *t)
+{
+    struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
+    if (!layers)
+        return -ENOMEM;
+    for (int i = 0; i < t->n_params; i++)
+        layers[i] =
+            (struct reducer_layer){t->params[i].name, t->params[i].n, t->o->fp32_last_layer && t->params[i].last};
+    int rc = reducer_open(t->comm, &t->codec, t->algo, t->group, t->o->bucket_bytes, layers, t->n_params, &t->reducer);
+    free(layers);
+    return rc;
+}
+
+/* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same algorithm. */
+static int count_fp32(struct train *t)
+{
+    struct reducer_step step;
+    memset(t->grads, 0, t->n_weights * sizeof *t->grads);
+    reducer_force_fp32(t->reducer, true);
+    TRY(reducer_run(t->reducer, 0, t->layers, &step));
+    t->report.fp32_sent_bytes = step.sent_bytes;
+    return 0;
+}
+
+int train_open(struct train *t)
+{
+    t->rank = comm_rank(t->comm);
+    t->n_ranks = comm_n_ranks(t->comm);
+    TRY(train_agree(t, compare_options(t)));
+    TRY(train_agree(t, settle(t)));
+    TRY(train_agree(t, open_data(t)));
+    TRY(train_agree(t, open_model(t)));
+    TRY(train_agree(t, open_reducer(t)));
+    TRY(train_agree(t, count_fp32(t)));
+    TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
+    if (t->o->resume)
+        TRY(checkpoint_load(t));
+    TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
+    return train_agree(t, report_open(t));
+}
+
+void train_close(struct train *t)
+{
+    report_close(t);
+    reducer_close(t->reducer);
+    free(t->wide);
+    free(t->own_stats);
+    free(t->layers);
+    free(t->labels);
+    free(t->x);
+    free(t->order);
+    optim_close(t->optim);
+    nn_model_close(t->model);
+    dataset_close(t->data);
+}

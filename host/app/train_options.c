@@ -1,0 +1,183 @@
+/* train_options.c : the options of `narrowcast train`, their defaults and what they say in --help. */
+#include "app/train_options.h"
+#include "base/err.h"
+#include <string.h>
+
+#define AT(field) offsetof(struct train_options, field)
+/* The parts of a row that differ, for the types without a range. */
+#define GROUP(headline)                                  headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
+#define TEXT(name, metavar, fallback, field, mark, help) name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
+#define CHOICE(name, words, fallback, field, mark, help) name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
+#define FLAG(name, field, mark, help)                    name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
+
+static const struct opt opts[] = {
+    {GROUP("data and model")},
+    {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS,
+          "synthetic[:n,seed] (generated images, no download), idx:DIR (MNIST, Fashion-MNIST; plain or .gz) or "
+          "cifar10:DIR (binary version).")},
+    {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.", OPT_SIZE,
+     AT(train_samples), 0, 1e9, TRAIN_BITS},
+    {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
+            "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
+    {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS,
+          "mlp, lenet5, resnet8, resnet20, resnet32, resnet44, resnet56 or resnet110.")},
+
+    {GROUP("how long, how fast")},
+    {"epochs", "N", "3",
+     "Passes over the training images; those that do not fill a last batch are left out of that pass.", OPT_INT,
+     AT(epochs), 1, 1e6, 0},
+    {"steps", "N", "0", "Instead of --epochs: so many batches.", OPT_INT, AT(steps), 0, 1e12, 0},
+    {"batch", "N", "120", "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
+     AT(batch), 1, 1 << 20, TRAIN_BITS},
+    {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
+    {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS,
+          "const, step[:A,B...] (a tenth from each fraction of the run on, as step:0.5,0.75), linear or cosine (both "
+          "to zero).")},
+    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly from 0.", OPT_REAL, AT(warmup), 0, 1e6, TRAIN_BITS},
+    {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS, "Plain SGD or LARS, both with momentum.")},
+    {"momentum", "X", "0.9", "0: none.", OPT_REAL, AT(momentum), 0, 1, TRAIN_BITS},
+    {FLAG("nesterov", nesterov, TRAIN_BITS, "Nesterov's momentum (sgd).")},
+    {"weight-decay", "X", "1e-4", "Not on norms and biases.", OPT_REAL, AT(weight_decay), 0, 1e3, TRAIN_BITS},
+    {"trust", "X", "0.001", "LARS: trust coefficient.", OPT_REAL, AT(trust), 0, 1e3, TRAIN_BITS},
+    {"seed", "N", "1",
+     "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed gives the same "
+     "weights, bit for bit.",
+     OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
+
+    {GROUP("gradients on the wire")},
+    {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
+          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at 1+X+Y bits.")},
+    {TEXT("scale", "S", "aps", scale, TRAIN_BITS,
+          "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or aps-tight (needs "
+          "exact).")},
+    {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
+          "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); auto: exact where "
+          "format and algorithm allow, else fp32, else nearest.")},
+    {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
+          "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer.")},
+    {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
+            "What is too large becomes the largest finite, or inf.")},
+    {CHOICE("round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,
+            "How gradients are cast; sums round to nearest.")},
+    {"first-epochs-fp32", "N", "0", "Hybrid precision: the first N epochs travel in fp32.", OPT_INT,
+     AT(first_epochs_fp32), 0, 1e6, TRAIN_BITS},
+    {FLAG("fp32-last-layer", fp32_last_layer, TRAIN_BITS, "The classifier's gradients always travel in fp32.")},
+
+    {GROUP("all-reduce")},
+    {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
+          "direct, ring, group-master:K, group-scatter:K, gather, native (MPI_Allreduce) or self (one rank); auto: "
+          "direct, or self for one rank.")},
+    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE, AT(bucket_bytes), 1, 1e12,
+     TRAIN_BITS},
+    {TEXT("offload", "O", "auto", offload, 0, "auto or off: this build knows no cards.")},
+    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.", OPT_REAL, AT(deadline), 0.1,
+     1e6, 0},
+
+    {GROUP("machine")},
+    {CHOICE("device", "auto|cpu|cuda", "auto", device, 0, "auto: cpu in this build.")},
+    {"threads", "N", "1", "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
+     AT(threads), 1, 1024, TRAIN_BITS},
+
+    {GROUP("files")},
+    {TEXT("log", "FILE", NULL, log, 0,
+          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends.")},
+    {TEXT("save", "FILE", NULL, save, 0,
+          "Checkpoint, written at the end (and see --save-every), whole or not at all.")},
+    {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE, AT(save_every), 0, 1e12, 0},
+    {TEXT("resume", "FILE", NULL, resume, 0,
+          "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that matter for bits must "
+          "be the same, and the number of ranks; with --schedule const the run may be longer than it was.")},
+    {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
+          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32, with layers.txt and "
+          "meta.txt.")},
+    {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
+    {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE, AT(dump_first), 0, 1e12, 0},
+};
+
+const struct opt_command train_command = {
+    .name = "train",
+    .args = "",
+    .about =
+        "Trains a network on the ranks of an MPI job. Each rank takes its share of every batch; gradients travel as\n"
+        "narrow floats, are added up, and every rank takes the same step. Without options: a small residual network\n"
+        "on generated images, a minute or two on two cores.",
+    .examples =
+        "  mpirun -np 4 narrowcast train\n"
+        "  mpirun -np 4 narrowcast train --format e5m2 --scale none --algo ring --sum nearest\n"
+        "  mpirun -np 4 narrowcast train --data idx:fashion-mnist --epochs 5 --train-samples 20000 --log run.jsonl\n"
+        "  mpirun -np 4 narrowcast train --save run.ckpt --save-every 100\n"
+        "  mpirun -np 4 narrowcast train --resume run.ckpt\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof *opts,
+};
+
+static int check(const struct train_options *o, const struct opt_parsed *p)
+{
+    if (o->steps && opt_given(&train_command, p, "epochs"))
+        return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
+    if (o->save_every && !o->save)
+        return ERR(-EINVAL, "--save-every %llu needs --save FILE", (unsigned long long)o->save_every);
+    if (!o->dump_dir && (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
+        return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
+    if (o->nesterov && strcmp(o->optimizer, "sgd"))
+        return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
+    if (o->nesterov && o->momentum == 0)
+        return ERR(-EINVAL, "--nesterov needs --momentum above 0");
+    if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
+        return ERR(-EINVAL, "--trust needs --optimizer lars");
+    if (!strcmp(o->device, "cuda"))
+        return ERR(-EINVAL, "--device cuda: this build has no CUDA");
+    if (strcmp(o->offload, "auto") && strcmp(o->offload, "off"))
+        return ERR(-EINVAL, "--offload '%s': this build knows no cards, only auto and off", o->offload);
+    return 0;
+}
+
+int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed)
+{
+    struct train_options read = {0};
+    TRY(opt_parse(&train_command, argc, argv, &read, parsed));
+    TRY(check(&read, parsed));
+    if (read.steps)
+        read.epochs = 0;
+    *o = read;
+    return 0;
+}
+
+static void split(const char *line, size_t line_n, char *name, char *value, size_t n)
+{
+    size_t at = strcspn(line, "=");
+    at = at < line_n ? at : line_n;
+    snprintf(name, n, "%.*s", (int)at, line);
+    snprintf(value, n, "%.*s", at < line_n ? (int)(line_n - at - 1) : 0, line + at + (at < line_n));
+}
+
+/* The value of an option among lines, "" when it is not there. */
+static void look_up(const char *lines, const char *name, char *value, size_t n)
+{
+    size_t name_n = strlen(name);
+    *value = 0;
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (!strncmp(line, name, name_n) && line[name_n] == '=')
+            snprintf(value, n, "%.*s", (int)strcspn(line + name_n + 1, "\n"), line + name_n + 1);
+}
+
+/* The first line of a that b does not have; its name and both values. */
+static bool first_difference(const char *a, const char *b, char *name, char *value_a, char *value_b, size_t n)
+{
+    for (const char *line = a; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        split(line, strcspn(line, "\n"), name, value_a, n);
+        look_up(b, name, value_b, n);
+        if (strcmp(value_a, value_b))
+            return true;
+    }
+    return false;
+}
+
+int train_options_compare(const char *mine_lines, const char *their_lines, char *name, char *mine, char *theirs,
+                          size_t n)
+{
+    return first_difference(mine_lines, their_lines, name, mine, theirs, n) ||
+                   first_difference(their_lines, mine_lines, name, theirs, mine, n)
+               ? -EINVAL
+               : 0;
+}

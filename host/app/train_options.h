@@ -1,0 +1,44 @@
+/* train_options.h : everything one can say to `narrowcast train`. */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+#include "base/opt.h"
+
+struct train_options {
+    const char *data, *augment, *model;
+    uint64_t train_samples;
+    int64_t epochs, steps; /* one of them is 0 */
+    uint64_t batch;        /* images of a step, over all ranks */
+    const char *optimizer, *schedule;
+    double lr, warmup, momentum, weight_decay, trust;
+    bool nesterov;
+    uint64_t seed;
+    const char *format, *scale, *sum, *out_format, *overflow, *round;
+    int64_t first_epochs_fp32;
+    bool fp32_last_layer;
+    const char *algo, *offload;
+    uint64_t bucket_bytes;
+    double deadline; /* seconds */
+    const char *device;
+    int64_t threads;
+    const char *log, *save, *resume;
+    uint64_t save_every;
+    const char *dump_dir;
+    uint64_t dump_steps, dump_first;
+};
+
+/* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the same ones alone. */
+enum { TRAIN_BITS = 1 };
+
+enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most */
+
+extern const struct opt_command train_command;
+
+/* Reads the words and refuses what contradicts itself, whatever the number of ranks. Returns 0 or -EINVAL with a line. */
+int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed);
+
+/* Holds two opt_lines() against each other. Returns 0, or -EINVAL when they differ, with the first line that does
+ * in name, mine and theirs ([n] bytes each, longer ones cut; "" where it is missing). */
+int train_options_compare(const char *mine_lines, const char *their_lines, char *name, char *mine, char *theirs,
+                          size_t n);
+
+#endif

@@ -1,0 +1,164 @@
+/* train_report.c : progress line, log and final table of a training run. */
+#include "app/app.h"
+#include "app/train.h"
+#include "base/err.h"
+#include <math.h>
+#include <string.h>
+
+/* The share of time that went into sending and receiving gradients, %. */
+static double reduce_percent(const struct report_time *time)
+{
+    return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
+}
+
+static void log_option(struct jsonl *log, const struct opt *o, const void *values)
+{
+    char text[512];
+    opt_get(o, values, text, sizeof text);
+    if (o->type == OPT_INT || o->type == OPT_SIZE || o->type == OPT_REAL)
+        jsonl_number(log, o->name, text);
+    else if (o->type == OPT_FLAG)
+        jsonl_bool(log, o->name, *text == 'y');
+    else if (o->type != OPT_GROUP)
+        jsonl_text(log, o->name, text);
+}
+
+int report_open(struct train *t)
+{
+    struct report *r = &t->report;
+    progress_init(&r->progress, t->rank == 0);
+    if (t->rank > 0 || !t->o->log)
+        return 0;
+    TRY(jsonl_open(&r->log, t->o->log, t->o->resume != NULL));
+    jsonl_begin(&r->log, "run");
+    jsonl_text(&r->log, "version", APP_VERSION);
+    jsonl_int(&r->log, "ranks", t->n_ranks);
+    jsonl_uint(&r->log, "first_step", t->state.step);
+    jsonl_uint(&r->log, "steps_in_all", t->n_steps);
+    jsonl_uint(&r->log, "weights", t->n_weights);
+    jsonl_uint(&r->log, "fp32_sent_bytes", r->fp32_sent_bytes);
+    for (int i = 0; i < train_command.n_opts; i++)
+        log_option(&r->log, &train_command.opts[i], t->o);
+    return jsonl_end(&r->log);
+}
+
+void report_close(struct train *t)
+{
+    progress_clear(&t->report.progress);
+    (void)jsonl_close(&t->report.log);
+}
+
+static void add_time(struct report_time *to, const struct report_step *step)
+{
+    to->seconds += step->seconds;
+    to->comm_s += step->reduced.comm_s;
+    to->codec_s += step->reduced.codec_s;
+    to->steps++;
+}
+
+static void say_progress(struct train *t, const struct report_step *step)
+{
+    struct report *r = &t->report;
+    const double rate = r->window.steps * (double)t->o->batch / r->window.seconds;
+    const double ratio = r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
+    progress_say(
+        &r->progress,
+        "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f  %.1f kB/step (%.3f of fp32)  all-reduce %.0f %%",
+        (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step, (unsigned long long)t->n_steps, rate,
+        step->loss, (double)step->reduced.sent_bytes / 1e3, ratio, reduce_percent(&r->window));
+    r->window = (struct report_time){0};
+}
+
+int report_step(struct train *t, const struct report_step *step)
+{
+    struct report *r = &t->report;
+    const struct reducer_step *reduced = &step->reduced;
+    add_time(&r->window, step);
+    add_time(&r->all, step);
+    r->sent_bytes += reduced->sent_bytes;
+    if (progress_due(&r->progress))
+        say_progress(t, step);
+    if (!r->log.f)
+        return 0;
+    jsonl_begin(&r->log, "step");
+    jsonl_uint(&r->log, "step", t->state.step);
+    jsonl_uint(&r->log, "epoch", step->epoch + 1);
+    jsonl_real(&r->log, "loss", step->loss);
+    jsonl_real(&r->log, "lr", step->lr);
+    jsonl_real(&r->log, "samples_per_s", (double)t->o->batch / step->seconds);
+    jsonl_uint(&r->log, "sent_bytes", reduced->sent_bytes);
+    jsonl_uint(&r->log, "code_bytes", reduced->code_bytes);
+    jsonl_uint(&r->log, "fp32_bytes", reduced->fp32_bytes);
+    jsonl_real(&r->log, "comm_s", reduced->comm_s);
+    jsonl_real(&r->log, "codec_s", reduced->codec_s);
+    jsonl_bool(&r->log, "skipped", reduced->skipped);
+    return jsonl_end(&r->log);
+}
+
+int report_epoch(struct train *t, const struct report_epoch *epoch)
+{
+    struct report *r = &t->report;
+    r->last = *epoch;
+    if (t->rank > 0)
+        return 0;
+    progress_clear(&r->progress);
+    fprintf(stderr, "epoch %llu done  loss %.4f  train accuracy %.4f  test accuracy %.4f\n",
+            (unsigned long long)epoch->epoch + 1, epoch->train_loss, epoch->train_accuracy, epoch->test_accuracy);
+    if (!r->log.f)
+        return 0;
+    char checksum[16];
+    snprintf(checksum, sizeof checksum, "%08x", epoch->checksum);
+    jsonl_begin(&r->log, "epoch");
+    jsonl_uint(&r->log, "epoch", epoch->epoch + 1);
+    jsonl_uint(&r->log, "step", t->state.step);
+    jsonl_real(&r->log, "loss", epoch->train_loss);
+    jsonl_real(&r->log, "train_accuracy", epoch->train_accuracy);
+    jsonl_real(&r->log, "test_loss", epoch->test_loss);
+    jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
+    jsonl_uint(&r->log, "skipped", t->state.skipped);
+    jsonl_text(&r->log, "checksum", checksum);
+    return jsonl_end(&r->log);
+}
+
+static void print_table(const struct train *t, double sent_bytes, double fp32_bytes)
+{
+    const struct report *r = &t->report;
+    const struct report_epoch *e = &r->last;
+    const struct report_time *all = &r->all;
+    char format[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
+    printf("\n");
+    printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
+    printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks, t->n_ranks > 1 ? "s" : "",
+           (unsigned long long)t->n_steps, (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
+    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s\n", codec_format_name(t->codec.fmt, format),
+           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out), t->algo->name);
+    printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
+    printf("loss           %.4f on the test images", e->test_loss);
+    printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n", e->train_loss);
+    if (all->steps > 0) {
+        printf("speed          %.0f images/s\n", all->steps * (double)t->o->batch / all->seconds);
+        printf("bytes          %.0f a step and rank, against %.0f in fp32 by the same algorithm", sent_bytes,
+               fp32_bytes);
+        printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
+        printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% casting\n",
+               reduce_percent(all), 100 * all->comm_s / all->seconds, 100 * all->codec_s / all->seconds);
+    }
+    printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
+    printf("accuracy %.4f\n", e->test_accuracy);
+    printf("weights checksum %08x\n", e->checksum);
+}
+
+int report_end(struct train *t)
+{
+    struct report *r = &t->report;
+    const double steps = r->all.steps > 0 ? r->all.steps : 1;
+    double bytes[2] = {(double)r->sent_bytes / steps, (double)r->fp32_sent_bytes};
+    TRY(comm_sum_f64(t->comm, bytes, 2));
+    progress_clear(&r->progress);
+    if (t->rank > 0)
+        return 0;
+    if ((r->all.steps > 0 && !isfinite(r->last.train_loss)) || !isfinite(r->last.test_loss))
+        err_warn("training has diverged: the loss is not finite");
+    print_table(t, bytes[0] / t->n_ranks, bytes[1] / t->n_ranks);
+    return 0;
+}

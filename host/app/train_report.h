@@ -1,0 +1,47 @@
+/* train_report.h : what a training run says while it goes (progress line, log) and at its end (table). Rank 0 speaks. */
+#ifndef TRAIN_REPORT_H
+#define TRAIN_REPORT_H
+#include "base/jsonl.h"
+#include "base/progress.h"
+#include "comm/reducer.h"
+
+struct train;
+
+struct report_step {
+    uint64_t epoch; /* counted from 0 */
+    double loss;    /* mean over the whole batch */
+    double lr, seconds;
+    struct reducer_step reduced;
+};
+
+struct report_epoch {
+    uint64_t epoch; /* counted from 0 */
+    double train_loss, train_accuracy, test_loss, test_accuracy;
+    uint32_t checksum; /* of the weights */
+};
+
+struct report_time {
+    double seconds, comm_s, codec_s, steps;
+};
+
+struct report {
+    struct progress progress;
+    struct jsonl log;
+    struct report_time window, all; /* since the last progress line; since the start */
+    uint64_t sent_bytes;            /* of this rank, all steps */
+    uint64_t fp32_sent_bytes;       /* of this rank, one step in fp32 by the same algorithm */
+    struct report_epoch last;
+};
+
+/* Opens the log and writes its first line. Returns 0 or a negative errno with a line. */
+int report_open(struct train *t);
+void report_close(struct train *t);
+
+/* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a line (log: disk full). */
+int report_step(struct train *t, const struct report_step *step);
+int report_epoch(struct train *t, const struct report_epoch *epoch);
+
+/* All ranks call it; rank 0 prints the table and the two last lines. Returns 0 or a negative errno. */
+int report_end(struct train *t);
+
+#endif

@@ -1,0 +1,30 @@
+/* err.h : one line for every failure, printed once, by the first function that knows the cause. */
+#ifndef ERR_H
+#define ERR_H
+#include <errno.h>
+#include <stdbool.h>
+
+/* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller can write
+ *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
+ * code   negative errno, handed back unchanged      message   lower case, no full stop, subject in quotes, then why */
+#define ERR(code, ...) err_say((code), __VA_ARGS__)
+
+/* Passes a failure up in silence: its cause has been said already. Only where nothing is held. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        int try_rc_ = (call);                                                                      \
+        if (try_rc_ < 0)                                                                           \
+            return try_rc_;                                                                        \
+    } while (0)
+
+int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says one line that is no failure ("narrowcast: warning: ..."). Held like errors are. */
+void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of them
+ * may find the same mistake; comm_agree() then lets one of them speak, and N equal lines become one. */
+void err_hold(void);
+void err_release(bool print);
+
+#endif

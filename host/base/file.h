@@ -1,0 +1,35 @@
+/* file.h : files read in blocks, and files that are written whole or not at all. */
+#ifndef FILE_H
+#define FILE_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct file_in {
+    FILE *f;
+    const char *path; /* the caller's, outlives this */
+    uint64_t at;      /* bytes read so far, for messages */
+};
+int file_in_open(struct file_in *in, const char *path);
+/* Fills buf [bytes]; *got is smaller at the end of the file alone. Returns 0 or a negative errno with a line. */
+int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
+/* Back to the start, for a second pass; -EINVAL with a line for a pipe. */
+int file_in_rewind(struct file_in *in);
+void file_in_close(struct file_in *in); /* legal when zeroed */
+
+/* Until file_out_commit() has returned 0, path is as it was, and what was written is nowhere to be seen; so one may read
+ * the file that one replaces. A device or a pipe (/dev/stdout) is written as it goes. */
+struct file_out {
+    FILE *f;
+    const char *path; /* the caller's, outlives this */
+    char *target;     /* path with its links resolved; NULL for a device or a pipe */
+    char *temp;       /* in the target's folder */
+    int has_name;     /* temp exists (no O_TMPFILE on this file system) */
+};
+int file_out_open(struct file_out *out, const char *path);
+int file_out_write(struct file_out *out, const void *buf, size_t bytes);
+/* Flushes to the disk, then takes path's place. On failure the file is discarded. Returns 0 or a negative errno with a line. */
+int file_out_commit(struct file_out *out);
+void file_out_discard(struct file_out *out); /* legal when zeroed and after commit */
+
+#endif

@@ -1,0 +1,109 @@
+/* jsonl.c : JSON lines. */
+#include "base/jsonl.h"
+#include "base/err.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static int failed(const struct jsonl *j, int code)
+{
+    return ERR(-code, "cannot write '%s': %s", j->path, strerror(code));
+}
+
+int jsonl_open(struct jsonl *j, const char *path, bool append)
+{
+    FILE *f = fopen(path, append ? "a" : "w");
+    if (!f)
+        return ERR(-errno, "cannot open '%s': %s", path, strerror(errno));
+    *j = (struct jsonl){.f = f, .path = path};
+    return 0;
+}
+
+void jsonl_to(struct jsonl *j, FILE *f)
+{
+    *j = (struct jsonl){.f = f, .path = "output"};
+}
+
+int jsonl_close(struct jsonl *j)
+{
+    FILE *f = j->f;
+    j->f = NULL;
+    return f && fclose(f) ? failed(j, errno) : 0;
+}
+
+static void quoted(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (const char *c = text; *c; c++)
+        if (*c == '"' || *c == '\\')
+            fprintf(f, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            fprintf(f, "\\u%04x", (unsigned char)*c);
+        else
+            fputc(*c, f);
+    fputc('"', f);
+}
+
+static void key_of(struct jsonl *j, const char *key)
+{
+    fputs(j->first ? "" : ", ", j->f);
+    quoted(j->f, key);
+    fputs(": ", j->f);
+    j->first = false;
+}
+
+void jsonl_begin(struct jsonl *j, const char *kind)
+{
+    fputc('{', j->f);
+    j->first = true;
+    jsonl_text(j, "kind", kind);
+}
+
+void jsonl_text(struct jsonl *j, const char *key, const char *value)
+{
+    key_of(j, key);
+    if (value)
+        quoted(j->f, value);
+    else
+        fputs("null", j->f);
+}
+
+void jsonl_real(struct jsonl *j, const char *key, double value)
+{
+    key_of(j, key);
+    if (isfinite(value))
+        fprintf(j->f, "%.9g", value);
+    else
+        fputs("null", j->f);
+}
+
+void jsonl_number(struct jsonl *j, const char *key, const char *digits)
+{
+    key_of(j, key);
+    fputs(digits, j->f);
+}
+
+void jsonl_uint(struct jsonl *j, const char *key, uint64_t value)
+{
+    key_of(j, key);
+    fprintf(j->f, "%" PRIu64, value);
+}
+
+void jsonl_int(struct jsonl *j, const char *key, int64_t value)
+{
+    key_of(j, key);
+    fprintf(j->f, "%" PRId64, value);
+}
+
+void jsonl_bool(struct jsonl *j, const char *key, bool value)
+{
+    key_of(j, key);
+    fputs(value ? "true" : "false", j->f);
+}
+
+int jsonl_end(struct jsonl *j)
+{
+    errno = 0;
+    fputs("}\n", j->f);
+    return fflush(j->f) || ferror(j->f) ? failed(j, errno ? errno : EIO) : 0;
+}

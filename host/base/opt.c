@@ -1,0 +1,123 @@
+/* opt.c : finds the table row of every word on a command line. */
+#include "base/opt.h"
+#include "base/err.h"
+#include <assert.h>
+#include <string.h>
+
+enum { NAME_MAX_LEN = 40 };
+
+static int find(const struct opt_command *cmd, const char *name, size_t n)
+{
+    for (int i = 0; i < cmd->n_opts; i++)
+        if (cmd->opts[i].type != OPT_GROUP && strlen(cmd->opts[i].name) == n && !memcmp(cmd->opts[i].name, name, n))
+            return i;
+    return -1;
+}
+
+/* Levenshtein distance, with a swap of neighbours as one edit; long words are far from everything. */
+static int distance(const char *a, const char *b)
+{
+    int n = (int)strlen(a), m = (int)strlen(b);
+    if (n > NAME_MAX_LEN || m > NAME_MAX_LEN)
+        return NAME_MAX_LEN;
+    int d[NAME_MAX_LEN + 1][NAME_MAX_LEN + 1];
+    for (int i = 0; i <= n; i++)
+        d[i][0] = i;
+    for (int j = 0; j <= m; j++)
+        d[0][j] = j;
+    for (int i = 1; i <= n; i++)
+        for (int j = 1; j <= m; j++) {
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
+            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[n][m];
+}
+
+const char *opt_nearest(const char *word, const char *const *names, int n)
+{
+    const char *nearest = NULL;
+    int limit = (int)(strlen(word) + 5) / 3; /* one edit in a short word, two from four letters, three from seven... */
+    limit = limit > 4 ? 4 : limit;
+    for (int i = 0; i < n; i++) {
+        int d = distance(word, names[i]);
+        if (d < limit) {
+            nearest = names[i];
+            limit = d;
+        }
+    }
+    return nearest;
+}
+
+static int unknown(const struct opt_command *cmd, const char *word)
+{
+    char name[NAME_MAX_LEN + 1];
+    const char *names[65] = {"help"};
+    int n = 1;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    for (int i = 0; i < cmd->n_opts && n < 65; i++)
+        if (cmd->opts[i].type != OPT_GROUP)
+            names[n++] = cmd->opts[i].name;
+    const char *bare = name + strspn(name, "-"), *nearest = opt_nearest(bare, names, n);
+    if (nearest)
+        return ERR(-EINVAL, "unknown option '%s': did you mean '--%s'?", name, nearest);
+    return ERR(-EINVAL, "unknown option '%s': see 'narrowcast %s --help'", name, cmd->name);
+}
+
+/* One option at argv[*i]; moves *i past the value it takes. */
+static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values, uint64_t *given)
+{
+    const char *word = argv[*i];
+    size_t n = strcspn(word, "=");
+    int row = word[1] == '-' ? find(cmd, word + 2, n - 2) : -1;
+    if (row < 0)
+        return unknown(cmd, word);
+    const struct opt *o = &cmd->opts[row];
+    *given |= 1ull << row;
+    if (word[n])
+        return opt_set(o, word + n + 1, values);
+    if (o->type == OPT_FLAG)
+        return opt_set(o, "yes", values);
+    if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+        return ERR(-EINVAL, "--%s needs a value: --%s %s", o->name, o->name, o->metavar);
+    return opt_set(o, argv[++*i], values);
+}
+
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values, struct opt_parsed *out)
+{
+    struct opt_parsed parsed = {.args = argv};
+    assert(cmd->n_opts <= 64);
+    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+        parsed.help |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    for (int i = 0; i < cmd->n_opts; i++)
+        if (cmd->opts[i].type != OPT_GROUP && cmd->opts[i].fallback)
+            TRY(opt_set(&cmd->opts[i], cmd->opts[i].fallback, values));
+    bool options_end = false;
+    for (int i = 0; i < argc && !parsed.help; i++) {
+        if (!options_end && !strcmp(argv[i], "--"))
+            options_end = true;
+        else if (!options_end && argv[i][0] == '-' && argv[i][1])
+            TRY(parse_option(cmd, argc, argv, &i, values, &parsed.given));
+        else
+            argv[parsed.n_args++] = argv[i];
+    }
+    if (!parsed.help && parsed.n_args > 0 && cmd->max_args == 0)
+        return ERR(-EINVAL, "'%s' is no option: see 'narrowcast %s --help'", argv[0], cmd->name);
+    if (!parsed.help && parsed.n_args > cmd->max_args)
+        return ERR(-EINVAL, "'%s' is one argument too many: usage: narrowcast %s [options] %s", argv[cmd->max_args],
+                   cmd->name, cmd->args);
+    if (!parsed.help && parsed.n_args < cmd->min_args)
+        return ERR(-EINVAL, "too few arguments: usage: narrowcast %s [options] %s", cmd->name, cmd->args);
+    *out = parsed;
+    return 0;
+}
+
+bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name)
+{
+    int row = find(cmd, name, strlen(name));
+    assert(row >= 0);
+    return row >= 0 && parsed->given >> row & 1;
+}

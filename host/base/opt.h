@@ -1,0 +1,74 @@
+/* opt.h : command lines from one table: parsing, --help, "did you mean" and range errors all read the same rows.
+ *
+ * A subcommand is a struct of values, a static table of `struct opt` that says where in that struct each value lies, and
+ * a struct opt_command around the table. `--name value` and `--name=value` are the same; the last one given counts;
+ * `--` ends the options. Defaults are text and go through the same parser as the user's words. */
+#ifndef OPT_H
+#define OPT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum opt_type {
+    OPT_GROUP,  /* no option: a headline in --help (name) */
+    OPT_FLAG,   /* bool, takes no value */
+    OPT_INT,    /* int64_t */
+    OPT_SIZE,   /* uint64_t; 64k, 4M, 1G are powers of 1024 */
+    OPT_REAL,   /* double, finite */
+    OPT_TEXT,   /* const char *, into argv; NULL when there is no default */
+    OPT_CHOICE, /* const char *, one of the words in metavar */
+};
+
+struct opt {
+    const char *name;     /* without its dashes */
+    const char *metavar;  /* "N" in `--epochs N`; OPT_CHOICE: "a|b|c", the words themselves; NULL for a flag */
+    const char *fallback; /* the default as a user would write it; NULL: zero, false, NULL */
+    const char *help;     /* one or more sentences, wrapped by --help */
+    enum opt_type type;
+    size_t at;       /* offset of the value in the struct of values */
+    double min, max; /* OPT_INT, OPT_SIZE, OPT_REAL; no range when both are 0 */
+    unsigned mark;   /* the caller's own bits, for opt_line() */
+};
+
+struct opt_command {
+    const char *name;             /* "train" */
+    const char *args;             /* "IN OUT" for the usage line; "" for none */
+    int min_args, max_args;       /* positional arguments */
+    const char *about, *examples; /* paragraphs of --help */
+    const struct opt *opts;
+    int n_opts; /* 64 at most */
+};
+
+struct opt_parsed {
+    bool help;      /* --help or -h stood there; nothing else was looked at */
+    uint64_t given; /* bit i: opts[i] stood on the command line */
+    char **args;    /* [n_args] positional arguments, the front of argv */
+    int n_args;
+};
+
+/* Reads argv[0..argc) (the words after the subcommand) into values; reorders argv.
+ * Returns 0 or -EINVAL with a line that says what would be right. */
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values, struct opt_parsed *out);
+
+/* Did the user give this option? name must be in the table. */
+bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name);
+
+/* Prints the help of a subcommand: usage, about, every option with its default by groups, examples. */
+void opt_help(const struct opt_command *cmd, FILE *to);
+
+/* Parses one value into values. Returns 0 or -EINVAL with a line. */
+int opt_set(const struct opt *o, const char *text, void *values);
+
+/* The value as text that opt_set() reads back to the same value ("yes"/"no" for flags, "" for NULL).
+ * to [size] is always terminated. Returns the length it would have, like snprintf. */
+int opt_get(const struct opt *o, const void *values, char *to, size_t size);
+
+/* All values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0: all).
+ * to [size], size > 0, is always terminated. Returns the length it would have. */
+size_t opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, char *to, size_t size);
+
+/* The name nearest to word among n names, or NULL when none is near enough to be meant. */
+const char *opt_nearest(const char *word, const char *const *names, int n);
+
+#endif

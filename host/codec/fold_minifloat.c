@@ -1,0 +1,74 @@
+/* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's formats filled in. */
+#include "codec/codec.h"
+
+static const struct codec *codec_of(const struct fold *f)
+{
+    return f->ctx;
+}
+
+static size_t in_bytes(const struct fold *f, size_t n)
+{
+    return vec_bytes(codec_of(f)->sum.in, n);
+}
+static size_t out_bytes(const struct fold *f, size_t n)
+{
+    return vec_bytes(codec_of(f)->sum.out, n);
+}
+static size_t acc_bytes(const struct fold *f, size_t n)
+{
+    return vec_acc_bytes(&codec_of(f)->sum, n);
+}
+
+static size_t wide_bytes(const struct fold *f, size_t n)
+{
+    const struct vec_sum *sum = &codec_of(f)->sum;
+    return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
+}
+
+/* Sums of minifloats do not depend on where in the bucket they are: `at` goes unused. */
+static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first)
+{
+    (void)at;
+    codec_of(f)->ops->fold(&codec_of(f)->sum, acc, codes, n, first);
+}
+
+static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+{
+    (void)at;
+    const struct vec_sum *sum = &codec_of(f)->sum;
+    codec_of(f)->ops->finish(sum, acc, n, sum->in, 0, codes);
+}
+
+static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+{
+    (void)at;
+    const struct vec_sum *sum = &codec_of(f)->sum;
+    codec_of(f)->ops->finish(sum, acc, n, sum->out, sum->out_shift, codes);
+}
+
+static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
+{
+    codec_of(f)->ops->spill(&codec_of(f)->sum, acc, n, wide);
+}
+
+static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+{
+    codec_of(f)->ops->fold_wide(&codec_of(f)->sum, acc, wide, n, first);
+}
+
+static const struct fold_ops minifloat_ops = {
+    .in_bytes = in_bytes,
+    .out_bytes = out_bytes,
+    .acc_bytes = acc_bytes,
+    .wide_bytes = wide_bytes,
+    .add = add,
+    .part = part,
+    .done = done,
+    .spill = spill,
+    .add_wide = add_wide,
+};
+
+struct fold codec_fold(const struct codec *c)
+{
+    return (struct fold){.ops = &minifloat_ops, .ctx = c, .unit = 8};
+}

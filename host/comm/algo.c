@@ -1,0 +1,85 @@
+/* algo.c : the list of all-reduce algorithms, found by name. */
+#include "comm/algo.h"
+#include "base/err.h"
+#include "comm/algo_step.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct algo *const table[] = {
+    &algo_self, &algo_direct, &algo_ring, &algo_group_master, &algo_group_scatter, &algo_gather, &algo_native,
+};
+enum { N_ALGOS = sizeof table / sizeof table[0] };
+
+const struct algo *algo_at(int i)
+{
+    return i >= 0 && i < N_ALGOS ? table[i] : NULL;
+}
+
+static int refuse_unknown(const char *word)
+{
+    char names[256] = "auto";
+    for (int i = 0; i < N_ALGOS; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
+    }
+    return ERR(-EINVAL, "no algorithm \"%s\": need one of %s", word, names);
+}
+
+/* K behind the colon: digits alone. */
+static int parse_group(const char *word, const char *digits, int *group)
+{
+    char *end;
+    errno = 0;
+    long k = strtol(digits, &end, 10);
+    if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > 1 << 20)
+        return ERR(-EINVAL, "cannot use algorithm \"%s\": the group size must be a whole number from 1 on", word);
+    *group = (int)k;
+    return 0;
+}
+
+int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group)
+{
+    const char *name = strcmp(word, "auto") != 0 ? word : n_ranks == 1 ? "self" : "direct";
+    const char *colon = strchr(name, ':');
+    const size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    const struct algo *found = NULL;
+    for (int i = 0; i < N_ALGOS && !found; i++)
+        if (strlen(table[i]->name) == length && memcmp(table[i]->name, name, length) == 0)
+            found = table[i];
+    if (!found)
+        return refuse_unknown(word);
+    if (found->grouped && !colon)
+        return ERR(-EINVAL, "cannot use algorithm \"%s\" without a group size: need \"%s:K\"", word, word);
+    if (!found->grouped && colon)
+        return ERR(-EINVAL, "cannot use algorithm \"%s\": \"%s\" takes no group size", word, found->name);
+    int k = 0;
+    if (colon)
+        TRY(parse_group(word, colon + 1, &k));
+    *algo = found;
+    *group = k;
+    return 0;
+}
+
+unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt)
+{
+    return algo->rules_for ? algo->rules_for(fmt) : algo->rules;
+}
+
+int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec)
+{
+    const unsigned rules = algo_rules(algo, codec->fmt);
+    char name[CODEC_NAME_BYTES];
+    if (rules == 0)
+        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", algo->name, codec_format_name(codec->fmt, name));
+    TRY(codec_settle(codec, n_ranks, rules, algo->name));
+    return algo->check ? algo->check(codec, n_ranks, group) : 0;
+}
+
+int algo_check_group(const char *name, int n_ranks, int group)
+{
+    if (group < 1 || n_ranks % group != 0)
+        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them", name, group, n_ranks,
+                   group);
+    return 0;
+}

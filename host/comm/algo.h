@@ -1,0 +1,49 @@
+/* algo.h : an all-reduce algorithm: codes of a bucket in on every rank, codes of the sum out on every rank. */
+#ifndef ALGO_H
+#define ALGO_H
+#include "codec/codec.h"
+#include "comm/comm.h"
+
+/* One all-reduce. Buffers belong to the caller and do not overlap. */
+struct algo_call {
+    const struct codec *codec; /* settled */
+    struct fold fold;
+    size_t n;             /* elements, a multiple of fold.unit */
+    const uint8_t *codes; /* [in_bytes(n)] this rank's addends, 64-byte aligned */
+    uint8_t *result;      /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
+    void *scratch;        /* [scratch_bytes], 64-byte aligned */
+    int group;            /* K of group-*:K, else 0 */
+};
+
+struct algo {
+    const char *name;
+    const char *help; /* one line for --help */
+    unsigned rules;   /* bit (1 << VEC_x) for each sum it can add by */
+    bool grouped;     /* takes :K */
+    /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every format. */
+    unsigned (*rules_for)(struct mf_fmt fmt);
+    /* Can it run? Says why not. Called after the codec is settled, before any work. NULL = always. */
+    int (*check)(const struct codec *codec, int n_ranks, int group);
+    size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
+    /* Returns 0 or a negative errno of comm.h, never for what is in the data. */
+    int (*run)(struct comm *c, const struct algo_call *call);
+};
+
+/* One file each. */
+extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter, algo_gather,
+    algo_native;
+
+/* All of them, for --help: NULL behind the last. */
+const struct algo *algo_at(int i);
+
+/* Finds "name" or "name:K" ("auto": self for one rank, else direct).
+ * group: K, or 0. Returns 0 or -EINVAL with a line. */
+int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
+
+/* The rules that a codec of this format may be settled with for the algorithm. */
+unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt);
+
+/* codec_settle() for this algorithm, and the algorithm's own check. Returns 0 or -EINVAL with a line. */
+int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);
+
+#endif

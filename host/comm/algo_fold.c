@@ -1,0 +1,37 @@
+/* algo_fold.c : the sum of several ranks' codes over one range, in blocks whose accumulators stay in the cache. */
+#include "comm/algo_step.h"
+
+enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
+
+static size_t block_of(const struct fold *f)
+{
+    return f->unit < BLOCK ? BLOCK / f->unit * f->unit : f->unit;
+}
+
+size_t algo_acc_bytes(const struct fold *f)
+{
+    return f->ops->acc_bytes(f, block_of(f));
+}
+
+void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, const uint8_t *const *parts, int n_parts,
+               void *acc, enum algo_form to, uint8_t *sum)
+{
+    const size_t block = block_of(f);
+    for (size_t i = 0, n; i < r.n; i += n) {
+        n = r.n - i < block ? r.n - i : block;
+        const size_t skip = algo_bytes(f, from, i);
+        for (int p = 0; p < n_parts; p++) {
+            if (from == ALGO_WIDE)
+                f->ops->add_wide(f, acc, parts[p] + skip, n, p == 0);
+            else
+                f->ops->add(f, r.at + i, acc, parts[p] + skip, n, p == 0);
+        }
+        uint8_t *out = sum + algo_bytes(f, to, i);
+        if (to == ALGO_WIDE)
+            f->ops->spill(f, acc, n, out);
+        else if (to == ALGO_OUT)
+            f->ops->done(f, r.at + i, acc, n, out);
+        else
+            f->ops->part(f, r.at + i, acc, n, out);
+    }
+}

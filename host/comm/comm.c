@@ -1,0 +1,140 @@
+/* comm.c : joining and leaving a job of ranks, and agreeing whether a step went well. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "comm/comm_mpi.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int comm_mpi_check(int mpi_rc, const char *what)
+{
+    if (mpi_rc == MPI_SUCCESS)
+        return 0;
+    char why[MPI_MAX_ERROR_STRING] = "no reason given";
+    int length = 0;
+    MPI_Error_string(mpi_rc, why, &length);
+    return ERR(-EIO, "cannot %s: %s", what, why);
+}
+
+/* MPI of a process: begun here unless the caller has done so, whose choice of threads then holds. */
+static int begin_mpi(bool *began)
+{
+    int done = 0, ended = 0, level = MPI_THREAD_SINGLE;
+    MPI_Finalized(&ended);
+    if (ended)
+        return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
+    MPI_Initialized(&done);
+    *began = !done;
+    if (done)
+        return 0;
+    TRY(comm_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start MPI"));
+    if (level < MPI_THREAD_FUNNELED)
+        return ERR(-ENOTSUP, "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
+    return 0;
+}
+
+/* The parts that need to know how many ranks there are. */
+static int make_room(struct comm *c)
+{
+    size_t n = (size_t)c->n_ranks;
+    c->room = 4 * n + 16;
+    c->req = malloc(c->room * sizeof *c->req);
+    c->status = malloc(c->room * sizeof *c->status);
+    c->heard = buf_alloc(n * sizeof *c->heard);
+    c->scratch = buf_alloc(n * COMM_BLOCK);
+    if (!c->req || !c->status || !c->heard || !c->scratch)
+        return ERR(-ENOMEM, "cannot open a job of %d ranks: out of memory", c->n_ranks);
+    return 0;
+}
+
+static void give_back(struct comm *c)
+{
+    free(c->req);
+    free(c->status);
+    free(c->heard);
+    free(c->scratch);
+    free(c);
+}
+
+int comm_open(double deadline_s, struct comm **out)
+{
+    struct comm *c = buf_alloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    c->deadline_s = deadline_s;
+    c->chunk_bytes = (size_t)1 << 30;
+    int rc = begin_mpi(&c->began_mpi);
+    if (rc < 0)
+        goto free_comm;
+    rc = comm_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &c->mpi), "join the job");
+    if (rc < 0)
+        goto free_comm;
+    MPI_Comm_set_errhandler(c->mpi, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(c->mpi, &c->rank);
+    MPI_Comm_size(c->mpi, &c->n_ranks);
+    if (!(deadline_s > 0)) {
+        rc = c->rank > 0 ? -EINVAL
+                         : ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0", deadline_s);
+        goto leave_job;
+    }
+    rc = make_room(c);
+    if (rc < 0)
+        comm_abort(c, rc); /* the others are in the job already and would wait */
+    *out = c;
+    return 0;
+leave_job:
+    MPI_Comm_free(&c->mpi);
+    if (c->began_mpi)
+        MPI_Finalize();
+free_comm:
+    give_back(c);
+    return rc;
+}
+
+void comm_close(struct comm *c)
+{
+    if (!c)
+        return;
+    (void)comm_barrier(c); /* so that MPI's own waits, which have no deadline, find everybody there */
+    MPI_Comm_free(&c->mpi);
+    if (c->began_mpi)
+        MPI_Finalize();
+    give_back(c);
+}
+
+int comm_rank(const struct comm *c)
+{
+    return c->rank;
+}
+int comm_n_ranks(const struct comm *c)
+{
+    return c->n_ranks;
+}
+struct comm_count comm_counted(const struct comm *c)
+{
+    return c->count;
+}
+
+/* One word a rank, | rank : -code |, and the smallest wins: the lowest rank that failed brings its code along. */
+int comm_agree(struct comm *c, int rc)
+{
+    const uint64_t fine = UINT64_MAX;
+    uint64_t word = rc < 0 ? (uint64_t)c->rank << 32 | (uint32_t)-rc : fine;
+    MPI_Request *req = comm_request(c);
+    if (!req)
+        return -ENOMEM;
+    TRY(comm_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &word, 1, MPI_UINT64_T, MPI_MIN, c->mpi, req),
+                       "agree with all ranks"));
+    c->n_req++;
+    TRY(comm_wait(c));
+    const int speaker = word == fine ? 0 : (int)(word >> 32);
+    err_release(c->rank == speaker);
+    return word == fine ? 0 : -(int)(uint32_t)word;
+}
+
+void comm_abort(struct comm *c, int code)
+{
+    err_release(true);
+    fflush(NULL);
+    MPI_Abort(c->mpi, code < 0 && code > -128 ? -code : 1);
+    abort(); /* MPI_Abort does not return */
+}

@@ -1,0 +1,53 @@
+/* comm.h : ranks and what they exchange. The only folder that knows MPI; every wait has a deadline.
+ *
+ * A wait that passes the deadline ends the whole job, after one line that names the ranks that do not answer: a call
+ * below either returns or the process is gone. One thread calls, the one that opened. */
+#ifndef COMM_H
+#define COMM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct comm; /* opened by comm_open, closed by comm_close */
+
+/* Joins the job (MPI_Init unless done). deadline_s: a wait longer than that names who is missing and ends the job.
+ * Returns 0 or a negative errno: -EINVAL (deadline not positive, on all ranks: rank 0 speaks), -ENOMEM, -EIO (MPI
+ * said no). */
+int comm_open(double deadline_s, struct comm **out);
+
+/* Waits for the other ranks' comm_close and leaves the job (MPI_Finalize if comm_open began it, so none can be opened
+ * again). */
+void comm_close(struct comm *c);
+int comm_rank(const struct comm *c);
+int comm_n_ranks(const struct comm *c);
+
+/* All ranks call this with their own result of a step that any of them may have failed. The lowest rank that failed
+ * prints its held line (err_hold() is on until then), and every rank gets that rank's code; 0 when none failed (rank
+ * 0 then prints what it holds, a warning). */
+int comm_agree(struct comm *c, int rc);
+
+/* Ends the job from one rank, for failures after which the others cannot be asked. Every process ends with a status
+ * that is not zero. code: the negative errno of the failure. Prints what is held. Does not return. */
+void comm_abort(struct comm *c, int code) __attribute__((noreturn));
+
+/* Collectives: all ranks call them in the same order with the same sizes. They return 0 or -EIO (with a line). */
+int comm_barrier(struct comm *c);
+int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
+int comm_max_i8(struct comm *c, int8_t *x, size_t n);  /* in place */
+int comm_sum_f64(struct comm *c, double *x, size_t n); /* in place, in rank order: same bits everywhere */
+/* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */
+int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
+int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine);
+/* 0 when all ranks hold the same bytes, else -EPROTO, and one line, on rank 0, that names `what` and the first rank
+ * that differs from rank 0. `bytes` may differ, too. */
+int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
+
+/* What this rank has sent since comm_open: for counting a step's bytes and rounds. */
+struct comm_count {
+    uint64_t sent_bytes; /* payload handed to MPI for other ranks; a collective's counts once, however MPI sends it */
+    uint64_t rounds;     /* point-to-point rounds: one for each time the rank waits for its neighbours */
+    double wait_s;       /* seconds spent waiting */
+};
+struct comm_count comm_counted(const struct comm *c);
+
+#endif

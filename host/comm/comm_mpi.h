@@ -1,0 +1,49 @@
+/* comm_mpi.h : the inside of struct comm: requests under way, and the one wait. For this folder and its tests alone.
+ *
+ * Everything is non-blocking: requests are posted into one table, then comm_wait() (or comm_round()) waits for all of
+ * them. Buffers belong to the request until then. */
+#ifndef COMM_MPI_H
+#define COMM_MPI_H
+#include "comm/comm.h"
+#include <mpi.h>
+
+enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2 };
+
+struct comm {
+    MPI_Comm mpi;
+    bool began_mpi; /* by this comm, so it ends it */
+    int rank, n_ranks;
+    double deadline_s;
+    size_t chunk_bytes; /* the longest message: MPI counts in int. Tests make it small */
+    MPI_Request *req;   /* [n_req of room] posted and not yet waited for */
+    MPI_Status *status; /* [room] */
+    size_t n_req, room;
+    bool *heard;   /* [n_ranks] who answered the roll call */
+    void *scratch; /* [n_ranks * COMM_BLOCK] of the collectives */
+    struct comm_count count;
+};
+enum { COMM_BLOCK = 8192 }; /* bytes a rank that a collective with a buffer of its own handles at a time */
+
+/* 0, or -EIO and a line: what ("send") could not be done, and why MPI thinks so. */
+int comm_mpi_check(int mpi_rc, const char *what);
+
+/* A place in the table for one more request, NULL (with a line) when memory is out. */
+MPI_Request *comm_request(struct comm *c);
+
+/* Posts a message to or from another rank, of any length (none for 0 bytes: both sides know the length). Messages of
+ * a pair of ranks arrive in the order they were posted. Return 0, -EIO, -ENOMEM. */
+int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
+int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
+
+/* Waits for all that was posted, and polls politely: ranks may outnumber cores. Returns 0 or -EIO. A wait longer than
+ * the deadline does not return: it calls the roll, one rank says who is missing, and the job ends. */
+int comm_wait(struct comm *c);
+
+/* comm_wait() as one point-to-point round, counted. */
+int comm_round(struct comm *c);
+
+/* Calls the roll and ends the job (comm_roll.c). A rank that hears another one call while it waits joins in. */
+bool comm_roll_heard(struct comm *c);
+void comm_roll_call(struct comm *c) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,112 @@
+/* narrowcast.h : the mean of gradients over all ranks of an MPI job, sent as narrow floats.
+ *
+ * A call takes the fp32 gradients of one step, layer by layer, and replaces them by their mean over ranks. On the way
+ * they are cast to a format of 2 to 32 bits, with a power-of-two scale for each layer, packed, added, and cast back.
+ * With exact sums (the default where the format allows) the result has the same bits for every algorithm, order and
+ * run.
+ *
+ *     #include <narrowcast.h>
+ *     #include <stdio.h>
+ *
+ *     static float weight[784 * 10], bias[10];
+ *
+ *     int main(void)
+ *     {
+ *         const struct nc_layer layers[] = {{"fc.weight", 784 * 10, 0}, {"fc.bias", 10, 0}};
+ *         float *const grads[] = {weight, bias};
+ *         struct nc_options options = nc_options_default();
+ *         struct nc_report report;
+ *         struct nc *nc;
+ *         options.format = "e4m3";
+ *         options.scale = "aps";
+ *         if (nc_open(&options, layers, 2, &nc) < 0)
+ *             return 1;
+ *         for (int step = 0; step < 100; step++) {
+ *             // ... this rank's gradients into weight and bias ...
+ *             int rc = nc_allreduce(nc, grads, &report);
+ *             if (rc < 0)
+ *                 return 1;
+ *             if (rc == 1)
+ *                 continue;  // inf or nan on some rank: no rank takes this step
+ *             // ... an update with the mean gradients ...
+ *         }
+ *         if (nc_rank(nc) == 0)
+ *             printf("%.0f bytes a step\n", (double)report.sent_bytes);
+ *         nc_close(nc);
+ *         return 0;
+ *     }
+ *
+ *     cc train.c -lnarrowcast ... ; mpirun -np 4 ./a.out
+ *
+ * Errors are negative errno values, after one line on stderr by one rank. A rank that does not answer within the
+ * deadline ends the whole job, after a line that names it. One thread, the one that opened, makes all calls. */
+#ifndef NARROWCAST_H
+#define NARROWCAST_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NC_VERSION "0.1.0"
+
+/* Of the library: equals NC_VERSION of the header it was built with. */
+const char *nc_version(void);
+
+/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must give the same. */
+struct nc_options {
+    const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
+    const char *scale;      /* none, const:K, aps, aps-tight */
+    const char *sum;        /* auto exact fp32 nearest kahan trunc */
+    const char *out_format; /* auto or a format: what the sum travels back in */
+    const char *overflow;   /* saturate inf */
+    const char *round;      /* nearest stochastic zero */
+    const char *algo;       /* auto self direct ring group-master:K group-scatter:K gather native */
+    size_t bucket_bytes;    /* layers are fused into messages of this size; > 0 */
+    double deadline_s;      /* a rank that is silent for longer is gone; > 0 */
+    uint64_t seed;          /* of stochastic rounding */
+};
+
+/* The defaults: every word NULL, buckets of 1 MiB, a deadline of 60 s, seed 1. */
+struct nc_options nc_options_default(void);
+
+struct nc_layer {
+    const char *name; /* for messages; need not outlive nc_open */
+    size_t n;         /* elements, > 0 */
+    int fp32;         /* not 0: travels in fp32 whatever the format */
+};
+
+struct nc_report {
+    uint64_t sent_bytes; /* this rank's, this step */
+    uint64_t code_bytes; /* of all packed gradients of this rank */
+    uint64_t fp32_bytes; /* 4 an element, to compare with */
+    double codec_s;      /* seconds of casting */
+    double comm_s;       /* seconds of sending, adding and waiting */
+};
+
+struct nc;
+
+/* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers, in forward order.
+ *   options   NULL for the defaults      layers   [n_layers], the same on every rank      *out   closed by nc_close
+ * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM, -EIO. */
+int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out);
+
+/* Leaves the job, with all ranks; NULL is legal. Calls MPI_Finalize if nc_open called MPI_Init. */
+void nc_close(struct nc *nc);
+
+int nc_rank(const struct nc *nc);
+int nc_n_ranks(const struct nc *nc);
+
+/* grads: [n_layers] pointers to this rank's gradients, replaced by the mean over ranks. report: NULL if not wanted.
+ * Returns 0; 1 when a gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or
+ * a negative errno, after which only nc_close may follow. */
+int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);
+
+/* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the same steps. */
+void nc_force_fp32(struct nc *nc, int on);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

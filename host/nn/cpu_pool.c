@@ -1,0 +1,146 @@
+/* cpu_pool.c : layers that move pixels without weights: max and average pooling, the mean of an image, the shortcut. */
+#include <string.h>
+#include "nn/cpu_ops.h"
+
+/* The part of a window that lies inside the image, for one output pixel. */
+struct patch {
+    int y0, y1, x0, x1;
+};
+
+static struct patch patch_of(const struct nn_window *g, int oy, int ox)
+{
+    int y = oy * g->stride - g->pad, x = ox * g->stride - g->pad;
+    return (struct patch){
+        .y0 = y < 0 ? 0 : y,
+        .y1 = y + g->k < g->in.h ? y + g->k : g->in.h,
+        .x0 = x < 0 ? 0 : x,
+        .x1 = x + g->k < g->in.w ? x + g->k : g->in.w,
+    };
+}
+
+static size_t size_of(struct nn_shape s)
+{
+    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static size_t at(struct nn_shape s, int y, int x)
+{
+    return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
+}
+
+/* Walks over the output pixels of one image; body sees oy, ox, the patch p and `o`, the output pixel's first element. */
+#define EACH_PIXEL(g, body)                       \
+    for (int oy = 0; oy < (g)->out.h; oy++)       \
+        for (int ox = 0; ox < (g)->out.w; ox++) { \
+            struct patch p = patch_of(g, oy, ox); \
+            size_t o = at((g)->out, oy, ox);      \
+            body                                  \
+        }
+
+void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
+{
+    (void)ctx;
+    int c = g->in.c;
+    for (int b = 0; b < batch; b++, x += size_of(g->in), y += size_of(g->out))
+        EACH_PIXEL(g, {
+            memcpy(y + o, x + at(g->in, p.y0, p.x0), (size_t)c * sizeof *y);
+            for (int iy = p.y0; iy < p.y1; iy++)
+                for (int ix = p.x0; ix < p.x1; ix++) {
+                    const real *from = x + at(g->in, iy, ix);
+                    for (int j = 0; j < c; j++)
+                        y[o + (size_t)j] = from[j] <= y[o + (size_t)j] ? y[o + (size_t)j] : from[j];
+                }
+        })
+}
+
+void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *y,
+                           const real *dy, real *dx)
+{
+    (void)ctx;
+    memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
+    for (int b = 0; b < batch;
+         b++, x += size_of(g->in), dx += size_of(g->in), y += size_of(g->out), dy += size_of(g->out))
+        EACH_PIXEL(g, {
+            for (size_t j = 0; j < (size_t)g->in.c; j++)
+                for (int iy = p.y0, found = 0; iy < p.y1 && !found; iy++)
+                    for (int ix = p.x0; ix < p.x1 && !found; ix++) {
+                        size_t i = at(g->in, iy, ix) + j;
+                        found = x[i] >= y[o + j];
+                        if (found)
+                            dx[i] += dy[o + j];
+                    }
+        })
+}
+
+void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
+{
+    (void)ctx;
+    real share = (real)1 / (real)(g->k * g->k);
+    memset(y, 0, (size_t)batch * size_of(g->out) * sizeof *y);
+    for (int b = 0; b < batch; b++, x += size_of(g->in), y += size_of(g->out))
+        EACH_PIXEL(g, {
+            for (int iy = p.y0; iy < p.y1; iy++)
+                for (int ix = p.x0; ix < p.x1; ix++)
+                    for (size_t j = 0; j < (size_t)g->in.c; j++)
+                        y[o + j] += x[at(g->in, iy, ix) + j];
+            for (size_t j = 0; j < (size_t)g->in.c; j++)
+                y[o + j] *= share;
+        })
+}
+
+void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy, real *dx)
+{
+    (void)ctx;
+    real share = (real)1 / (real)(g->k * g->k);
+    memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
+    for (int b = 0; b < batch; b++, dx += size_of(g->in), dy += size_of(g->out))
+        EACH_PIXEL(g, {
+            for (int iy = p.y0; iy < p.y1; iy++)
+                for (int ix = p.x0; ix < p.x1; ix++)
+                    for (size_t j = 0; j < (size_t)g->in.c; j++)
+                        dx[at(g->in, iy, ix) + j] += dy[o + j] * share;
+        })
+}
+
+void cpu_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y)
+{
+    (void)ctx;
+    memset(y, 0, (size_t)batch * (size_t)c * sizeof *y);
+    for (int b = 0; b < batch; b++, y += c) {
+        for (int i = 0; i < pixels; i++, x += c)
+            for (int j = 0; j < c; j++)
+                y[j] += x[j];
+        for (int j = 0; j < c; j++)
+            y[j] /= (real)pixels;
+    }
+}
+
+void cpu_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx)
+{
+    (void)ctx;
+    real share = (real)1 / (real)pixels;
+    for (int b = 0; b < batch; b++, dy += c)
+        for (int i = 0; i < pixels; i++, dx += c)
+            for (int j = 0; j < c; j++)
+                dx[j] = dy[j] * share;
+}
+
+void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x, real *y)
+{
+    (void)ctx;
+    memset(y, 0, (size_t)batch * size_of((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}) * sizeof *y);
+    for (int b = 0; b < batch; b++, x += size_of(in))
+        for (int iy = 0; iy < in.h; iy += 2)
+            for (int ix = 0; ix < in.w; ix += 2, y += out_c)
+                memcpy(y, x + at(in, iy, ix), (size_t)in.c * sizeof *y);
+}
+
+void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy, real *dx)
+{
+    (void)ctx;
+    memset(dx, 0, (size_t)batch * size_of(in) * sizeof *dx);
+    for (int b = 0; b < batch; b++, dx += size_of(in))
+        for (int iy = 0; iy < in.h; iy += 2)
+            for (int ix = 0; ix < in.w; ix += 2, dy += out_c)
+                memcpy(dx + at(in, iy, ix), dy, (size_t)in.c * sizeof *dx);
+}

@@ -1,0 +1,166 @@
+/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in turn: a buffer is taken when
+ * the last reader of a tensor passes its gradient back, and free again when the tensor's own node has used it. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/err.h"
+#include "hls/philox.h"
+#include "nn/model_graph.h"
+
+static size_t out_elements(const struct nn_model *m, const struct node *node)
+{
+    struct nn_shape s = node->window.out;
+    return (size_t)m->max_batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static int get_memory(struct nn_model *m, size_t bytes, void **out)
+{
+    *out = m->ops->alloc(m->ctx, bytes);
+    return *out ? 0 : -ENOMEM;
+}
+
+static int get_reals(struct nn_model *m, size_t n, real **out)
+{
+    void *p;
+    TRY(get_memory(m, n * sizeof(real), &p));
+    *out = p;
+    return 0;
+}
+
+struct sharing {
+    size_t size[GRAPH_BUFFERS]; /* elements */
+    bool taken[GRAPH_BUFFERS];
+    int buffer_of[GRAPH_NODES]; /* of a node's dy; -1: none yet */
+};
+
+static int take(struct sharing *s, size_t n)
+{
+    int b = 0;
+    while (s->taken[b])
+        b++;
+    assert(b < GRAPH_BUFFERS);
+    s->taken[b] = true;
+    s->size[b] = n > s->size[b] ? n : s->size[b];
+    return b;
+}
+
+/* The backward pass of these may write dx over dy. */
+static bool works_in_place(const struct node *node)
+{
+    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU || node->kind == NODE_DROPOUT;
+}
+
+/* Walks backward once and notes who overwrites, who adds, and in which buffer. */
+static void share_buffers(struct nn_model *m, struct sharing *s)
+{
+    for (int i = 0; i < m->n_nodes; i++)
+        s->buffer_of[i] = -1;
+    int last = m->n_nodes - 1;
+    s->buffer_of[last] = take(s, out_elements(m, &m->nodes[last]));
+    for (int i = last; i > 0; i--) {
+        struct node *node = &m->nodes[i];
+        int mine = s->buffer_of[i];
+        assert(mine >= 0); /* else: nobody reads this node */
+        bool passed_on = false;
+        node->add_dx = s->buffer_of[node->in] >= 0;
+        assert(!node->add_dx || node->kind == NODE_CONV);
+        if (node->in > 0 && !node->add_dx) {
+            passed_on = works_in_place(node);
+            s->buffer_of[node->in] = passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
+        }
+        if (node->addend >= 0) {
+            assert(node->addend > 0 && s->buffer_of[node->addend] < 0);
+            s->buffer_of[node->addend] = mine;
+            passed_on = true;
+        }
+        if (!passed_on)
+            s->taken[mine] = false;
+    }
+}
+
+static int plan_gradients(struct nn_model *m)
+{
+    struct sharing s = {0};
+    share_buffers(m, &s);
+    for (int b = 0; b < GRAPH_BUFFERS; b++)
+        TRY(get_reals(m, s.size[b], &m->buffers[b]));
+    for (int i = 1; i < m->n_nodes; i++)
+        m->nodes[i].dy = m->buffers[s.buffer_of[i]];
+    return 0;
+}
+
+static int plan_scratch(struct nn_model *m)
+{
+    size_t most = 0;
+    for (int i = 1; i < m->n_nodes; i++) {
+        struct node *node = &m->nodes[i];
+        size_t bytes = 0;
+        if (node->kind == NODE_CONV)
+            TRY(m->ops->conv_plan(m->ctx, &node->window, m->max_batch, &bytes));
+        if (node->kind == NODE_NORM)
+            TRY(m->ops->norm_plan(m->ctx, node->window.in.c, &bytes));
+        most = bytes > most ? bytes : most;
+    }
+    return get_memory(m, most, &m->scratch);
+}
+
+/* He et al. 2015: variance 2 / inputs of a neuron. Uniform, so that no libm decides about bits. */
+static void draw(real *w, size_t n, size_t fan_in, uint64_t key)
+{
+    double bound = sqrt(6.0 / (double)fan_in);
+    for (size_t i = 0; i < n; i++)
+        w[i] = (real)(bound * ((double)philox_u32(key, i) * 0x1p-31 - 1));
+}
+
+void graph_draw_weights(const struct nn_model *m, uint64_t seed, real *host)
+{
+    for (int i = 1; i < m->n_nodes; i++) {
+        const struct node *node = &m->nodes[i];
+        const struct nn_param *p = &m->params[node->first_param];
+        size_t neurons = (size_t)node->window.out.c;
+        if (node->kind == NODE_CONV || node->kind == NODE_LINEAR)
+            draw(host + p->offset, p->n, p->n / neurons, philox_key(seed, (uint32_t)node->first_param, 0, 0, 0));
+        else
+            for (size_t j = 0; node->kind == NODE_NORM && j < p->n; j++)
+                host[p->offset + j] = 1;
+    }
+}
+
+static void set_variances(const struct nn_model *m, real *host)
+{
+    for (int i = 1; i < m->n_nodes; i++)
+        for (int c = m->nodes[i].window.in.c, j = 0; m->nodes[i].kind == NODE_NORM && j < c; j++)
+            host[m->nodes[i].stat + (size_t)(c + j)] = 1;
+}
+
+/* Weights and statistics are made on the host, so that every backend starts from the same bits. */
+static int put_start_values(struct nn_model *m, uint64_t seed)
+{
+    real *host = calloc(m->n_weights + m->n_stats, sizeof *host);
+    if (!host)
+        return ERR(-ENOMEM, "cannot draw %zu weights: no memory", m->n_weights);
+    graph_draw_weights(m, seed, host);
+    set_variances(m, host + m->n_weights);
+    m->ops->put(m->ctx, m->weights, host, m->n_weights * sizeof *host);
+    m->ops->put(m->ctx, m->stats, host + m->n_weights, m->n_stats * sizeof *host);
+    free(host);
+    return 0;
+}
+
+int graph_plan(struct nn_model *m, uint64_t seed)
+{
+    void *p;
+    TRY(get_reals(m, m->n_weights, &m->weights));
+    TRY(get_reals(m, m->n_weights, &m->grads));
+    TRY(get_reals(m, m->n_stats, &m->stats));
+    TRY(get_reals(m, m->n_stats, &m->moments));
+    TRY(get_memory(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    m->labels = p;
+    TRY(get_memory(m, sizeof *m->result, &p));
+    m->result = p;
+    for (int i = 0; i < m->n_nodes; i++)
+        TRY(get_reals(m, out_elements(m, &m->nodes[i]), &m->nodes[i].y));
+    TRY(plan_gradients(m));
+    TRY(plan_scratch(m));
+    return put_start_values(m, seed);
+}

@@ -1,0 +1,98 @@
+/* model_zoo.c : the networks that have a name. */
+#include <stdio.h>
+#include <string.h>
+#include "base/err.h"
+#include "nn/model_graph.h"
+
+enum { NO_ADDEND = -1 };
+
+/* Two hidden layers of 128. */
+static void build_mlp(struct nn_model *m, int depth, int n_classes)
+{
+    (void)depth;
+    int x = 0;
+    for (int i = 0; i < 2; i++) {
+        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", 128);
+        x = graph_relu(m, x);
+        x = graph_dropout(m, x, 0.1);
+    }
+    graph_linear(m, x, "classifier", n_classes);
+}
+
+/* LeCun et al. 1998, with max pooling and ReLU. */
+static void build_lenet5(struct nn_model *m, int depth, int n_classes)
+{
+    (void)depth;
+    int x = graph_conv(m, 0, "conv1", 6, 5, 1, 2, true);
+    x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
+    x = graph_conv(m, x, "conv2", 16, 5, 1, 0, true);
+    x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
+    x = graph_relu(m, graph_linear(m, x, "hidden1", 120));
+    x = graph_relu(m, graph_linear(m, x, "hidden2", 84));
+    graph_linear(m, x, "classifier", n_classes);
+}
+
+/* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x or, where the image halves, its shortcut. */
+static int basic_block(struct nn_model *m, int x, const char *name, int channels, int stride)
+{
+    char conv1[40], norm1[40], conv2[40], norm2[40];
+    snprintf(conv1, sizeof conv1, "%s.conv1", name);
+    snprintf(norm1, sizeof norm1, "%s.norm1", name);
+    snprintf(conv2, sizeof conv2, "%s.conv2", name);
+    snprintf(norm2, sizeof norm2, "%s.norm2", name);
+    int y = graph_conv(m, x, conv1, channels, 3, stride, 1, false);
+    y = graph_norm(m, y, norm1, NO_ADDEND, true);
+    y = graph_conv(m, y, conv2, channels, 3, 1, 1, false);
+    if (stride == 2)
+        x = graph_shortcut(m, x, channels);
+    return graph_norm(m, y, norm2, x, true);
+}
+
+/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64 channels. */
+static void build_resnet(struct nn_model *m, int depth, int n_classes)
+{
+    int x = graph_conv(m, 0, "stem.conv", 16, 3, 1, 1, false);
+    x = graph_norm(m, x, "stem.norm", NO_ADDEND, true);
+    for (int stage = 0; stage < 3; stage++)
+        for (int block = 0; block < (depth - 2) / 6; block++) {
+            char name[32];
+            snprintf(name, sizeof name, "s%db%d", stage, block);
+            x = basic_block(m, x, name, 16 << stage, stage > 0 && block == 0 ? 2 : 1);
+        }
+    x = graph_mean(m, x);
+    graph_linear(m, x, "classifier", n_classes);
+}
+
+static const struct {
+    const char *name;
+    void (*build)(struct nn_model *m, int depth, int n_classes);
+    int depth;
+} zoo[] = {
+    {"mlp", build_mlp, 0},          {"lenet5", build_lenet5, 0},      {"resnet8", build_resnet, 8},
+    {"resnet20", build_resnet, 20}, {"resnet32", build_resnet, 32},   {"resnet44", build_resnet, 44},
+    {"resnet56", build_resnet, 56}, {"resnet110", build_resnet, 110},
+};
+
+const char *nn_model_names(void)
+{
+    return "mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110";
+}
+
+/* The last node is the classifier. */
+static void mark_last(struct nn_model *m)
+{
+    const struct node *last = &m->nodes[m->n_nodes - 1];
+    for (int i = 0; i < last->n_params; i++)
+        m->params[last->first_param + i].last = true;
+}
+
+int graph_by_name(struct nn_model *m, const char *name, int n_classes)
+{
+    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
+        if (strcmp(name, zoo[i].name) == 0) {
+            zoo[i].build(m, zoo[i].depth, n_classes);
+            mark_last(m);
+            return 0;
+        }
+    return ERR(-EINVAL, "unknown model '%s': one of %s", name, nn_model_names());
+}

@@ -1,0 +1,39 @@
+/* optim.h : SGD with momentum, Nesterov, weight decay, and LARS; learning-rate schedules. */
+#ifndef OPTIM_H
+#define OPTIM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "nn/model.h"
+
+struct optim_options {
+    bool lars;
+    bool nesterov;
+    double momentum;
+    double weight_decay;
+    double trust; /* LARS: trust coefficient eta, 0.001 */
+};
+
+struct optim;
+/* One velocity an element. params are those of the model and must outlive it. Returns 0 or -ENOMEM. */
+int optim_open(const struct nn_ops *ops, const struct optim_options *o, const struct nn_param *params, int n_params,
+               size_t n_weights, struct optim **out);
+void optim_close(struct optim *o);
+/* weights -= lr * update(grads); grads are used up. */
+void optim_step(struct optim *o, real *weights, real *grads, double lr);
+real *optim_state(struct optim *o, size_t *n); /* velocities, for checkpoints */
+
+enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_LINEAR, SCHEDULE_COSINE };
+struct schedule {
+    enum schedule_kind kind;
+    double lr; /* peak */
+    double total_steps;
+    double warmup_steps; /* linear from 0 (step 0 takes lr/warmup) */
+    double at[8];        /* step: fractions of total_steps where the rate is multiplied by gamma */
+    int n_at;
+    double gamma; /* 0.1 */
+};
+/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine". Returns 0 or -EINVAL with a line. */
+int schedule_parse(const char *word, struct schedule *out);
+double schedule_lr(const struct schedule *s, double step);
+
+#endif

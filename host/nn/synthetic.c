@@ -1,0 +1,132 @@
+/* synthetic.c : generated images of ten classes that no linear model can tell apart.
+ *
+ * A class is a smooth random pattern on a torus. An image of it shows the pattern moved by a few pixels, as it is or
+ * as its negative, stronger or weaker, under noise:
+ *
+ *     pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
+ *
+ * An image and its negative are of one class and equally likely. So linear classifiers with weights W and -W have the
+ * same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
+#include "nn/synthetic.h"
+#include "base/err.h"
+#include "nn/draw.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 28, TORUS = 32, PEAK = 127, SHIFT = 6, NOISE = 56 };
+enum { N_DEFAULT = 8000, N_MIN = 40, N_MAX = 1000000, SEED_DEFAULT = 1 };
+
+struct pattern {
+    int32_t at[TORUS][TORUS]; /* -PEAK..PEAK */
+};
+
+/* Each value becomes the sum of the 5 x 5 values around it. */
+static void blur(struct pattern *p)
+{
+    struct pattern from = *p;
+    for (int y = 0; y < TORUS; y++)
+        for (int x = 0; x < TORUS; x++) {
+            p->at[y][x] = 0;
+            for (int dy = -2; dy <= 2; dy++)
+                for (int dx = -2; dx <= 2; dx++)
+                    p->at[y][x] += from.at[(y + dy) & (TORUS - 1)][(x + dx) & (TORUS - 1)];
+        }
+}
+
+/* White noise, blurred three times (nearly a Gaussian), around zero, its largest magnitude brought to PEAK. */
+static void make_pattern(uint64_t seed, uint32_t class, struct pattern *p)
+{
+    struct draw draw = draw_open(seed, DRAW_PATTERN, 0, class);
+    int32_t *v = p->at[0], sum = 0, largest = 1;
+    for (int i = 0; i < TORUS * TORUS; i++)
+        v[i] = (int32_t)draw_below(&draw, 255) - 127;
+    for (int i = 0; i < 3; i++)
+        blur(p);
+    for (int i = 0; i < TORUS * TORUS; i++)
+        sum += v[i];
+    for (int i = 0; i < TORUS * TORUS; i++) {
+        v[i] -= sum / (TORUS * TORUS);
+        largest = abs(v[i]) > largest ? abs(v[i]) : largest;
+    }
+    for (int i = 0; i < TORUS * TORUS; i++)
+        v[i] = v[i] * PEAK / largest;
+}
+
+static uint8_t clamp(int32_t v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
+{
+    uint32_t dy = draw_below(draw, 2 * SHIFT + 1), dx = draw_below(draw, 2 * SHIFT + 1);
+    int32_t contrast = 64 + (int32_t)draw_below(draw, 65); /* of 128 */
+    if (draw_below(draw, 2))
+        contrast = -contrast;
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+        bits = i % 4 ? bits >> 8 : draw_u32(draw);
+        int32_t noise = ((int32_t)(bits & 255) - 128) * NOISE / 128;
+        int32_t shown = p->at[(i / SIDE + dy) % TORUS][(i % SIDE + dx) % TORUS];
+        x[i] = clamp(128 + contrast * shown / 128 + noise);
+    }
+}
+
+/* Makes n images, classes in turn. set: 0 for training, 1 for the test. */
+static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t **y)
+{
+    *x = malloc(n * SIDE * SIDE);
+    *y = malloc(n);
+    if (!*x || !*y)
+        return ERR(-ENOMEM, "cannot allocate %zu synthetic images", n);
+    for (size_t i = 0; i < n; i++) {
+        (*y)[i] = (uint8_t)(i % DATASET_CLASSES);
+        struct draw draw = draw_open(seed, DRAW_IMAGE, set, (uint32_t)i);
+        make_image(&patterns[(*y)[i]], &draw, *x + i * SIDE * SIDE);
+    }
+    return 0;
+}
+
+/* Reads a decimal number of digits alone. Returns where it ended, NULL when there is none. */
+static const char *parse_u64(const char *s, uint64_t *out)
+{
+    if (*s < '0' || *s > '9')
+        return NULL;
+    char *end;
+    errno = 0;
+    *out = strtoull(s, &end, 10);
+    return errno ? NULL : end;
+}
+
+static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
+{
+    const char *s = parse_u64(arg, n);
+    if (s && *s++ == ',')
+        s = parse_u64(s, seed);
+    else
+        s = NULL;
+    if (!s || *s)
+        return ERR(-EINVAL, "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)", arg);
+    if (*n < N_MIN || *n > N_MAX || *n % DATASET_CLASSES)
+        return ERR(-EINVAL, "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
+                   (unsigned long long)*n, DATASET_CLASSES, N_MIN, N_MAX);
+    return 0;
+}
+
+int synthetic_load(const char *arg, struct dataset *d)
+{
+    uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
+    if (arg)
+        TRY(parse_arg(arg, &n, &seed));
+    struct pattern patterns[DATASET_CLASSES];
+    for (uint32_t k = 0; k < DATASET_CLASSES; k++)
+        make_pattern(seed, k, &patterns[k]);
+    d->h = d->w = SIDE;
+    d->c = 1;
+    d->n_classes = DATASET_CLASSES;
+    d->n_train = n;
+    d->n_test = n / 4;
+    TRY(make_set(patterns, seed, 0, d->n_train, &d->train_x, &d->train_y));
+    return make_set(patterns, seed, 1, d->n_test, &d->test_x, &d->test_y);
+}

@@ -1,0 +1,84 @@
+/* vec.h : operations on whole vectors: largest magnitude, cast to packed codes and back, sums of codes.
+ *
+ * Packed layout: code i of a w-bit format lies in bits [i*w, (i+1)*w) of the byte string, bit 0 being the
+ * lowest bit of byte 0, and a code's lowest bit first:
+ *
+ *     w = 4     byte 0 = | code 1 : code 0 |        w = 16    byte 0, 1 = code 0, little endian
+ *     w = 6     byte 0 = | c1[1:0] : c0[5:0] |  byte 1 = | c2[3:0] : c1[5:2] |  byte 2 = | c3[5:0] : c2[5:4] |
+ *
+ * n codes take vec_bytes() bytes; unused high bits of the last byte are zero. */
+#ifndef VEC_H
+#define VEC_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "hls/mf.h"
+
+/* How floats become codes. */
+struct vec_cast {
+    struct mf_fmt fmt;
+    enum mf_round round;
+    enum mf_overflow overflow;
+    bool trunc;   /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
+    uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
+};
+
+/* How codes of several ranks add up. */
+enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULES };
+struct vec_sum {
+    enum vec_rule rule;
+    enum mf_overflow overflow;
+    struct mf_fmt in;  /* format of the addends, and of partial sums that travel */
+    struct mf_fmt out; /* format of the result */
+    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
+    int n_ranks;       /* addends at most; sizes the wide partial sums */
+};
+
+/* Bytes of n packed codes. */
+static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
+{
+    return (n * mf_width(fmt) + 7) / 8;
+}
+
+/* Bytes of the accumulators of n elements: 4 or 8 an element; allocate them 8-byte aligned. */
+size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
+
+/* Bytes of n wide partial sums as they travel (exact only): 2^e-1+m+ceil(log2 P) bits + 2 flags an element,
+ * rounded up to whole bytes: 5 for e5m2 and up to 32 ranks. */
+size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
+
+/* One backend. All calls block, allocate nothing and cannot fail; buffers are the caller's and do not overlap
+ * unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need no alignment. */
+struct vec_ops {
+    const char *name;
+
+    /* Largest |x[i]| as fp32 bits with the sign cleared; 0 for n == 0. Not finite (inf or nan anywhere) exactly
+     * when the answer is >= 0x7f800000. */
+    uint32_t (*absmax)(const float *x, size_t n);
+
+    /* codes = cast(x * 2^shift), one rounding. at: index of x[0] in its layer (counts the random bits). */
+    void (*encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes);
+
+    /* x = fp32(code) * 2^shift / divisor; the power of two is applied with one rounding (fp32 subnormals), then one
+     * division (none for divisor 1). */
+    void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x);
+
+    /* acc += codes (sum->in) by the rule; first: acc holds nothing yet and is overwritten. */
+    void (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first);
+
+    /* codes = acc rounded to `out` (sum->out, or sum->in for a partial sum that travels on) after division by
+     * 2^shift (exact only). A sum that is zero is +0; the sign of a nan among the addends does not show. */
+    void (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift, uint8_t *codes);
+
+    /* Exact only: accumulators to vec_wide_bytes() and back, the latter adding. */
+    void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
+    void (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first);
+};
+
+/* The plain backend: loops over hls/mf.h, the one all others are held against. */
+extern const struct vec_ops vec_plain;
+
+/* The backend this machine runs best. */
+const struct vec_ops *vec_best(void);
+
+#endif

@@ -1,0 +1,221 @@
+/* vec_plain.c : the plain backend: loops over hls/mf.h, in blocks that are unpacked, worked on and packed again.
+ *
+ * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU can change.
+ * The two are the additions of VEC_FP32 and decode's division: with FTZ or DAZ set (a library built with
+ * -ffast-math may do that) their fp32 subnormals become zero. */
+#include "hls/philox.h"
+#include "vec/pack.h"
+#include "vec/vec.h"
+#include <string.h>
+
+enum { BLOCK = 256 }; /* elements; a multiple of 8, so that every block starts on a byte */
+
+static size_t block_at(size_t i, size_t n)
+{
+    return n - i < BLOCK ? n - i : BLOCK;
+}
+static size_t byte_at(struct mf_fmt fmt, size_t i)
+{
+    return i / 8 * (size_t)mf_width(fmt);
+}
+
+/* ---- casts ---- */
+
+static uint32_t plain_absmax(const float *x, size_t n)
+{
+    uint32_t max = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7fffffff;
+        max = bits > max ? bits : max;
+    }
+    return max;
+}
+
+static void cast_block(const struct vec_cast *cast, size_t at, int shift, const uint32_t *x, size_t n, uint32_t *codes)
+{
+    if (cast->trunc) {
+        for (size_t i = 0; i < n; i++)
+            codes[i] = mf_e5m2_trunc_enc(x[i], shift);
+    } else if (cast->round == MF_STOCHASTIC) {
+        for (size_t i = 0; i < n; i++)
+            codes[i] = mf_enc(cast->fmt, x[i], shift, MF_STOCHASTIC, cast->overflow, philox_u32(cast->key, at + i));
+    } else {
+        for (size_t i = 0; i < n; i++)
+            codes[i] = mf_enc(cast->fmt, x[i], shift, cast->round, cast->overflow, 0);
+    }
+}
+
+static void plain_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+{
+    uint32_t bits[BLOCK], block[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t k = block_at(i, n);
+        memcpy(bits, x + i, k * sizeof *x);
+        cast_block(cast, at + i, shift, bits, k, block);
+        pack_write(mf_width(cast->fmt), block, k, codes + byte_at(cast->fmt, i));
+    }
+}
+
+static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+{
+    uint32_t block[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t k = block_at(i, n);
+        pack_read(mf_width(fmt), codes + byte_at(fmt, i), k, block);
+        for (size_t j = 0; j < k; j++)
+            block[j] = mf_dec(fmt, block[j], shift);
+        memcpy(x + i, block, k * sizeof *x);
+    }
+    if (divisor != 1)
+        for (size_t i = 0; i < n; i++)
+            x[i] /= divisor;
+}
+
+/* ---- sums: one adder and one reader for each rule; zero bytes are an empty accumulator for all of them ---- */
+
+static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = mf_acc_add(sum->in, acc[i], codes[i]);
+}
+
+/* +0 is added to first, so no sum is ever -0. */
+static void add_fp32(const struct vec_sum *sum, float *acc, const uint32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = mf_dec(sum->in, codes[i], 0);
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        acc[i] += x;
+    }
+}
+
+static void add_nearest(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = mf_add(sum->in, acc[i], codes[i], sum->overflow);
+}
+
+static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
+}
+
+/* acc = pairs (sum, what the sum has too much). Every operation rounds into the format, as CPD does; a sum that
+ * becomes inf turns to nan at the next addend, as Kahan's summation does in any format. */
+static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
+{
+    const struct mf_fmt f = sum->in;
+    const uint32_t minus = (uint32_t)1 << (mf_width(f) - 1);
+    const enum mf_overflow o = sum->overflow;
+    for (size_t i = 0; i < n; i++, acc += 2) {
+        uint32_t y = mf_add(f, codes[i], acc[1] ^ minus, o);
+        uint32_t t = mf_add(f, acc[0], y, o);
+        acc[1] = mf_add(f, mf_add(f, t, acc[0] ^ minus, o), y ^ minus, o);
+        acc[0] = t;
+    }
+}
+
+static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+{
+    uint32_t block[BLOCK];
+    if (first)
+        memset(acc, 0, vec_acc_bytes(sum, n));
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t k = block_at(i, n);
+        pack_read(mf_width(sum->in), codes + byte_at(sum->in, i), k, block);
+        switch (sum->rule) {
+        case VEC_EXACT:
+            add_exact(sum, (uint64_t *)acc + i, block, k);
+            break;
+        case VEC_FP32:
+            add_fp32(sum, (float *)acc + i, block, k);
+            break;
+        case VEC_KAHAN:
+            add_kahan(sum, (uint32_t *)acc + 2 * i, block, k);
+            break;
+        case VEC_TRUNC:
+            add_trunc((uint32_t *)acc + i, block, k);
+            break;
+        default:
+            add_nearest(sum, (uint32_t *)acc + i, block, k);
+        }
+    }
+}
+
+/* Accumulator i as fp32 bits, for all rules but exact: every value of every format is an fp32 value. */
+static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
+{
+    uint32_t word;
+    memcpy(&word, (const char *)acc + vec_acc_bytes(sum, i), sizeof word);
+    return sum->rule == VEC_FP32 ? word : mf_dec(sum->in, word, 0);
+}
+
+/* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it as they like). */
+static uint32_t round_sum(struct mf_fmt out, uint32_t bits, enum mf_overflow overflow)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        bits = 0x7fffffff;
+    uint32_t code = mf_enc(out, bits, 0, MF_NEAREST, overflow, 0);
+    return (code & mf_nan(out)) != 0 ? code : 0;
+}
+
+static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,
+                         uint8_t *codes)
+{
+    uint32_t block[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t k = block_at(i, n);
+        for (size_t j = 0; j < k; j++)
+            block[j] = sum->rule == VEC_EXACT
+                           ? mf_acc_round(sum->in, ((const uint64_t *)acc)[i + j], shift, out, sum->overflow)
+                           : round_sum(out, read_acc(sum, acc, i + j), sum->overflow);
+        pack_write(mf_width(out), block, k, codes + byte_at(out, i));
+    }
+}
+
+/* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest byte first ---- */
+
+static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
+{
+    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
+    const size_t bytes = vec_wide_bytes(sum, 1);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t a = ((const uint64_t *)acc)[i];
+        uint64_t word = (a & (((uint64_t)1 << bits) - 1)) | a >> 62 << bits;
+        for (size_t b = 0; b < bytes; b++, word >>= 8)
+            *wide++ = (uint8_t)word;
+    }
+}
+
+static void plain_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first)
+{
+    const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
+    const size_t bytes = vec_wide_bytes(sum, 1);
+    const uint64_t sign = (uint64_t)1 << (bits - 1), low62 = ((uint64_t)1 << 62) - 1;
+    if (first)
+        memset(acc, 0, vec_acc_bytes(sum, n));
+    uint64_t *a = acc;
+    for (size_t i = 0; i < n; i++, wide += bytes) {
+        uint64_t word = 0;
+        for (size_t b = 0; b < bytes; b++)
+            word |= (uint64_t)wide[b] << (8 * b);
+        uint64_t flags = (word >> bits & 3) << 62;
+        uint64_t value = (((word & (2 * sign - 1)) ^ sign) - sign) & low62;
+        a[i] = mf_acc_merge(a[i], value | flags);
+    }
+}
+
+const struct vec_ops vec_plain = {
+    .name = "plain",
+    .absmax = plain_absmax,
+    .encode = plain_encode,
+    .decode = plain_decode,
+    .fold = plain_fold,
+    .finish = plain_finish,
+    .spill = plain_spill,
+    .fold_wide = plain_fold_wide,
+};

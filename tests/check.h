@@ -1,0 +1,32 @@
+/* check.h : the whole test harness. Exit 0 pass, 1 fail, 77 skip with the reason printed. */
+#ifndef CHECK_H
+#define CHECK_H
+#include <stdio.h>
+#include <stdlib.h>
+
+static int check_bad;
+
+/* Goes on after a failure, and shows the first ten. */
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (!(cond) && check_bad++ < 10) {                                                         \
+            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond);                             \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fputc('\n', stderr);                                                                   \
+        }                                                                                          \
+    } while (0)
+
+#define SKIP(why)                                                                                  \
+    do {                                                                                           \
+        puts("skip: " why);                                                                        \
+        exit(77);                                                                                  \
+    } while (0)
+
+#define DONE()                                                                                     \
+    do {                                                                                           \
+        if (check_bad)                                                                             \
+            fprintf(stderr, "%d checks failed\n", check_bad);                                      \
+        return check_bad != 0;                                                                     \
+    } while (0)
+
+#endif

@@ -1,0 +1,161 @@
+/* mf_slow.h : what hls/mf.h must compute, said again in another way: with long doubles and the list of all values.
+ *
+ * A format of up to 16 bits is a sorted list of its finite magnitudes, with one more entry: the value that would come
+ * next if the exponent had no end. Rounding is a search in that list, and overflow is the choice of that last entry.
+ * Wider formats have no list; rintl() rounds them. test_mf.c holds both ways against each other.
+ * Exact wherever a value has at most 64 significant bits. Nothing of mf.h is called, only its types are used. */
+#ifndef MF_SLOW_H
+#define MF_SLOW_H
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "hls/mf.h"
+
+_Static_assert(LDBL_MANT_DIG >= 64, "the slow reference needs a long double of 64 bits");
+
+struct slow {
+    struct mf_fmt f;
+    uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
+    long double *value; /* [n+1], ascending; NULL: too many for a list */
+    uint32_t at;        /* where the last search ended: neighbours are asked for one after the other */
+};
+
+static inline float slow_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t slow_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Exponent of the smallest normal (of the only binade, for e = 1). */
+static inline int slow_lowest(struct mf_fmt f)
+{
+    return 2 - (1 << (f.e - 1));
+}
+
+/* Value of a code without sign, taken as a number even where the format has inf or nan. */
+static inline long double slow_magnitude(struct mf_fmt f, uint32_t mag)
+{
+    uint32_t per_binade = 1u << f.m, field = mag / per_binade, frac = mag % per_binade;
+    if (field == 0)
+        return ldexpl(frac, slow_lowest(f) - f.m);
+    return ldexpl(1 + (long double)frac / per_binade, slow_lowest(f) + (int)field - 1);
+}
+
+static inline uint32_t slow_n_finite(struct mf_fmt f)
+{
+    return f.fn ? (1u << (f.e + f.m)) - 1 : ((1u << f.e) - 1) << f.m;
+}
+
+/* Value of a code, inf and nan included. */
+static inline long double slow_dec(struct mf_fmt f, uint32_t code)
+{
+    uint32_t sign = 1u << (f.e + f.m), mag = code % sign, n = slow_n_finite(f);
+    long double v = mag < n ? slow_magnitude(f, mag) : mag == n && !f.fn ? (long double)INFINITY : (long double)NAN;
+    return code & sign ? -v : v;
+}
+
+static inline struct slow slow_open(struct mf_fmt f)
+{
+    struct slow s = {f, slow_n_finite(f), NULL, 0};
+    if (1 + f.e + f.m > 16)
+        return s;
+    s.value = malloc((s.n + 1) * sizeof *s.value);
+    if (!s.value)
+        abort();
+    for (uint32_t k = 0; k <= s.n; k++)
+        s.value[k] = slow_magnitude(f, k);
+    return s;
+}
+
+static inline void slow_close(struct slow *s)
+{
+    free(s->value);
+}
+
+/* The largest k with value[k] <= a; a below value[n]. */
+static inline uint32_t slow_find(struct slow *s, long double a)
+{
+    if (!(s->value[s->at] <= a && a < s->value[s->at + 1])) {
+        uint32_t low = 0, high = s->n;
+        while (high - low > 1) {
+            uint32_t mid = low + (high - low) / 2;
+            if (s->value[mid] <= a)
+                low = mid;
+            else
+                high = mid;
+        }
+        s->at = low;
+    }
+    return s->at;
+}
+
+/* Does a = low + part * (high - low), part in [0, 1), go up to high? */
+static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up, enum mf_round round,
+                                uint32_t random)
+{
+    if (round == MF_ZERO)
+        return false;
+    if (round == MF_STOCHASTIC)
+        return random < floorl((a - low) / (high - low) * 4294967296.0L);
+    return a + a > low + high || (a + a == low + high && tie_goes_up);
+}
+
+/* Magnitude code by search; n where it overflows. */
+static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round, uint32_t random)
+{
+    if (a >= s->value[s->n])
+        return s->n;
+    uint32_t k = slow_find(s, a);
+    bool tie_goes_up = s->f.m == 0 ? k != 0 : k % 2 == 1;
+    return k + slow_goes_up(a, s->value[k], s->value[k + 1], tie_goes_up, round, random);
+}
+
+/* Magnitude code by rounding the number of units; n where it overflows. */
+static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_round round, uint32_t random)
+{
+    int lowest = slow_lowest(f), top = a > 0 ? ilogbl(a) : lowest;
+    long double unit = ldexpl(1, (top > lowest ? top : lowest) - f.m), units = floorl(a / unit);
+    if (round == MF_NEAREST)
+        units = rintl(a / unit);
+    else
+        units += slow_goes_up(a / unit, units, units + 1, false, round, random);
+    a = units * unit;
+    if (a >= slow_magnitude(f, slow_n_finite(f)))
+        return slow_n_finite(f);
+    top = a > 0 ? ilogbl(a) : lowest;
+    if (top < lowest)
+        return (uint32_t)ldexpl(a, f.m - lowest);
+    return ((uint32_t)(top - lowest + 1) << f.m) + (uint32_t)ldexpl(a - ldexpl(1, top), f.m - top);
+}
+
+/* Code of x: the mirror of mf_pack(). */
+static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round, enum mf_overflow overflow,
+                                uint32_t random)
+{
+    struct mf_fmt f = s->f;
+    uint32_t sign = signbit(x) ? 1u << (f.e + f.m) : 0, all_ones = (1u << (f.e + f.m)) - 1, mag = s->n;
+    long double a = fabsl(x);
+    if (a <= LDBL_MAX)
+        mag = s->value ? slow_mag_listed(s, a, round, random) : slow_mag_wide(f, a, round, random);
+    else if (isnan(x))
+        return sign + all_ones;
+    if (mag < s->n)
+        return sign + mag;
+    if (overflow == MF_SATURATE || (round == MF_ZERO && a <= LDBL_MAX))
+        return sign + s->n - 1;
+    return sign + s->n; /* inf; fn: nan */
+}
+
+#endif

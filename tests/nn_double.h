@@ -1,0 +1,48 @@
+/* nn_double.h : the network and its CPU backend once more, with double for real, inside one test program; and the error of a
+ * gradient against a central difference. Include it first. */
+#ifndef NN_DOUBLE_H
+#define NN_DOUBLE_H
+#define NN_REAL_DOUBLE
+#include "host/nn/cpu_conv.c"
+#include "host/nn/cpu_linear.c"
+#include "host/nn/cpu_loss.c"
+#include "host/nn/cpu_norm.c"
+#include "host/nn/cpu_ops.c"
+#include "host/nn/cpu_pool.c"
+#include "host/nn/cpu_sgd.c"
+#include "host/nn/model.c"
+#include "host/nn/model_build.c"
+#include "host/nn/model_plan.c"
+#include "host/nn/model_zoo.c"
+
+#include "check.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Uniform in [-1, 1). */
+static inline double uniform(uint64_t key, uint64_t i)
+{
+    return (double)philox_u32(key, i) * 0x1p-31 - 1;
+}
+
+/* Step of the differences: with third derivatives of order one they are off by about h^2 = 1e-10, and by eps / h = 2e-11 of the
+ * function's own size. */
+static const double STEP = 1e-5;
+static const double MOST_ERROR = 1e-6;
+
+static inline double rms(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return n ? sqrt(sum / (double)n) : 0;
+}
+
+/* Relative to the two values, but never to less than a tenth of the tensor's typical gradient. */
+static inline double grad_error(double difference, double gradient, double typical)
+{
+    double size = fmax(fmax(fabs(difference), fabs(gradient)), 0.1 * typical);
+    return size > 0 ? fabs(difference - gradient) / size : 0;
+}
+
+#endif

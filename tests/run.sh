@@ -1,0 +1,72 @@
+#!/bin/bash
+# run.sh : runs test programs and scripts, two at a time where they are single processes, and ends with one line:
+#   N passed, N failed, N skipped
+# usage: run.sh [--long] PROGRAM|SCRIPT...     exit 0 when none failed
+# A program whose source says /* RANKS: 1 2 4 */ runs under mpirun, once for each number. Output goes to $B/logs and is shown
+# when a test fails. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
+set -u
+here=$(dirname "$0")
+B=${B:-build}
+mkdir -p "$B/logs" "$B/tmp"
+export B TMPDIR="$PWD/$B/tmp"
+case $B in /*) TMPDIR=$B/tmp ;; esac
+long=
+[ "${1-}" = --long ] && { long=long; shift; }
+limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
+
+# Ranks may outnumber cores: yield while waiting, do not pin. Root in a container is nobody's root.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_btl=vader,self OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMPI_MCA_orte_base_help_aggregate=1
+
+one() {  # one LABEL COMMAND...: runs it, prints a line, keeps its log and verdict
+    label=$1
+    shift
+    log=$B/logs/${label// /-}
+    start=$SECONDS
+    timeout -k 5 "$limit" "$@" >"$log.log" 2>&1 </dev/null
+    rc=$?
+    took=$((SECONDS - start))
+    case $rc in
+    0) verdict=ok ;;
+    77) verdict=skip ;;
+    *) verdict=FAIL ;;
+    esac
+    echo "$verdict" >"$log.verdict"
+    if [ "$verdict" = skip ]; then
+        printf '%-5s %-36s %s\n' skip "$label" "$(grep -m1 '^skip' "$log.log")"
+    else
+        printf '%-5s %-36s %4d s\n' "$verdict" "$label" "$took"
+        grep '^skip' "$log.log" | sed "s/^/      $label: /"
+    fi
+    if [ "$verdict" = FAIL ]; then
+        [ "$rc" = 124 ] && echo "      still running after $limit s: stopped"
+        tail -n 25 "$log.log" | sed 's/^/      | /'
+    fi
+}
+
+rm -f "$B"/logs/*.verdict
+for t in "$@"; do
+    name=$(basename "$t")
+    source=$here/$name.c
+    ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$source" 2>/dev/null)
+    if [ -n "$ranks" ]; then
+        while [ -n "$(jobs -rp)" ]; do wait -n; done
+        for p in $ranks; do
+            one "$name $p ranks" mpirun -q -np "$p" "$t" $long
+        done
+        continue
+    fi
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n; done
+    case $t in
+    *.sh) one "$name" bash "$t" $long & ;;
+    *) one "$name" "$t" $long & ;;
+    esac
+done
+wait
+
+count() { cat "$B"/logs/*.verdict 2>/dev/null | grep -c "^$1$"; }
+passed=$(count ok) failed=$(count FAIL) skipped=$(count skip)
+[ "$failed" -gt 0 ] && grep -l FAIL "$B"/logs/*.verdict | sed 's/\.verdict$/.log/; s/^/failed: /'
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

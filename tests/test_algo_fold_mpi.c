@@ -1,0 +1,148 @@
+/* test_algo_fold_mpi.c : algorithms know codes through the fold alone: a made-up fold checks every call it gets. */
+/* RANKS: 1 2 4 6 12 */
+/* An element is a 32-bit word, index * 256 + 1; a sum of k of them is k times that; any sum tells k and its index. */
+#include "base/buf.h"
+#include "check.h"
+#include "comm/algo.h"
+#include <string.h>
+
+enum {
+    UNIT = 24,
+    N = UNIT * 401,
+    MOST = 8
+}; /* a unit that no block size is a multiple of; a block and more for each rank */
+
+struct ctx {
+    bool wide;
+    int n_bad; /* calls that were not what they should be */
+};
+
+/* How many addends are in a sum at this index; 0 when it belongs elsewhere. */
+static uint32_t addends(uint32_t sum, size_t index)
+{
+    const uint32_t one = (uint32_t)index * 256 + 1, k = sum & 255;
+    return sum == k * one ? k : 0;
+}
+
+static void must(const struct fold *f, bool fine)
+{
+    if (!fine)
+        ((struct ctx *)(uintptr_t)f->ctx)->n_bad++;
+}
+
+static size_t word_bytes(const struct fold *f, size_t n)
+{
+    must(f, n % UNIT == 0);
+    return 4 * n;
+}
+static size_t out_bytes(const struct fold *f, size_t n)
+{
+    return word_bytes(f, n) / 2;
+}
+static size_t wide_bytes(const struct fold *f, size_t n)
+{
+    return ((const struct ctx *)f->ctx)->wide ? 3 * word_bytes(f, n) : 0;
+}
+
+static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first)
+{
+    uint32_t *a = acc, word;
+    must(f, at % UNIT == 0 && n % UNIT == 0 && n > 0 && at + n <= N);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&word, codes + 4 * i, sizeof word);
+        must(f, addends(word, at + i) > 0);
+        a[i] = (first ? 0 : a[i]) + word;
+    }
+}
+
+static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+{
+    const uint32_t *a = acc;
+    for (size_t i = 0; i < n; i++)
+        must(f, addends(a[i], at + i) > 0);
+    memcpy(codes, acc, 4 * n);
+}
+
+/* A result is the number of addends, in 16 bits: done() may not be given a partial sum, nor twice. */
+static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
+{
+    const uint32_t *a = acc;
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t k = (uint16_t)addends(a[i], at + i);
+        must(f, k > 0);
+        memcpy(codes + 2 * i, &k, sizeof k);
+    }
+}
+
+static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
+{
+    must(f, ((const struct ctx *)f->ctx)->wide);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(wide + 12 * i, (const uint32_t *)acc + i, 4);
+        memset(wide + 12 * i + 4, 0xee, 8);
+    }
+}
+
+static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+{
+    uint32_t *a = acc, word;
+    must(f, ((const struct ctx *)f->ctx)->wide);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&word, wide + 12 * i, sizeof word);
+        must(f, wide[12 * i + 4] == 0xee);
+        a[i] = (first ? 0 : a[i]) + word;
+    }
+}
+
+static const struct fold_ops ops = {.in_bytes = word_bytes,
+                                    .out_bytes = out_bytes,
+                                    .acc_bytes = word_bytes,
+                                    .wide_bytes = wide_bytes,
+                                    .add = add,
+                                    .part = part,
+                                    .done = done,
+                                    .spill = spill,
+                                    .add_wide = add_wide};
+
+static void test_one(struct comm *c, const struct algo *a, int k, bool wide, size_t n)
+{
+    struct ctx ctx = {.wide = wide};
+    const struct fold f = {.ops = &ops, .ctx = &ctx, .unit = UNIT};
+    const int n_ranks = comm_n_ranks(c);
+    uint32_t *codes = buf_alloc(4 * n);
+    uint16_t *result = buf_alloc(2 * n);
+    void *scratch = buf_alloc(a->scratch_bytes(&f, n, n_ranks, k));
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint32_t)i * 256 + 1;
+    const struct algo_call call = {.fold = f,
+                                   .n = n,
+                                   .codes = (const uint8_t *)codes,
+                                   .result = (uint8_t *)result,
+                                   .scratch = scratch,
+                                   .group = k};
+    CHECK(a->run(c, &call) == 0, "%s:%d", a->name, k);
+    CHECK(ctx.n_bad == 0, "%s:%d%s n %zu: %d bad calls", a->name, k, wide ? " wide" : "", n, ctx.n_bad);
+    for (size_t i = 0; i < n; i++)
+        CHECK(result[i] == n_ranks, "%s:%d%s: element %zu of %zu has %d addends", a->name, k, wide ? " wide" : "", i, n,
+              result[i]);
+    free(codes);
+    free(result);
+    free(scratch);
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {UNIT, 2 * UNIT, 7 * UNIT, N};
+    struct comm *c;
+    const struct algo *a;
+    if (comm_open(120, &c) < 0)
+        return 1;
+    const int p = comm_n_ranks(c);
+    for (int i = 0; (a = algo_at(i)); i++)
+        for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? p : 0); k++)
+            for (int s = 0; s < 8; s++)
+                if (a != &algo_native && (a != &algo_self || p == 1) && (!a->grouped || p % k == 0))
+                    test_one(c, a, k, s % 2 != 0, sizes[s / 2]);
+    comm_close(c);
+    DONE();
+}

@@ -1,0 +1,88 @@
+/* test_base.c : one line for a failure, held or not; memory that is aligned, zero and refused with its size. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "check.h"
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+static char text[4096];
+
+/* Runs f with stderr going to a file; what it said is in text. */
+static void listen(void (*f)(void))
+{
+    FILE *file = tmpfile();
+    int saved = dup(2);
+    fflush(stderr);
+    dup2(fileno(file), 2);
+    f();
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+}
+
+static void say_two(void)
+{
+    CHECK(ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", 1) == -EINVAL, "code");
+    err_warn("slot %s", "late");
+}
+
+static void hold_three_print(void)
+{
+    err_hold();
+    err_warn("before the error");  /* an error takes a warning's place */
+    say_two();
+    err_release(true);
+}
+
+static void hold_drop(void)
+{
+    err_hold();
+    say_two();
+    err_release(false);
+    err_release(true);  /* nothing is left over */
+}
+
+static void long_line(void)
+{
+    char big[2000];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    (void)ERR(-EIO, "%s", big);
+}
+
+static int pass_up(int rc)
+{
+    TRY(rc);
+    return 7;
+}
+
+static void too_much(void) { CHECK(!buf_alloc(SIZE_MAX - 100) && !buf_alloc(SIZE_MAX / 2), "memory that cannot be"); }
+
+int main(void)
+{
+    listen(say_two);
+    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: warning: slot late\n"), "%s", text);
+    listen(hold_three_print);
+    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'", text);
+    listen(hold_drop);
+    CHECK(!text[0], "dropped: '%s'", text);
+    listen(long_line);
+    CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strlen(text) < 520, "one line, cut: '%s'", text);
+    CHECK(pass_up(-EIO) == -EIO && pass_up(3) == 7, "TRY");
+
+    for (size_t n = 0; n < 300; n += 13) {
+        unsigned char *p = buf_alloc(n);
+        int sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum |= p[i];
+        CHECK(p && (uintptr_t)p % 64 == 0 && sum == 0, "%zu bytes", n);
+        free(p);
+    }
+    listen(too_much);
+    CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
+    DONE();
+}

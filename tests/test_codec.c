@@ -1,0 +1,216 @@
+/* test_codec.c : the traps of ALGORITHMS.md 2: exponents, shifts, what aps and aps-tight promise, random bits. */
+#include "check.h"
+#include "codec/codec.h"
+#include "hls/philox.h"
+#include <math.h>
+#include <string.h>
+
+enum { ALL = (1 << VEC_RULES) - 1, N = 512, MAX_P = 12, SEED = 5 };
+
+static struct codec make(const char *format, const char *scale, int n_ranks)
+{
+    const struct codec_words words = {.format = format, .scale = scale, .overflow = "inf"};
+    struct codec c;
+    if (codec_parse(&words, &c) || codec_settle(&c, n_ranks, ALL, "test"))
+        exit(1);
+    return c;
+}
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- exponents and shifts ---- */
+
+static void check_corners(void)
+{
+    const struct codec aps = make("e5m2", "aps", 4), tight = make("e4m3fn", "aps-tight", 4),
+                       none = make("e4m3", "none", 4);
+    const struct codec small = make("e4m3", "const:0x1p-149", 4), *all[] = {&aps, &tight, &none, &small};
+    for (int i = 0; i < 4; i++) {
+        CHECK(codec_exponent(all[i], 0) == CODEC_ALL_ZERO, "all-zero layer");
+        CHECK(codec_exponent(all[i], 0x7f800000) == CODEC_NOT_FINITE, "inf");
+        CHECK(codec_exponent(all[i], 0x7f800001) == CODEC_NOT_FINITE, "nan");
+        CHECK(codec_exponent(all[i], 0x7fffffff) == CODEC_NOT_FINITE, "nan");
+        CHECK(codec_exponent(all[i], 1) == -126, "the smallest subnormal clamps");
+        CHECK(codec_exponent(all[i], 0x7f7fffff) == 126, "the largest float clamps");
+    }
+    CHECK(codec_exponent(&aps, 0x7e800000) == 126, "4 * 2^126 does not fit an fp32");
+    CHECK(codec_exponent(&aps, 0x3f800000) == 2 && codec_exponent(&aps, 0x3f800001) == 3, "ceil(log2(4 * 1))");
+    CHECK(codec_exponent(&none, 0x3f800000) == 2, "none sends E too");
+    CHECK(codec_exponent(&tight, 0x3fe00000) == 0 && codec_exponent(&tight, 0x3fe00001) == 1,
+          "1.75 is e4m3fn's significand");
+
+    CHECK(codec_shift(&aps, CODEC_ALL_ZERO) == 0 && codec_shift(&tight, CODEC_ALL_ZERO) == 0, "all zero: f = 0");
+    CHECK(codec_shift(&aps, -126) == 15 + 126, "f beyond 127");
+    CHECK(codec_shift(&aps, 126) == 15 - 126, "f of huge gradients");
+    CHECK(codec_shift(&tight, 3) == 8 - 3, "e4m3fn's top exponent is 8");
+    CHECK(codec_shift(&none, 5) == 0 && codec_shift(&small, 5) == -149, "f = log2 K");
+}
+
+/* E is the least integer with P * max <= 2^E, t the least with max <= L * 2^t, in 64-bit arithmetic of the x87. */
+static void check_exponents(void)
+{
+    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e2m1", "e5m10", "e1m1", "e1m4"};
+    for (uint64_t i = 0; i < 40000; i++) {
+        const char *format = formats[i % 8];
+        uint32_t bits = philox_u32(SEED, i) & 0x7fffffff;
+        int p = (int)(1 + philox_u32(SEED + 1, i) % (i % 2 ? 3 : 300));
+        const struct codec none = make(format, "none", p), tight = make(format, "aps-tight", p);
+        if (i % 3 == 0)
+            bits &= 0x7f800000; /* powers of two are the edges */
+        if (bits == 0 || bits >= 0x7f800000)
+            continue;
+        const long double max = from_bits(bits), sum = max * p;
+        const long double largest = from_bits(mf_dec(none.fmt, mf_max(none.fmt), 0));
+        int e = codec_exponent(&none, bits), t = codec_exponent(&tight, bits), f = codec_shift(&tight, (int8_t)t);
+        if (e < 126)
+            CHECK(sum <= ldexpl(1, e) && (e == -126 || sum > ldexpl(1, e - 1)), "%d * %La: E %d", p, max, e);
+        else
+            CHECK(sum > ldexpl(1, 125), "%d * %La: E %d", p, max, e);
+        if (t < 126)
+            CHECK(ldexpl(max, f) <= largest, "%s %La: t %d overflows", format, max, t);
+        if (t > -126 && t < 126)
+            CHECK(ldexpl(max, f + 1) > largest, "%s %La: t %d is not the least", format, max, t);
+    }
+}
+
+/* ---- what the scales promise for a layer ---- */
+
+static float layer[MAX_P][N];
+
+/* Magnitudes over 2^-12..1, times 2^scale; one element in common is the largest or near it on all ranks. */
+static void fill_layer(int p, int scale, uint64_t key)
+{
+    for (int r = 0; r < p; r++)
+        for (size_t i = 0; i < N; i++) {
+            uint32_t bits = philox_u32(key, (uint64_t)r * N + i);
+            float x = from_bits(0x3f800000 | bits >> 9) * (bits & 1 ? -1.0f : 1.0f);
+            layer[r][i] = ldexpf(x, scale - (i == 0 ? 1 : 1 + (int)(bits % 12)));
+            if (i == 0)
+                layer[r][i] = fabsf(layer[r][i]);
+        }
+}
+
+static int8_t agreed_exponent(const struct codec *c)
+{
+    int8_t exponent = CODEC_ALL_ZERO;
+    for (int r = 0; r < c->n_ranks; r++) {
+        int8_t mine = codec_exponent(c, c->ops->absmax(layer[r], N));
+        exponent = mine > exponent ? mine : exponent;
+    }
+    return exponent;
+}
+
+/* Encodes all ranks and adds; returns how many codes overflowed, of single values and of the sum. */
+static int count_overflows(const struct codec *c, int shift)
+{
+    const struct fold fold = codec_fold(c);
+    uint8_t codes[N * 4];
+    uint64_t acc[N];
+    float x[N];
+    int bad = 0;
+    for (int r = 0; r < c->n_ranks; r++) {
+        codec_encode(c, 0, 0, (uint32_t)r, layer[r], N, shift, codes);
+        c->ops->decode(c->fmt, codes, N, 0, 1, x);
+        for (size_t i = 0; i < N; i++)
+            bad += !isfinite(x[i]);
+        fold.ops->add(&fold, 0, acc, codes, N, r == 0);
+    }
+    fold.ops->done(&fold, 0, acc, N, codes);
+    c->ops->decode(c->out, codes, N, 0, 1, x);
+    for (size_t i = 0; i < N; i++)
+        bad += !isfinite(x[i]);
+    return bad;
+}
+
+static void check_promises(void)
+{
+    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e2m3", "e3m1", "e5m10", "e4m0", "e1m6"};
+    static const int scales[] = {-40, 0, 17, 100, -118, -126};
+    for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
+        for (int p = 1; p <= MAX_P; p++)
+            for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
+                const struct codec aps = make(formats[k], "aps", p), tight = make(formats[k], "aps-tight", p);
+                fill_layer(p, scales[s], (uint64_t)p * 100 + s);
+                int8_t e = agreed_exponent(&aps), t = agreed_exponent(&tight);
+                CHECK(count_overflows(&aps, codec_shift(&aps, e)) == 0, "%s aps, %d ranks, 2^%d", formats[k], p,
+                      scales[s]);
+                CHECK(count_overflows(&tight, codec_shift(&tight, t)) == 0, "%s aps-tight, %d ranks, 2^%d", formats[k],
+                      p, scales[s]);
+                if (scales[s] > -118)
+                    CHECK(count_overflows(&tight, codec_shift(&tight, t) + 2) > 0, "%s: two more binades fit too",
+                          formats[k]);
+                CHECK(codec_shift(&tight, t) >= codec_shift(&aps, e), "%s: aps-tight has less of the range",
+                      formats[k]);
+            }
+}
+
+/* inf or nan on one rank: the largest exponent of all ranks says so, whatever the others hold. */
+static void check_not_finite(void)
+{
+    const struct codec c = make("e4m3", "aps", 4);
+    static const float bad[] = {INFINITY, -INFINITY, NAN};
+    for (int r = 0; r < 4; r++)
+        for (int b = 0; b < 3; b++) {
+            fill_layer(4, 126, 9);
+            layer[r][77] = bad[b];
+            CHECK(agreed_exponent(&c) == CODEC_NOT_FINITE, "rank %d has %f", r, (double)bad[b]);
+            CHECK(codec_shift(&c, CODEC_NOT_FINITE) == 0, "no shift");
+        }
+}
+
+/* ---- encode, decode, random bits ---- */
+
+/* Shifts beyond what 2^f as an fp32 could do, there and back. */
+static void check_far_shifts(void)
+{
+    const struct codec aps = make("e5m2", "aps", 1), small = make("e4m3", "const:0x1p-149", 1);
+    const float tiny[2] = {0x1.4p-140f, -0x1p-149f}, huge[2] = {0x1.cp127f, -0x1.2p126f};
+    float back[2];
+    uint8_t codes[2];
+    int shift = codec_shift(&aps, -126);
+    codec_encode(&aps, 0, 0, 0, tiny, 2, shift, codes);
+    codec_decode(&aps, codes, 2, shift, back);
+    CHECK(memcmp(tiny, back, sizeof back) == 0, "f = %d: %a %a", shift, (double)back[0], (double)back[1]);
+    shift = codec_shift(&small, 126);
+    codec_encode(&small, 0, 0, 0, huge, 2, shift + 22, codes);
+    codec_decode(&small, codes, 2, shift + 22, back);
+    CHECK(memcmp(huge, back, sizeof back) == 0, "f = %d: %a %a", shift + 22, (double)back[0], (double)back[1]);
+}
+
+static void check_random(void)
+{
+    struct codec c = make("e4m3", "none", 4);
+    uint8_t a[N], b[N];
+    fill_layer(1, 0, 3);
+    c.round = MF_STOCHASTIC;
+    c.seed = 1;
+    codec_encode(&c, 5, 6, 7, layer[0], N, 0, a);
+    codec_encode(&c, 5, 6, 7, layer[0], N, 0, b);
+    CHECK(memcmp(a, b, N) == 0, "the same place gives the same bits");
+    codec_encode(&c, 4, 6, 7, layer[0], N, 0, b);
+    CHECK(memcmp(a, b, N) != 0, "steps share bits");
+    codec_encode(&c, 5, 5, 7, layer[0], N, 0, b);
+    CHECK(memcmp(a, b, N) != 0, "layers share bits");
+    codec_encode(&c, 5, 6, 6, layer[0], N, 0, b);
+    CHECK(memcmp(a, b, N) != 0, "ranks share bits");
+    c.seed = 2;
+    codec_encode(&c, 5, 6, 7, layer[0], N, 0, b);
+    CHECK(memcmp(a, b, N) != 0, "seeds share bits");
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    check_corners();
+    check_exponents();
+    check_promises();
+    check_not_finite();
+    check_far_shifts();
+    check_random();
+    DONE();
+}

@@ -1,0 +1,206 @@
+/* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels, which view of it. */
+#include "data_fixture.h"
+#include "nn/draw.h"
+#include <math.h>
+
+enum { SEED = 20240131 };
+
+static void test_order_is_permutation(void)
+{
+    enum { N = 1000 };
+    static uint32_t order[N + 1], again[N];
+    for (size_t n = 0; n <= N; n += n < 4 ? 1 : 83) {
+        bool seen[N] = {false};
+        order[n] = 0xdeadbeef;
+        dataset_order(SEED, 3, n, order);
+        CHECK(order[n] == 0xdeadbeef, "wrote behind %zu", n);
+        for (size_t i = 0; i < n; i++) {
+            CHECK(order[i] < n && !seen[order[i]], "n %zu: element %zu is %u", n, i, order[i]);
+            seen[order[i] % N] = true;
+        }
+    }
+    dataset_order(SEED, 3, N, order);
+    const struct {
+        uint64_t seed, epoch;
+        bool equal;
+    } others[] = {{SEED, 3, true},
+                  {SEED, 4, false},
+                  {SEED + 1, 3, false},
+                  {SEED, 3 + (1ull << 32), false},
+                  {SEED + (1ull << 32), 3, false}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        dataset_order(others[i].seed, others[i].epoch, N, again);
+        CHECK((memcmp(order, again, sizeof again) == 0) == others[i].equal, "pair %zu", i);
+    }
+    uint32_t hash = 0;
+    for (size_t i = 0; i < N; i++)
+        hash = hash * 1000003 + order[i];
+    CHECK(hash == 0xe0167e20, "hash 0x%08x: not the order that every machine must find",
+          hash); /* from a Python program */
+}
+
+/* All 24 orders of 4 images over 24,000 epochs: chi-square with 23 degrees of freedom stays under 49.7 (1 in 1000). */
+static void test_order_is_fair(void)
+{
+    int count[256] = {0};
+    double chi2 = 0;
+    for (uint64_t epoch = 0; epoch < 24000; epoch++) {
+        uint32_t o[4];
+        dataset_order(SEED, epoch, 4, o);
+        count[o[0] | o[1] << 2 | o[2] << 4 | o[3] << 6]++;
+    }
+    for (int i = 0; i < 256; i++)
+        chi2 += count[i] ? (count[i] - 1000.0) * (count[i] - 1000.0) / 1000 : 0;
+    CHECK(chi2 < 49.7, "chi-square %g", chi2);
+}
+
+/* A range of 3 * 2^30: without the second draw, a third of the results would come twice as often as the others. */
+static void test_draw_is_fair(void)
+{
+    struct draw draw = draw_open(SEED, DRAW_ORDER, 0, 0);
+    int thirds[3] = {0};
+    for (int i = 0; i < 30000; i++) {
+        uint32_t v = draw_below(&draw, 3u << 30);
+        CHECK(v < 3u << 30, "%u", v);
+        thirds[v % 3]++;
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK(abs(thirds[i] - 10000) < 330, "remainder %d: %d of 30000", i, thirds[i]); /* 4 sigma */
+    CHECK(draw.next > 39000 && draw.next < 41000, "%llu words for 30000 draws", (unsigned long long)draw.next);
+    CHECK(draw_below(&draw, 1) == 0, "one choice");
+}
+
+static real normal(const struct dataset *d, int c, int pixel)
+{
+    return (real)((pixel / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
+}
+
+/* The view of an image as the recipe is told: a black border all around, a cut, a flip. */
+static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip, real *x)
+{
+    static uint8_t wide[80][80][3];
+    memset(wide, 0, sizeof wide);
+    for (int row = 0; row < d->h; row++)
+        for (int col = 0; col < d->w; col++)
+            for (int c = 0; c < d->c; c++)
+                wide[row + crop][col + crop][c] = d->train_x[(((int)image * d->h + row) * d->w + col) * d->c + c];
+    for (int row = 0; row < d->h; row++)
+        for (int col = 0; col < d->w; col++)
+            for (int c = 0; c < d->c; c++)
+                x[(row * d->w + (flip ? d->w - 1 - col : col)) * d->c + c] =
+                    normal(d, c, wide[top + row][left + col][c]);
+}
+
+/* Which view (top, left, flip) of its image x is; -1 for none. */
+static int find_view(const struct dataset *d, uint32_t image, int crop, const real *x)
+{
+    static real want[64 * 64 * 3];
+    size_t bytes = (size_t)(d->h * d->w * d->c) * sizeof *x;
+    int places = 2 * crop + 1;
+    for (int v = 0; v < places * places * 2; v++) {
+        view_of(d, image, crop, v / 2 / places, v / 2 % places, v % 2, want);
+        if (memcmp(want, x, bytes) == 0)
+            return v;
+    }
+    return -1;
+}
+
+/* Batches with no change, in any grouping and from both sets. */
+static void test_plain(const struct dataset *d)
+{
+    size_t size = (size_t)(d->h * d->w * d->c);
+    real *x = calloc(4 * size, sizeof *x), *want = calloc(size, sizeof *x);
+    int32_t y[4];
+    const uint32_t index[4] = {7, 0, 7, (uint32_t)d->n_train - 1};
+    const struct dataset_augment none = {0};
+    for (int with = 0; with < 2; with++) {
+        dataset_batch(d, index, 4, with ? &none : NULL, x, y);
+        for (int i = 0; i < 4; i++) {
+            view_of(d, index[i], 0, 0, 0, 0, want);
+            CHECK(memcmp(want, x + (size_t)i * size, size * sizeof *x) == 0, "image %d of the batch", i);
+            CHECK(y[i] == d->train_y[index[i]], "label %d", i);
+        }
+    }
+    dataset_test_batch(d, 1, 2, x, y);
+    for (size_t i = 0; i < 2 * size; i++)
+        CHECK(x[i] == normal(d, (int)i % d->c, d->test_x[size + i]), "test pixel %zu", i);
+    CHECK(y[0] == d->test_y[1] && y[1] == d->test_y[2], "test labels %d %d", y[0], y[1]);
+    free(x);
+    free(want);
+}
+
+/* Every batch image is a view of the right image; views come out evenly; they depend on (seed, epoch, image) alone. */
+static void test_augment(const struct dataset *d, int crop)
+{
+    enum { EPOCHS = 30, N = 12 };
+    size_t size = (size_t)(d->h * d->w * d->c);
+    real *x = calloc(N * size, sizeof *x), *alone = calloc(size, sizeof *x);
+    int32_t y[N];
+    uint32_t index[N];
+    int flips = 0, top = 0, left = 0, diagonal = 0, same = 0, last = -1;
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        const struct dataset_augment a = {crop, 1, SEED, epoch};
+        for (uint32_t i = 0; i < N; i++)
+            index[i] = (i * 5 + (uint32_t)epoch) % N;
+        dataset_batch(d, index, N, &a, x, y);
+        for (uint32_t i = 0; i < N; i++) {
+            int v = find_view(d, index[i], crop, x + i * size), places = 2 * crop + 1;
+            CHECK(v >= 0 && y[i] == d->train_y[index[i]], "epoch %d: no view of image %u", (int)epoch, index[i]);
+            flips += v % 2;
+            top += v / 2 / places;
+            left += v / 2 % places;
+            diagonal += v / 2 / places == v / 2 % places;
+            same += v == last;
+            last = v;
+        }
+        uint32_t one = (uint32_t)epoch % N;
+        dataset_batch(d, &index[one], 1, &a, alone, y);
+        CHECK(memcmp(alone, x + one * size, size * sizeof *x) == 0, "image %u differs when it is alone", index[one]);
+    }
+    double n = EPOCHS * N, sigma = sqrt(crop * (crop + 1) / 3.0 / n); /* of a mean of 0..2*crop */
+    CHECK(fabs(flips / n - 0.5) < 4 * 0.5 / sqrt(n), "%d flips of %g", flips, n);
+    CHECK(fabs(top / n - crop) <= 4 * sigma && fabs(left / n - crop) <= 4 * sigma, "mean place %g %g", top / n,
+          left / n);
+    CHECK(crop == 0 || diagonal < n / 5, "%d of %g places have equal sides", diagonal, n); /* n/9 expected */
+    CHECK(crop == 0 || same < n / 20, "%d of %g views are like the one before", same, n);
+    free(x);
+    free(alone);
+}
+
+/* Switched off, flips do not happen; the places stay where they were. */
+static void test_no_flip(const struct dataset *d)
+{
+    size_t size = (size_t)(d->h * d->w * d->c);
+    real *x = calloc(size, sizeof *x);
+    int32_t y;
+    for (uint32_t i = 0; i < 12; i++) {
+        const struct dataset_augment a = {4, 0, SEED, 1}, b = {4, 1, SEED, 1};
+        dataset_batch(d, &i, 1, &a, x, &y);
+        int v = find_view(d, i, 4, x);
+        dataset_batch(d, &i, 1, &b, x, &y);
+        CHECK(v >= 0 && v % 2 == 0 && find_view(d, i, 4, x) / 2 == v / 2, "image %u", i);
+    }
+    free(x);
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    test_order_is_permutation();
+    test_order_is_fair();
+    test_draw_is_fair();
+    struct fixture *x[2] = {fixture_open_idx(false), fixture_open_cifar(false)};
+    for (int i = 0; i < 2; i++) {
+        struct dataset *d = NULL;
+        CHECK(dataset_open(x[i]->spec, 0, &d) == 0, "%s", x[i]->spec);
+        if (d) {
+            test_plain(d);
+            test_augment(d, 4);
+            test_augment(d, 0);
+            test_no_flip(d);
+        }
+        dataset_close(d);
+        fixture_close(x[i]);
+    }
+    DONE();
+}

@@ -1,0 +1,91 @@
+/* test_dataset_fuzz.c : 2,000 random mutations of small data sets: each one loads, or is refused by exactly one line.
+ * Run under sanitizers it finds reads and writes out of place as well. */
+#include "data_fixture.h"
+#include "nn/draw.h"
+
+enum { SEED = 4711, ROUNDS = 500 };
+
+/* The bytes of a file as they lie on the disk, packed or not. */
+struct raw {
+    char path[PATH_MAX];
+    size_t bytes;
+    uint8_t data[FIXTURE_BYTES_MAX + 64];
+};
+
+static void raw_read(const struct fixture *x, int file, struct raw *r)
+{
+    fixture_path(x, x->files[file].name, x->gz, r->path);
+    FILE *f = fopen(r->path, "rb");
+    CHECK(f, "%s", r->path);
+    r->bytes = f ? fread(r->data, 1, FIXTURE_BYTES_MAX, f) : 0;
+    if (f)
+        fclose(f);
+}
+
+static void raw_write(const struct raw *r)
+{
+    FILE *f = fopen(r->path, "wb");
+    CHECK(f && fwrite(r->data, 1, r->bytes, f) == r->bytes && fclose(f) == 0, "cannot write %s", r->path);
+}
+
+/* Half of all places are in the first 32 bytes, where the headers are. */
+static uint32_t place(struct draw *d, size_t bytes)
+{
+    uint32_t n = bytes > 32 && draw_below(d, 2) ? 32 : (uint32_t)bytes;
+    return n ? draw_below(d, n) : 0;
+}
+
+static void mutate(struct draw *d, struct raw *r)
+{
+    switch (draw_below(d, 4)) {
+    case 0:
+        r->bytes = place(d, r->bytes);
+        break;
+    case 1:
+        for (uint32_t i = draw_below(d, 60) + 1; i > 0; i--)
+            r->data[r->bytes++] = (uint8_t)draw_u32(d);
+        break;
+    default:
+        for (uint32_t i = draw_below(d, 4) + 1; i > 0; i--)
+            r->data[place(d, r->bytes)] = (uint8_t)(draw_below(d, 2) ? draw_u32(d) : 1u << draw_below(d, 8));
+    }
+}
+
+static void fuzz(struct fixture *x, uint32_t which)
+{
+    static struct raw good, bad;
+    struct draw draw = draw_open(SEED, DRAW_IMAGE, 0, which);
+    int n_taken = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        raw_read(x, (int)draw_below(&draw, (uint32_t)x->n_files), &good);
+        bad = good;
+        mutate(&draw, &bad);
+        raw_write(&bad);
+        char said[1024];
+        struct dataset *d = NULL;
+        int rc = fixture_dataset_open(x->spec, 0, &d, said);
+        if (rc == 0) {
+            n_taken++;
+            CHECK(d && !*said && d->n_train && d->n_test, "round %d of %s: taken, but said: %s", round, x->spec, said);
+        } else {
+            CHECK(rc < 0 && !d && fixture_one_line(said) && strstr(said, bad.path), "round %d of %s: %s", round,
+                  x->spec, said);
+            CHECK(strstr(said, "offset "), "round %d of %s: no offset: %s", round, x->spec, said);
+        }
+        dataset_close(d);
+        raw_write(&good);
+    }
+    printf("%s, %s: %d of %d mutations still load\n", x->spec, x->gz ? "packed" : "plain", n_taken, ROUNDS);
+    CHECK(n_taken < ROUNDS, "nothing was refused");
+    fixture_close(x);
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    for (uint32_t gz = 0; gz < 2; gz++) {
+        fuzz(fixture_open_idx(gz), 2 * gz);
+        fuzz(fixture_open_cifar(gz), 2 * gz + 1);
+    }
+    DONE();
+}

@@ -1,0 +1,118 @@
+/* test_nc_refuse_mpi.c : what nc_open refuses (one line by one rank, one code on all), and what the seed does. */
+/* RANKS: 1 4 */
+#include <mpi.h>
+#include <narrowcast.h>
+#include "capture.h"
+#include "check.h"
+#include <errno.h>
+#include <stdbool.h>
+
+static int rank, n_ranks;
+static const struct nc_layer fine[] = {{"a", 10, 0}, {"b", 20, 0}};
+
+/* Lines of all ranks together. */
+static int lines_of_all(const char *text)
+{
+    int n = capture_lines(text), sum = 0;
+    MPI_Allreduce(&n, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+static void refused(const struct nc_options *o, const struct nc_layer *layers, int n_layers, int want, const char *what)
+{
+    struct capture cap;
+    struct nc *nc = NULL;
+    capture_begin(&cap);
+    int rc = nc_open(o, layers, n_layers, &nc);
+    capture_end(&cap);
+    CHECK(rc == want && (nc != NULL) == (want == 0), "%s: %d", what, rc);
+    CHECK(lines_of_all(cap.text) == (want < 0), "%s: said \"%s\"", what, cap.text);
+    if (rc == 0)
+        nc_close(nc);
+}
+
+static struct nc_options with(struct nc_options o)
+{
+    const struct nc_options d = nc_options_default();
+    o.bucket_bytes = d.bucket_bytes;
+    o.deadline_s = d.deadline_s;
+    return o;
+}
+
+static void refused_words(struct nc_options o, const char *what)
+{
+    o = with(o);
+    refused(&o, fine, 2, -EINVAL, what);
+}
+
+/* One rank has something else than the others. */
+static void test_ranks_differ(void)
+{
+    const bool odd = rank == n_ranks - 1 && n_ranks > 1;
+    const int want = n_ranks > 1 ? -EPROTO : 0;
+    struct nc_options o = nc_options_default();
+    const struct nc_layer other_n[] = {{"a", odd ? 11 : 10, 0}, {"b", 20, 0}},
+                          other_fp32[] = {{"a", 10, 0}, {"b", 20, odd}};
+    refused(&o, other_n, 2, want, "layer sizes differ");
+    refused(&o, other_fp32, 2, want, "fp32 layers differ");
+    refused(&o, fine, odd ? 1 : 2, want, "numbers of layers differ");
+    o.scale = odd ? "aps" : "none";
+    refused(&o, fine, 2, want, "scales differ");
+    o = nc_options_default();
+    o.bucket_bytes += odd ? 1 : 0;
+    refused(&o, fine, 2, want, "bucket sizes differ");
+    o = nc_options_default();
+    o.format = odd ? "e9m9" : "e4m3";
+    refused(&o, fine, 2, n_ranks > 1 ? -EINVAL : 0, "one rank has a wrong format");
+}
+
+/* The mean of the same gradients, rounded stochastically with a seed. */
+static void mean_with_seed(uint64_t seed, float mean[30])
+{
+    struct nc_options o = nc_options_default();
+    struct nc *nc;
+    float *const grads[] = {mean, mean + 10};
+    o.round = "stochastic";
+    o.seed = seed;
+    for (int i = 0; i < 30; i++)
+        mean[i] = 1.0f + (float)i / 30;
+    CHECK(nc_open(&o, fine, 2, &nc) == 0 && nc_allreduce(nc, grads, NULL) == 0, "seed %d", (int)seed);
+    nc_close(nc);
+}
+
+static void test_seed(void)
+{
+    float a[30], b[30];
+    mean_with_seed(7, a);
+    mean_with_seed(7, b);
+    CHECK(memcmp(a, b, sizeof a) == 0, "the same seed gives the same bits");
+    mean_with_seed(8, b);
+    CHECK(memcmp(a, b, sizeof a) != 0, "another seed gives others");
+}
+
+int main(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    refused_words((struct nc_options){.format = "e9m9"}, "format");
+    refused_words((struct nc_options){.scale = "const:3"}, "scale");
+    refused_words((struct nc_options){.algo = "tree"}, "algorithm");
+    refused_words((struct nc_options){.algo = "ring", .sum = "exact"}, "ring adds exactly");
+    refused_words((struct nc_options){.algo = "group-scatter:3"}, "4 ranks in threes, 1 in threes");
+    refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"}, "aps-tight without exact");
+    refused_words((struct nc_options){.algo = "native", .format = "e4m3"}, "native e4m3");
+    struct nc_options o = nc_options_default();
+    refused(&o, fine, 0, -EINVAL, "no layers");
+    refused(&o, &(struct nc_layer){"empty", 0, 0}, 1, -EINVAL, "an empty layer");
+    o.bucket_bytes = 0;
+    refused(&o, fine, 2, -EINVAL, "no bytes in a bucket");
+    o = nc_options_default();
+    o.deadline_s = 0;
+    refused(&o, fine, 2, -EINVAL, "no deadline");
+    refused(NULL, fine, 2, 0, "the defaults are fine");
+    test_ranks_differ();
+    test_seed();
+    MPI_Finalize();
+    DONE();
+}

@@ -1,0 +1,146 @@
+/* test_nn_grad_model.c : gradients of whole small networks against central differences of their loss, in double: that nodes are
+ * wired up rightly, residuals and shortcuts included, and shared gradient buffers are not used too early or too long. */
+#include "nn_double.h"
+
+enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
+
+struct case_data {
+    struct nn_model *m;
+    double *x;
+    int32_t labels[BATCH];
+};
+
+/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that a step went round a bend. */
+static uint64_t pattern(const struct nn_model *m)
+{
+    uint64_t sum = 0;
+    for (int i = 1; i < m->n_nodes; i++) {
+        const struct node *node = &m->nodes[i];
+        size_t n = elements_of(node->window.out, BATCH);
+        if (node->kind == NODE_RELU || (node->kind == NODE_NORM && node->relu))
+            for (size_t j = 0; j < n; j++)
+                sum = sum * 3 + (node->y[j] > 0);
+        if (node->kind == NODE_POOL_MAX) {
+            double *ones = buf_alloc(n * sizeof *ones),
+                   *at = buf_alloc(elements_of(node->window.in, BATCH) * sizeof *at);
+            for (size_t j = 0; j < n; j++)
+                ones[j] = 1;
+            nn_cpu.pool_max_backward(m->ctx, &node->window, BATCH, m->nodes[node->in].y, node->y, ones, at);
+            for (size_t j = 0; j < elements_of(node->window.in, BATCH); j++)
+                sum = sum * 3 + (at[j] > 0);
+            free(ones), free(at);
+        }
+    }
+    return sum;
+}
+
+/* Mean loss in training mode, dropout key 3. */
+static double loss(struct case_data *c)
+{
+    return nn_model_train(c->m, c->x, c->labels, BATCH, 3, NULL, NULL).loss_sum / BATCH;
+}
+
+static void check_model(const char *name, struct nn_model *m)
+{
+    struct case_data c = {.m = m};
+    size_t n_x = elements_of(m->nodes[0].window.out, BATCH), n_w;
+    double *w = nn_model_weights(m, &n_w), *grads = malloc(n_w * sizeof *grads);
+    c.x = malloc(n_x * sizeof *c.x);
+    for (size_t i = 0; i < n_x; i++)
+        c.x[i] = uniform(1, i);
+    for (int i = 0; i < BATCH; i++)
+        c.labels[i] = (i * 2 + 1) % CLASSES;
+    loss(&c);
+    memcpy(grads, nn_model_grads(m), n_w * sizeof *grads);
+    uint64_t shape = pattern(m);
+    int points = 0, skipped = 0;
+    double worst = 0;
+    for (int k = 0; k < m->n_params; k++) {
+        const struct nn_param *p = &m->params[k];
+        double typical = rms(grads + p->offset, p->n);
+        for (int s = 0; s < SAMPLES && (size_t)s < p->n; s++) {
+            size_t i = p->offset + philox_u32(77, (uint64_t)(k * SAMPLES + s)) % p->n;
+            double at = w[i];
+            w[i] = at + STEP;
+            double up = loss(&c);
+            bool skip = pattern(m) != shape;
+            w[i] = at - STEP;
+            double down = loss(&c);
+            skip |= pattern(m) != shape;
+            w[i] = at;
+            points++, skipped += skip;
+            double error = skip ? 0 : grad_error((up - down) / (2 * STEP), grads[i], typical);
+            worst = error > worst ? error : worst;
+            CHECK(error <= MOST_ERROR, "%s, %s [%zu]: %.12g, by differences %.12g", name, p->name, i - p->offset,
+                  grads[i], (up - down) / (2 * STEP));
+        }
+    }
+    printf("%s: %d points, worst relative error %.2g, %d skipped at a bend\n", name, points, worst, skipped);
+    CHECK(skipped * 3 < points, "%s: %d of %d points skipped", name, skipped, points);
+    free(grads), free(c.x);
+    nn_model_close(m);
+}
+
+static struct nn_model *opened(struct nn_shape in)
+{
+    struct nn_model *m = malloc(sizeof *m);
+    if (!m)
+        exit(1);
+    graph_init(m, &nn_cpu, in, BATCH);
+    if (nn_cpu.open(&m->ctx) < 0)
+        exit(1);
+    return m;
+}
+
+/* Every kind of node in one small network, every residual form included. */
+static struct nn_model *all_kinds(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_conv(m, 0, "conv1", 4, 3, 1, 1, false);
+    x = graph_norm(m, x, "norm1", -1, true);
+    int y = graph_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
+    x = graph_norm(m, graph_conv(m, y, "conv3", 4, 1, 1, 0, false), "norm3", x, true);
+    y = graph_norm(m, graph_conv(m, x, "conv4", 7, 3, 2, 1, false), "norm4", -1, false);
+    x = graph_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5", graph_shortcut(m, x, 7), false);
+    x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
+    x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
+    x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+    x = graph_dropout(m, graph_mean(m, x), 0.25);
+    graph_linear(m, x, "classifier", CLASSES);
+    return m;
+}
+
+/* Blocks in a row, where a tensor is read by two convolutions and an addition. */
+static struct nn_model *small_resnet(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    build_resnet(m, 8, CLASSES);
+    return m;
+}
+
+static struct nn_model *planned(struct nn_model *m)
+{
+    if (graph_plan(m, 4) < 0)
+        exit(1);
+    return m;
+}
+
+static struct nn_model *named(const char *name)
+{
+    struct nn_model *m;
+    if (nn_model_open(&nn_cpu, name, (struct nn_shape){28, 28, 1}, CLASSES, BATCH, 4, &m) < 0)
+        exit(1);
+    return m;
+}
+
+int main(void)
+{
+    nn_cpu_threads(1);
+    puts("seeds: x 1, weights 4, dropout 3, points 77");
+    check_model("all kinds of nodes, 9x11x3", planned(all_kinds((struct nn_shape){9, 11, 3})));
+    check_model("all kinds of nodes, 8x8x1", planned(all_kinds((struct nn_shape){8, 8, 1})));
+    check_model("resnet8, 7x5x3", planned(small_resnet((struct nn_shape){7, 5, 3})));
+    check_model("mlp", named("mlp"));
+    check_model("lenet5", named("lenet5"));
+    DONE();
+}

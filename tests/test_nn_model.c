@@ -1,0 +1,235 @@
+/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order, refuse bad shapes. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "check.h"
+#include "hls/philox.h"
+#include "nn/model.h"
+#include "nn/optim.h"
+
+enum { CLASSES = 10, BATCH = 32, SIDE = 28 };
+
+struct data {
+    int n;
+    real *x;
+    int32_t *labels;
+};
+
+/* n random images: noise, labels by chance. There is nothing to learn but the images themselves. */
+static struct data random_images(int n, struct nn_shape s)
+{
+    size_t pixels = (size_t)n * (size_t)(s.h * s.w * s.c);
+    struct data d = {n, malloc(pixels * sizeof(real)), malloc((size_t)n * sizeof(int32_t))};
+    for (size_t i = 0; i < pixels; i++)
+        d.x[i] = (real)philox_u32(7, i) * 0x1p-31f - 1;
+    for (int i = 0; i < n; i++)
+        d.labels[i] = (int32_t)(philox_u32(8, (uint64_t)i) % CLASSES);
+    return d;
+}
+
+static void free_data(struct data d)
+{
+    free(d.x);
+    free(d.labels);
+}
+
+struct session {
+    struct nn_model *m;
+    struct optim *o;
+    const struct nn_param *params;
+    int n_params;
+    size_t n_weights;
+    real *w;
+};
+
+static struct session open_session(const char *model, struct nn_shape in, uint64_t seed)
+{
+    struct session s;
+    if (nn_model_open(&nn_cpu, model, in, CLASSES, BATCH, seed, &s.m) < 0)
+        exit(1);
+    s.params = nn_model_params(s.m, &s.n_params);
+    s.w = nn_model_weights(s.m, &s.n_weights);
+    struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
+    if (optim_open(&nn_cpu, &options, s.params, s.n_params, s.n_weights, &s.o) < 0)
+        exit(1);
+    return s;
+}
+
+static void close_session(struct session *s)
+{
+    optim_close(s->o);
+    nn_model_close(s->m);
+}
+
+static struct nn_result epoch(struct session *s, const struct data *d, size_t image, double lr, uint64_t key)
+{
+    struct nn_result all = {0, 0};
+    for (int i = 0; i + BATCH <= d->n; i += BATCH) {
+        struct nn_result r = nn_model_train(s->m, d->x + (size_t)i * image, d->labels + i, BATCH,
+                                            philox_key(key, (uint32_t)i, 0, 0, 0), NULL, NULL);
+        optim_step(s->o, s->w, nn_model_grads(s->m), lr);
+        all.loss_sum += r.loss_sum;
+        all.n_correct += r.n_correct;
+    }
+    return all;
+}
+
+/* Random labels of random images can only be learned by heart: loss must go down to nearly nothing. */
+static void check_learns(const char *model, double lr, int epochs)
+{
+    struct nn_shape in = {SIDE, SIDE, 1};
+    struct data d = random_images(256, in);
+    struct session s = open_session(model, in, 1);
+    struct nn_result r = {0, 0};
+    for (int e = 0; e < epochs; e++)
+        r = epoch(&s, &d, SIDE * SIDE, lr, (uint64_t)e);
+    printf("%s: loss %.4f, %d of %d correct after %d epochs\n", model, r.loss_sum / d.n, r.n_correct, d.n, epochs);
+    CHECK(r.n_correct >= 250, "%s learned %d of %d images", model, r.n_correct, d.n);
+    close_session(&s);
+    free_data(d);
+}
+
+/* Two trainings give the same bits; another seed gives others. */
+static void check_repeats(const char *model)
+{
+    struct nn_shape in = {30, 29, 3};
+    struct data d = random_images(2 * BATCH, in);
+    struct session s[3];
+    for (int i = 0; i < 3; i++) {
+        s[i] = open_session(model, in, i < 2 ? 5 : 6);
+        epoch(&s[i], &d, 30 * 29 * 3, 0.05, 3);
+    }
+    size_t bytes = s[0].n_weights * sizeof(real), n;
+    CHECK(memcmp(s[0].w, s[1].w, bytes) == 0, "%s: two equal trainings differ", model);
+    CHECK(memcmp(s[0].w, s[2].w, bytes) != 0, "%s: the seed changes nothing", model);
+    real *stats[2] = {nn_model_stats(s[0].m, &n), nn_model_stats(s[1].m, &n)};
+    CHECK(memcmp(stats[0], stats[1], n * sizeof(real)) == 0, "%s: statistics of two equal trainings differ", model);
+    for (int i = 0; i < 3; i++)
+        close_session(&s[i]);
+    free_data(d);
+}
+
+struct order {
+    const struct nn_model *m;
+    int next; /* params from here on are final */
+    bool bad;
+};
+
+static void note(void *ctx, int first, int n)
+{
+    struct order *o = ctx;
+    o->bad |= n < 1 || first + n != o->next;
+    o->next = first;
+}
+
+/* Gradients come last layer first, each once; the flat arrays are covered by the params without a gap. */
+static void check_params(const char *model)
+{
+    struct nn_shape in = {28, 32, 3};
+    struct data d = random_images(2, in);
+    struct session s = open_session(model, in, 1);
+    struct order o = {s.m, s.n_params, false};
+    nn_model_train(s.m, d.x, d.labels, 2, 1, note, &o);
+    CHECK(!o.bad && o.next == 0, "%s: gradients out of order, or not all: %d left", model, o.next);
+    size_t at = 0;
+    for (int i = 0; i < s.n_params; i++) {
+        const struct nn_param *p = &s.params[i];
+        CHECK(p->offset == at && p->n > 0, "%s: param %s begins at %zu, not %zu", model, p->name, p->offset, at);
+        CHECK(p->last == (strncmp(p->name, "classifier.", 11) == 0), "%s: %s: wrong 'last'", model, p->name);
+        CHECK(p->decay == (strstr(p->name, ".weight") != NULL), "%s: %s: wrong 'decay'", model, p->name);
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(p->name, s.params[j].name) != 0, "%s: two params '%s'", model, p->name);
+        at += p->n;
+    }
+    CHECK(at == s.n_weights, "%s: params cover %zu of %zu weights", model, at, s.n_weights);
+    close_session(&s);
+    free_data(d);
+}
+
+/* He et al., Table 6: weights of the CIFAR family (with batch norm's two a channel). */
+static void check_size(const char *model, struct nn_shape in, size_t want)
+{
+    struct session s = open_session(model, in, 1);
+    CHECK(s.n_weights == want, "%s has %zu weights, not %zu", model, s.n_weights, want);
+    close_session(&s);
+}
+
+static size_t resnet_weights(int n, size_t channels)
+{
+    size_t sum = 9 * channels * 16 + 32 + 64 * 10 + 10;
+    for (size_t stage = 0, c = 16, in = 16; stage < 3; stage++, in = c, c *= 2)
+        sum += 9 * in * c + 9 * c * c * (2 * (size_t)n - 1) + 4 * c * (size_t)n;
+    return sum;
+}
+
+static void check_refusals(void)
+{
+    static const struct {
+        const char *model;
+        struct nn_shape in;
+        int classes, batch;
+    } bad[] = {
+        {"resnet9", {28, 28, 1}, 10, 8}, {"", {28, 28, 1}, 10, 8},      {"mlp", {27, 28, 1}, 10, 8},
+        {"mlp", {28, 65, 1}, 10, 8},     {"mlp", {28, 28, 2}, 10, 8},   {"mlp", {28, 28, 1}, 1, 8},
+        {"mlp", {28, 28, 1}, 10, 0},     {"resnet8", {0, 0, 0}, 10, 8},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct nn_model *m = NULL;
+        int rc = nn_model_open(&nn_cpu, bad[i].model, bad[i].in, bad[i].classes, bad[i].batch, 1, &m);
+        CHECK(rc == -EINVAL && !m, "case %zu: rc %d", i, rc);
+    }
+    nn_model_close(NULL);
+    optim_close(NULL);
+}
+
+/* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model changes. */
+static void check_eval(const char *model)
+{
+    struct nn_shape in = {SIDE, SIDE, 1};
+    struct data d = random_images(BATCH, in);
+    struct session s = open_session(model, in, 1);
+    epoch(&s, &d, SIDE * SIDE, 0.05, 3);
+    size_t n;
+    real *stats = nn_model_stats(s.m, &n), *before = malloc((n + 1) * sizeof *before);
+    memcpy(before, stats, n * sizeof *before);
+    struct nn_result all = nn_model_eval(s.m, d.x, d.labels, BATCH), sum = {0, 0};
+    for (int i = 0; i < BATCH; i++) {
+        struct nn_result one = nn_model_eval(s.m, d.x + (size_t)i * SIDE * SIDE, d.labels + i, 1);
+        sum.loss_sum += one.loss_sum;
+        sum.n_correct += one.n_correct;
+    }
+    CHECK(all.n_correct == sum.n_correct, "%s: %d and %d correct", model, all.n_correct, sum.n_correct);
+    CHECK(fabs(all.loss_sum - sum.loss_sum) <= 1e-4 * all.loss_sum, "%s: losses %g and %g", model, all.loss_sum,
+          sum.loss_sum);
+    CHECK(memcmp(before, stats, n * sizeof *before) == 0, "%s: evaluation changed the statistics", model);
+    free(before);
+    close_session(&s);
+    free_data(d);
+}
+
+int main(void)
+{
+    nn_cpu_threads(1);
+    puts("seeds: images 7, labels 8, weights 1 5 6");
+    static const char *const models[] = {"mlp", "lenet5", "resnet8"};
+    for (size_t i = 0; i < 3; i++) {
+        check_repeats(models[i]);
+        check_params(models[i]);
+        check_eval(models[i]);
+    }
+    check_params("resnet110");
+    static const struct {
+        const char *name;
+        int n;
+    } family[] = {{"resnet8", 1},  {"resnet20", 3}, {"resnet32", 5},
+                  {"resnet44", 7}, {"resnet56", 9}, {"resnet110", 18}};
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        check_size(family[i].name, (struct nn_shape){32, 32, 3}, resnet_weights(family[i].n, 3));
+    check_size("lenet5", (struct nn_shape){28, 28, 1}, 61706);
+    check_size("mlp", (struct nn_shape){28, 28, 1}, 784 * 128 + 128 + 128 * 128 + 128 + 1290);
+    check_refusals();
+    check_learns("mlp", 0.02, 30);
+    check_learns("lenet5", 0.03, 50);
+    check_learns("resnet8", 0.05, 16);
+    DONE();
+}

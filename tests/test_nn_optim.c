@@ -1,0 +1,182 @@
+/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given steps; every refusal. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "check.h"
+#include "hls/philox.h"
+#include "nn/optim.h"
+
+enum { N_PARAMS = 3, STEPS = 12 };
+
+static const struct nn_param params[N_PARAMS] = {
+    {.name = "a.weight", .offset = 0, .n = 1003, .decay = true},
+    {.name = "a.bias", .offset = 1003, .n = 17},
+    {.name = "b.weight", .offset = 1020, .n = 1, .decay = true},
+};
+enum { N = 1021 };
+
+static double norm(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales the decayed gradient of tensors that decay. */
+static void slow_step(const struct optim_options *o, double *w, const double *g, double *v, double lr)
+{
+    for (int k = 0; k < N_PARAMS; k++) {
+        const struct nn_param *p = &params[k];
+        double local = 1, decay = p->decay ? o->weight_decay : 0;
+        double w_norm = norm(w + p->offset, p->n), g_norm = norm(g + p->offset, p->n);
+        if (o->lars && p->decay && w_norm > 0 && g_norm > 0)
+            local = o->trust * w_norm / (g_norm + decay * w_norm);
+        for (size_t i = p->offset; i < p->offset + p->n; i++) {
+            double d = local * (g[i] + decay * w[i]);
+            v[i] = o->momentum * v[i] + d;
+            if (o->nesterov)
+                d = d + o->momentum * v[i];
+            else
+                d = v[i];
+            w[i] = w[i] - lr * d;
+        }
+    }
+}
+
+static void check_optim(const char *name, struct optim_options o)
+{
+    static real w[N], g[N];
+    static double slow_w[N], slow_g[N], slow_v[N];
+    struct optim *optim;
+    if (optim_open(&nn_cpu, &o, params, N_PARAMS, N, &optim) < 0)
+        exit(1);
+    memset(slow_v, 0, sizeof slow_v);
+    for (size_t i = 0; i < N; i++)
+        slow_w[i] = (double)(w[i] = (real)((double)philox_u32(1, i) * 0x1p-31 - 1));
+    double worst = 0;
+    for (int step = 0; step < STEPS; step++) {
+        for (size_t i = 0; i < N; i++)
+            slow_g[i] = (double)(g[i] = (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1));
+        if (step == 3) /* a tensor without gradients, as LARS must survive */
+            memset(g, 0, sizeof g), memset(slow_g, 0, sizeof slow_g);
+        optim_step(optim, w, g, 0.1 / (1 + step));
+        slow_step(&o, slow_w, slow_g, slow_v, 0.1 / (1 + step));
+        for (size_t i = 0; i < N; i++)
+            worst = fmax(worst, fabs((double)w[i] - slow_w[i]));
+    }
+    size_t n;
+    real *v = optim_state(optim, &n);
+    CHECK(n == N, "%s: %zu velocities", name, n);
+    for (size_t i = 0; i < N; i++)
+        CHECK(fabs((double)v[i] - slow_v[i]) < 4e-6, "%s: velocity %zu is %g, not %g", name, i, (double)v[i],
+              slow_v[i]);
+    /* A step rounds w (up to 2) and v (up to 10) a few times: some 1e-7 each. */
+    CHECK(worst < STEPS * 4e-7, "%s: weights off by %g", name, worst);
+    optim_close(optim);
+}
+
+static void check_optims(void)
+{
+    for (int how = 0; how < 16; how++) {
+        struct optim_options o = {.lars = how & 1,
+                                  .nesterov = how & 2,
+                                  .momentum = how & 4 ? 0.9 : 0,
+                                  .weight_decay = how & 8 ? 0.05 : 0,
+                                  .trust = 0.01};
+        char name[64];
+        snprintf(name, sizeof name, "lars %d nesterov %d momentum %g decay %g", o.lars, o.nesterov, o.momentum,
+                 o.weight_decay);
+        check_optim(name, o);
+    }
+}
+
+/* Velocities are the whole state: taking them over in mid-run changes nothing. */
+static void check_state(void)
+{
+    static real w[2][N], g[N];
+    struct optim_options o = {.nesterov = true, .momentum = 0.9, .weight_decay = 0.01};
+    struct optim *a, *b;
+    size_t n;
+    if (optim_open(&nn_cpu, &o, params, N_PARAMS, N, &a) < 0 || optim_open(&nn_cpu, &o, params, N_PARAMS, N, &b) < 0)
+        exit(1);
+    for (int step = 0; step < 4; step++) {
+        for (size_t i = 0; i < N; i++)
+            g[i] = (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1);
+        if (step == 2) {
+            memcpy(w[1], w[0], sizeof w[0]);
+            memcpy(optim_state(b, &n), optim_state(a, &n), N * sizeof(real));
+        }
+        optim_step(a, w[0], g, 0.1);
+        if (step >= 2)
+            optim_step(b, w[1], g, 0.1);
+    }
+    CHECK(memcmp(w[0], w[1], sizeof w[0]) == 0, "a resumed optimiser gives other bits");
+    optim_close(a);
+    optim_close(b);
+}
+
+static void check_schedules(void)
+{
+    static const struct {
+        const char *word;
+        double warmup, step, want; /* of 100 steps, peak 2 */
+    } points[] = {
+        {"const", 0, 0, 2},      {"const", 0, 99, 2},         {"const", 10, 0, 0.2},
+        {"const", 10, 9, 2},     {"const", 10, 10, 2},        {"const", 2.5, 0, 0.8},
+        {"const", 2.5, 2, 2},    {"step", 0, 49, 2},          {"step", 0, 50, 0.2},
+        {"step", 0, 74, 0.2},    {"step", 0, 75, 0.02},       {"step", 0, 99, 0.02},
+        {"step:0.1", 0, 9, 2},   {"step:0.1", 0, 10, 0.2},    {"step:0.25,0.5,0.75", 0, 80, 0.002},
+        {"linear", 0, 0, 2},     {"linear", 0, 50, 1},        {"linear", 0, 99, 0.02},
+        {"linear", 0, 100, 0},   {"linear", 20, 19, 2},       {"linear", 20, 20, 2},
+        {"linear", 20, 60, 1},   {"linear", 0, 200, 0},       {"cosine", 0, 0, 2},
+        {"cosine", 0, 50, 1},    {"cosine", 0, 100, 0},       {"cosine", 0, 25, 1.7071067811865475},
+        {"cosine", 20, 60, 1},   {"step", 60, 40, 82.0 / 60}, {"linear", 100, 99, 2},
+        {"linear", 100, 100, 0},
+    };
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        struct schedule s = {.lr = 2, .total_steps = 100, .warmup_steps = points[i].warmup};
+        CHECK(schedule_parse(points[i].word, &s) == 0, "'%s' refused", points[i].word);
+        double lr = schedule_lr(&s, points[i].step);
+        CHECK(fabs(lr - points[i].want) < 1e-12, "'%s', warm-up %g, step %g: %.15g, not %g", points[i].word,
+              points[i].warmup, points[i].step, lr, points[i].want);
+    }
+}
+
+static void check_refusals(void)
+{
+    static const char *const bad[] = {"",
+                                      "constant",
+                                      "step:",
+                                      "step:x",
+                                      "step:0.5,",
+                                      "step:0.5,x",
+                                      "step:0",
+                                      "step:1",
+                                      "step:-1",
+                                      "step:0.5,0.5",
+                                      "step:0.7,0.5",
+                                      "step:nan",
+                                      "step:0.5;0.7",
+                                      "steps",
+                                      "linear ",
+                                      "cosine:1",
+                                      "step:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct schedule s, before;
+        memset(&s, 0x5a, sizeof s);
+        before = s;
+        CHECK(schedule_parse(bad[i], &s) == -EINVAL, "'%s' taken", bad[i]);
+        CHECK(memcmp(&s, &before, sizeof s) == 0, "'%s': refused, and yet something was written", bad[i]);
+    }
+}
+
+int main(void)
+{
+    puts("seeds: weights 1, gradients 2");
+    check_optims();
+    check_state();
+    check_schedules();
+    check_refusals();
+    DONE();
+}

@@ -1,0 +1,27 @@
+#!/bin/bash
+# test_sanitizers.sh : test programs built with address and undefined sanitizers: a quick subset, or all with `long`.
+# Leaks are looked for in all programs but those that run under MPI, whose library leaks by itself.
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+echo 'int main(void){return 0;}' >"$probe/p.c"
+if ! ${CC:-cc} -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/null || ! "$probe/p"; then
+    echo "skip: this compiler has no sanitizers"
+    exit 77
+fi
+quick="test_mf_add test_vec_plain test_codec test_dataset test_dataset_fuzz test_opt"
+san=$B/san
+programs=()
+if [ "${1-}" = long ]; then
+    for t in tests/test_*.c; do programs+=("$san/$(basename "${t%.c}" | sed 's|^|tests/|')"); done
+else
+    for t in $quick; do programs+=("$san/tests/$t"); done
+fi
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES
+make -s SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 || { tail "$probe/log"; exit 1; }
+export UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=1
+[ "${1-}" != long ] || export ASAN_OPTIONS=detect_leaks=0
+B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}"

@@ -1,0 +1,202 @@
+#!/bin/sh
+# test_train.sh : `narrowcast train` on several ranks: the same bits again, by other roads and after a resume; refusals.
+# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+dir=$(mktemp -d)
+cd "$dir"
+: >stderr   # of the runs that should succeed: shown when something failed
+trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+bad=0
+
+fail() {
+    echo "test_train.sh: $*" >&2
+    bad=1
+}
+
+# on RANKS OPTIONS...: a short run; a batch of 24 is shared by 1, 2, 4 and 6 ranks, 10 steps are an epoch
+on() {
+    ranks=$1
+    shift
+    mpirun -q -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 "$@"
+}
+
+# checksum RANKS OPTIONS...: of the weights
+checksum() { on "$@" 2>>stderr | sed -n 's/^weights checksum //p'; }
+
+# equal WHAT A B
+equal() {
+    if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
+}
+
+# refused WORDS RANKS OPTIONS...: fails within seconds, with one line that holds the words
+refused() {
+    words=$1 ranks=$2
+    shift 2
+    code=0
+    timeout 20 mpirun -q -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model mlp --steps 4 "$@" >stdout 2>said || code=$?
+    [ $code -ne 0 ] || fail "was taken: $*"
+    [ $code -ne 124 ] || fail "took too long: $*"
+    [ "$(grep -cv '^epoch ' said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -s stdout ] || fail "wrote to stdout: $*"
+}
+
+# --- the same bits, twice and by other roads ---
+exact="--model lenet5 --steps 12 --sum exact --format e5m2 --scale aps-tight"
+for ranks in 4 6; do
+    # shellcheck disable=SC2086
+    direct=$(checksum $ranks $exact --algo direct)
+    # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and gather" "$direct" "$(checksum $ranks $exact --algo gather)"
+    # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and group-scatter:2" "$direct" "$(checksum $ranks $exact --algo group-scatter:2 --bucket-bytes 4k)"
+    [ $ranks -eq 6 ] || last=$direct
+done
+# shellcheck disable=SC2086
+if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "another seed gives the same weights"; fi
+
+# --- ranks share the batch: as many as they are, they train as one does (no batch norm, no dropout; fp32 but for rounding) ---
+for ranks in 1 3; do
+    on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
+    sed -n 's/.*"kind": "step".*"loss": \([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
+done
+paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
+    fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
+
+# --- resume from the middle of an epoch, with batch norm, dropout's keys, stochastic rounding and momentum at work ---
+long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop+flip --optimizer lars --warmup 1"
+# shellcheck disable=SC2086
+on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
+# shellcheck disable=SC2086
+on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
+# shellcheck disable=SC2086
+equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
+cp ck end.ck
+# killed right after the save of step 14: what is on the disk is whole
+rm -f ck
+# shellcheck disable=SC2086
+on 2 $long --save-every 7 --save ck >/dev/null 2>&1 &
+run=$!
+while [ ! -e ck ]; do
+    kill -0 $run 2>/dev/null || break
+    sleep 0.05
+done
+kill -9 $run 2>/dev/null || true
+wait $run 2>/dev/null || true
+[ -e ck ] || fail "no checkpoint by --save-every"
+# shellcheck disable=SC2086
+on 2 $long --resume ck --save resumed.ck --log part.jsonl >resumed.txt 2>>stderr
+for file in whole resumed; do grep -E '^(accuracy|loss|skipped|weights)' $file.txt >$file.end; done
+cmp -s whole.end resumed.end || fail "resumed from the middle: $(cat whole.end resumed.end)"
+cmp -s whole.ck resumed.ck || fail "resumed from the middle: another checkpoint at the end"
+# shellcheck disable=SC2086
+equal "resumed at the end" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(checksum 2 $long --resume end.ck)"
+# a longer run by a constant rate: 5 steps and 7 more are 12, though a test of the weights came between
+short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
+# shellcheck disable=SC2086
+{
+    on 2 $short --steps 5 --save five.ck
+    on 2 $short --steps 12 --save twelve.ck
+    on 2 $short --steps 12 --save more.ck --resume five.ck
+} >/dev/null 2>>stderr
+cmp -s twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end"
+
+# --- checkpoints that must be refused ---
+# shellcheck disable=SC2086
+resume_refused() { words=$1 file=$2; shift 2; refused "$words" 2 $short --resume "$file" "$@"; }
+resume_refused "cannot open 'no.ck'" no.ck
+resume_refused "'whole.txt': it is no checkpoint" whole.txt
+head -c 2000 five.ck >cut.ck
+resume_refused "damaged or truncated" cut.ck
+head -c 20 five.ck >cut.ck
+resume_refused "'cut.ck': it is truncated" cut.ck
+: >cut.ck
+resume_refused "'cut.ck': it is no checkpoint" cut.ck
+cp five.ck flip.ck
+printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
+resume_refused "damaged or truncated" flip.ck
+resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
+resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
+resume_refused "it has done 5 steps, this run ends after 4" five.ck
+# shellcheck disable=SC2086
+refused "it was made by 2 ranks, this run has 4" 4 $short --resume five.ck
+
+# --- wrong words, wrong combinations ---
+refused "did you mean '--format'" 2 --formt e4m3
+refused "--epochs and --steps" 2 --epochs 3
+refused "must be a multiple of 4" 4 --batch 30
+refused "more than the 240 training images" 2 --batch 242
+refused "rign" 2 --algo rign
+refused "exact" 2 --algo ring --sum exact
+refused "exact" 2 --format bf16 --sum exact
+refused "exact" 2 --scale aps-tight --sum fp32
+refused "trunc" 2 --format e4m3 --sum trunc
+refused "native" 2 --algo native --format e4m3
+refused "group-scatter" 4 --algo group-scatter:3
+refused "e9m9" 2 --format e9m9
+refused "const" 2 --scale const:3
+refused "schedule" 2 --schedule sometimes
+refused "model" 2 --model resnet9
+refused "sometimes" 2 --data sometimes
+refused "nowhere" 2 --data idx:nowhere
+refused "no CUDA" 2 --device cuda
+refused "knows no cards" 2 --offload sim
+refused "--save-every 5 needs --save" 2 --save-every 5
+refused "need --dump-gradients" 2 --dump-steps 5
+refused "--nesterov needs" 2 --nesterov --optimizer lars
+refused "--warmup" 2 --warmup -1
+refused "cannot write 'no/folder/ck'" 2 --save no/folder/ck
+refused "cannot open 'no/folder/log'" 2 --log no/folder/log
+refused "No space left" 2 --log /dev/full
+mkdir taken
+refused "cannot write 'taken'" 2 --save taken
+refused "'no/folder/dump'" 2 --dump-gradients no/folder/dump
+mkdir -p lame/step000002.rank1.f32
+refused "cannot write 'lame/step000002.rank1.f32'" 2 --dump-gradients lame
+refused "diverged" 1 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none
+code=0
+timeout 20 mpirun -q -np 1 "$n" train --model mlp --lr 0.1 : -np 1 "$n" train --model mlp --lr 0.2 >stdout 2>said || code=$?
+if [ $code -eq 0 ] || [ "$(cat said)" != "narrowcast: rank 1 runs with other options: --lr '0.2', rank 0 has '0.1'" ]; then
+    fail "other options on rank 1: status $code, $(cat said)"
+fi
+code=0
+timeout 20 mpirun -q -np 1 "$n" train --model mlp : -np 1 "$n" train --momentun 3 >stdout 2>said || code=$?
+if [ $code -eq 0 ] || [ "$(cat said)" != "narrowcast: unknown option '--momentun': did you mean '--momentum'?" ]; then
+    fail "a wrong option on rank 1: status $code, $(cat said)"
+fi
+
+# --- log, dump, bytes ---
+[ "$(grep -c '"kind": "run"' part.jsonl)" -eq 2 ] || fail "--resume does not append to the log"
+[ "$(grep -c '"kind": "step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
+[ "$(grep -c '"kind": "epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
+grep '"kind": "epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
+if command -v python3 >/dev/null; then
+    python3 - whole.jsonl part.jsonl <<'END' || fail "the log is not what it should be"
+import json, sys
+for path in sys.argv[1:]:
+    lines = [json.loads(line) for line in open(path)]
+    assert lines[0]["kind"] == "run" and lines[0]["model"] == "resnet8" and lines[0]["lr"] == 0.05 and lines[0]["ranks"] == 2
+    for step in (line for line in lines if line["kind"] == "step"):
+        # direct, 2 ranks: half of the codes out, half of the sums out; a few bytes more for exponents
+        assert 0 <= step["sent_bytes"] - step["code_bytes"] < 400 and 0 <= step["code_bytes"] - step["fp32_bytes"] / 4 < 8 * 40
+        assert step["samples_per_s"] > 0 and step["comm_s"] > 0 and step["codec_s"] > 0 and step["skipped"] is False
+END
+else
+    echo "skip: no python3: log lines are counted, not parsed"
+fi
+on 2 --model mlp --steps 4 --dump-gradients dump --dump-first 1 --dump-steps 2 >/dev/null 2>>stderr
+[ "$(cat dump/meta.txt)" = "ranks 2 steps 2 first 1" ] || fail "dump/meta.txt is '$(cat dump/meta.txt)'"
+want="layers.txt meta.txt step000001.rank0.f32 step000001.rank1.f32 step000002.rank0.f32 step000002.rank1.f32"
+[ "$(cd dump && echo *)" = "$want" ] || fail "dump holds $(cd dump && echo *)"
+elements=$(awk '{ if ($2 != sum) exit 1; sum += $3 } END { print sum }' dump/layers.txt) || fail "dump/layers.txt has gaps"
+[ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"
+if cmp -s dump/step000001.rank0.f32 dump/step000001.rank1.f32; then fail "two ranks have the same gradients"; fi
+help=$(mpirun -q -np 2 "$n" train --help | grep -c '^usage:')
+[ "$help" -eq 1 ] || fail "train --help on 2 ranks speaks $help times"
+for left in ./*.tmp; do
+    [ ! -e "$left" ] || fail "left $left"
+done
+exit $bad

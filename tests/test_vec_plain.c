@@ -1,0 +1,160 @@
+/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, whatever the length, place or chunks. */
+#include "check.h"
+#include "hls/philox.h"
+#include "vec/pack.h"
+#include "vec/vec.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_N = 600, GUARD = 16, SEED = 2 };
+
+static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},  {5, 10, 0}, {8, 7, 0}, {8, 23, 0},
+                                        {1, 1, 0}, {1, 5, 0},  {2, 0, 0}, {2, 1, 0},  {3, 2, 0},  {4, 0, 0}, {6, 9, 0},
+                                        {8, 0, 0}, {1, 23, 0}, {5, 7, 0}, {7, 21, 0}, {2, 23, 0}, {6, 5, 0}};
+enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+static const size_t lengths[] = {0, 1, 7, 8, 9, 63, 255, 256, 257, 511, MAX_N};
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
+static const int shifts[] = {0, 3, -7, 141, -149, 300, -300};
+enum { N_SHIFTS = sizeof shifts / sizeof shifts[0] };
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static uint32_t to_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Any fp32 at all, every fourth near 1, every sixteenth inf, nan, zero, or the smallest subnormal. */
+static float any_float(uint64_t i)
+{
+    static const uint32_t corners[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffffffff, 1, 0x007fffff};
+    uint32_t r = philox_u32(SEED, i);
+    if (i % 16 == 5)
+        return from_bits(corners[r % 8]);
+    return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
+}
+
+static void check_cast(struct vec_cast cast, size_t n, int shift)
+{
+    const size_t at = 40, bytes = vec_bytes(cast.fmt, n);
+    float x[MAX_N + 1] = {0};
+    uint8_t box[GUARD + MAX_N * 4 + GUARD];
+    uint32_t codes[MAX_N];
+    const size_t offset = n % 7; /* codes need no alignment */
+    for (size_t i = 0; i < n; i++)
+        x[i] = any_float(i + 1000 * n);
+
+    memset(box, 0xa5, sizeof box);
+    vec_plain.encode(&cast, x, n, at, shift, box + offset + 1);
+    pack_read(mf_width(cast.fmt), box + offset + 1, n, codes);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t want = cast.trunc ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
+                                   : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
+                                            cast.round == MF_STOCHASTIC ? philox_u32(cast.key, at + i) : 0);
+        CHECK(codes[i] == want, "e%um%u round %d shift %d n %zu: code %zu of %a is %x, want %x", cast.fmt.e, cast.fmt.m,
+              (int)cast.round, shift, n, i, (double)x[i], codes[i], want);
+    }
+    for (size_t i = 0; i < sizeof box; i++)
+        CHECK((i > offset && i <= offset + bytes) || box[i] == 0xa5, "encode wrote byte %zu, n %zu", i, n);
+
+    x[n] = 42;
+    vec_plain.decode(cast.fmt, box + offset + 1, n, -shift, 3, x);
+    for (size_t i = 0; i < n; i++) {
+        float want = from_bits(mf_dec(cast.fmt, codes[i], -shift)) / 3;
+        CHECK(to_bits(x[i]) == to_bits(want) || (isnan(x[i]) && isnan(want)),
+              "e%um%u shift %d: decode %x is %a, want %a", cast.fmt.e, cast.fmt.m, shift, codes[i], (double)x[i],
+              (double)want);
+    }
+    CHECK(x[n] == 42, "decode wrote beyond %zu", n);
+}
+
+static void check_casts(void)
+{
+    for (int f = 0; f < N_FORMATS; f++)
+        for (int l = 0; l < N_LENGTHS; l++)
+            for (int s = 0; s < N_SHIFTS; s++) {
+                struct vec_cast cast = {.fmt = formats[f], .key = 77};
+                cast.round = (enum mf_round)((f + l + s) % 3);
+                cast.overflow = (f + s) % 2 ? MF_INF : MF_SATURATE;
+                check_cast(cast, lengths[l], shifts[s]);
+            }
+    for (int l = 0; l < N_LENGTHS; l++)
+        for (int s = 0; s < N_SHIFTS; s++)
+            check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
+}
+
+/* The element's place in its layer counts the random bits, not its place in a call. */
+static void check_chunks(void)
+{
+    struct vec_cast cast = {.fmt = {3, 2, 0}, .round = MF_STOCHASTIC, .key = 99};
+    float x[MAX_N];
+    uint8_t whole[MAX_N], parts[MAX_N];
+    for (size_t i = 0; i < MAX_N; i++)
+        x[i] = any_float(i);
+    vec_plain.encode(&cast, x, MAX_N, 0, 0, whole);
+    for (size_t step = 8; step <= 264; step += 8) {
+        memset(parts, 0, sizeof parts);
+        for (size_t i = 0; i < MAX_N; i += step)
+            vec_plain.encode(&cast, x + i, MAX_N - i < step ? MAX_N - i : step, i, 0, parts + i / 8 * 6);
+        CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) == 0, "chunks of %zu give other bits", step);
+    }
+    cast.key = 100;
+    vec_plain.encode(&cast, x, MAX_N, 0, 0, parts);
+    CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) != 0, "another key gives the same bits");
+}
+
+/* Rounding up with probability p has a mean error of 0 and a deviation of unit * sqrt(p (1-p) / n). */
+static void check_unbiased(void)
+{
+    enum { N = 1 << 16 };
+    static float x[N];
+    static uint8_t codes[N];
+    const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_STOCHASTIC, .key = 5};
+    for (int k = 1; k < 16; k++) {
+        const double p = k / 16.0, unit = 0.125; /* e4m3 between 1 and 2 */
+        for (size_t i = 0; i < N; i++)
+            x[i] = (float)(1 + unit * p);
+        vec_plain.encode(&cast, x, N, (size_t)k * N, 0, codes);
+        vec_plain.decode(cast.fmt, codes, N, 0, 1, x);
+        double sum = 0;
+        for (size_t i = 0; i < N; i++)
+            sum += (double)x[i] - (1 + unit * p);
+        double sigma = unit * sqrt(p * (1 - p) / N);
+        CHECK(fabs(sum / N) < 4 * sigma, "p %.4f: mean error %.2g, sigma %.2g", p, sum / N, sigma);
+    }
+}
+
+static void check_absmax(void)
+{
+    float x[MAX_N] = {0};
+    CHECK(vec_plain.absmax(x, 0) == 0, "absmax of nothing");
+    for (size_t n = 1; n < MAX_N; n += 13)
+        for (size_t at = 0; at < n; at++) {
+            for (size_t i = 0; i < n; i++)
+                x[i] = i % 2 ? -1.5f : -0.0f;
+            x[at] = at % 2 ? -2.5f : 2.5f;
+            CHECK(vec_plain.absmax(x, n) == to_bits(2.5f), "absmax n %zu at %zu", n, at);
+            x[at] = at % 2 ? -INFINITY : from_bits(0xff800001);
+            CHECK(vec_plain.absmax(x, n) >= 0x7f800000, "absmax: not finite at %zu", at);
+        }
+    x[0] = from_bits(0x80000001);
+    CHECK(vec_plain.absmax(x, 1) == 1, "absmax of a subnormal");
+    x[0] = -0.0f;
+    CHECK(vec_plain.absmax(x, 1) == 0, "absmax of -0");
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    check_casts();
+    check_chunks();
+    check_unbiased();
+    check_absmax();
+    DONE();
+}
