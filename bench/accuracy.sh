@@ -54,7 +54,7 @@ for seed in ${1:-1 2 3}; do
         else
             accuracy=0.1  # ended with an error (gradients that are not finite): chance
         fi
-        bytes=$(sed -n 's/.*"kind": "step".*"sent_bytes": \([0-9]*\).*/\1/p' "$log" | tail -n 1)
+        bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log" | tail -n 1)
         printf '%s\t%s\t%s\t%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" | tee -a "$tsv"
     done <<<"$configs"
 done

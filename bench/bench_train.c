@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/philox.h"
-#include "nn/model.h"
+#include "nn/model_graph.h"
 #include "nn/optim.h"
 
 enum { CLASSES = 10, MIN_STEPS = 3 };
@@ -48,6 +48,19 @@ static int parse(int argc, char **argv, struct bench *b)
     return 0;
 }
 
+/* Operations of a step's GEMMs: one pass forward, two back; the first layer passes nothing on. */
+static double step_flop(const struct nn_model *m, int batch)
+{
+    double sum = 0;
+    for (int i = 1; i < m->n_nodes; i++) {
+        const struct nn_window *g = &m->nodes[i].window;
+        int per_output = m->nodes[i].kind == NODE_CONV ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
+        if (m->nodes[i].kind == NODE_CONV || m->nodes[i].kind == NODE_LINEAR)
+            sum += 2.0 * batch * g->out.h * g->out.w * g->out.c * per_output * (m->nodes[i].in > 0 ? 3 : 2);
+    }
+    return sum;
+}
+
 static void step(struct nn_model *m, struct optim *o, const real *x, const int32_t *labels, int batch)
 {
     size_t n;
@@ -72,16 +85,17 @@ static struct times measure(struct nn_model *m, struct optim *o, const real *x, 
     return t;
 }
 
-static void show(const struct bench *b, struct times t)
+static void show(const struct bench *b, struct times t, double flop)
 {
     double images_s = b->batch / t.step_s, share = t.gemm_s / t.step_s;
     if (b->json)
         printf("{\"model\":\"%s\",\"batch\":%d,\"size\":%d,\"channels\":%d,\"steps\":%d,\"step_s\":%.6g,"
-               "\"images_per_s\":%.6g,\"gemm_share\":%.4f}\n",
-               b->model, b->batch, b->size, b->channels, t.steps, t.step_s, images_s, share);
+               "\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_s\":%.4g}\n",
+               b->model, b->batch, b->size, b->channels, t.steps, t.step_s, images_s, share, 1e-9 * flop / t.step_s);
     else
-        printf("%s, %dx%dx%d, batch %d: %.1f ms a step, %.0f images/s, %.1f %% of the time in CBLAS\n", b->model,
-               b->size, b->size, b->channels, b->batch, 1e3 * t.step_s, images_s, 100 * share);
+        printf("%s, %dx%dx%d, batch %d: %.1f ms a step, %.0f images/s, %.1f GFLOP/s, %.1f %% of the time in CBLAS\n",
+               b->model, b->size, b->size, b->channels, b->batch, 1e3 * t.step_s, images_s, 1e-9 * flop / t.step_s,
+               100 * share);
 }
 
 int main(int argc, char **argv)
@@ -107,7 +121,7 @@ int main(int argc, char **argv)
         x[i] = (real)philox_u32(1, i) * 0x1p-31f - 1;
     for (int i = 0; i < b.batch; i++)
         labels[i] = i % CLASSES;
-    show(&b, measure(m, o, x, labels, b.batch));
+    show(&b, measure(m, o, x, labels, b.batch), step_flop(m, b.batch));
     free(x), free(labels);
     optim_close(o);
     nn_model_close(m);

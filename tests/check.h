@@ -7,26 +7,26 @@
 static int check_bad;
 
 /* Goes on after a failure, and shows the first ten. */
-#define CHECK(cond, ...)                                                                           \
-    do {                                                                                           \
-        if (!(cond) && check_bad++ < 10) {                                                         \
-            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond);                             \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fputc('\n', stderr);                                                                   \
-        }                                                                                          \
+#define CHECK(cond, ...)                                               \
+    do {                                                               \
+        if (!(cond) && check_bad++ < 10) {                             \
+            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond); \
+            fprintf(stderr, __VA_ARGS__);                              \
+            fputc('\n', stderr);                                       \
+        }                                                              \
     } while (0)
 
-#define SKIP(why)                                                                                  \
-    do {                                                                                           \
-        puts("skip: " why);                                                                        \
-        exit(77);                                                                                  \
+#define SKIP(why)           \
+    do {                    \
+        puts("skip: " why); \
+        exit(77);           \
     } while (0)
 
-#define DONE()                                                                                     \
-    do {                                                                                           \
-        if (check_bad)                                                                             \
-            fprintf(stderr, "%d checks failed\n", check_bad);                                      \
-        return check_bad != 0;                                                                     \
+#define DONE()                                                \
+    do {                                                      \
+        if (check_bad)                                        \
+            fprintf(stderr, "%d checks failed\n", check_bad); \
+        return check_bad != 0;                                \
     } while (0)
 
 #endif

@@ -33,7 +33,7 @@ static void say_two(void)
 static void hold_three_print(void)
 {
     err_hold();
-    err_warn("before the error");  /* an error takes a warning's place */
+    err_warn("before the error"); /* an error takes a warning's place */
     say_two();
     err_release(true);
 }
@@ -43,7 +43,7 @@ static void hold_drop(void)
     err_hold();
     say_two();
     err_release(false);
-    err_release(true);  /* nothing is left over */
+    err_release(true); /* nothing is left over */
 }
 
 static void long_line(void)
@@ -60,12 +60,16 @@ static int pass_up(int rc)
     return 7;
 }
 
-static void too_much(void) { CHECK(!buf_alloc(SIZE_MAX - 100) && !buf_alloc(SIZE_MAX / 2), "memory that cannot be"); }
+static void too_much(void)
+{
+    CHECK(!buf_alloc(SIZE_MAX - 100) && !buf_alloc(SIZE_MAX / 2), "memory that cannot be");
+}
 
 int main(void)
 {
     listen(say_two);
-    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: warning: slot late\n"), "%s", text);
+    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: warning: slot late\n"),
+          "%s", text);
     listen(hold_three_print);
     CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'", text);
     listen(hold_drop);

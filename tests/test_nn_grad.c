@@ -1,7 +1,8 @@
 /* test_nn_grad.c : every gradient of every layer against central differences, computed in double.
  *
- * A layer becomes a scalar function, L = sum of r_i * y_i with fixed random r; the gradient of L is what the backward pass makes
- * of dy = r. Where ReLU bends inside a step the point is skipped and counted; max pooling gets inputs that are far apart. */
+ * A layer becomes a scalar function, L = sum of r_i * y_i with fixed random r; the gradient of L is what the backward
+ * pass makes of dy = r. Where ReLU bends inside a step the point is skipped and counted; max pooling gets inputs that
+ * are far apart. */
 #include "nn_double.h"
 
 enum { VARS = 4 };

@@ -1,5 +1,6 @@
-/* test_nn_grad_model.c : gradients of whole small networks against central differences of their loss, in double: that nodes are
- * wired up rightly, residuals and shortcuts included, and shared gradient buffers are not used too early or too long. */
+/* test_nn_grad_model.c : gradients of whole small networks against central differences of their loss, in double: that
+ * nodes are wired up rightly, residuals and shortcuts included, and shared gradient buffers are not used too early or
+ * too long. */
 #include "nn_double.h"
 
 enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
@@ -10,7 +11,8 @@ struct case_data {
     int32_t labels[BATCH];
 };
 
-/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that a step went round a bend. */
+/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that a step went round a
+ * bend. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;

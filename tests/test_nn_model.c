@@ -1,4 +1,4 @@
-/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order, refuse bad shapes. */
+/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order, refuse bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given steps; every refusal. */
+/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given steps; refusals. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales the decayed gradient of tensors that decay. */
+/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales d of tensors that decay. */
 static void slow_step(const struct optim_options *o, double *w, const double *g, double *v, double lr)
 {
     for (int k = 0; k < N_PARAMS; k++) {

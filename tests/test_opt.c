@@ -190,8 +190,8 @@ static void test_jsonl(const char *folder)
     }
     FILE *f = fopen(path, "r");
     for (int round = 0; round < 2; round++)
-        CHECK(fgets(line, sizeof line, f) && !strcmp(line, "{\"kind\": \"a\\\"b\\\\c\\u000a\", \"none\": null, "
-                                                           "\"nan\": null, \"x\": 0.25, \"i\": -1, \"t\": true}\n"),
+        CHECK(fgets(line, sizeof line, f) && !strcmp(line, "{\"kind\":\"a\\\"b\\\\c\\u000a\",\"none\":null,"
+                                                           "\"nan\":null,\"x\":0.25,\"i\":-1,\"t\":true}\n"),
               "%s", line);
     CHECK(!fgets(line, sizeof line, f), "a third line");
     fclose(f);

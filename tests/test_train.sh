@@ -61,7 +61,7 @@ if [ "$last" = "$(checksum 4 $exact --algo direct --seed 2)" ]; then fail "anoth
 # --- ranks share the batch: as many as they are, they train as one does (no batch norm, no dropout; fp32 but for rounding) ---
 for ranks in 1 3; do
     on $ranks --model lenet5 --steps 6 --format fp32 --scale none --log "loss$ranks" >/dev/null 2>>stderr
-    sed -n 's/.*"kind": "step".*"loss": \([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
+    sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' "loss$ranks" >"loss$ranks.txt"
 done
 paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) exit 1 } END { if (n != 6) exit 1 }' ||
     fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
@@ -169,10 +169,10 @@ if [ $code -eq 0 ] || [ "$(cat said)" != "narrowcast: unknown option '--momentun
 fi
 
 # --- log, dump, bytes ---
-[ "$(grep -c '"kind": "run"' part.jsonl)" -eq 2 ] || fail "--resume does not append to the log"
-[ "$(grep -c '"kind": "step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
-[ "$(grep -c '"kind": "epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
-grep '"kind": "epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
+[ "$(grep -c '"kind":"run"' part.jsonl)" -eq 2 ] || fail "--resume does not append to the log"
+[ "$(grep -c '"kind":"step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
+[ "$(grep -c '"kind":"epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
+grep '"kind":"epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
 if command -v python3 >/dev/null; then
     python3 - whole.jsonl part.jsonl <<'END' || fail "the log is not what it should be"
 import json, sys

@@ -130,8 +130,11 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks, t->n_ranks > 1 ? "s" : "",
            (unsigned long long)t->n_steps, (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
-    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s\n", codec_format_name(t->codec.fmt, format),
-           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out), t->algo->name);
+    char group[16] = "";
+    if (t->group)
+        snprintf(group, sizeof group, ":%d", t->group);
+    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s%s\n", codec_format_name(t->codec.fmt, format),
+           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out), t->algo->name, group);
     printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n", e->train_loss);

@@ -6,7 +6,7 @@
 
 void *buf_alloc(size_t bytes)
 {
-    size_t rounded = (bytes + 64) & ~(size_t)63;  /* never zero: NULL means failure alone */
+    size_t rounded = (bytes + 64) & ~(size_t)63; /* never zero: NULL means failure alone */
     void *p = rounded > bytes ? aligned_alloc(64, rounded) : NULL;
     if (!p) {
         (void)ERR(-ENOMEM, "cannot allocate %zu bytes", bytes);

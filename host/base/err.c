@@ -40,7 +40,10 @@ void err_warn(const char *format, ...)
     va_end(ap);
 }
 
-void err_hold(void) { err.held = true; }
+void err_hold(void)
+{
+    err.held = true;
+}
 
 void err_release(bool print)
 {

@@ -10,11 +10,11 @@
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
 /* Passes a failure up in silence: its cause has been said already. Only where nothing is held. */
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        int try_rc_ = (call);                                                                      \
-        if (try_rc_ < 0)                                                                           \
-            return try_rc_;                                                                        \
+#define TRY(call)             \
+    do {                      \
+        int try_rc_ = (call); \
+        if (try_rc_ < 0)      \
+            return try_rc_;   \
     } while (0)
 
 int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

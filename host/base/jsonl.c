@@ -46,9 +46,9 @@ static void quoted(FILE *f, const char *text)
 
 static void key_of(struct jsonl *j, const char *key)
 {
-    fputs(j->first ? "" : ", ", j->f);
+    fputs(j->first ? "" : ",", j->f);
     quoted(j->f, key);
-    fputs(": ", j->f);
+    fputc(':', j->f);
     j->first = false;
 }
 

@@ -16,7 +16,7 @@ int jsonl_open(struct jsonl *j, const char *path, bool append);
 int jsonl_close(struct jsonl *j);        /* 0 or a negative errno; legal when not open */
 void jsonl_to(struct jsonl *j, FILE *f); /* writes to f, which stays the caller's: use begin, values and end alone */
 
-void jsonl_begin(struct jsonl *j, const char *kind);                     /* {"kind": kind */
+void jsonl_begin(struct jsonl *j, const char *kind);                     /* {"kind":kind */
 void jsonl_text(struct jsonl *j, const char *key, const char *value);    /* NULL: null */
 void jsonl_real(struct jsonl *j, const char *key, double value);         /* nan and inf, which JSON lacks: null */
 void jsonl_number(struct jsonl *j, const char *key, const char *digits); /* a number that is text already */

@@ -118,7 +118,7 @@ static void print_real(double x, char text[32])
 
 int opt_get(const struct opt *o, const void *values, char *to, size_t size)
 {
-    const char *from = (const char *)values + o->at;
+    const void *from = (const char *)values + o->at;
     const char *text = "";
     char number[32];
     switch (o->type) {

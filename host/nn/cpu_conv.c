@@ -5,9 +5,9 @@
  *     forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
  *     backward   dw = dy^T * rows(x),   drows = dy * w, added back to the pixels of dx they came from (row2im)
  *
- * Where the stride is 1, dx is itself a convolution, of dy with the weights turned by 180 degrees; and the same rows of dy
- * give dw, turned too: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row then serves both GEMMs, and
- * nothing has to be added back.
+ * Where the stride is 1, dx is itself a convolution, of dy with the weights turned by 180 degrees; and the same rows of
+ * dy give dw, turned too: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row then serves both GEMMs,
+ * and nothing has to be added back.
  *
  * OpenBLAS multiplies small blocks without packing them first; blocks this small keep it there (bench_train). */
 #include <string.h>

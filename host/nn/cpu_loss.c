@@ -59,6 +59,7 @@ void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, con
             top = z[j] > top ? z[j] : top;
         for (int j = 0; j < classes; j++)
             sum += exp((double)(z[j] - top));
+        // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
         result->loss_sum += log(sum) - (double)(z[labels[b]] - top);
         result->n_correct += is_top(classes, z, labels[b]);
         for (int j = 0; dlogits && j < classes; j++) {

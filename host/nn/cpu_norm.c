@@ -1,9 +1,9 @@
 /* cpu_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same passes.
  *
- * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w neighbouring, independent lanes:
- * the compiler makes vectors of it, whatever c is. Per-channel factors are spread to w lanes first.
- * Sums run in real over one tile of a few lines, then in double per channel. The variance of a tile is taken about the
- * tile's own mean and tiles are merged (Chan, Golub, LeVeque 1983): nothing cancels, and memory is read once. */
+ * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w neighbouring, independent
+ * lanes: the compiler makes vectors of it, whatever c is. Per-channel factors are spread to w lanes first. Sums run in
+ * real over one tile of a few lines, then in double per channel. The variance of a tile is taken about the tile's own
+ * mean and tiles are merged (Chan, Golub, LeVeque 1983): nothing cancels, and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu_ops.h"
@@ -226,7 +226,8 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* What passed the ReLU: dy where (x - mean) * scale + shift, computed as tile_apply did, is above zero. d = x - mean. */
+/* What passed the ReLU: dy where (x - mean) * scale + shift, computed as tile_apply did, is above zero.
+ * d = x - mean. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
@@ -254,7 +255,8 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu, c
             }
 }
 
-/* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may be equal make no vectors. */
+/* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may be equal make no
+ * vectors. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
                             const real *restrict slope, bool relu, const real *restrict x, real *restrict dx)
 {

@@ -1,12 +1,13 @@
-/* cpu_ops.h : what the files of the CPU backend share: the context, the one way into CBLAS, and vector code for the machine at hand. */
+/* cpu_ops.h : what the files of the CPU backend share: the context, the one way into CBLAS, and vector code for the
+ * machine at hand. */
 #ifndef CPU_OPS_H
 #define CPU_OPS_H
 #include <cblas.h>
 #include "base/clock.h"
 #include "nn/nn_ops.h"
 
-/* A hot loop is compiled for three generations of x86 and chosen at load time. No clone reassociates or contracts, so all
- * give the same bits. For static functions only: clang renames what it clones. */
+/* A hot loop is compiled for three generations of x86 and chosen at load time. No clone reassociates or contracts, so
+ * all give the same bits. For static functions only: clang renames what it clones. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define CPU_HOT __attribute__((target_clones("default", "avx2", "avx512f")))
 #else

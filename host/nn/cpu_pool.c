@@ -28,7 +28,7 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Walks over the output pixels of one image; body sees oy, ox, the patch p and `o`, the output pixel's first element. */
+/* Walks over the output pixels of one image; body sees the patch p and o, the output pixel's first element. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \

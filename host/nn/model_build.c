@@ -30,7 +30,7 @@ static void param(struct nn_model *m, struct node *node, const char *name, const
     assert(m->n_params < GRAPH_PARAMS);
     struct nn_param *p = &m->params[m->n_params++];
     *p = (struct nn_param){.offset = m->n_weights, .n = n, .decay = decay};
-    snprintf(p->name, sizeof p->name, "%s.%s", name, part);
+    snprintf(p->name, sizeof p->name, "%.20s.%.8s", name, part);
     node->n_params++;
     m->n_weights += n;
 }

@@ -1,7 +1,8 @@
 /* model_graph.h : inside a model: its nodes, and the few functions that build, plan and run a list of them.
  *
  * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, the last one gives the logits.
- * Life: graph_init, one graph_* call for each node, graph_plan (memory, weights), then passes. Private to nn/model*.c and its tests. */
+ * Life: graph_init, one graph_* call for each node, graph_plan (memory, weights), then passes. Private to nn/model*.c
+ * and its tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
 #include "nn/model.h"
@@ -51,7 +52,8 @@ struct nn_model {
 
 void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
 
-/* Each appends one node that reads node `in` and returns its index. name: of its parameters; ".weight" etc. is appended. */
+/* Each appends one node that reads node `in` and returns its index. name: of its parameters; ".weight" etc. is
+ * appended. */
 int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad, bool bias);
 int graph_linear(struct nn_model *m, int in, const char *name, int out_c);
 int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu);

@@ -1,5 +1,6 @@
-/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in turn: a buffer is taken when
- * the last reader of a tensor passes its gradient back, and free again when the tensor's own node has used it. */
+/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in turn: a buffer is
+ * taken when the last reader of a tensor passes its gradient back, and free again when the tensor's own node has used
+ * it. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,13 +1,15 @@
 /* nn_ops.h : what a backend does for the network: one table of layer passes, over plain shapes and pointers.
  *
  * The CPU fills it with C and CBLAS (nn_cpu). A model never asks which backend it runs on.
- *   - Tensors are NHWC, contiguous; a vector is an image of 1x1 pixels. Weights of conv are [out][k][k][in], of linear [out][in].
+ *   - Tensors are NHWC, contiguous. Weights of conv are [out][k][k][in], of linear [out][in].
  *   - All real, label and result pointers are memory of the backend (alloc); only put and get see host memory.
  *   - ctx is what open made: a handle, a stream, descriptors. Calls with one ctx run in the order they were made, and
- *     so do calls with several ctx of one backend from one thread. A call may return before its work is done; wait waits.
- *   - Scratch is the caller's: *_plan says once how many bytes, one block serves every call, its contents do not survive.
- *   - Slots without a return code cannot fail on a CPU. Where they can (a launch), the backend says one line, remembers,
- *     and hands the code out by wait.
+ *     so do calls with several ctx of one backend from one thread. A call may return before its work is done:
+ *     wait waits.
+ *   - Scratch is the caller's: *_plan says once how many bytes, one block serves every call, its contents do
+ *     not survive.
+ *   - Slots without a return code cannot fail on a CPU. Where they can (a launch), the backend says one line,
+ *     remembers, and hands the code out by wait.
  *   - Gradients overwrite what they are written to, unless a slot says otherwise. */
 #ifndef NN_OPS_H
 #define NN_OPS_H
@@ -26,7 +28,8 @@ struct nn_window {
     int k, stride, pad;
 };
 
-/* Batch norm over n pixels of c channels, with what may follow it: y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
+/* Batch norm over n pixels of c channels, with what may follow it:
+ * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
 struct nn_norm {
     int c;
     bool relu;
@@ -35,7 +38,7 @@ struct nn_norm {
     double momentum;          /* 0.1: running = 0.9 * running + 0.1 * batch's (variance: the unbiased one) */
     const real *gamma, *beta; /* [c] */
     real *run_mean, *run_var; /* [c] */
-    real *mean, *inv_std;     /* [c] each: of the batch, from forward to backward */
+    real *mean, *inv_std;     /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
 };
 
 struct nn_sgd {
@@ -67,7 +70,8 @@ struct nn_ops {
     /* Seconds spent in GEMMs since open; 0 where that is not known. */
     double (*gemm_s)(const void *ctx);
 
-    /* conv2d. plan is called once for every window before its first use, and may choose an algorithm. Returns 0 or -errno.
+    /* conv2d. plan is called once for every window before its first use, and may choose an algorithm. Returns 0 or
+     * -errno.
      *   x [batch, in]   w [out.c][k][k][in.c]   bias [out.c] or NULL   y [batch, out] */
     int (*conv_plan)(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes);
     void (*conv_forward)(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w,
@@ -96,8 +100,8 @@ struct nn_ops {
     void (*relu_forward)(void *ctx, size_t n, const real *x, real *y);
     void (*relu_backward)(void *ctx, size_t n, const real *y, const real *dy, real *dx);
 
-    /* Pooling. max: the largest of a window, pixels outside do not count; backward: to the first of equals in row order.
-     * avg: sum / k^2, pixels outside count as zeros. */
+    /* Pooling. max: the largest of a window, pixels outside do not count; backward: to the first of equals in row
+     * order. avg: sum / k^2, pixels outside count as zeros. */
     void (*pool_max_forward)(void *ctx, const struct nn_window *g, int batch, const real *x, real *y);
     void (*pool_max_backward)(void *ctx, const struct nn_window *g, int batch, const real *x, const real *y,
                               const real *dy, real *dx);
@@ -108,16 +112,18 @@ struct nn_ops {
     void (*mean_forward)(void *ctx, int batch, int pixels, int c, const real *x, real *y);
     void (*mean_backward)(void *ctx, int batch, int pixels, int c, const real *dy, real *dx);
 
-    /* The shortcut without parameters (He et al., option A): every second pixel of x [batch, in]; of the out.c channels, the
-     * first in.c are copied and the rest are zero. y [batch, (in.h + 1) / 2, (in.w + 1) / 2, out_c] */
+    /* The shortcut without parameters (He et al., option A): every second pixel of x [batch, in]; of the out.c
+     * channels, the first in.c are copied and the rest are zero. y [batch, (in.h + 1) / 2, (in.w + 1) / 2, out_c] */
     void (*shortcut_forward)(void *ctx, struct nn_shape in, int out_c, int batch, const real *x, real *y);
     void (*shortcut_backward)(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy, real *dx);
 
-    /* y_i = x_i / (1 - p) with probability 1 - p, else 0; the choice is philox_u32(key, i). Its own backward pass; y may be x. */
+    /* y_i = x_i / (1 - p) with probability 1 - p, else 0; the choice is philox_u32(key, i). Its own backward pass; y
+     * may be x. */
     void (*dropout)(void *ctx, size_t n, double p, uint64_t key, const real *x, real *y);
 
-    /* Softmax cross-entropy: result = sum of the losses and number of images whose label has the largest logit (the first of
-     * equals); dlogits = gradient of the MEAN loss, NULL: not wanted.   logits [batch][classes]   labels [batch] */
+    /* Softmax cross-entropy: result = sum of the losses and number of images whose label has the largest logit (the
+     * first of equals); dlogits = gradient of the MEAN loss, NULL: not wanted.
+     *   logits, dlogits [batch][classes]   labels [batch] */
     void (*softmax_loss)(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
                          struct nn_result *result);
 
@@ -127,7 +133,8 @@ struct nn_ops {
 
 extern const struct nn_ops nn_cpu;
 
-/* Threads that CBLAS may use in this process, where it can be told (OpenBLAS). Bits are promised for a fixed number; ranks take 1. */
+/* Threads that CBLAS may use in this process, where it can be told (OpenBLAS). Bits are promised for a fixed number;
+ * ranks take 1. */
 void nn_cpu_threads(int n);
 
 #endif

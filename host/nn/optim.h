@@ -1,4 +1,8 @@
-/* optim.h : SGD with momentum, Nesterov, weight decay, and LARS; learning-rate schedules. */
+/* optim.h : SGD with momentum, Nesterov, weight decay, and LARS; learning-rate schedules.
+ *
+ * The rule is PyTorch's: d = g + decay * w;  v = momentum * v + d;  w -= lr * v (Nesterov: lr * (d + momentum * v)).
+ * LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|), or by 1 where a
+ * norm is zero. Params that do not decay (biases, norms) know neither decay nor LARS. */
 #ifndef OPTIM_H
 #define OPTIM_H
 #include <stdbool.h>
@@ -18,7 +22,7 @@ struct optim;
 int optim_open(const struct nn_ops *ops, const struct optim_options *o, const struct nn_param *params, int n_params,
                size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);
-/* weights -= lr * update(grads); grads are used up. */
+/* One step; weights and grads are those of the model (memory of its backend). grads may be used up. */
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
 real *optim_state(struct optim *o, size_t *n); /* velocities, for checkpoints */
 
@@ -32,7 +36,8 @@ struct schedule {
     int n_at;
     double gamma; /* 0.1 */
 };
-/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine". Returns 0 or -EINVAL with a line. */
+/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine" -> kind, at, n_at, gamma = 0.1; the
+ * other fields are the caller's. Returns 0 or -EINVAL with a line. */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);
 

@@ -30,7 +30,7 @@ static int parse_fractions(const char *word, const char *list, double *at)
 int schedule_parse(const char *word, struct schedule *out)
 {
     enum schedule_kind kind;
-    double at[MAX_AT];
+    double at[MAX_AT] = {0};
     int n_at = 0;
     if (strcmp(word, "const") == 0) {
         kind = SCHEDULE_CONST;

@@ -1,4 +1,4 @@
-/* vec.c : what all backends share: sizes of accumulators, and which backend this machine runs best. */
+/* vec.c : what all backends share: sizes of accumulators and of wide partial sums. */
 #include "vec/vec.h"
 
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n)
@@ -17,9 +17,4 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
 {
     int bits = mf_acc_bits(sum->in, (unsigned)sum->n_ranks) + 2;
     return n * (size_t)((bits + 7) / 8);
-}
-
-const struct vec_ops *vec_best(void)
-{
-    return &vec_plain;
 }

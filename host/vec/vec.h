@@ -59,6 +59,10 @@ struct vec_ops {
     /* codes = cast(x * 2^shift), one rounding. at: index of x[0] in its layer (counts the random bits). */
     void (*encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes);
 
+    /* encode, and absmax of the same x on the way: one pass where a shift is known or guessed before the maximum is. */
+    uint32_t (*scan_encode)(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                            uint8_t *codes);
+
     /* x = fp32(code) * 2^shift / divisor; the power of two is applied with one rounding (fp32 subnormals), then one
      * division (none for divisor 1). */
     void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x);
@@ -70,6 +74,15 @@ struct vec_ops {
      * 2^shift (exact only). A sum that is zero is +0; the sign of a nan among the addends does not show. */
     void (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift, uint8_t *codes);
 
+    /* acc += codes, both packed in sum->in: every addition rounds into it, as mf_add() does; VEC_TRUNC: as
+     * mf_e5m2_trunc_add(). For these two rules alone; the whole of acc's last byte may be written. */
+    void (*add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
+
+    /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0: the bytes that fold() of each in this order and
+     * finish() make, without accumulators in memory. codes may be one of the parts if `out` is sum->in. */
+    void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
+                int shift, uint8_t *codes);
+
     /* Exact only: accumulators to vec_wide_bytes() and back, the latter adding. */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
     void (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first);
@@ -78,7 +91,10 @@ struct vec_ops {
 /* The plain backend: loops over hls/mf.h, the one all others are held against. */
 extern const struct vec_ops vec_plain;
 
-/* The backend this machine runs best. */
+/* The backend this machine runs best: the CPU's, with the widest instructions it has. NARROWCAST_ISA=scalar, avx2 or
+ * avx512 asks for one of them; where that cannot be had vec_best() gives the best, and vec_best_check(), which every
+ * command asks at its start, says so in a line and returns -EINVAL. */
 const struct vec_ops *vec_best(void);
+int vec_best_check(void);
 
 #endif

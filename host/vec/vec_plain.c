@@ -5,6 +5,7 @@
  * -ffast-math may do that) their fp32 subnormals become zero. */
 #include "hls/philox.h"
 #include "vec/pack.h"
+#include "vec/sum_blocks.h"
 #include "vec/vec.h"
 #include <string.h>
 
@@ -56,6 +57,13 @@ static void plain_encode(const struct vec_cast *cast, const float *x, size_t n, 
         cast_block(cast, at + i, shift, bits, k, block);
         pack_write(mf_width(cast->fmt), block, k, codes + byte_at(cast->fmt, i));
     }
+}
+
+static uint32_t plain_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                                  uint8_t *codes)
+{
+    plain_encode(cast, x, n, at, shift, codes);
+    return plain_absmax(x, n);
 }
 
 static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
@@ -177,6 +185,30 @@ static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, s
     }
 }
 
+/* ---- packed in, packed out ---- */
+
+static void plain_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const unsigned width = mf_width(sum->in);
+    uint32_t a[BLOCK], b[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t k = block_at(i, n), at = byte_at(sum->in, i);
+        pack_read(width, acc + at, k, a);
+        pack_read(width, codes + at, k, b);
+        if (sum->rule == VEC_TRUNC)
+            add_trunc(a, b, k);
+        else
+            add_nearest(sum, a, b, k);
+        pack_write(width, a, k, acc + at);
+    }
+}
+
+static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
+                      int shift, uint8_t *codes)
+{
+    sum_blocks(plain_fold, plain_finish, sum, parts, n_parts, n, out, shift, codes);
+}
+
 /* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest byte first ---- */
 
 static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
@@ -213,9 +245,12 @@ const struct vec_ops vec_plain = {
     .name = "plain",
     .absmax = plain_absmax,
     .encode = plain_encode,
+    .scan_encode = plain_scan_encode,
     .decode = plain_decode,
     .fold = plain_fold,
     .finish = plain_finish,
+    .add = plain_add,
+    .sum = plain_sum,
     .spill = plain_spill,
     .fold_wide = plain_fold_wide,
 };

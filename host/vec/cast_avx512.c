@@ -1,0 +1,272 @@
+/* cast_avx512.c : largest magnitude and fp32 to codes with AVX-512 (F, BW, CD, DQ, VL): cast_plan.h's three ways, 16 floats a register. */
+#include "vec/cast_x86.h"
+#ifdef VEC_X86
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
+#endif
+
+CAST_INLINE __m512i all(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+
+/* The code's bits from `code`, the sign above them from u. What code has above is dropped. */
+CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
+{
+    const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));
+    return _mm512_ternarylogic_epi32(all(p->nan), code, sign, 0xca); /* nan ? code : sign */
+}
+
+CAST_INLINE __m512i right(__m512i x, unsigned n)
+{
+    return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
+}
+
+/* ---- the three ways: a = |x|'s bits, u = x's bits ---- */
+
+CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
+{
+    const __m512i x = _mm512_min_epu32(a, all(p->top));
+    __m512i binade = _mm512_max_epi32(_mm512_sub_epi32(x, all(p->lowest)), _mm512_setzero_si512());
+    binade = _mm512_and_si512(binade, all(0x7f800000));
+    const __m512i lift = _mm512_add_epi32(binade, all(p->lift));
+    const __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(lift));
+    return with_sign(p, _mm512_add_epi32(_mm512_castps_si512(sum), right(binade, p->drop)), u);
+}
+
+CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
+{
+    const __m512i x = _mm512_min_epu32(a, all(p->top));
+    const __m512i last = _mm512_and_si512(right(x, p->drop), all(p->odd));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(x, all(p->half)), last);
+    return with_sign(p, right(sum, p->drop), u);
+}
+
+/* kept + 1 where what is dropped asks for it. sig: 24 bits, or 0; k: bits that go, >= 0. */
+CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k, const uint32_t *random)
+{
+    const __m512i one = all(1);
+    if (p->round == MF_ZERO)
+        return _mm512_srlv_epi32(sig, k);
+    if (p->round == MF_STOCHASTIC) { /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+        const __m512i kept = _mm512_srlv_epi32(sig, k), rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
+        const __m512i rest = _mm512_or_si512(rest_left, _mm512_srlv_epi32(sig, _mm512_sub_epi32(k, all(32))));
+        const __mmask16 up = _mm512_cmpgt_epu32_mask(rest, _mm512_loadu_si512(random));
+        return _mm512_mask_add_epi32(kept, up, kept, one);
+    }
+    sig = _mm512_slli_epi32(sig, 7); /* so that half a unit is a bit even where nothing goes */
+    k = _mm512_add_epi32(k, all(7));
+    const __m512i half = _mm512_sllv_epi32(one, _mm512_sub_epi32(k, one));
+    const __m512i last = _mm512_and_si512(_mm512_srlv_epi32(sig, k), one);
+    const __m512i less = _mm512_sub_epi32(_mm512_add_epi32(half, last), one);
+    return _mm512_srlv_epi32(_mm512_add_epi32(sig, less), k);
+}
+
+CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, const uint32_t *random)
+{
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is exact. */
+    const __m512i zero = _mm512_setzero_si512(), one = all(1);
+    const __mmask16 small = _mm512_cmplt_epu32_mask(a, all(0x00800000));
+    const __m512i as_float = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
+    const __m512i wide = _mm512_mask_sub_epi32(a, small, as_float, all(149u << 23));
+
+    const __m512i sig = _mm512_or_si512(_mm512_and_si512(wide, all(0x007fffff)), all(0x00800000));
+    const __m512i field = _mm512_add_epi32(_mm512_srai_epi32(wide, 23), all((uint32_t)p->rebias));
+    const __m512i below = _mm512_max_epi32(_mm512_sub_epi32(one, field), zero);
+    __m512i binade = _mm512_max_epi32(_mm512_sub_epi32(field, one), zero);
+    binade = _mm512_min_epi32(binade, all((uint32_t)p->binades));
+    const __m512i kept = round_any(p, sig, _mm512_add_epi32(below, all(p->drop)), random);
+    __m512i code = _mm512_add_epi32(_mm512_sll_epi32(binade, _mm_cvtsi32_si128((int)p->m)), kept);
+    code = _mm512_maskz_min_epu32(_mm512_test_epi32_mask(a, a), code, all(p->most));
+
+    code = _mm512_mask_mov_epi32(code, _mm512_cmpeq_epu32_mask(a, all(0x7f800000)), all(p->beyond));
+    code = _mm512_mask_mov_epi32(code, _mm512_cmpgt_epu32_mask(a, all(0x7f800000)), all(p->nan));
+    return with_sign(p, code, u);
+}
+
+/* ---- 64 codes of 32 bits each into their shape ---- */
+
+CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
+{
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    return _mm512_permutexvar_epi64(order, _mm512_packus_epi32(a, b));
+}
+
+CAST_INLINE __m512i narrow_8(const __m512i c[4])
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i bytes = _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
+    return _mm512_permutexvar_epi32(order, bytes);
+}
+
+CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)
+{
+    if (stream)
+        _mm512_stream_si512((void *)to, v);
+    else
+        _mm512_storeu_si512(to, v);
+}
+
+CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *to, bool stream)
+{
+    if (shape == CAST_4) {
+        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001)); /* even + 16 * odd */
+        const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
+        if (stream)
+            _mm256_stream_si256((void *)to, bytes);
+        else
+            _mm256_storeu_si256((void *)to, bytes);
+    } else if (shape == CAST_8) {
+        put(to, narrow_8(c), stream);
+    } else if (shape == CAST_16) {
+        put(to, narrow_16(c[0], c[1]), stream);
+        put(to + 64, narrow_16(c[2], c[3]), stream);
+    } else {
+        for (int i = 0; i < 4; i++)
+            put(to + 64 * i, c[i], stream);
+    }
+}
+
+/* ---- loops ---- */
+
+/* 64 elements; returns the lanes' largest |x|. */
+CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
+                    const uint32_t *random, uint8_t *codes, bool stream)
+{
+    __m512i u[4], a[4], c[4];
+    for (int i = 0; i < 4; i++) {
+        u[i] = _mm512_loadu_si512(x + 16 * i);
+        a[i] = _mm512_and_si512(u[i], all(0x7fffffff));
+    }
+    const __m512i max = _mm512_max_epu32(_mm512_max_epu32(a[0], a[1]), _mm512_max_epu32(a[2], a[3]));
+    if (way == ENC_ANY || __builtin_expect(_mm512_cmpgt_epu32_mask(max, all(0x7f800000)) != 0, 0))
+        for (int i = 0; i < 4; i++)
+            c[i] = code_any(p, a[i], u[i], random ? random + 16 * i : random);
+    else
+        for (int i = 0; i < 4; i++)
+            c[i] = way == ENC_ADD ? code_add(p, a[i], u[i]) : code_cut(p, a[i], u[i]);
+    put_codes(shape, c, codes, stream);
+    return max;
+}
+
+/* Fewer than 64 elements, by way of buffers. */
+CAST_INLINE __m512i step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
+                         const uint32_t *random, uint8_t *codes)
+{
+    float in[CAST_STEP] = {0};
+    uint8_t out[CAST_STEP * 4];
+    memcpy(in, x, n * sizeof *x);
+    const __m512i max = step(p, way, shape, in, random, out, false);
+    memcpy(codes, out, cast_shape_bytes(shape, n));
+    return max;
+}
+
+CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
+                     const uint32_t *random, uint8_t *codes, bool stream)
+{
+    size_t i = 0;
+    __m512i max = _mm512_setzero_si512();
+    if (stream) { /* codes to a whole store first; a stream has no random bits */
+        const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? 32 : 64);
+        i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
+        max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
+    }
+    uint8_t *to = codes + cast_shape_bytes(shape, i);
+    for (; i + CAST_STEP <= n; i += CAST_STEP, to += cast_shape_bytes(shape, CAST_STEP)) {
+        for (size_t line = 0; line < CAST_STEP; line += 16)
+            cast_ahead(x + i + line);
+        max = _mm512_max_epu32(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
+    }
+    if (i < n)
+        max = _mm512_max_epu32(max, step_part(p, way, shape, x + i, n - i, random ? random + i : random, to));
+    if (stream)
+        _mm_sfence();
+    return _mm512_reduce_max_epu32(max);
+}
+
+/* One loop for each way and shape. */
+#define WAYS(shape)                                                                     \
+    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream)         \
+     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream)         \
+                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
+                            const uint32_t *random, void *codes, bool stream)
+{
+    switch (shape) {
+    case CAST_4:
+        return WAYS(CAST_4);
+    case CAST_8:
+        return WAYS(CAST_8);
+    case CAST_16:
+        return WAYS(CAST_16);
+    default:
+        return WAYS(CAST_32);
+    }
+}
+#undef WAYS
+
+/* ---- largest magnitude ---- */
+
+static uint32_t avx512_absmax(const float *x, size_t n)
+{
+    const __m512i mask = all(0x7fffffff);
+    __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    size_t i = 0;
+    for (; i + CAST_STEP <= n; i += CAST_STEP)
+        for (int j = 0; j < 4; j++) {
+            cast_ahead(x + i + 16 * (size_t)j);
+            const __m512i u = _mm512_loadu_si512(x + i + 16 * (size_t)j);
+            max[j] = _mm512_max_epu32(max[j], _mm512_and_si512(u, mask));
+        }
+    for (; i < n; i += 16) {
+        const __mmask16 here = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xffff;
+        max[0] = _mm512_max_epu32(max[0], _mm512_and_si512(_mm512_maskz_loadu_epi32(here, x + i), mask));
+    }
+    return _mm512_reduce_max_epu32(
+        _mm512_max_epu32(_mm512_max_epu32(max[0], max[1]), _mm512_max_epu32(max[2], max[3])));
+}
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+/* ---- the slots ---- */
+
+static const struct cast_loops loops = {
+    .encode = encode_loop,
+    .decode = uncast_avx512,
+    .random = philox_avx2,
+    .pack = pack_bmi2_write,
+    .unpack = pack_bmi2_read,
+};
+
+static uint32_t avx512_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                                   uint8_t *codes)
+{
+    return cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static void avx512_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+{
+    cast_encode(&loops, cast, x, n, at, shift, codes);
+}
+
+static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+{
+    cast_decode(&loops, fmt, codes, n, shift, divisor, x);
+}
+
+void cast_avx512_fill(struct vec_ops *ops)
+{
+    ops->absmax = avx512_absmax;
+    ops->encode = avx512_encode;
+    ops->scan_encode = avx512_scan_encode;
+    ops->decode = avx512_decode;
+}
+#endif

@@ -1,0 +1,45 @@
+/* fp_mode.h : the CPU's floating-point mode set to what IEEE 754 says, whatever the caller left there, and back.
+ *
+ *     const uint64_t was = fp_mode_ieee();      nearest-even, subnormals kept (no FTZ, no DAZ), no traps
+ *     noinline_loop(...);                      a call of its own: a compiler may move arithmetic across the switch
+ *     fp_mode_back(was); */
+#ifndef FP_MODE_H
+#define FP_MODE_H
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+static inline uint64_t fp_mode_ieee(void)
+{
+    const unsigned was = _mm_getcsr();
+    _mm_setcsr(0x1f80);
+    return was;
+}
+static inline void fp_mode_back(uint64_t was)
+{
+    _mm_setcsr((unsigned)was);
+}
+#elif defined(__aarch64__)
+static inline uint64_t fp_mode_ieee(void)
+{
+    uint64_t was;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(was));
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
+    return was;
+}
+static inline void fp_mode_back(uint64_t was)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(was));
+}
+#else
+static inline uint64_t fp_mode_ieee(void)
+{
+    return 0;
+}
+static inline void fp_mode_back(uint64_t was)
+{
+    (void)was;
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+/* uncast_avx512.c : codes to fp32 with AVX-512, 16 a register; cast_plan.h says how. */
+#include "vec/cast_x86.h"
+#ifdef VEC_X86
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
+#endif
+
+CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
+{
+    const __m512i mag = _mm512_and_si512(code, _mm512_set1_epi32((int)p->nan));
+    const __m512i up = _mm512_sll_epi32(mag, _mm_cvtsi32_si128((int)p->up));
+    const __m512 units = _mm512_mul_ps(_mm512_cvtepi32_ps(mag), _mm512_set1_ps(p->unit));
+    __m512i v = _mm512_add_epi32(up, _mm512_set1_epi32((int)p->rebias));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmplt_epu32_mask(mag, _mm512_set1_epi32((int)p->normal)), _mm512_castps_si512(units));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpeq_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)), _mm512_set1_epi32((int)p->inf_bits));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)), _mm512_set1_epi32(0x7fffffff));
+    const __m512i sign = _mm512_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
+    v = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), v, sign, 0xca); /* 0x7fffffff ? v : sign */
+    __m512 x = _mm512_castsi512_ps(v);
+    for (int i = 0; i < 4 && p->scaled; i++)
+        x = _mm512_mul_ps(x, _mm512_set1_ps(p->factor[i]));
+    return p->divided ? _mm512_div_ps(x, _mm512_set1_ps(p->divisor)) : x;
+}
+
+/* 16 codes of a shape, a lane each. */
+CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
+{
+    if (shape == CAST_4) {
+        uint64_t pairs;
+        memcpy(&pairs, from, 8);
+        const __m128i bytes = _mm_cvtsi64_si128((long long)pairs), high = _mm_srli_epi16(bytes, 4);
+        return _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high)); /* even: | odd : even |, high bits ignored */
+    }
+    if (shape == CAST_8)
+        return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)from));
+    if (shape == CAST_16)
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from));
+    return _mm512_loadu_si512(from);
+}
+
+CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, float *x, bool stream)
+{
+    for (int i = 0; i < 4; i++) {
+        const uint8_t *from = codes + cast_shape_bytes(shape, 16) * (size_t)i;
+        const __m512 v = value_of(p, get_codes(shape, from));
+        if (stream)
+            _mm512_stream_ps(x + 16 * i, v);
+        else
+            _mm512_storeu_ps(x + 16 * i, v);
+    }
+}
+
+CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x)
+{
+    uint8_t in[CAST_STEP * 4] = {0};
+    float out[CAST_STEP];
+    memcpy(in, codes, cast_shape_bytes(shape, n));
+    decode_step(p, shape, in, out, false);
+    memcpy(x, out, n * sizeof *x);
+}
+
+CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x,
+                         bool stream)
+{
+    size_t i = -(uintptr_t)x % 64 / sizeof *x; /* elements before a whole line */
+    stream = stream && !(shape == CAST_4 && i % 2);
+    i = stream ? i : 0;
+    if (i > 0)
+        decode_part(p, shape, codes, i < n ? i : n, x);
+    for (; i + CAST_STEP <= n; i += CAST_STEP) {
+        cast_ahead(codes + cast_shape_bytes(shape, i));
+        decode_step(p, shape, codes + cast_shape_bytes(shape, i), x + i, stream);
+    }
+    if (i < n)
+        decode_part(p, shape, codes + cast_shape_bytes(shape, i), n - i, x + i);
+    if (stream)
+        _mm_sfence();
+}
+
+void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x,
+                        bool stream)
+{
+    switch (shape) {
+    case CAST_4:
+        decode_shape(p, CAST_4, codes, n, x, stream);
+        break;
+    case CAST_8:
+        decode_shape(p, CAST_8, codes, n, x, stream);
+        break;
+    case CAST_16:
+        decode_shape(p, CAST_16, codes, n, x, stream);
+        break;
+    default:
+        decode_shape(p, CAST_32, codes, n, x, stream);
+    }
+}
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
