@@ -181,7 +181,7 @@ static void run_once(const struct algo *a, int k, const struct codec *codec, siz
     free(mine);
 }
 
-/* ---- which combinations there are (DESIGN.md, "Sums allowed") ---- */
+/* ---- which sums each algorithm allows (host/comm/README.md) ---- */
 
 static bool allowed(const struct algo *a, enum vec_rule rule, struct mf_fmt f)
 {

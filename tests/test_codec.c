@@ -1,4 +1,4 @@
-/* test_codec.c : the traps of ALGORITHMS.md 2: exponents, shifts, what aps and aps-tight promise, random bits. */
+/* test_codec.c : the traps of automatic scaling: exponents, shifts, what aps and aps-tight promise, random bits. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/philox.h"

@@ -1,4 +1,4 @@
-/* test_codec_error.c : the relative L2 error of the mean of P gradients, beside the table of ALGORITHMS.md 2.
+/* test_codec_error.c : the relative L2 error of the mean of P gradients, beside a table of simulations.
  *
  * The table's data is not at hand; here gradients are normals whose magnitudes spread log-normally over the
  * elements, the same on all ranks (as weights differ in what they matter), and small enough to underflow in e4m3

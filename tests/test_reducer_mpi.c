@@ -102,7 +102,7 @@ static int clamp(int e)
     return e < -126 ? -126 : e > 126 ? 126 : e;
 }
 
-/* f by the definitions of ALGORITHMS.md, section 2, in fp64. */
+/* f by its definition (APS paper, Algorithm 1; aps-tight: codec.h), in fp64. */
 static int shift_of(const struct codec *c, double max)
 {
     int e, bias = (1 << (c->fmt.e - 1)) - 1;

@@ -107,7 +107,7 @@ static int check_scale(const struct codec *c)
     return 0;
 }
 
-/* Formats of 4 bits and fewer lose less in e4m3 (ALGORITHMS.md 2); e4m3 reaches 240, their sums at most 2^bias =
+/* Formats of 4 bits and fewer lose less in e4m3 (bench/README.md); e4m3 reaches 240, their sums at most 2^bias =
  * 8 under aps and aps-tight, in steps of at least 2^-2-c, which e4m3's 2^-9 resolves up to c = 7 (128 ranks). */
 static struct mf_fmt auto_out(const struct codec *c)
 {
