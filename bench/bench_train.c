@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "base/err.h"
+#include "base/opt.h"
+#include "base/progress.h"
 #include "hls/philox.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
@@ -18,35 +19,33 @@ struct bench {
     bool json;
 };
 
+struct options {
+    const char *model;
+    int64_t batch, size, channels;
+    bool json;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"model", "NAME", "resnet20", "A model of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
+    {"batch", "N", "128", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
+    {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
+    {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
+    {"json", NULL, NULL, "One JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_train",
+    .args = "",
+    .about = "Speed of one training step on one core, and the share of it that CBLAS takes.",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
 struct times {
     int steps;
     double step_s, gemm_s; /* of one step, mean */
 };
-
-static int parse(int argc, char **argv, struct bench *b)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0) {
-            b->json = true;
-            continue;
-        }
-        if (i + 1 == argc)
-            return ERR(-EINVAL, "cannot read '%s': unknown, or its value is missing", argv[i]);
-        const char *value = argv[i + 1];
-        if (strcmp(argv[i], "--model") == 0)
-            b->model = value;
-        else if (strcmp(argv[i], "--batch") == 0)
-            b->batch = atoi(value);
-        else if (strcmp(argv[i], "--size") == 0)
-            b->size = atoi(value);
-        else if (strcmp(argv[i], "--channels") == 0)
-            b->channels = atoi(value);
-        else
-            return ERR(-EINVAL, "unknown option '%s': --model --batch --size --channels --json", argv[i]);
-        i++;
-    }
-    return 0;
-}
 
 /* Operations of a step's GEMMs: one pass forward, two back; the first layer passes nothing on. */
 static double step_flop(const struct nn_model *m, int batch)
@@ -72,14 +71,17 @@ static struct times measure(struct nn_model *m, struct optim *o, const real *x, 
 {
     step(m, o, x, labels, batch); /* touches all memory once */
     struct times t = {0};
+    struct progress progress;
+    progress_init(&progress, true);
     double start = clock_s(), gemm = nn_model_gemm_s(m), now = start;
+    progress.next_s = start + 2;
     for (; t.steps < MIN_STEPS || now - start < MIN_S; t.steps++) {
         step(m, o, x, labels, batch);
         now = clock_s();
-        if (now - start > 2)
-            fprintf(stderr, "\r%d steps, %.1f s", t.steps + 1, now - start);
+        if (progress_due(&progress))
+            progress_say(&progress, "%d steps, %.1f s", t.steps + 1, now - start);
     }
-    fputs("\r                    \r", stderr);
+    progress_clear(&progress);
     t.step_s = (now - start) / t.steps;
     t.gemm_s = (nn_model_gemm_s(m) - gemm) / t.steps;
     return t;
@@ -100,9 +102,19 @@ static void show(const struct bench *b, struct times t, double flop)
 
 int main(int argc, char **argv)
 {
-    struct bench b = {.model = "resnet20", .batch = 128, .size = 32, .channels = 3};
-    if (parse(argc, argv, &b) < 0)
-        return 1;
+    struct options given = {0};
+    struct opt_parsed parsed;
+    if (opt_parse(&command, argc - 1, argv + 1, &given, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, stdout);
+        return 0;
+    }
+    const struct bench b = {.model = given.model,
+                            .batch = (int)given.batch,
+                            .size = (int)given.size,
+                            .channels = (int)given.channels,
+                            .json = given.json};
     nn_cpu_threads(1);
     struct nn_model *m;
     if (nn_model_open(&nn_cpu, b.model, (struct nn_shape){b.size, b.size, b.channels}, CLASSES, b.batch, 1, &m) < 0)

@@ -74,6 +74,20 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
+static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
+                uint8_t *codes)
+{
+    uint32_t *acc = buf_alloc(4 * n);
+    must(f, n_parts > 0);
+    for (int p = 0; p < n_parts; p++)
+        add(f, at, acc, parts[p], n, p == 0);
+    if (last)
+        done(f, at, acc, n, codes);
+    else
+        part(f, at, acc, n, codes);
+    free(acc);
+}
+
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
 {
     must(f, ((const struct ctx *)f->ctx)->wide);
@@ -101,6 +115,7 @@ static const struct fold_ops ops = {.in_bytes = word_bytes,
                                     .add = add,
                                     .part = part,
                                     .done = done,
+                                    .sum = sum,
                                     .spill = spill,
                                     .add_wide = add_wide};
 

@@ -75,9 +75,9 @@ static int run(const char *args)
 static double value(const char *format, const char *scale, const char *sum, const char *result, const char *key)
 {
     char head[200], name[40];
-    snprintf(head, sizeof head, "\"format\": \"%s\", \"scale\": \"%s\", \"sum\": \"%s\", \"out_format\": \"%s\"",
-             format, scale, sum, result);
-    snprintf(name, sizeof name, "\"%s\": ", key);
+    snprintf(head, sizeof head, "\"format\":\"%s\",\"scale\":\"%s\",\"sum\":\"%s\",\"out_format\":\"%s\"", format,
+             scale, sum, result);
+    snprintf(name, sizeof name, "\"%s\":", key);
     const char *line = strstr(out, head), *at = line ? strstr(line, name) : NULL;
     const char *end = line ? strchr(line, '\n') : NULL;
     CHECK(at && end && at < end, "no %s in the line of %s", key, head);

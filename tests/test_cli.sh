@@ -116,6 +116,16 @@ for rule in exact fp32 nearest kahan trunc; do
     "$n" reduce --format e5m2 --sum $rule --on cpu r0 r1 r2 sum.cpu
     same "$rule: reference and cpu" "sum.$rule" sum.cpu
 done
+for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # all of them of 8 or 4 bits; any bytes are codes
+    for overflow in saturate inf; do
+        for isa in scalar avx2 avx512; do
+            "$n" reduce --format $format --overflow $overflow --on ref r0 r1 r2 sum.ref
+            NARROWCAST_ISA=$isa "$n" info >/dev/null 2>&1 || continue   # not on this CPU
+            NARROWCAST_ISA=$isa "$n" reduce --format $format --overflow $overflow --on cpu r0 r1 r2 sum.cpu
+            same "$format $overflow: reference and $isa" sum.ref sum.cpu
+        done
+    done
+done
 head -c 65536 r0 >block   # as many codes as the program reads at a time
 cat block block >twice
 "$n" reduce --format e5m2 twice twice sum
@@ -200,6 +210,14 @@ if "$n" 2>stderr; then fail "no command at all was taken"; fi
 for key in compiler "vec backend" MPI CBLAS zlib CUDA CPU cores memory; do
     grep -q "^$key " about || fail "info lacks $key"
 done
+for isa in scalar avx2 avx512; do
+    if NARROWCAST_ISA=$isa "$n" info >about 2>/dev/null; then
+        grep -q "^vec backend *$isa\$" about || fail "info does not show that NARROWCAST_ISA=$isa is used"
+    fi
+done
+NARROWCAST_ISA=scalar "$n" info >/dev/null || fail "NARROWCAST_ISA=scalar was refused"
+refused 'unknown NARROWCAST_ISA "mmx"' env NARROWCAST_ISA=mmx "$n" info
+refused 'unknown NARROWCAST_ISA "mmx"' env NARROWCAST_ISA=mmx "$n" cast x.f32 out
 "$n" info --json >info.json
 if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kind"] == "info" and d["MPI"]' <info.json ||

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
+#include "vec/vec.h"
 #include <stdarg.h>
 
 struct info_options {
@@ -60,6 +61,7 @@ int cmd_info(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
         return opt_help(&command, stdout), 0;
+    TRY(vec_best_check());
     struct info info = {.n = 0};
     info_build(&info);
     info_machine(&info);

@@ -6,6 +6,12 @@
 
 enum { NAME_MAX_LEN = 40 };
 
+/* What stands before a subcommand's name. */
+static const char *before(const struct opt_command *cmd)
+{
+    return cmd->alone ? "" : "narrowcast ";
+}
+
 static int find(const struct opt_command *cmd, const char *name, size_t n)
 {
     for (int i = 0; i < cmd->n_opts; i++)
@@ -64,7 +70,7 @@ static int unknown(const struct opt_command *cmd, const char *word)
     const char *bare = name + strspn(name, "-"), *nearest = opt_nearest(bare, names, n);
     if (nearest)
         return ERR(-EINVAL, "unknown option '%s': did you mean '--%s'?", name, nearest);
-    return ERR(-EINVAL, "unknown option '%s': see 'narrowcast %s --help'", name, cmd->name);
+    return ERR(-EINVAL, "unknown option '%s': see '%s%s --help'", name, before(cmd), cmd->name);
 }
 
 /* One option at argv[*i]; moves *i past the value it takes. */
@@ -105,12 +111,12 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
             argv[parsed.n_args++] = argv[i];
     }
     if (!parsed.help && parsed.n_args > 0 && cmd->max_args == 0)
-        return ERR(-EINVAL, "'%s' is no option: see 'narrowcast %s --help'", argv[0], cmd->name);
+        return ERR(-EINVAL, "'%s' is no option: see '%s%s --help'", argv[0], before(cmd), cmd->name);
     if (!parsed.help && parsed.n_args > cmd->max_args)
-        return ERR(-EINVAL, "'%s' is one argument too many: usage: narrowcast %s [options] %s", argv[cmd->max_args],
+        return ERR(-EINVAL, "'%s' is one argument too many: usage: %s%s [options] %s", argv[cmd->max_args], before(cmd),
                    cmd->name, cmd->args);
     if (!parsed.help && parsed.n_args < cmd->min_args)
-        return ERR(-EINVAL, "too few arguments: usage: narrowcast %s [options] %s", cmd->name, cmd->args);
+        return ERR(-EINVAL, "too few arguments: usage: %s%s [options] %s", before(cmd), cmd->name, cmd->args);
     *out = parsed;
     return 0;
 }

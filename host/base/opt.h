@@ -38,6 +38,7 @@ struct opt_command {
     const char *about, *examples; /* paragraphs of --help */
     const struct opt *opts;
     int n_opts; /* 64 at most */
+    bool alone; /* a program of its own: messages say `name`, not `narrowcast name` */
 };
 
 struct opt_parsed {

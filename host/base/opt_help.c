@@ -39,8 +39,8 @@ static void help_option(const struct opt *o, FILE *to)
 
 void opt_help(const struct opt_command *cmd, FILE *to)
 {
-    fprintf(to, "usage: narrowcast %s%s%s%s\n\n%s\n", cmd->name, cmd->n_opts ? " [options]" : "", *cmd->args ? " " : "",
-            cmd->args, cmd->about);
+    fprintf(to, "usage: %s%s%s%s%s\n\n%s\n", cmd->alone ? "" : "narrowcast ", cmd->name,
+            cmd->n_opts ? " [options]" : "", *cmd->args ? " " : "", cmd->args, cmd->about);
     if (cmd->n_opts && cmd->opts[0].type != OPT_GROUP)
         fprintf(to, "\noptions\n");
     for (int i = 0; i < cmd->n_opts; i++)

@@ -182,15 +182,27 @@ int codec_shift(const struct codec *c, int8_t exponent)
     return top - exponent;
 }
 
+static struct vec_cast cast_of(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank)
+{
+    return (struct vec_cast){.fmt = c->fmt,
+                             .round = c->round,
+                             .overflow = c->overflow,
+                             .trunc = c->rule == VEC_TRUNC,
+                             .key = philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST)};
+}
+
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t n,
                   int shift, uint8_t *codes)
 {
-    const struct vec_cast cast = {.fmt = c->fmt,
-                                  .round = c->round,
-                                  .overflow = c->overflow,
-                                  .trunc = c->rule == VEC_TRUNC,
-                                  .key = philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST)};
+    const struct vec_cast cast = cast_of(c, step, layer, rank);
     c->ops->encode(&cast, x, n, 0, shift, codes);
+}
+
+uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,
+                           size_t n, int shift, uint8_t *codes)
+{
+    const struct vec_cast cast = cast_of(c, step, layer, rank);
+    return c->ops->scan_encode(&cast, x, n, 0, shift, codes);
 }
 
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x)

@@ -33,7 +33,7 @@ struct codec_words {
 
 /* Reads the words. Formats are the names of hls/formats.def or eXmY, X 1..8, Y 0..23 (not e1m0: it has no number
  * but 0); K of const:K is a power of two from 2^-149 to 2^127. Returns 0 or -EINVAL (one line said what would be
- * right). */
+ * right); also where NARROWCAST_ISA asks for what this CPU lacks. */
 int codec_parse(const struct codec_words *words, struct codec *out);
 
 /* Settles the automatic choices for P ranks and an algorithm that can add by the rules of the mask (bit 1 <<
@@ -64,6 +64,11 @@ int codec_shift(const struct codec *c, int8_t exponent);
  * n elements; codes take vec_bytes(c->fmt, n). */
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t n,
                   int shift, uint8_t *codes);
+
+/* The same codes, and the largest |x| as fp32 bits on the way: for a shift that is known, or guessed, before the
+ * exponent of x is. */
+uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,
+                           size_t n, int shift, uint8_t *codes);
 
 /* x = the MEAN over ranks: ldexp(decode(codes), c - shift) / (float)P, c = out_shift; codes in the out format. */
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);

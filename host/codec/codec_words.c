@@ -138,6 +138,7 @@ static int read_round(const char *word, struct codec *c)
 int codec_parse(const struct codec_words *words, struct codec *out)
 {
     struct codec c = {.ops = vec_best()};
+    TRY(vec_best_check());
     TRY(codec_format_parse("--format", words->format ? words->format : "e5m2", &c.fmt));
     TRY(read_scale(words->scale ? words->scale : "none", &c));
     TRY(read_sum(words->sum ? words->sum : "auto", &c));

@@ -5,7 +5,8 @@
  *
  *     codes in --add--> acc --part--> codes in the input format, a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, nothing rounded (exact only) --add_wide--> acc
- *                        `----done--> codes of the result */
+ *                        `----done--> codes of the result
+ *     codes in of all parts --sum--> codes of part() or done(), in one go */
 #ifndef FOLD_H
 #define FOLD_H
 #include <stdbool.h>
@@ -22,6 +23,10 @@ struct fold_ops {
     void (*add)(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first);
     void (*part)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
     void (*done)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
+    /* codes = the sum of n_parts > 0 vectors, in this order: what add() of each and then done() (last) or part() make.
+     * codes may be one of the parts unless last. */
+    void (*sum)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
+                uint8_t *codes);
     void (*spill)(const struct fold *f, const void *acc, size_t n, uint8_t *wide);
     void (*add_wide)(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first);
 };

@@ -46,6 +46,14 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     codec_of(f)->ops->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
+static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
+                      uint8_t *codes)
+{
+    (void)at;
+    const struct vec_sum *sum = &codec_of(f)->sum;
+    codec_of(f)->ops->sum(sum, parts, n_parts, n, last ? sum->out : sum->in, last ? sum->out_shift : 0, codes);
+}
+
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
 {
     codec_of(f)->ops->spill(&codec_of(f)->sum, acc, n, wide);
@@ -64,6 +72,7 @@ static const struct fold_ops minifloat_ops = {
     .add = add,
     .part = part,
     .done = done,
+    .sum = sum_parts,
     .spill = spill,
     .add_wide = add_wide,
 };

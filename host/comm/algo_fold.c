@@ -1,4 +1,5 @@
-/* algo_fold.c : the sum of several ranks' codes over one range, in blocks whose accumulators stay in the cache. */
+/* algo_fold.c : the sum of several ranks' codes over one range, by the fold itself or, where wide partial sums
+ * travel, in blocks whose accumulators stay in the cache. */
 #include "comm/algo_step.h"
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
@@ -17,6 +18,11 @@ void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, c
                void *acc, enum algo_form to, uint8_t *sum)
 {
     const size_t block = block_of(f);
+    if (from == ALGO_IN && to != ALGO_WIDE) {
+        if (r.n > 0)
+            f->ops->sum(f, r.at, parts, n_parts, r.n, to == ALGO_OUT, sum);
+        return;
+    }
     for (size_t i = 0, n; i < r.n; i += n) {
         n = r.n - i < block ? r.n - i : block;
         const size_t skip = algo_bytes(f, from, i);

@@ -1,8 +1,8 @@
 /* algo_native.c : MPI_Iallreduce: the peer to compare with, in the formats that MPI can add or be taught to.
  *
- *   fp32         MPI_FLOAT, MPI_SUM
- *   fp16, bf16   an MPI_Op of ours on packed codes, every addition rounded to nearest
- *   e5m2         the fp8 paper's truncating addition (--sum trunc) as an MPI_Op
+ *   fp32               MPI_FLOAT, MPI_SUM
+ *   fp16, bf16, e5m2   an MPI_Op of ours on packed codes, every addition rounded to nearest
+ *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
  * MPI's sum then passes through the fold once, like a sum of one: so zeros are +0, an overflow of MPI_SUM is what
  * --overflow says, and any --out-format will do. The order of additions is MPI's. MPI hides its messages: no rounds
@@ -14,21 +14,7 @@
 #include "comm/algo_step.h"
 #include "comm/comm_mpi.h"
 
-enum { ITEM = 8, BLOCK = 512 }; /* codes: an MPI item (as reducer.h pads layers), and what one pass of an MPI_Op adds */
-
-/* inout = in + inout, each sum rounded into the format. */
-static void add_codes(const struct vec_sum *sum, const uint8_t *in, uint8_t *inout, size_t n)
-{
-    const struct vec_ops *ops = vec_best();
-    uint64_t acc[BLOCK / 2]; /* both rules here take 4 bytes an element */
-    for (size_t i = 0, k; i < n; i += k) {
-        k = n - i < BLOCK ? n - i : BLOCK;
-        const size_t at = vec_bytes(sum->in, i);
-        ops->fold(sum, acc, in + at, k, true);
-        ops->fold(sum, acc, inout + at, k, false);
-        ops->finish(sum, acc, k, sum->in, 0, inout + at);
-    }
-}
+enum { ITEM = 8 }; /* codes of an MPI item, as reducer.h pads layers */
 
 /* MPI hands an MPI_Op no context, so there is one for each choice. */
 #define ADDER(name, E, M, RULE, OVERFLOW)                                                         \
@@ -37,12 +23,15 @@ static void add_codes(const struct vec_sum *sum, const uint8_t *in, uint8_t *ino
         static const struct vec_sum sum = {                                                       \
             .rule = RULE, .overflow = OVERFLOW, .in = {E, M, 0}, .out = {E, M, 0}, .n_ranks = 2}; \
         (void)type;                                                                               \
-        add_codes(&sum, in, inout, (size_t)*n_items *ITEM);                                       \
+        const uint8_t *const parts[] = {in, inout};                                               \
+        vec_best()->sum(&sum, parts, 2, (size_t)*n_items *ITEM, sum.in, 0, inout);                \
     }
 ADDER(add_fp16_saturate, 5, 10, VEC_NEAREST, MF_SATURATE)
 ADDER(add_fp16_inf, 5, 10, VEC_NEAREST, MF_INF)
 ADDER(add_bf16_saturate, 8, 7, VEC_NEAREST, MF_SATURATE)
 ADDER(add_bf16_inf, 8, 7, VEC_NEAREST, MF_INF)
+ADDER(add_e5m2_saturate, 5, 2, VEC_NEAREST, MF_SATURATE)
+ADDER(add_e5m2_inf, 5, 2, VEC_NEAREST, MF_INF)
 ADDER(add_e5m2_trunc, 5, 2, VEC_TRUNC, MF_SATURATE)
 
 static const struct choice {
@@ -57,6 +46,8 @@ static const struct choice {
     {{5, 10, 0}, VEC_NEAREST, MF_INF, add_fp16_inf},
     {{8, 7, 0}, VEC_NEAREST, MF_SATURATE, add_bf16_saturate},
     {{8, 7, 0}, VEC_NEAREST, MF_INF, add_bf16_inf},
+    {{5, 2, 0}, VEC_NEAREST, MF_SATURATE, add_e5m2_saturate},
+    {{5, 2, 0}, VEC_NEAREST, MF_INF, add_e5m2_inf},
     {{5, 2, 0}, VEC_TRUNC, MF_SATURATE, add_e5m2_trunc},
 };
 enum { N_CHOICES = sizeof choices / sizeof choices[0] };
@@ -89,7 +80,7 @@ static int native_check(const struct codec *codec, int n_ranks, int group)
     (void)n_ranks, (void)group;
     if (!find_choice(codec))
         return ERR(-EINVAL,
-                   "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16 and bf16 (--sum nearest), and e5m2 "
+                   "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16, bf16 and e5m2 (--sum nearest), and e5m2 "
                    "(--sum trunc, --overflow saturate) alone");
     return 0;
 }
@@ -166,7 +157,7 @@ static int native_run(struct comm *c, const struct algo_call *call)
 
 const struct algo algo_native = {
     .name = "native",
-    .help = "MPI's own all-reduce: fp32, fp16, bf16, and e5m2 with --sum trunc",
+    .help = "MPI's own all-reduce: fp32, and fp16, bf16 and e5m2 rounded at every addition",
     .rules = 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_TRUNC,
     .rules_for = native_rules_for,
     .check = native_check,

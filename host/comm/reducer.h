@@ -21,6 +21,7 @@ struct reducer_step {
     uint64_t sent_bytes;    /* this rank, this step */
     uint64_t code_bytes;    /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
     uint64_t fp32_bytes;    /* 4 bytes an element, for the ratio */
+    int n_guessed;          /* layers whose codes were made, rightly, while their largest magnitude was sought */
     double codec_s, comm_s; /* seconds */
 };
 

@@ -3,7 +3,8 @@
 #ifdef VEC_X86
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), \
+                             apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
@@ -53,7 +54,8 @@ CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k, 
     if (p->round == MF_ZERO)
         return _mm512_srlv_epi32(sig, k);
     if (p->round == MF_STOCHASTIC) { /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
-        const __m512i kept = _mm512_srlv_epi32(sig, k), rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
+        const __m512i kept = _mm512_srlv_epi32(sig, k),
+                      rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
         const __m512i rest = _mm512_or_si512(rest_left, _mm512_srlv_epi32(sig, _mm512_sub_epi32(k, all(32))));
         const __mmask16 up = _mm512_cmpgt_epu32_mask(rest, _mm512_loadu_si512(random));
         return _mm512_mask_add_epi32(kept, up, kept, one);
@@ -135,7 +137,7 @@ CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *t
 
 /* 64 elements; returns the lanes' largest |x|. */
 CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
-                    const uint32_t *random, uint8_t *codes, bool stream)
+                         const uint32_t *random, uint8_t *codes, bool stream)
 {
     __m512i u[4], a[4], c[4];
     for (int i = 0; i < 4; i++) {
@@ -154,8 +156,8 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 }
 
 /* Fewer than 64 elements, by way of buffers. */
-CAST_INLINE __m512i step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                         const uint32_t *random, uint8_t *codes)
+CAST_INLINE __m512i step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
+                              size_t n, const uint32_t *random, uint8_t *codes)
 {
     float in[CAST_STEP] = {0};
     uint8_t out[CAST_STEP * 4];
@@ -166,7 +168,7 @@ CAST_INLINE __m512i step_part(const struct enc_plan *p, enum enc_way way, enum c
 }
 
 CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                     const uint32_t *random, uint8_t *codes, bool stream)
+                          const uint32_t *random, uint8_t *codes, bool stream)
 {
     size_t i = 0;
     __m512i max = _mm512_setzero_si512();
@@ -189,9 +191,9 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
 }
 
 /* One loop for each way and shape. */
-#define WAYS(shape)                                                                     \
-    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream)         \
-     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream)         \
+#define WAYS(shape)                                                             \
+    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream) \
+     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream) \
                          : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
 static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
                             const uint32_t *random, void *codes, bool stream)
@@ -223,7 +225,7 @@ static uint32_t avx512_absmax(const float *x, size_t n)
             max[j] = _mm512_max_epu32(max[j], _mm512_and_si512(u, mask));
         }
     for (; i < n; i += 16) {
-        const __mmask16 here = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xffff;
+        const __mmask16 here = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
         max[0] = _mm512_max_epu32(max[0], _mm512_and_si512(_mm512_maskz_loadu_epi32(here, x + i), mask));
     }
     return _mm512_reduce_max_epu32(

@@ -47,7 +47,8 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
         const bool stochastic = cast->round == MF_STOCHASTIC;
         const uint32_t *random = stochastic ? random_of(loops, cast->key, (uint64_t)at + i, k, words) : NULL;
         uint8_t *to = codes + i / 8 * width;
-        absmax = larger(absmax, loops->encode(p, shape, x + i, k, random, is_shape(width) ? to : (void *)buffer, false));
+        absmax =
+            larger(absmax, loops->encode(p, shape, x + i, k, random, is_shape(width) ? to : (void *)buffer, false));
         if (!is_shape(width))
             loops->pack(width, buffer, k, to);
     }
@@ -82,7 +83,8 @@ uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast
     } else if (!is_shape(width) || cast->round == MF_STOCHASTIC) {
         absmax = encode_blocks(loops, &p, cast, x, n, at, codes);
     } else {
-        const bool stream = vec_bytes(cast->fmt, n) >= STREAM_BYTES && (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
+        const bool stream =
+            vec_bytes(cast->fmt, n) >= STREAM_BYTES && (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
         absmax = loops->encode(&p, shape_of(width), x, n, NULL, codes, stream);
     }
     fp_mode_back(mode);

@@ -20,7 +20,7 @@ static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
-    return f.e >= 2 && f.e + f.m <= 23 && f.m < 23 && lowest_field >= f.m + 2 &&
+    return f.e >= 2 && f.e + f.m <= 23 && lowest_field >= f.m + 2 &&
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 

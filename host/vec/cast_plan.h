@@ -44,14 +44,14 @@ struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_ov
  * is up to three multiplications, of which only the last one rounds (or the result is zero); a fourth one takes the
  * place of dividing by a power of two. */
 struct dec_plan {
-    uint32_t nan, inf;      /* codes without sign: mask of all; from here on no number */
-    uint32_t inf_bits;      /* what `inf` itself is in fp32 */
-    unsigned sign_left;     /* code << this has the sign on top */
-    unsigned up;            /* 23 - m */
-    uint32_t normal;        /* codes from here on are normal; 0 where subnormals are fp32's own */
-    uint32_t rebias;        /* added to the moved code */
-    float unit;             /* the smallest value */
-    bool scaled, divided;   /* times factor[0..3]; by divisor */
+    uint32_t nan, inf;    /* codes without sign: mask of all; from here on no number */
+    uint32_t inf_bits;    /* what `inf` itself is in fp32 */
+    unsigned sign_left;   /* code << this has the sign on top */
+    unsigned up;          /* 23 - m */
+    uint32_t normal;      /* codes from here on are normal; 0 where subnormals are fp32's own */
+    uint32_t rebias;      /* added to the moved code */
+    float unit;           /* the smallest value */
+    bool scaled, divided; /* times factor[0..3]; by divisor */
     float factor[4], divisor;
 };
 

@@ -19,17 +19,25 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
     }
 }
 
+/* What the additions themselves make of a nan is not what a result's nan is (mf.h's, without a sign): trunc has one of
+ * its own, and fn's overflow is a nan with a sign. Both are formats of 8 bits. */
+static bool nan_to_mend(const struct vec_sum *sum)
+{
+    return sum->rule == VEC_TRUNC || sum->in.fn != 0;
+}
+
+static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
+{
+    const uint32_t nan = mf_nan(fmt), above = mf_inf(fmt) - fmt.fn;
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint8_t)((codes[i] & nan) > above ? nan : codes[i]);
+}
+
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out)
 {
     const bool same = out.e == sum->in.e && out.m == sum->in.m && out.fn == sum->in.fn;
-    return same && (sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC);
-}
-
-/* trunc has a nan of its own, results have the one of mf.h. */
-static void mend_nan(uint8_t *codes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        codes[i] = (uint8_t)((codes[i] & 0x7f) > 0x7c ? 0x7f : codes[i]);
+    const bool adds = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
+    return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
 }
 
 void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t), const struct vec_sum *sum,
@@ -42,8 +50,8 @@ void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, 
         memset(acc, 0, bytes);
         for (int p = 0; p < n_parts; p++)
             add(sum, acc, parts[p] + at, k);
-        if (sum->rule == VEC_TRUNC)
-            mend_nan(acc, k);
+        if (nan_to_mend(sum))
+            mend_nan(sum->in, acc, k);
         memcpy(codes + at, acc, bytes);
     }
 }

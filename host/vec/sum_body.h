@@ -72,7 +72,7 @@ static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc, const uin
         acc[whole] = (uint8_t)lane_add32(&k, acc[whole] & 15, codes[whole] & 15);
 }
 
-static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+BODY_APART void body_add_in_ieee(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     const enum body_adder adder = body_adder(sum);
     const struct lane_fmt k = body_fmt(sum, adder);
@@ -96,6 +96,13 @@ static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8
     }
 }
 
+static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+{
+    const uint64_t mode = fp_mode_ieee();
+    body_add_in_ieee(sum, acc, codes, n);
+    fp_mode_back(mode);
+}
+
 /* ---- accumulators += codes ---- */
 
 static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc, const uint32_t *restrict codes, size_t n)
@@ -107,15 +114,15 @@ static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc, c
 }
 
 /* x += value, in fp32. Formats of 8 exponent bits are fp32 with fewer mantissa bits. */
-BODY_APART void body_fold_fp32(const struct vec_sum *sum, float *restrict acc, const uint32_t *restrict codes, size_t n)
+static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc, const uint32_t *restrict codes, size_t n)
 {
     const struct lane_fmt k = lane_fmt32(sum->in, sum->overflow);
-    const bool wide = sum->in.e == 8;
+    const uint32_t wide = sum->in.e == 8 ? UINT32_MAX : 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t mag = codes[i] & k.all, sign = (codes[i] >> k.sign & 1) << 31;
-        const uint32_t finite = wide ? mag << k.drop : lane_u32(lane_value32(&k, mag));
-        const uint32_t special = mag > k.nan_above ? 0x7fc00000 : 0x7f800000;
-        acc[i] += lane_f32((mag >= k.inf ? special : finite) | sign);
+        const uint32_t finite = lane_pick32(wide, mag << k.drop, lane_u32(lane_value32(&k, mag)));
+        const uint32_t special = 0x7f800000 | (lane_above32(mag, k.nan_above) & 0x00400000);
+        acc[i] += lane_f32(lane_pick32(lane_above32(mag, k.inf - 1), special, finite) | sign);
     }
 }
 
@@ -132,14 +139,11 @@ BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint3
     }
 }
 
-static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n)
 {
     const enum body_adder adder = body_adder(sum);
     const struct lane_fmt k = body_fmt(sum, adder);
     uint32_t block[BODY_BLOCK];
-    if (first)
-        memset(acc, 0, vec_acc_bytes(sum, n));
-    const uint64_t mode = fp_mode_ieee();
     for (size_t i = 0, m; i < n; i += m) {
         m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
         pack_read(mf_width(sum->in), codes + vec_bytes(sum->in, i), m, block);
@@ -152,6 +156,14 @@ static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes
         else
             BODY_BY_ADDER(adder, body_add_words, k, (uint32_t *)acc + i, block, m);
     }
+}
+
+static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+{
+    if (first)
+        memset(acc, 0, vec_acc_bytes(sum, n));
+    const uint64_t mode = fp_mode_ieee();
+    body_fold_in_ieee(sum, acc, codes, n);
     fp_mode_back(mode);
 }
 
@@ -161,9 +173,9 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
                              int shift, uint32_t *restrict codes)
 {
     const struct lane_out o = lane_out(out, sum->overflow);
-    const int64_t exp = 1 - mf_bias(sum->in) - sum->in.m - shift;
+    const uint64_t exp = (uint64_t)(1 - mf_bias(sum->in) - sum->in.m - shift);
     for (size_t i = 0; i < n; i++)
-        codes[i] = lane_round(&o, lane_of_acc(acc[i], exp));
+        codes[i] = lane_round_acc(&o, exp, acc[i]);
 }
 
 /* acc: codes of the format `from`, `step` words from one to the next. */
@@ -172,10 +184,10 @@ static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from, cons
 {
     const struct lane_out o = lane_out(out, sum->overflow);
     const struct lane_fmt k = lane_fmt64(from, sum->overflow);
-    const int64_t exp = 1 - mf_bias(from) - from.m;
+    const uint64_t exp = (uint64_t)(1 - mf_bias(from) - from.m);
     const unsigned m = from.m;
     for (size_t i = 0; i < n; i++)
-        codes[i] = lane_round(&o, lane_of_code(&k, m, exp, acc[i * step]));
+        codes[i] = lane_round_code(&o, &k, m, exp, acc[i * step]);
 }
 
 static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,

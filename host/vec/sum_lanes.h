@@ -8,6 +8,7 @@
 #ifndef SUM_LANES_H
 #define SUM_LANES_H
 #include "hls/mf.h"
+#include <stdbool.h>
 #include <string.h>
 
 static inline float lane_f32(uint32_t bits)
@@ -35,6 +36,38 @@ static inline uint64_t lane_u64(double x)
     return bits;
 }
 
+/* Choices by masks, all ones or zero: `condition ? a : b` would make the arithmetic behind a and b conditional, and
+ * compilers then give up on vectors. Before AVX-512 that goes for comparisons of any kind: subtractions make the masks.
+ * All numbers compared are below 2^31, or 2^63. */
+static inline uint32_t lane_above32(uint32_t a, uint32_t b) /* a > b */
+{
+#ifdef __AVX512F__
+    return a > b ? UINT32_MAX : 0;
+#else
+    return 0u - ((b - a) >> 31);
+#endif
+}
+static inline uint64_t lane_above64(uint64_t a, uint64_t b)
+{
+#ifdef __AVX512F__
+    return a > b ? UINT64_MAX : 0;
+#else
+    return 0ull - ((b - a) >> 63);
+#endif
+}
+static inline uint32_t lane_pick32(uint32_t mask, uint32_t a, uint32_t b)
+{
+#ifdef __AVX512F__
+    return mask != 0 ? a : b;
+#else
+    return b ^ ((a ^ b) & mask);
+#endif
+}
+static inline uint64_t lane_pick64(uint64_t mask, uint64_t a, uint64_t b)
+{
+    return b ^ ((a ^ b) & mask);
+}
+
 /* ---- a + b ---- */
 
 /* A format as the adders need it. Magnitudes are codes without their sign. */
@@ -45,6 +78,7 @@ struct lane_fmt {
     uint32_t odd;                 /* 1 for m = 0: ties go to the larger magnitude */
     unsigned sign, drop;          /* the sign's bit; mantissa bits of the lane's type less those of the format */
     uint64_t bias;                /* bits added to a normal's to make a lane's float; of a subnormal: one more binade */
+    uint64_t half;                /* half a unit of the format in the lane's mantissa, less one */
     uint64_t low;                 /* bits of the float that turns small sums into units when it is added */
 };
 
@@ -62,6 +96,7 @@ static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflo
         .sign = mf_width(f) - 1,
         .drop = bits - f.m,
         .bias = (uint64_t)(exponent_bias - bias) << bits,
+        .half = (1ull << (bits - f.m - 1)) - 1,
         .low = (uint64_t)(exponent_bias + (int)bits + 1 - bias - f.m) << bits,
     };
 }
@@ -82,27 +117,27 @@ static inline int lane_fits32(struct mf_fmt f)
 /* The code with rounded magnitude r: inf and nan among the addends decide, a zero has no sign. */
 static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
 {
-    const uint32_t x = a & k->all, y = b & k->all, differ = (a ^ b) >> k->sign & 1;
-    const uint32_t clash = (x == k->inf) & (y == k->inf) & differ;
-    r = r > k->beyond ? k->beyond : r;
-    r = (x >= k->inf) | (y >= k->inf) ? k->beyond : r;
-    r |= (r != 0 ? negative : 0) << k->sign;
-    return (x > k->nan_above) | (y > k->nan_above) | clash ? k->all : r;
+    const uint32_t x = a & k->all, y = b & k->all, differ = 0u - ((a ^ b) >> k->sign & 1);
+    const uint32_t x_special = lane_above32(x, k->inf - 1), y_special = lane_above32(y, k->inf - 1);
+    const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
+    const uint32_t clash = x_special & y_special & differ; /* inf - inf, or a nan */
+    r = lane_pick32(lane_above32(r, k->beyond) | x_special | y_special, k->beyond, r);
+    r |= (negative & lane_above32(r, 0)) << k->sign;
+    return lane_pick32(nan | clash, k->all, r);
 }
 
 /* A subnormal |0|frac| is read as 1.frac * 2^(1-bias), less 2^(1-bias). */
 static inline float lane_value32(const struct lane_fmt *k, uint32_t code)
 {
-    const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = bias + (1u << 23);
-    const uint32_t bits = (mag << k->drop) + (mag < k->normal ? one : bias), less = mag < k->normal ? one : 0;
-    const float x = lane_f32(bits) - lane_f32(less);
+    const uint32_t mag = code & k->all, bias = (uint32_t)k->bias, one = 1u << 23;
+    const uint32_t small = lane_above32(k->normal, mag);
+    const float x = lane_f32((mag << k->drop) + bias + (small & one)) - lane_f32(small & (bias + one));
     return lane_f32(lane_u32(x) | (code >> k->sign & 1) << 31);
 }
 static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
 {
-    const uint64_t mag = code & k->all, one = k->bias + (1ull << 52);
-    const uint64_t bits = (mag << k->drop) + (mag < k->normal ? one : k->bias), less = mag < k->normal ? one : 0;
-    const double x = lane_f64(bits) - lane_f64(less);
+    const uint64_t mag = code & k->all, one = 1ull << 52, small = lane_above64(k->normal, mag);
+    const double x = lane_f64((mag << k->drop) + k->bias + (small & one)) - lane_f64(small & (k->bias + one));
     return lane_f64(lane_u64(x) | (uint64_t)(code >> k->sign & 1) << 63);
 }
 
@@ -110,18 +145,19 @@ static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
 static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)), mag = bits & 0x7fffffff;
-    const uint32_t even = (mag >> k->drop & 1) | k->odd, first = (uint32_t)k->bias + (1u << 23);
-    const uint32_t normal = ((mag + (1u << (k->drop - 1)) - 1 + even) >> k->drop) - ((uint32_t)k->bias >> k->drop);
-    const uint32_t low = (uint32_t)k->low, units = lane_u32(lane_f32(mag) + lane_f32(low)) - low;
-    return lane_special(k, a, b, mag < first ? units : normal, bits >> 31);
+    const uint32_t even = (mag >> k->drop & 1) | k->odd, bias = (uint32_t)k->bias, low = (uint32_t)k->low;
+    const uint32_t normal = ((mag + (uint32_t)k->half + even) >> k->drop) - (bias >> k->drop);
+    const uint32_t units = lane_u32(lane_f32(mag) + lane_f32(low)) - low, small = lane_above32(bias + (1u << 23), mag);
+    return lane_special(k, a, b, lane_pick32(small, units, normal), bits >> 31);
 }
 static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t b)
 {
     const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b)), mag = bits & ~(1ull << 63);
-    const uint64_t even = (mag >> k->drop & 1) | k->odd, first = k->bias + (1ull << 52);
-    const uint64_t normal = ((mag + (1ull << (k->drop - 1)) - 1 + even) >> k->drop) - (k->bias >> k->drop);
+    const uint64_t even = (mag >> k->drop & 1) | k->odd;
+    const uint64_t normal = ((mag + k->half + even) >> k->drop) - (k->bias >> k->drop);
     const uint64_t units = lane_u64(lane_f64(mag) + lane_f64(k->low)) - k->low;
-    return lane_special(k, a, b, (uint32_t)(mag < first ? units : normal), (uint32_t)(bits >> 63));
+    const uint64_t small = lane_above64(k->bias + (1ull << 52), mag);
+    return lane_special(k, a, b, (uint32_t)lane_pick64(small, units, normal), (uint32_t)(bits >> 63));
 }
 
 /* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. The fp32 sum rounds to the half that the exact sum
@@ -131,9 +167,9 @@ static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint
     const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)), mag = bits & 0x7fffffff;
     const uint32_t normal = ((mag + 0xfff + (mag >> 13 & 1)) >> 13) - (112u << 10);
     const uint32_t units = lane_u32(lane_f32(mag) + 0.5f) - 0x3f000000; /* of 2^-24 */
-    const uint32_t half = mag < 113u << 23 ? units : normal;
+    const uint32_t half = lane_pick32(lane_above32(113u << 23, mag), units, normal);
     const uint32_t code = lane_special(k, a, b, half >> 8, bits >> 31);
-    return code == k->all ? k->all - 1 : code; /* its nan */
+    return code + (lane_above32(code, k->all - 1) & lane_above32(k->all + 1, code)); /* its nan: one less */
 }
 
 /* ---- exact sums: words of mf.h ---- */
@@ -141,26 +177,21 @@ static inline uint32_t lane_trunc_add(const struct lane_fmt *k, uint32_t a, uint
 /* acc + code, as mf_acc_add(). k: of any lane type. */
 static inline uint64_t lane_acc_add(const struct lane_fmt *k, unsigned m, uint64_t acc, uint32_t code)
 {
-    const uint64_t mag = code & k->all, field = mag >> m, normal = field != 0;
-    const uint64_t sig = (mag & ((1ull << m) - 1)) | normal << m;
-    const uint64_t units = sig << ((field - normal) & 63), negative = code >> k->sign & 1;
-    const uint64_t term = ((units ^ (0 - negative)) + negative) & MF_ACC_SUM;
-    const uint64_t one = negative ? MF_ACC_NINF : MF_ACC_PINF;
-    const uint64_t flags = mag > k->nan_above ? MF_ACC_NINF | MF_ACC_PINF : one;
-    const uint64_t t = mag >= k->inf ? flags : term;
+    const uint64_t mag = code & k->all, field = mag >> m, normal = lane_above64(field, 0) & 1;
+    const uint64_t sig = (mag & ((1ull << m) - 1)) | normal << m, exp = field - normal;
+    const uint64_t negative = code >> k->sign & 1;
+    const uint64_t term = (((sig << exp) ^ (0 - negative)) + negative) & MF_ACC_SUM;
+    const uint64_t flags = (MF_ACC_PINF + (negative << 62)) | (lane_above64(mag, k->nan_above) & ~MF_ACC_SUM);
+    const uint64_t t = lane_pick64(lane_above64(mag, k->inf - 1ull), flags, term);
     return ((acc + t) & MF_ACC_SUM) | ((acc | t) & ~MF_ACC_SUM);
 }
 
 /* ---- rounding a sum ---- */
 
-/* A sum on its way into a format: units * 2^exp, units < 2^62, or inf or nan. */
-struct lane_num {
-    uint64_t units, negative, inf, nan; /* the last three: 0 or 1 */
-    int64_t exp;
-};
+/* A format that sums are rounded into. */
 struct lane_out {
     uint64_t all, max, beyond;
-    int64_t lowest, top; /* exponents: of the smallest normal; 1 << e */
+    uint64_t lowest, top; /* exponents, two's complement: of the smallest normal; 1 << e */
     unsigned m, sign;
 };
 
@@ -169,57 +200,55 @@ static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflo
     return (struct lane_out){.all = mf_nan(f),
                              .max = mf_max(f),
                              .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
-                             .lowest = 1 - mf_bias(f),
-                             .top = 1 << f.e,
+                             .lowest = (uint64_t)(1 - mf_bias(f)),
+                             .top = 1ull << f.e,
                              .m = f.m,
                              .sign = mf_width(f) - 1};
 }
 
-/* Code of a sum, rounded to nearest; zero and nan without a sign.
+/* Code of units * 2^exp, units < 2^62, rounded to nearest; inf, nan: masks, what the sum is instead. exp in two's complement.
+ * Zero and nan have no sign.
  *
  *     units < 2^53, or its last 10 bits made one sticky bit   ->   double 1.xxx * 2^top, whose bits are rounded */
-static inline uint32_t lane_round(const struct lane_out *o, struct lane_num v)
+static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp, uint64_t negative,
+                                  uint64_t inf, uint64_t nan)
 {
-    const uint64_t long_ = v.units >> 53 != 0, sticky = (v.units & 1023) != 0;
-    const uint64_t u = long_ ? v.units >> 10 | sticky : v.units;
+    const uint64_t is_long = lane_above64(units, (1ull << 53) - 1), sticky = lane_above64(units & 1023, 0) & 1;
+    const uint64_t u = lane_pick64(is_long, units >> 10 | sticky, units);
     /* u = high * 2^32 + low, each set behind the leading bit of a double */
-    const double high = lane_f64(u >> 32 | 0x4530000000000000ull),
-                 low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
+    const double high = lane_f64(u >> 32 | 0x4530000000000000ull);
+    const double low = lane_f64((u & 0xffffffff) | 0x4330000000000000ull);
     const uint64_t bits = lane_u64((high - 0x1.00000001p84) + low);
-    const int64_t top = (int64_t)(bits >> 52) - 1023 + (long_ ? 10 : 0) + v.exp;
-    const int64_t above = top > o->lowest ? top - o->lowest : 0, below = top < o->lowest ? o->lowest - top : 0;
-    const uint64_t binade = (uint64_t)(above > o->top ? o->top : above),
-                   full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    const uint64_t far = (uint64_t)(below > 54 ? 54 : below) + 52 - o->m, drop = far > 54 ? 54 : far;
-    const uint64_t even = full >> drop & 1, kept = (full + (1ull << (drop - 1)) - 1 + even) >> drop;
-    uint64_t mag = (binade << o->m) + kept;
-    mag = mag > o->max ? o->beyond : mag;
-    mag = u == 0 ? 0 : mag;
-    mag = v.inf ? o->beyond : mag;
-    mag |= (mag != 0 ? v.negative : 0) << o->sign;
-    return (uint32_t)(v.nan ? o->all : mag);
+    const uint64_t up = (bits >> 52) - 1023 + (is_long & 10) + exp - o->lowest, under = 0ull - (up >> 63);
+    const uint64_t above = up & ~under, below = (0 - up) & under;
+    const uint64_t binade = lane_pick64(lane_above64(above, o->top), o->top, above);
+    const uint64_t full = (bits & ((1ull << 52) - 1)) | 1ull << 52;
+    /* one bit more than is kept, then: is there anything below it? */
+    const uint64_t far = lane_pick64(lane_above64(below, 54), 54, below) + 51 - o->m;
+    const uint64_t drop = lane_pick64(lane_above64(far, 53), 53, far);
+    const uint64_t twice = full >> drop, rest = lane_above64(full, twice << drop), kept = twice >> 1;
+    uint64_t mag = (binade << o->m) + kept + (twice & (kept | rest) & 1);
+    mag = lane_pick64(lane_above64(mag, o->max) | inf, o->beyond, mag) & (lane_above64(u, 0) | inf);
+    mag |= (negative & lane_above64(mag, 0)) << o->sign;
+    return (uint32_t)lane_pick64(nan, o->all, mag);
 }
 
-/* An exact sum, in units of 2^exp. */
-static inline struct lane_num lane_of_acc(uint64_t acc, int64_t exp)
+/* The same of an exact sum in units of 2^exp, as mf_acc_round(). */
+static inline uint32_t lane_round_acc(const struct lane_out *o, uint64_t exp, uint64_t acc)
 {
-    const uint64_t flags = acc >> 62, below = acc >> 61 & 1, negative = flags != 0 ? flags >> 1 : below;
-    return (struct lane_num){.units = ((acc ^ (0 - below)) + below) & MF_ACC_SUM,
-                             .negative = negative,
-                             .inf = flags != 0,
-                             .nan = flags == 3,
-                             .exp = exp};
+    const uint64_t flags = acc >> 62, below = acc >> 61 & 1, units = ((acc ^ (0 - below)) + below) & MF_ACC_SUM;
+    const uint64_t special = lane_above64(flags, 0);
+    return lane_round(o, units, exp, lane_pick64(special, flags >> 1, below), special, lane_above64(flags, 2));
 }
 
-/* A code of a format with m mantissa bits, whose subnormals are units of 2^exp. */
-static inline struct lane_num lane_of_code(const struct lane_fmt *k, unsigned m, int64_t exp, uint32_t code)
+/* The same of a code whose format has m mantissa bits and subnormals in units of 2^exp. */
+static inline uint32_t lane_round_code(const struct lane_out *o, const struct lane_fmt *k, unsigned m, uint64_t exp,
+                                       uint32_t code)
 {
-    const uint64_t mag = code & k->all, field = mag >> m, normal = field != 0;
-    return (struct lane_num){.units = (mag & ((1ull << m) - 1)) | normal << m,
-                             .negative = code >> k->sign & 1,
-                             .inf = mag >= k->inf,
-                             .nan = mag > k->nan_above,
-                             .exp = exp + (int64_t)(field - normal)};
+    const uint64_t mag = code & k->all, field = mag >> m, normal = lane_above64(field, 0) & 1;
+    const uint64_t units = (mag & ((1ull << m) - 1)) | normal << m;
+    return lane_round(o, units, exp + field - normal, code >> k->sign & 1, lane_above64(mag, k->inf - 1ull),
+                      lane_above64(mag, k->nan_above));
 }
 
 #endif

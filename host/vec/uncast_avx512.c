@@ -15,9 +15,12 @@ CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
     const __m512i up = _mm512_sll_epi32(mag, _mm_cvtsi32_si128((int)p->up));
     const __m512 units = _mm512_mul_ps(_mm512_cvtepi32_ps(mag), _mm512_set1_ps(p->unit));
     __m512i v = _mm512_add_epi32(up, _mm512_set1_epi32((int)p->rebias));
-    v = _mm512_mask_mov_epi32(v, _mm512_cmplt_epu32_mask(mag, _mm512_set1_epi32((int)p->normal)), _mm512_castps_si512(units));
-    v = _mm512_mask_mov_epi32(v, _mm512_cmpeq_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)), _mm512_set1_epi32((int)p->inf_bits));
-    v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)), _mm512_set1_epi32(0x7fffffff));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmplt_epu32_mask(mag, _mm512_set1_epi32((int)p->normal)),
+                              _mm512_castps_si512(units));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpeq_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)),
+                              _mm512_set1_epi32((int)p->inf_bits));
+    v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)),
+                              _mm512_set1_epi32(0x7fffffff));
     const __m512i sign = _mm512_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
     v = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), v, sign, 0xca); /* 0x7fffffff ? v : sign */
     __m512 x = _mm512_castsi512_ps(v);
@@ -42,7 +45,8 @@ CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
     return _mm512_loadu_si512(from);
 }
 
-CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, float *x, bool stream)
+CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, float *x,
+                             bool stream)
 {
     for (int i = 0; i < 4; i++) {
         const uint8_t *from = codes + cast_shape_bytes(shape, 16) * (size_t)i;
@@ -64,7 +68,7 @@ CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, co
 }
 
 CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x,
-                         bool stream)
+                              bool stream)
 {
     size_t i = -(uintptr_t)x % 64 / sizeof *x; /* elements before a whole line */
     stream = stream && !(shape == CAST_4 && i % 2);
@@ -81,8 +85,7 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
         _mm_sfence();
 }
 
-void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x,
-                        bool stream)
+void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream)
 {
     switch (shape) {
     case CAST_4:

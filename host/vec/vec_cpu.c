@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "vec/vec_isa.h"
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef VEC_X86
@@ -14,10 +13,10 @@ static const struct {
     const char *name;
     void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: nothing better than the rows above */
 } isas[VEC_ISAS] = {
-    [VEC_SCALAR] = {"scalar", {NULL, NULL}},
+    [VEC_SCALAR] = {"scalar", {cast_c_fill, sum_c_fill}},
 #ifdef VEC_X86
-    [VEC_AVX2] = {"avx2", {NULL, NULL}},
-    [VEC_AVX512] = {"avx512", {NULL, NULL}},
+    [VEC_AVX2] = {"avx2", {cast_avx2_fill, sum_avx2_fill}},
+    [VEC_AVX512] = {"avx512", {cast_avx512_fill, sum_avx512_fill}},
 #else
     [VEC_AVX2] = {"avx2", {NULL, NULL}},
     [VEC_AVX512] = {"avx512", {NULL, NULL}},
@@ -65,14 +64,20 @@ bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops)
 
 static struct vec_ops best;
 
+/* The instruction set with that name; the widest for NULL or a word that is none. */
+static enum vec_isa isa_of(const char *word)
+{
+    int isa = 0;
+    while (isa < VEC_AVX512 && !(word && !strcmp(word, isas[isa].name)))
+        isa++;
+    return (enum vec_isa)isa;
+}
+
 static void fill_best(void)
 {
-    const char *word = getenv("NARROWCAST_ISA");
-    int isa = VEC_ISAS;
-    while (isa-- > 0 && ((word && strcmp(word, isas[isa].name)) || !vec_isa_table((enum vec_isa)isa, &best)))
-        ;
-    for (isa = VEC_ISAS; !best.name && isa-- > 0;) /* vec_best_check() says why it is not the word's */
-        vec_isa_table((enum vec_isa)isa, &best);
+    enum vec_isa isa = isa_of(getenv("NARROWCAST_ISA"));
+    while (!vec_isa_table(isa, &best)) /* the scalar one is always here */
+        isa--;
 }
 
 const struct vec_ops *vec_best(void)
@@ -87,9 +92,7 @@ int vec_best_check(void)
     const char *word = getenv("NARROWCAST_ISA");
     if (!word || !strcmp(word, vec_best()->name))
         return 0;
-    for (int isa = 0; isa < VEC_ISAS; isa++)
-        if (!strcmp(word, isas[isa].name))
-            return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU lacks it; it has up to %s", word,
-                       vec_best()->name);
-    return ERR(-EINVAL, "cannot take NARROWCAST_ISA=\"%s\": want scalar, avx2 or avx512", word);
+    if (!strcmp(word, isas[isa_of(word)].name))
+        return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU has %s at most", word, vec_best()->name);
+    return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2 or avx512", word);
 }

@@ -1,9 +1,10 @@
 /* vec_plain.c : the plain backend: loops over hls/mf.h, in blocks that are unpacked, worked on and packed again.
  *
- * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU can change.
- * The two are the additions of VEC_FP32 and decode's division: with FTZ or DAZ set (a library built with
- * -ffast-math may do that) their fp32 subnormals become zero. */
+ * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU can change. The two,
+ * the additions of VEC_FP32 and decode's division, run in IEEE mode: a library built with -ffast-math may have set
+ * another one for the whole process. */
 #include "hls/philox.h"
+#include "vec/fp_mode.h"
 #include "vec/pack.h"
 #include "vec/sum_blocks.h"
 #include "vec/vec.h"
@@ -66,6 +67,12 @@ static uint32_t plain_scan_encode(const struct vec_cast *cast, const float *x, s
     return plain_absmax(x, n);
 }
 
+static __attribute__((noinline)) void divide(float *x, size_t n, float divisor)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] /= divisor;
+}
+
 static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
 {
     uint32_t block[BLOCK];
@@ -76,9 +83,10 @@ static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
             block[j] = mf_dec(fmt, block[j], shift);
         memcpy(x + i, block, k * sizeof *x);
     }
+    const uint64_t mode = fp_mode_ieee();
     if (divisor != 1)
-        for (size_t i = 0; i < n; i++)
-            x[i] /= divisor;
+        divide(x, n, divisor);
+    fp_mode_back(mode);
 }
 
 /* ---- sums: one adder and one reader for each rule; zero bytes are an empty accumulator for all of them ---- */
@@ -90,7 +98,7 @@ static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *
 }
 
 /* +0 is added to first, so no sum is ever -0. */
-static void add_fp32(const struct vec_sum *sum, float *acc, const uint32_t *codes, size_t n)
+static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float *acc, const uint32_t *codes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = mf_dec(sum->in, codes[i], 0);
@@ -130,6 +138,7 @@ static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *
 static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
 {
     uint32_t block[BLOCK];
+    const uint64_t mode = fp_mode_ieee();
     if (first)
         memset(acc, 0, vec_acc_bytes(sum, n));
     for (size_t i = 0; i < n; i += BLOCK) {
@@ -152,6 +161,7 @@ static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *code
             add_nearest(sum, (uint32_t *)acc + i, block, k);
         }
     }
+    fp_mode_back(mode);
 }
 
 /* Accumulator i as fp32 bits, for all rules but exact: every value of every format is an fp32 value. */

@@ -1,0 +1,113 @@
+/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of one that cannot. */
+/* RANKS: 1 2 4 */
+#include "check.h"
+#include "comm/reducer.h"
+#include "hls/philox.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_LAYERS = 6, N_MOST = 1200, N_STEPS = 12, SEED = 4711 };
+static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 640, 9, 1000};
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+    float grads[N_LAYERS][N_MOST], old[N_LAYERS][N_MOST], fresh[N_LAYERS][N_MOST];
+    struct reducer_layer layers[N_LAYERS];
+} t;
+
+/* Layer l changes its magnitude every l + 1 steps, on one rank alone; some steps it is all zero. */
+static void make_grads(uint32_t step)
+{
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        const uint32_t phase = step / (l + 1);
+        const double size = phase % 5 == 4 ? 0 : ldexp(1, t.rank == 0 ? -(int)(phase * 7 % 11) : -12);
+        for (size_t i = 0; i < N_MOST; i++) {
+            const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
+            t.grads[l][i] = (float)(size * ((double)word / 4294967296.0 - 0.5));
+        }
+        t.grads[l][0] = (float)size; /* the layer's largest, so that its exponent is that of `size` */
+    }
+}
+
+static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word, struct codec *codec)
+{
+    const struct algo *algo;
+    int group;
+    struct reducer *r = NULL;
+    if (codec_parse(words, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+        algo_settle(algo, group, t.n_ranks, codec) < 0 ||
+        reducer_open(t.c, codec, algo, group, 1000, t.layers, N_LAYERS, &r) < 0)
+        exit(1);
+    return r;
+}
+
+static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_LAYERS][N_MOST])
+{
+    float *at[N_LAYERS];
+    struct reducer_step report = {0};
+    for (int l = 0; l < N_LAYERS; l++) {
+        memcpy(grads[l], t.grads[l], sizeof t.grads[l]);
+        at[l] = grads[l];
+    }
+    CHECK(reducer_run(r, step, at, &report) == 0, "step %d", (int)step);
+    return report;
+}
+
+/* Returns how many layers of all steps were guessed. */
+static int check_steps(const struct codec_words *words, const char *algo)
+{
+    struct codec codec;
+    struct reducer *old = open_reducer(words, algo, &codec);
+    const bool scaled = codec.scale == CODEC_APS || codec.scale == CODEC_APS_TIGHT;
+    int guessed = 0;
+    for (uint32_t step = 0; step < N_STEPS; step++) {
+        make_grads(step);
+        reducer_force_fp32(old, step == 5); /* its codes lie where the others' do */
+        if (step == 7) {                    /* a step that is skipped leaves nothing behind */
+            const float was = t.grads[3][1];
+            t.grads[3][1] = INFINITY;
+            CHECK(run(old, step, t.old).skipped, "%s %s", words->format, words->scale);
+            t.grads[3][1] = was;
+        }
+        struct reducer *fresh = open_reducer(words, algo, &codec);
+        reducer_force_fp32(fresh, step == 5);
+        const struct reducer_step a = run(old, step, t.old), b = run(fresh, step, t.fresh);
+        for (int l = 0; l < N_LAYERS; l++)
+            CHECK(memcmp(t.old[l], t.fresh[l], sizes[l] * sizeof(float)) == 0, "%s %s %s: step %d layer %d differs",
+                  words->format, words->scale, algo, (int)step, l);
+        CHECK(b.n_guessed == (scaled || step == 5 ? 0 : N_LAYERS), "a new reducer guessed %d", b.n_guessed);
+        CHECK(scaled || step == 5 || a.n_guessed == N_LAYERS, "a known shift was not used");
+        guessed += a.n_guessed;
+        reducer_close(fresh);
+    }
+    reducer_close(old);
+    return guessed;
+}
+
+int main(void)
+{
+    if (comm_open(120, &t.c) < 0)
+        return 1;
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %d\n", SEED);
+    for (int l = 0; l < N_LAYERS; l++)
+        t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
+    static const char *const scales[] = {"aps", "aps-tight", "none", "const:8"};
+    static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "e2m3"};
+    static const char *const rounds[] = {"nearest", "stochastic", "zero", "stochastic"};
+    for (int i = 0; i < 16; i++) {
+        const struct codec_words words = {.format = formats[i / 4], .scale = scales[i % 4], .round = rounds[i / 4]};
+        const int guessed = check_steps(&words, "auto");
+        const int most = N_STEPS * N_LAYERS; /* most layers keep their shift for some steps, none for all */
+        CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10), "%s %s: %d guesses of %d were right",
+              words.format, words.scale, guessed, most);
+    }
+    t.layers[5].fp32 = t.layers[2].fp32 = true;
+    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"}, t.n_ranks > 1 ? "ring" : "self");
+    comm_close(t.c);
+    DONE();
+}
