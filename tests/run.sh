@@ -53,7 +53,7 @@ for t in "$@"; do
     if [ -n "$ranks" ]; then
         while [ -n "$(jobs -rp)" ]; do wait -n; done
         for p in $ranks; do
-            one "$name $p ranks" env ASAN_OPTIONS=detect_leaks=0 mpirun -q -np "$p" "$t" $long  # MPI's own leaks
+            one "$name $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -q -np "$p" "$t" $long  # MPI's own leaks
         done
         continue
     fi

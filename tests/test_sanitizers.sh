@@ -11,7 +11,7 @@ if ! ${CC:-cc} -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/nu
     echo "skip: this compiler has no sanitizers"
     exit 77
 fi
-quick="test_mf_add test_vec_plain test_codec test_dataset test_dataset_fuzz test_opt"
+quick="test_base test_mf_add test_vec_sum test_codec test_codec_mean test_dataset test_dataset_fuzz test_opt"
 san=$B/san
 programs=()
 if [ "${1-}" = long ]; then
@@ -22,4 +22,5 @@ fi
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
 make -s SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 || { tail "$probe/log"; exit 1; }
 export UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=allocator_may_return_null=1  # as malloc does: some tests ask for too much
 B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}"

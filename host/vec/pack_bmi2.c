@@ -1,24 +1,33 @@
-/* pack_bmi2.c : codes that lie in bytes, pairs or fours of bytes to a dense bit string and back, by pext and pdep:
+/* pack_bmi2.c : codes that lie in bytes, pairs or fours of bytes to a dense bit string and back, by pext and pdep.
  *
- *     w = 6     | 00 c3 | 00 c2 | 00 c1 | 00 c0 |  --pext-->  | c3 c2 c1 c0 |  --> behind the bits that are held already
+ * Eight codes of w bits are w bytes. Eight that lie in bytes are one pext; eight that lie in pairs of bytes are two
+ * halves of 4 w bits, of which the second begins at byte w / 2, for an odd w in the middle of it:
  *
- * A word of codes gives at most 62 bits, which wait in `bits` until 64 are there. */
+ *     w = 9     | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 |    36 bits
+ *               byte 8 ... byte 4              byte 3 ... byte 0
+ *               | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
+ *
+ * Near the end of the bytes, where nothing may be touched beyond, and for wider codes, bits wait in a word until 64 of
+ * them are there. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#define BMI2 __attribute__((target("bmi2")))
+#define BMI2        __attribute__((target("bmi2")))
+#define BMI2_INLINE static inline __attribute__((always_inline, target("bmi2")))
 
-static unsigned unit_bits(unsigned width)
+enum { ROOM = 16 }; /* bytes from a group's start on that its loads and stores may touch: w / 2 + 8 at most */
+
+/* Bytes a code takes while it is not packed. */
+static unsigned unit_of(unsigned width)
 {
-    return width <= 8 ? 8 : width <= 16 ? 16 : 32;
+    return width <= 8 ? 1 : width <= 16 ? 2 : 4;
 }
 
 /* The low `width` bits of every unit of a word. */
 static uint64_t unit_mask(unsigned width)
 {
     const uint64_t one = UINT64_MAX >> (64 - width);
-    const unsigned unit = unit_bits(width);
-    return one * (UINT64_MAX / (UINT64_MAX >> (64 - unit)));
+    return one * (UINT64_MAX / (UINT64_MAX >> (64 - 8 * unit_of(width))));
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -26,21 +35,64 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-BMI2 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes)
+BMI2_INLINE uint64_t load(const uint8_t *from)
 {
-    const size_t unit = unit_bits(width) / 8, at_once = 8 / unit;
+    uint64_t word;
+    memcpy(&word, from, 8);
+    return word;
+}
+
+BMI2_INLINE void store(uint8_t *to, uint64_t word)
+{
+    memcpy(to, &word, 8);
+}
+
+/* As many groups as have room; returns how many codes those are. unit: 1 or 2. */
+BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n, uint8_t *bytes)
+{
     const uint64_t mask = unit_mask(width);
-    const uint8_t *from = codes;
+    const unsigned odd = width % 2 * 4; /* bits of the second half's first byte that are the first half's */
+    size_t i = 0;
+    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM; i += 8, left -= width, bytes += width) {
+        const uint64_t first = _pext_u64(load(codes + i * unit), mask);
+        store(bytes, first);
+        if (unit == 2) {
+            const uint64_t second = _pext_u64(load(codes + (i + 4) * unit), mask);
+            store(bytes + width / 2, second << odd | first >> (4 * width - odd));
+        }
+    }
+    return i;
+}
+
+BMI2_INLINE size_t read_groups(unsigned unit, unsigned width, const uint8_t *bytes, size_t n, uint8_t *codes)
+{
+    const uint64_t mask = unit_mask(width);
+    const unsigned odd = width % 2 * 4;
+    size_t i = 0;
+    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM; i += 8, left -= width, bytes += width) {
+        store(codes + i * unit, _pdep_u64(load(bytes), mask));
+        if (unit == 2)
+            store(codes + (i + 4) * unit, _pdep_u64(load(bytes + width / 2) >> odd, mask));
+    }
+    return i;
+}
+
+/* ---- the end of a vector: bits < 2^held wait, held < 64 ---- */
+
+BMI2 static void write_end(unsigned width, const uint8_t *codes, size_t n, uint8_t *bytes)
+{
+    const size_t unit = unit_of(width), at_once = 8 / unit;
+    const uint64_t mask = unit_mask(width);
     uint64_t bits = 0;
-    unsigned held = 0; /* < 64 */
+    unsigned held = 0;
     for (size_t i = 0; i < n; i += at_once) {
         const size_t k = smaller(n - i, at_once);
         const unsigned more = (unsigned)k * width;
         uint64_t word = 0;
-        if (k == at_once)
-            memcpy(&word, from + i * unit, 8);
+        if (k == at_once) /* a size that the compiler knows */
+            memcpy(&word, codes + i * unit, 8);
         else
-            memcpy(&word, from + i * unit, k * unit);
+            memcpy(&word, codes + i * unit, k * unit);
         word = _pext_u64(word, mask);
         bits |= word << held;
         held += more;
@@ -54,34 +106,50 @@ BMI2 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *
     memcpy(bytes, &bits, (held + 7) / 8);
 }
 
-BMI2 void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes)
+BMI2 static void read_end(unsigned width, const uint8_t *bytes, size_t n, uint8_t *codes)
 {
-    const size_t unit = unit_bits(width) / 8, at_once = 8 / unit;
+    const size_t unit = unit_of(width), at_once = 8 / unit;
     const unsigned less = (unsigned)at_once * width;
     const uint64_t mask = unit_mask(width);
     const uint8_t *const end = bytes + (n * width + 7) / 8;
-    uint8_t *to = codes;
     uint64_t bits = 0;
-    unsigned held = 0; /* < 64; bits above are zero */
+    unsigned held = 0;
     for (size_t i = 0; i < n; i += at_once) {
         uint64_t word = bits;
         if (held >= less) {
             bits >>= less;
             held -= less;
         } else {
+            const size_t left = smaller((size_t)(end - bytes), 8);
             uint64_t next = 0;
-            const size_t left = (size_t)(end - bytes);
-            if (left >= 8)
-                memcpy(&next, bytes, 8);
-            else
-                memcpy(&next, bytes, left);
-            bytes += smaller(left, 8);
+            memcpy(&next, bytes, left);
+            bytes += left;
             word |= next << held;
             bits = next >> (less - held);
             held += 64 - less;
         }
         word = _pdep_u64(word, mask);
-        memcpy(to + i * unit, &word, 8);
+        memcpy(codes + i * unit, &word, 8);
     }
+}
+
+/* ---- the slots; loops with a unit that the compiler knows ---- */
+
+BMI2 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes)
+{
+    const unsigned unit = unit_of(width);
+    const size_t done = unit == 1   ? write_groups(1, width, codes, n, bytes)
+                        : unit == 2 ? write_groups(2, width, codes, n, bytes)
+                                    : 0;
+    write_end(width, (const uint8_t *)codes + done * unit, n - done, bytes + done / 8 * width);
+}
+
+BMI2 void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes)
+{
+    const unsigned unit = unit_of(width);
+    const size_t done = unit == 1   ? read_groups(1, width, bytes, n, codes)
+                        : unit == 2 ? read_groups(2, width, bytes, n, codes)
+                                    : 0;
+    read_end(width, bytes + done / 8 * width, n - done, (uint8_t *)codes + done * unit);
 }
 #endif

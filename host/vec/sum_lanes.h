@@ -96,7 +96,7 @@ static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflo
         .sign = mf_width(f) - 1,
         .drop = bits - f.m,
         .bias = (uint64_t)(exponent_bias - bias) << bits,
-        .half = (1ull << (bits - f.m - 1)) - 1,
+        .half = ((1ull << (bits - f.m)) >> 1) - 1,
         .low = (uint64_t)(exponent_bias + (int)bits + 1 - bias - f.m) << bits,
     };
 }

@@ -16,7 +16,7 @@
 
 /* How floats become codes. */
 struct vec_cast {
-    struct mf_fmt fmt;
+    struct mf_fmt fmt; /* flavour fn: e < 8 */
     enum mf_round round;
     enum mf_overflow overflow;
     bool trunc;   /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */

@@ -1,0 +1,185 @@
+/* bench_native.c : MPI_Allreduce of fp32 and of e5m2 beside our own all-reduce of e5m2, in the same run.
+ *   mpirun -np 4 build/bench_native [--mib 16] [--reps 9] [--json]
+ *
+ * Each row is run in turn with MPI_Allreduce of the same elements in fp32, from barrier to barrier. Times are medians;
+ * the ratio is how many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has them. */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/opt.h"
+#include "base/progress.h"
+#include "comm/algo.h"
+#include "hls/philox.h"
+#include <stdlib.h>
+
+enum { MAX_REPS = 101 };
+
+struct options {
+    int64_t mib, reps;
+    bool json;
+};
+
+static const struct row {
+    const char *name, *algo;
+    struct codec_words words;
+} rows[] = {
+    {"MPI_Allreduce fp32", "native", {.format = "fp32"}},
+    {"MPI_Allreduce e5m2 nearest", "native", {.format = "e5m2", .sum = "nearest"}},
+    {"MPI_Allreduce e5m2 trunc", "native", {.format = "e5m2", .sum = "trunc"}},
+    {"ring e5m2 nearest", "ring", {.format = "e5m2", .sum = "nearest"}},
+    {"direct e5m2 exact", "direct", {.format = "e5m2", .sum = "exact"}},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+/* One way of adding, with its buffers. */
+struct way {
+    const struct algo *algo;
+    struct codec codec;
+    struct algo_call call;
+    uint8_t *codes;
+};
+
+static int way_open(const struct row *row, int n_ranks, int rank, size_t n, struct way *w)
+{
+    int group;
+    TRY(algo_find(row->algo, n_ranks, &w->algo, &group));
+    TRY(codec_parse(&row->words, &w->codec));
+    TRY(algo_settle(w->algo, group, n_ranks, &w->codec));
+    w->call = (struct algo_call){.codec = &w->codec, .fold = codec_fold(&w->codec), .n = n, .group = group};
+    w->codes = buf_alloc(vec_bytes(w->codec.fmt, n));
+    w->call.result = buf_alloc(vec_bytes(w->codec.out, n));
+    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, group));
+    if (!w->codes || !w->call.result || !w->call.scratch)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i += 1024) { /* uniform in [-1, 1) */
+        float x[1024];
+        const size_t k = n - i < 1024 ? n - i : 1024;
+        for (size_t j = 0; j < k; j++)
+            x[j] = (float)philox_u32((uint64_t)rank + 1, i + j) * 0x1p-31f - 1;
+        codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0, w->codes + vec_bytes(w->codec.fmt, i));
+    }
+    w->call.codes = w->codes;
+    return 0;
+}
+
+static void way_close(struct way *w)
+{
+    free(w->codes);
+    free(w->call.result);
+    free(w->call.scratch);
+}
+
+static int time_once(struct comm *c, const struct way *w, double *seconds)
+{
+    TRY(comm_barrier(c));
+    const double start = clock_s();
+    TRY(w->algo->run(c, &w->call));
+    TRY(comm_barrier(c));
+    *seconds = clock_s() - start;
+    return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_size);
+    return x[n / 2];
+}
+
+static int show(const struct row *row, double seconds, double ratio, bool json)
+{
+    if (!json) {
+        printf("%-28s %9.2f ms %8.2f\n", row->name, 1e3 * seconds, ratio);
+        fflush(stdout);
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "allreduce");
+    jsonl_text(&j, "name", row->name);
+    jsonl_real(&j, "ms", 1e3 * seconds);
+    jsonl_real(&j, "ratio", ratio);
+    return jsonl_end(&j);
+}
+
+static int measure(struct comm *c, const struct row *row, const struct way *fp32, const struct way *w,
+                   const struct options *o, struct progress *progress)
+{
+    const size_t reps = (size_t)o->reps;
+    double seconds[MAX_REPS], ratio[MAX_REPS], base, taken;
+    for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
+        TRY(time_once(c, fp32, &base));
+        TRY(time_once(c, w, &taken));
+        if (i > 0) {
+            seconds[i - 1] = taken;
+            ratio[i - 1] = base / taken;
+        }
+        if (progress_due(progress))
+            progress_say(progress, "%s: run %zu of %zu", row->name, i, reps);
+    }
+    progress_clear(progress);
+    return comm_rank(c) == 0 ? show(row, median(seconds, reps), median(ratio, reps), o->json) : 0;
+}
+
+static int run_all(struct comm *c, const struct options *o)
+{
+    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
+    const size_t n = (size_t)o->mib << 18;
+    struct way fp32 = {0};
+    struct progress progress;
+    progress_init(&progress, rank == 0);
+    progress.next_s = clock_s() + 2;
+    int rc = way_open(&rows[0], n_ranks, rank, n, &fp32);
+    if (rank == 0 && !o->json && rc == 0)
+        printf("%d ranks, %d MiB of fp32, median of %d\n%-28s %12s %8s\n", n_ranks, (int)o->mib, (int)o->reps, "", "",
+               "fp32=1");
+    for (int i = 0; i < N_ROWS && rc == 0; i++) {
+        struct way w = {0};
+        rc = way_open(&rows[i], n_ranks, rank, n, &w);
+        if (rc == 0)
+            rc = measure(c, &rows[i], &fp32, &w, o, &progress);
+        way_close(&w);
+    }
+    way_close(&fp32);
+    return rc;
+}
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"mib", "N", "16", "MiB of fp32 a rank.", OPT_INT, AT(mib), 1, 4096, 0},
+    {"reps", "N", "9", "Runs of each row and of the fp32 all-reduce beside it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
+    {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_native",
+    .args = "",
+    .about = "MPI_Allreduce of fp32 and of e5m2 beside our own all-reduce of e5m2: mpirun -np 4 build/bench_native",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct opt_parsed parsed;
+    struct comm *c;
+    if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, stdout);
+        return 0;
+    }
+    if (comm_open(120, &c) < 0)
+        return 1;
+    int rc = run_all(c, &o);
+    if (rc < 0)
+        comm_abort(c, rc); /* the other ranks wait for this one */
+    comm_close(c);
+    return 0;
+}
