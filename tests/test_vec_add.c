@@ -1,4 +1,4 @@
-/* test_vec_add.c : codes += codes of every instruction set that this CPU has equals vec_plain's: all pairs of 8 bits. */
+/* test_vec_add.c : codes += codes with every instruction set that this CPU has equals vec_plain: all pairs. */
 #include "sum_codes.h"
 
 enum { N_PAIRS = 1 << 16 };

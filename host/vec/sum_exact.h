@@ -1,4 +1,4 @@
-/* sum_exact.h : exact sums of several ranks' packed codes in one pass, in registers: the plan that AVX2 and AVX-512 share.
+/* sum_exact.h : exact sums of several ranks' packed codes in one pass: the plan that AVX2 and AVX-512 share.
  *
  * A code of e <= 5, m <= 5 becomes a half (bias 15, whatever its own: the difference is a power of two for the end) and
  * that an fp32. Sums of these are exact in fp32 as long as they fit 24 bits, so values are added in one or two windows:

@@ -1,4 +1,4 @@
-/* sum_exact_avx512.c : exact sums of packed codes with AVX-512, 64 elements in registers from all ranks to the result. */
+/* sum_exact_avx512.c : exact sums of packed codes with AVX-512, 64 elements in registers to the end. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"

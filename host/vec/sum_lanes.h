@@ -206,8 +206,8 @@ static inline struct lane_out lane_out(struct mf_fmt f, enum mf_overflow overflo
                              .sign = mf_width(f) - 1};
 }
 
-/* Code of units * 2^exp, units < 2^62, rounded to nearest; inf, nan: masks, what the sum is instead. exp in two's complement.
- * Zero and nan have no sign.
+/* Code of units * 2^exp, rounded to nearest; units < 2^62, exp in two's complement. inf, nan: masks, what the sum is
+ * instead. Zero and nan have no sign.
  *
  *     units < 2^53, or its last 10 bits made one sticky bit   ->   double 1.xxx * 2^top, whose bits are rounded */
 static inline uint32_t lane_round(const struct lane_out *o, uint64_t units, uint64_t exp, uint64_t negative,
