@@ -17,7 +17,7 @@ limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 # Ranks may outnumber cores: yield while waiting, do not pin. Root in a container is nobody's root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_btl=vader,self OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMPI_MCA_orte_base_help_aggregate=1
+export OMPI_MCA_btl=vader,self OMPI_MCA_odls_base_sigkill_timeout=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMPI_MCA_orte_base_help_aggregate=1
 
 one() {  # one LABEL COMMAND...: runs it, prints a line, keeps its log and verdict
     label=$1

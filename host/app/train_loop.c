@@ -113,7 +113,10 @@ int train_run(struct train *t)
         if (t->o->save && (run_ends || (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
-    if (!tested) /* resumed at its end */
+    if (!tested) { /* resumed at its end */
         TRY(train_epoch_end(t, false));
+        if (t->o->save)
+            TRY(save(t));
+    }
     return train_agree(t, t->pending);
 }

@@ -102,8 +102,10 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     if (t->rank > 0)
         return 0;
     progress_clear(&r->progress);
-    fprintf(stderr, "epoch %llu done  loss %.4f  train accuracy %.4f  test accuracy %.4f\n",
-            (unsigned long long)epoch->epoch + 1, epoch->train_loss, epoch->train_accuracy, epoch->test_accuracy);
+    fprintf(stderr, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
+    if (r->all.steps > 0) /* else resumed at its end: nothing was trained */
+        fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss, epoch->train_accuracy);
+    fprintf(stderr, "  test accuracy %.4f\n", epoch->test_accuracy);
     if (!r->log.f)
         return 0;
     char checksum[16];
