@@ -19,22 +19,34 @@ LIBS      = -lopenblas -lz -lm
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
 SRC      := $(sort $(wildcard host/*/*.c))
-LIB      := $(filter-out host/app/%,$(SRC))
+LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
-TESTS    := $(sort $(wildcard tests/test_*.c))
+NIC      := $(wildcard rtl/nic_core.sv)# the whole card in RTL: what needs it is left out until it is there
+RTL_TESTS := $(filter-out $(if $(NIC),,tests/test_card_rtl.c),$(sort $(wildcard tests/test_*_rtl.c)))
+TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
-ALL_C    := $(sort $(wildcard hls/*.h host/*/*.[ch] tests/*.[ch] bench/*.[ch]))
+ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch]))
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh bench/*.sh .ci/run))
+SIM_C    := $(sort $(wildcard sim/*.c))
+SIM_LIB  := $(filter-out sim/narrowcast_sim.c sim/shell_rtl.c,$(SIM_C))
+RTL      := $(sort $(wildcard rtl/*.sv))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
-TEST_BIN := $(TESTS:tests/%.c=$(B)/tests/%)
+
+# The card without the card needs Verilator; what it would build is left out where that is missing, and one line says so.
+VERILATOR := $(shell command -v verilator 2>/dev/null)
+VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
+VFLAGS    := --cc --build -O3 -CFLAGS -O2 --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
+SIM       := $(if $(VERILATOR),$(if $(NIC),$(B)/narrowcast-sim) $(RTL_TESTS:tests/%.c=$(B)/tests/%))
+TEST_BIN  := $(TESTS:tests/%.c=$(B)/tests/%) $(filter $(B)/tests/%,$(SIM))
 
 # Ranks may outnumber cores: yield while waiting, do not pin, one BLAS thread a rank.
 MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
             OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: all run test test-long bench lint fmt clean help force
-all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%)  ## build everything this machine can build
+.PHONY: all run test test-long bench tools sim formal lint fmt clean help force
+all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
+	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
 run: $(B)/narrowcast                    ## train a network on 4 ranks with narrow gradients (NP=, ARGS=)
 	$(Q)$(MPIENV) mpirun -q -np $(NP) $< train $(ARGS)
 test: all                               ## all tests but the long ones, under 20 minutes on 2 cores
@@ -47,6 +59,11 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
+tools:                                  ## install what the build can do without: Verilator, Yosys, z3, Icarus, gnuplot
+	$(Q)CC='$(CC)' host/install.sh tools
+sim: $(B)/narrowcast-sim                ## the simulated card: nic_core in Verilator, as a program of its own
+formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
+	$(Q)B=$(B) tests/formal.sh
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then for f in $(SRC) $(TESTS) $(BENCH); do \
@@ -74,15 +91,44 @@ force: ;
 $(B)/o/%.o: %.c $(B)/flags | $(B)/installed
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% tests/%_mpi.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(if $(filter host/comm/% tests/%_mpi.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
+	    $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
+	$(Q)rm -f $@; ar rcs $@ $^
+# What is simulated without Verilator: the card in plain C.
+$(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/narrowcast: $(call obj,$(APP)) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
-$(B)/tests/%: $(B)/o/tests/%.o $(B)/libnarrowcast.a
+$(B)/tests/%: $(B)/o/tests/%.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+# RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named after.
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in hls/packet.def hls/regs.def
+	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x/32'h/" >$@
+line      = $(shell sed -n 's/^$(1) //p' sim/models)
+$(B)/rtl/%/line: force
+	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call line,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call line,$*)' >$@
+$(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
+	$(if $(V),,@echo 'rtl   $*')
+	$(Q)test -n '$(call line,$*)' || { echo "sim/models has no line '$*'" >&2; exit 1; }
+	$(Q)verilator $(VFLAGS) -Mdir $(@D) -y rtl --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv rtl/$(firstword $(call line,$*)).sv >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/Vmodel__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
+	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([a-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/Vmodel.h >$@
+$(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_model.h
+	$(Q)$(CXX) -std=c++17 -O2 -Wall -I. -I$(@D) -isystem $(VROOT)/include $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/verilated_model.cpp -o $@
+$(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
+	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
+	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@
+$(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/test_%_rtl: $(B)/o/tests/test_%_rtl.o $(B)/rtl/%/model.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(B)/rtl/$*/model.o $(B)/rtl/$*/Vmodel__ALL.a $(B)/rtl/verilated.o \
+	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -lm -o $@
+$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/verilated.o $(B)/libnarrowcast.a
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/card/Vmodel__ALL.a $(B)/rtl/verilated.o \
+	    $(B)/libnarrowcast.a -lz -lpthread -lm -o $@
 .SECONDARY:
--include $(shell find $(B)/o -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/o -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # install.sh : what the build cannot do without: is it here? Installs it with apt-get when root or sudo is there, otherwise
 # says the command to type and fails. Prints nothing when all is there. Called by the Makefile.
+# usage: install.sh [tools]     tools: instead, what the build can do without: simulation, synthesis, proofs, charts
 set -eu
 cc=${CC:-cc}
 packages=
@@ -14,11 +15,20 @@ need() {
 tool() { command -v "$1"; }
 header() { echo "#include <$1>" | "$cc" -E -; }
 
-need "gcc libc6-dev" header stdio.h
-need "libopenmpi-dev openmpi-bin" tool "${MPICC:-mpicc}"
-need openmpi-bin tool mpirun
-need libopenblas-dev header cblas.h
-need zlib1g-dev header zlib.h
+if [ "${1-}" = tools ]; then
+    need g++ tool c++
+    need verilator tool verilator
+    need yosys tool yosys
+    need z3 tool z3
+    need iverilog tool iverilog
+    need gnuplot-nox tool gnuplot
+else
+    need "gcc libc6-dev" header stdio.h
+    need "libopenmpi-dev openmpi-bin" tool "${MPICC:-mpicc}"
+    need openmpi-bin tool mpirun
+    need libopenblas-dev header cblas.h
+    need zlib1g-dev header zlib.h
+fi
 [ -n "$packages" ] || exit 0
 
 # shellcheck disable=SC2086  # a list of words

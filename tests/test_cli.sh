@@ -179,7 +179,7 @@ refused "--shift '500'" "$n" uncast --shift 500 a out
 refused "differ in length" "$n" reduce a r1 out
 refused "differ in length" "$n" reduce r1 a out
 refused "cannot open 'missing'" "$n" reduce a missing out
-refused "must be one of ref|cpu" "$n" reduce --on rtl a b out
+refused "must be one of ref|cpu" "$n" reduce --on moon a b out
 refused "exact" "$n" reduce --format bf16 --sum exact a b out
 refused "e5m2" "$n" reduce --format e4m3 --sum trunc a b out
 refused "--out-shift 1 needs --sum exact" "$n" reduce --sum fp32 --out-shift 1 a b out

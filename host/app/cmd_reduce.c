@@ -1,6 +1,7 @@
 /* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum, block by block. */
 #include "app/app.h"
 #include "app/codes_in.h"
+#include "app/reduce_card.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 struct reduce_options {
-    const char *format, *sum, *out_format, *overflow, *on;
+    const char *format, *sum, *out_format, *overflow, *on, *wave;
     int64_t out_shift;
     uint64_t count;
 };
@@ -29,8 +30,11 @@ static const struct opt opts[] = {
      AT(overflow), 0, 0, 0},
     {"count", "N", "0", "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
      AT(count), 0, 0, 0},
-    {"on", "ref|cpu", "ref",
-     "Who adds: the plain reference, or the fastest backend of this CPU. The sums are the same.", OPT_CHOICE, AT(on), 0,
+    {"on", "ref|cpu|hls|model|rtl", "ref",
+     "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in plain C, or a card's "
+     "Verilated RTL (narrowcast-sim, which `make sim` builds). The sums are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).", OPT_TEXT, AT(wave), 0,
      0, 0},
 };
 
@@ -42,7 +46,8 @@ static const struct opt_command command = {
     .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and writes the codes of\n"
              "the sum to OUT, which appears when it is whole, or not at all.",
     .examples = "  narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
-                "  narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 b.e3m0 sum.e4m3\n",
+                "  narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 b.e3m0 sum.e4m3\n"
+                "  narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3    prints cycles, too\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -81,6 +86,18 @@ static int reduce_all(struct reduce_job *j)
     return file_out_commit(&j->out);
 }
 
+/* Everything, by whoever was asked for. */
+static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
+{
+    if (!strcmp(o->on, "hls"))
+        TRY(reduce_hls(&j->sum, j->in, j->n_in, &j->out));
+    else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "model"))
+        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl", o->wave));
+    else
+        return reduce_all(j);
+    return file_out_commit(&j->out);
+}
+
 static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
 {
     struct codec codec;
@@ -90,6 +107,8 @@ static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
     TRY(codec_settle(&codec, n_in, (1u << VEC_RULES) - 1, "reduce"));
     if (o->out_shift && codec.sum.rule != VEC_EXACT)
         return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);
+    if (o->wave && strcmp(o->on, "rtl"))
+        return ERR(-EINVAL, "--wave '%s' needs --on rtl", o->wave);
     *sum = codec.sum;
     sum->out_shift = (int)o->out_shift;
     return 0;
@@ -115,11 +134,11 @@ int cmd_reduce(int argc, char **argv)
     if (p.help)
         return opt_help(&command, stdout), 0;
 
-    struct reduce_job j = {.ops = strcmp(o.on, "ref") ? vec_best() : &vec_plain, .n_in = p.n_args - 1};
+    struct reduce_job j = {.ops = strcmp(o.on, "cpu") ? &vec_plain : vec_best(), .n_in = p.n_args - 1};
     TRY(settle(&o, j.n_in, &j.sum));
     int rc = open_all(&j, &o, p.args);
     if (!rc)
-        rc = reduce_all(&j);
+        rc = reduce_on(&j, &o);
     file_out_discard(&j.out);
     for (int i = 0; j.in && i < j.n_in; i++)
         codes_in_close(&j.in[i]);

@@ -1,0 +1,57 @@
+/* simlink.h : what `narrowcast` and `narrowcast-sim` say to each other over a socket: a header of 40 bytes, then `bytes` more.
+ *
+ *     kind       to the card                                            answer
+ *     HELLO                                                             a: SIMLINK_VERSION, once, before all else
+ *     WRITE      a: register's offset  b: value                         DONE, status 1: the bus answered with an error
+ *     READ       a: register's offset                                   DONE, b: value
+ *     FRAME      a: source IPv4  b: port  c: idle clocks behind it      none; it waits for RUN
+ *     RUN        a: most clocks                                         FRAMEs as they leave (a, b: to whom), then DONE
+ *     QUIT                                                              the socket is closed
+ *     DONE of RUN: status 0: all is quiet, 1: too many clocks;  a: clocks from the first to the last beat that moved
+ *                  (0: no clock in this model)  b: beats in  c: beats out
+ *
+ * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever waits for the other's buffer. */
+#ifndef SIMLINK_H
+#define SIMLINK_H
+#include <stdint.h>
+
+enum { SIMLINK_VERSION = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 }; /* MOST: of `bytes` */
+enum simlink_kind {
+    SIMLINK_HELLO = 1,
+    SIMLINK_WRITE,
+    SIMLINK_READ,
+    SIMLINK_FRAME,
+    SIMLINK_RUN,
+    SIMLINK_QUIT,
+    SIMLINK_DONE
+};
+
+struct simlink {
+    uint32_t kind, status, bytes, zero;
+    uint64_t a, b, c;
+};
+
+/* The header as it travels: little endian, in the order of the struct. */
+static inline void simlink_put(struct simlink m, uint8_t *bytes)
+{
+    const uint32_t small[4] = {m.kind, m.status, m.bytes, m.zero};
+    const uint64_t large[3] = {m.a, m.b, m.c};
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (uint8_t)(small[i / 4] >> (i % 4 * 8));
+    for (int i = 0; i < 24; i++)
+        bytes[16 + i] = (uint8_t)(large[i / 8] >> (i % 8 * 8));
+}
+
+static inline struct simlink simlink_get(const uint8_t *bytes)
+{
+    uint32_t small[4] = {0, 0, 0, 0};
+    uint64_t large[3] = {0, 0, 0};
+    for (int i = 0; i < 16; i++)
+        small[i / 4] |= (uint32_t)bytes[i] << (i % 4 * 8);
+    for (int i = 0; i < 24; i++)
+        large[i / 8] |= (uint64_t)bytes[16 + i] << (i % 8 * 8);
+    struct simlink m = {small[0], small[1], small[2], small[3], large[0], large[1], large[2]};
+    return m;
+}
+
+#endif

@@ -1,0 +1,319 @@
+// admit: decides about one frame after the other: job, key, rank, source, slot, description, then the slot's rule; streams
+// its payload into the tile, or away. Nothing is written before all checks have passed, and the job is looked at once more
+// in the clock that writes. LOOK reads job, address and slot; CHECK compares; DECIDE acts while an earlier payload streams.
+module admit #(
+  parameter int Slots    = 128,
+  parameter int Rows     = 32,               // most beats of a frame's payload
+  parameter int Jobs     = 4,
+  parameter int Ranks    = 64,
+  localparam int SlotW = $clog2(Slots),
+  localparam int RowW  = $clog2(Rows),
+  localparam int JobW  = $clog2(Jobs),
+  localparam int RankW = $clog2(Ranks),
+  localparam int N     = nc_pkg::REG_COUNTERS
+) (
+  input  logic             clk_i,
+  input  logic             rst_i,
+  // whole, undamaged frames: {source ip, port, header}, and the beats of their payloads
+  input  logic [559:0]     desc_data_i,
+  input  logic             desc_valid_i,
+  output logic             desc_ready_o,
+  input  logic [511:0]     pay_data_i,
+  input  logic             pay_valid_i,
+  output logic             pay_ready_o,
+  // the job table
+  output logic [JobW-1:0]  job_o,
+  output logic [RankW-1:0] rank_o,
+  input  logic             job_enabled_i,
+  input  logic [63:0]      job_key_i,
+  input  logic [6:0]       job_ranks_i,
+  input  logic [SlotW:0]   job_base_i,
+  input  logic [SlotW:0]   job_slots_i,
+  input  logic [15:0]      job_formats_i,
+  input  logic [47:0]      address_i,        // of (job_o, rank_o), one clock later
+  input  logic             clear_i,          // clear these slots, held until done
+  input  logic [SlotW-1:0] clear_base_i,
+  input  logic [SlotW:0]   clear_slots_i,
+  output logic             clear_done_o,
+  // the tile
+  output logic             tile_valid_o,
+  input  logic             tile_ready_i,
+  output logic [SlotW-1:0] tile_slot_o,
+  output logic [RowW-1:0]  tile_beat_o,
+  output logic             tile_start_o,
+  output logic             tile_last_o,
+  output logic             tile_first_o,
+  output logic             tile_emit_o,
+  output logic             tile_max_o,
+  output logic [7:0]       tile_in_fmt_o,
+  output logic [7:0]       tile_out_fmt_o,
+  output logic [2:0]       tile_shift_o,
+  output logic             tile_saturate_o,
+  output logic [511:0]     tile_data_o,
+  // a last contribution is on its way into the tile: what its result will be
+  output logic             fin_valid_o,
+  input  logic             fin_ready_i,
+  output logic [JobW-1:0]  fin_job_o,
+  output logic [SlotW-1:0] fin_slot_o,
+  output logic [31:0]      fin_chunk_o,
+  output logic [127:0]     fin_desc_o,
+  output logic [7:0]       fin_beats_o,
+  output logic [63:0]      fin_mask_o,
+  input  logic             done_valid_i,     // that result is whole
+  input  logic [SlotW-1:0] done_slot_i,
+  // who is to be sent a kept result
+  output logic             ask_valid_o,
+  input  logic             ask_ready_i,
+  output logic             ask_none_o,
+  output logic [SlotW-1:0] ask_slot_o,
+  output logic [63:0]      ask_mask_o,
+  input  logic [1:0]       reading_i,        // results that are being sent, or are about to be,
+  input  logic [SlotW-1:0] reading_a_i,      // and their slots
+  input  logic [SlotW-1:0] reading_b_i,
+  // NAK and PONG
+  output logic             ans_valid_o,
+  input  logic             ans_ready_i,
+  output logic             ans_pong_o,
+  output logic [7:0]       ans_status_o,
+  output logic [RankW-1:0] ans_rank_o,
+  output logic [JobW-1:0]  ans_job_o,
+  output logic [511:0]     ans_header_o,     // the header that is answered
+  output logic [31:0]      ans_chunk_o,      // PONG: the slot's
+  output logic [63:0]      ans_bitmap_o,
+  // counters, and the last frame from a wrong source: {1, job, rank}, ip, port
+  output logic [N-1:0]     count_o,
+  output logic [31:0]      seen_rank_o,
+  output logic [47:0]      seen_address_o
+);
+  typedef enum logic [2:0] {Reset, Look, Check, Decide, Clear, Settle} state_t;
+  state_t state_q;
+
+  // --- the frame at the head, field by field ---
+  logic [511:0] head;
+  logic [47:0]  source;
+  logic [15:0]  rank, job, slot, len;
+  logic [7:0]   op;
+  assign {source, head} = desc_data_i;
+  assign rank = head[nc_pkg::PKT_RANK +: 16];
+  assign job  = head[nc_pkg::PKT_JOB +: 16];
+  assign slot = head[nc_pkg::PKT_SLOT +: 16];
+  assign len  = head[nc_pkg::PKT_LEN +: 16];
+  assign op   = head[nc_pkg::PKT_OP +: 8];
+  assign job_o  = job[JobW-1:0];
+  assign rank_o = rank[RankW-1:0];
+
+  // --- the slots: {filling, kept, chunk, bitmap, description} ---
+  localparam int StoreW = 1 + 1 + 32 + 64 + 128;
+  (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
+  logic              write;
+  logic [SlotW-1:0]  write_at;
+  logic [StoreW-1:0] write_data, read_q;
+  logic              filling, kept;
+  logic [31:0]       chunk;
+  logic [63:0]       bitmap;
+  logic [127:0]      desc, head_desc;
+  always_ff @(posedge clk_i) if (write) store_ram[write_at] <= write_data;
+  assign {filling, kept, chunk, bitmap, desc} = read_q;
+  assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: 96]};
+
+  // --- LOOK -> CHECK: copies of what the job table says, so that the compares start from registers ---
+  logic [63:0]    key_q, all_q, rank_bit_q, bit_q, all_next;
+  logic [6:0]     ranks_q;
+  logic [SlotW:0] base_q, slots_q;
+  logic [15:0]    formats_q;
+  logic           enabled_q;
+
+  // --- CHECK -> DECIDE: verdicts ---
+  logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
+  logic same_q, next_q, prev_q, desc_ok_q, format_ok, zeros;
+  logic [7:0] result_beats, result_beats_q;
+
+  assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
+              && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
+              && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
+  format_check #(.MaxBeats(Rows)) u_format (
+    .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
+    .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
+    .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
+
+  assign all_next = ~(64'hffff_ffff_ffff_fffe << 6'(job_ranks_i - 7'd1));
+  always_ff @(posedge clk_i) begin
+    enabled_q  <= job_enabled_i && job < 16'(Jobs);
+    key_q      <= job_key_i;
+    ranks_q    <= job_ranks_i;
+    base_q     <= job_base_i;
+    slots_q    <= job_slots_i;
+    formats_q  <= job_formats_i;
+    all_q      <= all_next;
+    rank_bit_q <= 64'd1 << rank[5:0];
+    if (state_q == Look) read_q <= store_ram[slot[SlotW-1:0]];
+
+    job_ok_q    <= enabled_q;
+    key_ok_q    <= key_q == head[nc_pkg::PKT_KEY +: 64];
+    rank_ok_q   <= rank < 16'(ranks_q);
+    source_ok_q <= source == address_i;
+    slot_ok_q   <= slot >= 16'(base_q) && slot < 16'(base_q) + 16'(slots_q);
+    op_ok_q     <= op == nc_pkg::OP_SUM || op == nc_pkg::OP_MAX || op == nc_pkg::OP_PING;
+    ping_q      <= op == nc_pkg::OP_PING;
+    format_ok_q <= format_ok;
+    same_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk;
+    next_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk + 32'd1;
+    prev_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk - 32'd1;
+    desc_ok_q   <= head_desc == desc;
+    bit_q       <= rank_bit_q;
+    result_beats_q <= result_beats;
+  end
+
+  // --- DECIDE ---
+  logic add, resend, bad_desc, duplicate, stale, first, last;
+  logic [63:0] bitmap_new;
+  slot_rule u_rule (
+    .filling_i(filling), .kept_i(kept), .bitmap_i(bitmap), .is_same_i(same_q), .is_next_i(next_q), .is_prev_i(prev_q),
+    .same_desc_i(desc_ok_q), .rank_bit_i(bit_q), .all_i(all_q), .add_o(add), .resend_o(resend),
+    .bad_desc_o(bad_desc), .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last), .bitmap_o(bitmap_new));
+
+  // The first check that fails is the frame's fate; NAK's reason beside it, 0 for none.
+  int         fate;
+  logic [7:0] nak;
+  logic       do_add, do_resend, do_pong;
+  always_comb begin
+    {do_add, do_resend, do_pong} = '0;
+    nak  = '0;
+    fate = nc_pkg::CNT_IN_ADDED;
+    if (!job_ok_q || !job_enabled_i) fate = nc_pkg::CNT_DROP_JOB;
+    else if (!key_ok_q)    fate = nc_pkg::CNT_DROP_KEY;
+    else if (!rank_ok_q)   fate = nc_pkg::CNT_DROP_RANK;
+    else if (!source_ok_q) fate = nc_pkg::CNT_DROP_SOURCE;
+    else if (!slot_ok_q)   {fate, nak} = {nc_pkg::CNT_DROP_SLOT, nc_pkg::NAK_BAD_SLOT};
+    else if (!op_ok_q)     {fate, nak} = {nc_pkg::CNT_DROP_OP, nc_pkg::NAK_BAD_OP};
+    else if (ping_q)       {fate, do_pong} = {nc_pkg::CNT_IN_PING, 1'b1};
+    else if (!format_ok_q) {fate, nak} = {nc_pkg::CNT_DROP_FORMAT, nc_pkg::NAK_BAD_FORMAT};
+    else if (bad_desc)     {fate, nak} = {nc_pkg::CNT_DROP_DESC, nc_pkg::NAK_BAD_DESC};
+    else if (duplicate)    fate = nc_pkg::CNT_DROP_DUPLICATE;
+    else if (resend)       {fate, do_resend} = {nc_pkg::CNT_IN_RESENT, 1'b1};
+    else if (stale)        fate = nc_pkg::CNT_DROP_STALE;
+    else                   do_add = add;
+  end
+
+  // --- streaming a payload: into the tile, or away ---
+  logic            run_q, away_q;
+  logic [9:0]      left_q;                   // beats still to come
+  logic            stream_free, stream_step;
+  assign tile_valid_o = run_q && !away_q && pay_valid_i;
+  assign pay_ready_o  = run_q && (away_q || tile_ready_i);
+  assign tile_data_o  = pay_data_i;
+  assign tile_last_o  = left_q == 10'd1;
+  assign stream_step  = pay_valid_i && pay_ready_o;
+  assign stream_free  = !run_q || (stream_step && tile_last_o);
+
+  // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
+  logic [Slots-1:0] finishing_q;
+  logic             wait_slot, go, asks;
+  logic [SlotW-1:0] at, clear_q;
+  logic [SlotW:0]   left_slots_q;
+  logic             in_reading;
+  assign at         = slot[SlotW-1:0];
+  assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
+  assign wait_slot  = finishing_q[at] || (do_add && last && (in_reading || !fin_ready_i));
+  assign asks       = do_resend || (do_add && last);
+  assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || ask_ready_i);
+
+  assign desc_ready_o = go;
+  assign fin_valid_o  = go && do_add && last;
+  assign fin_job_o    = job_o;
+  assign fin_slot_o   = at;
+  assign fin_chunk_o  = head[nc_pkg::PKT_CHUNK +: 32];
+  assign fin_desc_o   = head_desc;
+  assign fin_beats_o  = result_beats_q;
+  assign fin_mask_o   = all_q;
+  assign ask_valid_o  = (state_q == Decide && stream_free && !wait_slot && asks) || state_q == Clear;
+  assign ask_none_o   = state_q == Clear || !do_resend;
+  assign ask_slot_o   = state_q == Clear ? clear_q : at;
+  assign ask_mask_o   = bit_q;
+  assign ans_valid_o  = go && (do_pong || nak != '0);
+  assign ans_pong_o   = do_pong;
+  assign ans_status_o = !do_pong ? nak : filling ? 8'd1 : kept ? 8'd2 : 8'd0;
+  assign ans_rank_o   = rank_o;
+  assign ans_job_o    = job_o;
+  assign ans_header_o = head;
+  assign ans_chunk_o  = chunk;
+  assign ans_bitmap_o = bitmap;
+
+  always_comb begin
+    count_o = '0;
+    if (go) count_o[fate] = 1'b1;
+    if (ans_valid_o && !ans_ready_i) count_o[nc_pkg::CNT_LOST_NAK] = 1'b1;
+  end
+
+  always_comb begin
+    write      = (go && do_add) || state_q == Clear || state_q == Reset;
+    write_at   = state_q == Decide ? at : clear_q;
+    write_data = {1'b0, 1'b0, 32'hffff_ffff, 64'd0, 128'd0};
+    if (state_q == Decide) write_data = {!last, kept || last, fin_chunk_o, bitmap_new, head_desc};
+  end
+
+  // Settle: the cleared slots are in nobody's hands any more when no result of theirs is being read.
+  function automatic logic in_clear(input logic [SlotW-1:0] s);
+    in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
+  endfunction
+  assign clear_done_o = state_q == Settle && !(reading_i[0] && in_clear(reading_a_i)) && !(reading_i[1] && in_clear(reading_b_i));
+
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      Reset: begin
+        clear_q <= clear_q + 1'b1;
+        if (clear_q == SlotW'(Slots - 1)) state_q <= Look;
+      end
+      Look: begin
+        clear_q      <= clear_base_i;
+        left_slots_q <= clear_slots_i;
+        if (clear_i && !run_q && finishing_q == '0) state_q <= Clear;
+        else if (!clear_i && desc_valid_i) state_q <= Check;
+      end
+      Check: state_q <= Decide;
+      Decide: if (go) state_q <= Look;
+      Clear: if (ask_ready_i) begin
+        clear_q      <= clear_q + 1'b1;
+        left_slots_q <= left_slots_q - 1'b1;
+        if (left_slots_q == (SlotW + 1)'(1)) state_q <= Settle;
+      end
+      Settle: if (clear_done_o) state_q <= Look;
+      default: state_q <= Look;
+    endcase
+
+    if (stream_step) begin
+      left_q       <= left_q - 10'd1;
+      run_q        <= !tile_last_o;
+      tile_beat_o  <= tile_beat_o + 1'b1;
+      tile_start_o <= 1'b0;
+    end
+    if (go) begin
+      left_q          <= 10'(len >> 6) - 10'd1;
+      run_q           <= len[15:6] > 10'd1;
+      away_q          <= !do_add;
+      tile_slot_o     <= at;
+      tile_beat_o     <= '0;
+      tile_start_o    <= 1'b1;
+      tile_first_o    <= first;
+      tile_emit_o     <= last;
+      tile_max_o      <= op == nc_pkg::OP_MAX;
+      tile_in_fmt_o   <= head[nc_pkg::PKT_IN_FMT +: 8];
+      tile_out_fmt_o  <= head[nc_pkg::PKT_OUT_FMT +: 8];
+      tile_shift_o    <= head[nc_pkg::PKT_OUT_SHIFT +: 3];
+      tile_saturate_o <= head[nc_pkg::PKT_FLAGS];
+      if (fate == nc_pkg::CNT_DROP_SOURCE) begin
+        seen_rank_o    <= {1'b1, job[14:0], rank};
+        seen_address_o <= source;
+      end
+    end
+    if (fin_valid_o) finishing_q[at] <= 1'b1;
+    if (done_valid_i) finishing_q[done_slot_i] <= 1'b0;
+    if (rst_i) begin
+      state_q     <= Reset;
+      clear_q     <= '0;
+      run_q       <= 1'b0;
+      finishing_q <= '0;
+      seen_rank_o <= '0;
+    end
+  end
+endmodule

@@ -1,0 +1,28 @@
+// crc32c: what Bits data bits followed by Then zero bits make of the CRC32C state 0, without a clock; bit 0 comes first.
+// It is linear, so it is everything: the state s after 512 data bits d is crc32c#(512)(d) ^ crc32c#(32, 480)(s before),
+// because a state is the same as itself XORed into the next 32 data bits.
+module crc32c #(
+  parameter int Bits = 512,
+  parameter int Then = 0
+) (
+  input  logic [Bits-1:0] data_i,
+  output logic [31:0]     crc_o
+);
+  // The data bits whose sum is bit `which` of the result. The data bit i runs through Bits - i + Then shifts.
+  function automatic bit [Bits-1:0] row(input bit [4:0] which);
+    bit [31:0] state;
+    begin
+      state = 32'd1;
+      for (int i = 0; i < Then; i++) state = (state >> 1) ^ (state[0] ? 32'h82f63b78 : 32'd0);
+      for (int i = Bits - 1; i >= 0; i--) begin
+        state  = (state >> 1) ^ (state[0] ? 32'h82f63b78 : 32'd0);
+        row[i] = state[which];
+      end
+    end
+  endfunction
+
+  for (genvar r = 0; r < 32; r++) begin : g_row
+    localparam bit [Bits-1:0] Row = row(5'(r));
+    assign crc_o[r] = ^(data_i & Row);
+  end
+endmodule

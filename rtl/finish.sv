@@ -1,0 +1,76 @@
+// finish: follows a result out of the tile: CRC and status of its beats, and, when the last is in the kept-result memory,
+// what its header will say. Results leave the tile in the order in which admit announced them (fin_*).
+module finish #(
+  parameter int Slots = 128,
+  parameter int Jobs  = 4,
+  localparam int SlotW = $clog2(Slots),
+  localparam int JobW  = $clog2(Jobs),
+  localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8
+) (
+  input  logic             clk_i,
+  input  logic             rst_i,
+  // announced by admit
+  input  logic             fin_valid_i,
+  output logic             fin_ready_o,
+  input  logic [JobW-1:0]  fin_job_i,
+  input  logic [SlotW-1:0] fin_slot_i,
+  input  logic [31:0]      fin_chunk_i,
+  input  logic [127:0]     fin_desc_i,
+  input  logic [7:0]       fin_beats_i,      // of the result's payload
+  input  logic [63:0]      fin_mask_i,       // who is to get it
+  // what the tile writes into the kept-result memory: quarters of beats, in order
+  input  logic             kept_valid_i,
+  input  logic [3:0]       kept_en_i,
+  input  logic [511:0]     kept_data_i,
+  input  logic             kept_last_i,
+  input  logic [2:0]       kept_status_i,
+  // the result is whole
+  output logic             done_valid_o,
+  output logic [SlotW-1:0] done_slot_o,
+  output logic [63:0]      done_mask_o,
+  output logic [InfoW-1:0] done_info_o       // {job, chunk, desc, status, crc, beats}
+);
+  // --- CRC: a beat that comes in several pieces is one beat, its other quarters 0 until they come ---
+  logic [511:0] pieces;
+  logic         first_q;                     // the next piece begins a result,
+  logic         crc_valid;
+  logic [31:0]  crc;
+  always_comb begin
+    for (int q = 0; q < 4; q++) pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
+  end
+  crc_beat u_crc (
+    .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q), .part_i(!kept_en_i[0]), .crc_o(crc),
+    .valid_o(crc_valid));
+
+  // --- status, and when the CRC has seen the last beat ---
+  logic [2:0] status_q, all_status_q;
+  logic       last_q;
+  always_ff @(posedge clk_i) begin
+    if (kept_valid_i) begin
+      first_q  <= kept_last_i;
+      status_q <= kept_last_i ? '0 : status_q | kept_status_i;
+    end
+    all_status_q <= status_q | kept_status_i;
+    last_q       <= kept_valid_i && kept_last_i;
+    if (rst_i) begin
+      first_q  <= 1'b1;
+      status_q <= '0;
+      last_q   <= 1'b0;
+    end
+  end
+
+  // --- what was announced ---
+  localparam int FinW = JobW + SlotW + 32 + 128 + 8 + 64;
+  logic [JobW-1:0]  job;
+  logic [31:0]      chunk;
+  logic [127:0]     desc;
+  logic [7:0]       beats;
+  logic             announced;
+  fifo #(.W(FinW), .Depth(16)) u_fin (
+    .clk_i, .rst_i, .in_data_i({fin_job_i, fin_slot_i, fin_chunk_i, fin_desc_i, fin_beats_i, fin_mask_i}),
+    .in_valid_i(fin_valid_i), .in_ready_o(fin_ready_o),
+    .out_data_o({job, done_slot_o, chunk, desc, beats, done_mask_o}), .out_valid_o(announced), .out_ready_i(done_valid_o));
+
+  assign done_valid_o = last_q && crc_valid && announced;
+  assign done_info_o  = {job, chunk, desc, all_status_q, crc, beats};
+endmodule

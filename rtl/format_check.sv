@@ -1,0 +1,53 @@
+// format_check: may this card and job do what a contribution's header asks for? Combinational.
+// Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10 has room for 32 ranks.
+// `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
+module format_check #(
+  parameter int MaxBeats = 32
+) (
+  input  logic        max_i,                 // op MAX, else SUM
+  input  logic [7:0]  in_fmt_i,
+  input  logic [7:0]  out_fmt_i,
+  input  logic [7:0]  out_shift_i,
+  input  logic [7:0]  beats_i,
+  input  logic [15:0] len_i,                 // bytes of the frame, a multiple of 64
+  input  logic        zeros_i,               // all fields that must be 0 are
+  input  logic [6:0]  ranks_i,               // of the job
+  input  logic [15:0] allowed_i,             // of the job: in_fmt, out_fmt << 8; 0: any
+  output logic        ok_o,
+  output logic [7:0]  result_beats_o         // payload beats of the result
+);
+  // Width of a format as a power of two: 4 bits 1, 8 bits 2, 16 bits 3; 0: no format of this card.
+  function automatic logic [1:0] width(input logic [7:0] fmt);
+    width = 2'd0;
+    if (fmt[6:4] >= 3'd1 && fmt[6:4] <= 3'd5 && fmt[3:0] <= 4'd10) begin
+      unique case ({1'b0, fmt[6:4]} + fmt[3:0])
+        4'd3:    width = 2'd1;
+        4'd7:    width = 2'd2;
+        4'd15:   width = 2'd3;
+        default: width = 2'd0;
+      endcase
+    end
+    if (fmt[7] && fmt[6:0] != 7'h43) width = 2'd0;
+  endfunction
+
+  logic [1:0] in_w, out_w, up, down;         // up, down: log2 of how much wider the result, the contribution is
+  logic [7:0] payload;
+  logic       whole, formats, fits;
+
+  always_comb begin
+    in_w    = width(in_fmt_i);
+    out_w   = width(out_fmt_i);
+    up      = (!max_i && out_w > in_w) ? out_w - in_w : 2'd0;
+    down    = (!max_i && in_w > out_w) ? in_w - out_w : 2'd0;
+    payload = beats_i >> up;
+    whole   = (payload << up) == beats_i && ((beats_i >> down) << down) == beats_i;
+    result_beats_o = beats_i >> down;
+    formats = max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0
+                    : in_w != 2'd0 && out_w != 2'd0 && out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT)
+                      && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
+                      && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
+                      && (in_w != 2'd3 || ranks_i <= 7'd32);
+    fits    = beats_i != '0 && beats_i <= 8'(MaxBeats) && len_i == (16'(payload) + 16'd1) << 6;
+    ok_o    = whole && formats && fits && zeros_i;
+  end
+endmodule

@@ -1,0 +1,120 @@
+// frame_fifo: keeps the beats of frames whose worth is known only at their end. Beats come in without a handshake; a good
+// end lets all beats since the last end out, in order; a bad end, or a beat that found no room, makes them as if never written.
+//   in_end_i comes with the last beat of a frame, or later, but before the next frame's first beat. In that clock full_o says
+//   that the frame had no room and is dropped, whatever in_good_i says. A beat is at the output one clock after the end that
+//   released it (two, if it is the oldest inside and came in the last clock). The output does not tell frames apart.
+module frame_fifo #(
+  parameter int W     = 8,                   // payload bits
+  parameter int Depth = 256,                 // beats, a power of two
+  localparam int PtrW = $clog2(Depth)
+) (
+  input  logic         clk_i,
+  input  logic         rst_i,
+  input  logic [W-1:0] in_data_i,
+  input  logic         in_valid_i,
+  input  logic         in_end_i,
+  input  logic         in_good_i,
+  output logic         full_o,
+  output logic [W-1:0] out_data_o,
+  output logic         out_valid_o,
+  input  logic         out_ready_i
+);
+  (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
+  logic [W-1:0]  out_q;
+  logic [PtrW:0] wr_q, wr_d, end_q, end_d;   // next write; first beat that is not released. The top bit tells full from empty.
+  logic [PtrW:0] rd_q, rd_d;
+  logic          over_q;                     // a beat of this frame found no room
+  logic          stale_q;                    // the output was read in the clock in which it was written
+  logic          room, put;
+
+  assign room        = wr_q != {~rd_q[PtrW], rd_q[PtrW-1:0]};
+  assign put         = in_valid_i && room; // behind a beat without room: in vain, the frame's end takes all back
+  assign full_o      = over_q || (in_valid_i && !room);
+  assign out_valid_o = rd_q != end_q && !stale_q;
+  assign out_data_o  = out_q;
+  assign rd_d        = out_valid_o && out_ready_i ? rd_q + 1'b1 : rd_q;
+
+  always_comb begin
+    wr_d  = put ? wr_q + 1'b1 : wr_q;
+    end_d = end_q;
+    if (in_end_i) begin
+      if (in_good_i && !full_o) end_d = wr_d;
+      else wr_d = end_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (put) mem_q[wr_q[PtrW-1:0]] <= in_data_i;
+    out_q   <= mem_q[rd_d[PtrW-1:0]];
+    stale_q <= put && wr_q == rd_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    wr_q   <= wr_d;
+    end_q  <= end_d;
+    rd_q   <= rd_d;
+    over_q <= full_o && !in_end_i;
+    if (rst_i) begin
+      wr_q   <= '0;
+      end_q  <= '0;
+      rd_q   <= '0;
+      over_q <= 1'b0;
+    end
+  end
+
+`ifdef FORMAL
+  // What it promises, counted without its pointers: free beats, beats of the open frame, whether one found no room.
+  // Any beat of the stream may be marked when it enters: it comes out, unchanged, after those before it, or its frame was bad.
+  (* anyseq *) logic mark;
+  logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
+  logic [PtrW:0] n_free_q, n_open_q, ahead_q, place;
+  logic [W-1:0]  mark_data_q;
+  assign lost  = lost_q || (in_valid_i && n_free_q + n_open_q == (PtrW+1)'(Depth));
+  assign take  = in_valid_i && !lost;
+  assign got   = out_valid_o && out_ready_i;
+  assign place = rd_q + ahead_q;
+  always_ff @(posedge clk_i) begin
+    past_q   <= 1'b1;
+    lost_q   <= lost && !in_end_i;
+    n_open_q <= in_end_i ? '0 : n_open_q + (PtrW+1)'(take);
+    n_free_q <= n_free_q - (PtrW+1)'(got) + (in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0);
+    if (!marked_q && take && mark) begin
+      marked_q    <= !(in_end_i && !in_good_i);
+      free_q      <= in_end_i;
+      ahead_q     <= n_free_q + n_open_q - (PtrW+1)'(got);
+      mark_data_q <= in_data_i;
+    end else if (marked_q) begin
+      ahead_q <= ahead_q - (PtrW+1)'(got);
+      if (in_end_i && in_good_i && !lost) free_q <= 1'b1;
+      if (in_end_i && (lost || !in_good_i) && !free_q) marked_q <= 1'b0;
+      if (got && ahead_q == '0) marked_q <= 1'b0;
+    end
+    if (rst_i) begin
+      lost_q   <= 1'b0;
+      n_open_q <= '0;
+      n_free_q <= '0;
+      marked_q <= 1'b0;
+    end
+    if (!past_q) assume (rst_i);
+    if (past_q) begin
+      // the promises
+      assert (full_o == lost);
+      assert (!out_valid_o || n_free_q != '0);
+      assert (out_valid_o || n_free_q == '0 || stale_q);
+      if ($past(n_free_q > (PtrW+1)'(1)) || $past(n_free_q == (PtrW+1)'(1) && !got)) assert (out_valid_o || $past(rst_i));
+      if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
+      if (got) assert (!marked_q || ahead_q != '0 || free_q);
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
+      // why they hold
+      assert (over_q == lost_q);
+      assert (n_free_q == end_q - rd_q && (lost_q || n_open_q == wr_q - end_q) && n_open_q <= wr_q - end_q);
+      assert ({1'b0, n_free_q} + {1'b0, wr_q - end_q} <= (PtrW+2)'(Depth));
+      if (marked_q) begin
+        assert (mem_q[place[PtrW-1:0]] == mark_data_q);
+        assert (free_q ? ahead_q < n_free_q : ahead_q >= n_free_q && ahead_q < n_free_q + n_open_q);
+      end
+      assert (stale_q || wr_q == rd_q || out_q == mem_q[rd_q[PtrW-1:0]]);
+    end
+  end
+`endif
+endmodule

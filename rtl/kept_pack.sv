@@ -1,0 +1,52 @@
+// kept_pack: puts the codes of the 64 encoders in the order of the wire, one row of 512 bits a step. Combinational.
+//
+// A beat of 4-bit codes comes in two turns: `before_i` are the codes of the low halves, `codes_i` of the high ones.
+// Results that fill less than a row are repeated over it: the writer picks the quarters.
+module kept_pack (
+  input  logic [1023:0] codes_i,             // 64 codes of 16 bits; 4 and 8 bits in the low end
+  input  logic [1023:0] before_i,
+  input  logic          in_four_i,           // width of in: 4, 16, else 8
+  input  logic          in_half_i,
+  input  logic          out_four_i,          // the same of out
+  input  logic          out_half_i,
+  input  logic [1:0]    step_i,              // which row, where one beat makes several
+  output logic [511:0]  row_o
+);
+  generate
+    for (genvar i = 0; i < 64; i++) begin : g_byte
+      logic [7:0] whole, nibbles, halves, four_bytes, four_halves;
+      always_comb begin
+        whole   = in_half_i ? codes_i[16*(2*(i%32))+:8] : codes_i[16*i+:8];
+        nibbles = in_half_i ? {codes_i[16*(4*(i%16)+2)+:4], codes_i[16*(4*(i%16))+:4]}
+                            : {codes_i[16*(2*(i%32)+1)+:4], codes_i[16*(2*(i%32))+:4]};
+        halves  = in_half_i ? codes_i[16*(2*(i/2))+8*(i%2)+:8]
+                : step_i[0] ? codes_i[16*(32+i/2)+8*(i%2)+:8] : codes_i[16*(i/2)+8*(i%2)+:8];
+      end
+      if (i % 2 != 0) begin : g_odd
+        assign four_bytes = step_i[0] ? codes_i[16*(32+i/2)+:8] : codes_i[16*(i/2)+:8];
+      end else begin : g_even
+        assign four_bytes = step_i[0] ? before_i[16*(32+i/2)+:8] : before_i[16*(i/2)+:8];
+      end
+      if (i / 2 % 2 != 0) begin : g_high
+        always_comb
+          unique case (step_i)
+            2'd0: four_halves = codes_i[16*(i/4)+8*(i%2)+:8];
+            2'd1: four_halves = codes_i[16*(16+i/4)+8*(i%2)+:8];
+            2'd2: four_halves = codes_i[16*(32+i/4)+8*(i%2)+:8];
+            default: four_halves = codes_i[16*(48+i/4)+8*(i%2)+:8];
+          endcase
+      end else begin : g_low
+        always_comb
+          unique case (step_i)
+            2'd0: four_halves = before_i[16*(i/4)+8*(i%2)+:8];
+            2'd1: four_halves = before_i[16*(16+i/4)+8*(i%2)+:8];
+            2'd2: four_halves = before_i[16*(32+i/4)+8*(i%2)+:8];
+            default: four_halves = before_i[16*(48+i/4)+8*(i%2)+:8];
+          endcase
+      end
+      assign row_o[8*i+:8] = in_four_i ? (out_four_i ? {codes_i[16*i+:4], before_i[16*i+:4]}
+                                          : out_half_i ? four_halves : four_bytes)
+                           : out_four_i ? nibbles : out_half_i ? halves : whole;
+    end
+  endgenerate
+endmodule

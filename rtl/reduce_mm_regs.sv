@@ -1,0 +1,104 @@
+// reduce_mm_regs: the registers of hls/mm_regs.def: ap_ctrl_hs start, done and interrupt, and the arguments of a run.
+module reduce_mm_regs (
+  input  logic        clk_i,
+  input  logic        rst_i,
+  input  logic [11:0] s_awaddr_i,
+  input  logic        s_awvalid_i,
+  output logic        s_awready_o,
+  input  logic [31:0] s_wdata_i,
+  input  logic [3:0]  s_wstrb_i,
+  input  logic        s_wvalid_i,
+  output logic        s_wready_o,
+  output logic [1:0]  s_bresp_o,
+  output logic        s_bvalid_o,
+  input  logic        s_bready_i,
+  input  logic [11:0] s_araddr_i,
+  input  logic        s_arvalid_i,
+  output logic        s_arready_o,
+  output logic [31:0] s_rdata_o,
+  output logic [1:0]  s_rresp_o,
+  output logic        s_rvalid_o,
+  input  logic        s_rready_i,
+  output logic        interrupt_o,
+  output logic        start_o,               // held until done
+  input  logic        done_i,                // pulse
+  input  logic [31:0] status_i,
+  output logic [63:0] in_o,
+  output logic [63:0] out_o,
+  output logic [31:0] parts_o,
+  output logic [31:0] stride_o,
+  output logic [31:0] beats_o,
+  output logic [31:0] fmt_o,
+  output logic [31:0] out_fmt_o,
+  output logic [31:0] out_shift_o,
+  output logic [31:0] saturate_o
+);
+  logic        write, read, done_q, gie_q, ier_q, isr_q;
+  logic [11:0] w_at, r_at;
+  logic [31:0] data, mask, read_data;
+  axil u_axil (
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
+    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .write_o(write), .waddr_o(w_at), .wdata_o(data), .wmask_o(mask), .werr_i(1'b0), .wlater_i(1'b0), .wdone_i(1'b0),
+    .read_o(read), .raddr_o(r_at), .rerr_i(1'b0), .rdata_i(read_data));
+
+  // Every address is answered, as by the kernels that Vitis makes.
+  assign interrupt_o = gie_q && isr_q;
+
+  function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] new_bits, input logic [31:0] bits);
+    merged = (old & ~bits) | (new_bits & bits);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (read && r_at == 12'h000) done_q <= 1'b0;
+    if (write) begin
+      unique case (w_at)
+        12'h000: if (mask[0] && data[0]) start_o <= 1'b1;
+        12'h004: if (mask[0]) gie_q <= data[0];
+        12'h008: if (mask[0]) ier_q <= data[0];
+        12'h00c: if (mask[0] && data[0]) isr_q <= 1'b0;
+        12'h010: in_o[31:0]   <= merged(in_o[31:0], data, mask);
+        12'h014: in_o[63:32]  <= merged(in_o[63:32], data, mask);
+        12'h01c: out_o[31:0]  <= merged(out_o[31:0], data, mask);
+        12'h020: out_o[63:32] <= merged(out_o[63:32], data, mask);
+        12'h028: parts_o      <= merged(parts_o, data, mask);
+        12'h030: stride_o     <= merged(stride_o, data, mask);
+        12'h038: beats_o      <= merged(beats_o, data, mask);
+        12'h040: fmt_o        <= merged(fmt_o, data, mask);
+        12'h048: out_fmt_o    <= merged(out_fmt_o, data, mask);
+        12'h050: out_shift_o  <= merged(out_shift_o, data, mask);
+        12'h058: saturate_o   <= merged(saturate_o, data, mask);
+        default: ;
+      endcase
+    end
+    if (done_i) begin
+      start_o <= 1'b0;
+      done_q  <= 1'b1;
+      if (ier_q) isr_q <= 1'b1;
+    end
+    if (rst_i) {start_o, done_q, gie_q, ier_q, isr_q} <= '0;
+  end
+
+  always_comb begin
+    read_data = '0;
+    unique case (r_at)
+      12'h000: read_data = {28'd0, done_q, !start_o, done_q, start_o};
+      12'h004: read_data = 32'(gie_q);
+      12'h008: read_data = 32'(ier_q);
+      12'h00c: read_data = 32'(isr_q);
+      12'h010: read_data = in_o[31:0];
+      12'h014: read_data = in_o[63:32];
+      12'h01c: read_data = out_o[31:0];
+      12'h020: read_data = out_o[63:32];
+      12'h028: read_data = parts_o;
+      12'h030: read_data = stride_o;
+      12'h038: read_data = beats_o;
+      12'h040: read_data = fmt_o;
+      12'h048: read_data = out_fmt_o;
+      12'h050: read_data = out_shift_o;
+      12'h058: read_data = saturate_o;
+      12'h060: read_data = status_i;
+      default: ;
+    endcase
+  end
+endmodule

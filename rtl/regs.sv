@@ -1,0 +1,171 @@
+// regs: the registers of hls/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
+// snapshot is answered when the snapshot is made.
+module regs #(
+  parameter int Slots     = 128,
+  parameter int Jobs      = 4,
+  parameter int Ranks     = 64,
+  parameter int Rows      = 32,              // most payload beats of a frame
+  parameter int Widths    = 7,               // of formats: bit 0: 4 bits, bit 1: 8, bit 2: 16
+  parameter int SumBits   = 46,
+  localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS)
+) (
+  input  logic        clk_i,
+  input  logic        rst_i,
+  input  logic [11:0] s_awaddr_i,
+  input  logic        s_awvalid_i,
+  output logic        s_awready_o,
+  input  logic [31:0] s_wdata_i,
+  input  logic [3:0]  s_wstrb_i,
+  input  logic        s_wvalid_i,
+  output logic        s_wready_o,
+  output logic [1:0]  s_bresp_o,
+  output logic        s_bvalid_o,
+  input  logic        s_bready_i,
+  input  logic [11:0] s_araddr_i,
+  input  logic        s_arvalid_i,
+  output logic        s_arready_o,
+  output logic [31:0] s_rdata_o,
+  output logic [1:0]  s_rresp_o,
+  output logic        s_rvalid_o,
+  input  logic        s_rready_i,
+  // what was written; a number too large for its port is all ones there, which nothing takes
+  output logic        enable_o,
+  output logic        snapshot_o,            // pulse; busy from the next clock on
+  input  logic        snapshot_busy_i,
+  output logic [15:0] job_index_o,
+  output logic [6:0]  job_ranks_o,
+  output logic [63:0] job_key_o,
+  output logic [15:0] job_base_o,
+  output logic [15:0] job_slots_o,
+  output logic [15:0] job_formats_o,
+  output logic        job_commit_o,          // pulse,
+  output logic        job_start_o,           // with it: start, else stop
+  output logic [15:0] rank_index_o,
+  output logic [31:0] rank_ip_o,
+  output logic [15:0] rank_port_o,
+  output logic        rank_commit_o,         // pulse
+  output logic [31:0] drop_in_o,
+  output logic [31:0] drop_out_o,
+  output logic [31:0] drop_seed_o,
+  output logic        drop_seed_write_o,     // pulse
+  // what can be read
+  output logic [IndexW-1:0] counter_index_o,
+  input  logic [63:0] counter_i,             // one clock later
+  input  logic        busy_i,
+  input  logic [31:0] seen_rank_i,
+  input  logic [31:0] seen_ip_i,
+  input  logic [15:0] seen_port_i
+);
+  logic        write, asks_snapshot;
+  logic [11:0] w_at, r_at;
+  logic [31:0] w_data, mask, read_data;
+  /* verilator lint_off PINCONNECTEMPTY */
+  axil u_axil (                              // counter_i has followed its index before a read can come behind the write's answer
+    .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
+    .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
+    .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)), .wlater_i(asks_snapshot),
+    .wdone_i(!snapshot_o && !snapshot_busy_i), .read_o(), .raddr_o(r_at), .rerr_i(!known(r_at)), .rdata_i(read_data));
+  /* verilator lint_on PINCONNECTEMPTY */
+  assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[1] && mask[0];
+
+  function automatic logic known(input logic [11:0] at);
+    case (at)
+      nc_pkg::REG_ID, nc_pkg::REG_VERSION, nc_pkg::REG_CAP_SLOTS, nc_pkg::REG_CAP_JOBS, nc_pkg::REG_CAP_BEATS,
+      nc_pkg::REG_CAP_FORMATS, nc_pkg::REG_CTRL, nc_pkg::REG_STATUS, nc_pkg::REG_JOB_INDEX, nc_pkg::REG_JOB_RANKS,
+      nc_pkg::REG_JOB_KEY_LO, nc_pkg::REG_JOB_KEY_HI, nc_pkg::REG_JOB_SLOT_BASE, nc_pkg::REG_JOB_SLOTS,
+      nc_pkg::REG_JOB_FORMATS, nc_pkg::REG_JOB_COMMIT, nc_pkg::REG_RANK_INDEX, nc_pkg::REG_RANK_IP, nc_pkg::REG_RANK_PORT,
+      nc_pkg::REG_RANK_COMMIT, nc_pkg::REG_COUNTER_INDEX, nc_pkg::REG_COUNTER_LO, nc_pkg::REG_COUNTER_HI,
+      nc_pkg::REG_SEEN_RANK, nc_pkg::REG_SEEN_IP, nc_pkg::REG_SEEN_PORT, nc_pkg::REG_DROP_IN, nc_pkg::REG_DROP_OUT,
+      nc_pkg::REG_DROP_SEED: known = 1'b1;
+      default: known = 1'b0;
+    endcase
+  endfunction
+
+  // --- registers that hold what was written ---
+  logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, rank_index_q, port_q, counter_index_q;
+
+  assign job_index_o     = |job_index_q[31:16] ? '1 : job_index_q[15:0];
+  assign job_ranks_o     = |job_ranks_q[31:7] ? '1 : job_ranks_q[6:0];
+  assign job_key_o       = {key_hi_q, key_lo_q};
+  assign job_base_o      = |base_q[31:16] ? '1 : base_q[15:0];
+  assign job_slots_o     = |slots_q[31:16] ? '1 : slots_q[15:0];
+  assign job_formats_o   = formats_q[15:0];
+  assign rank_index_o    = |rank_index_q[31:16] ? '1 : rank_index_q[15:0];
+  assign rank_port_o     = port_q[15:0];
+  assign counter_index_o = counter_index_q[IndexW-1:0];
+
+  function automatic logic [31:0] merged(input logic [31:0] old, input logic [31:0] data, input logic [31:0] bits);
+    merged = (old & ~bits) | (data & bits);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    snapshot_o        <= write && asks_snapshot;
+    job_commit_o      <= write && w_at == nc_pkg::REG_JOB_COMMIT && mask[0];
+    job_start_o       <= w_data[0];
+    rank_commit_o     <= write && w_at == nc_pkg::REG_RANK_COMMIT;
+    drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
+    if (write) begin
+      unique case (w_at)
+        nc_pkg::REG_CTRL:          if (mask[0]) enable_o <= w_data[0];
+        nc_pkg::REG_JOB_INDEX:     job_index_q     <= merged(job_index_q, w_data, mask);
+        nc_pkg::REG_JOB_RANKS:     job_ranks_q     <= merged(job_ranks_q, w_data, mask);
+        nc_pkg::REG_JOB_KEY_LO:    key_lo_q        <= merged(key_lo_q, w_data, mask);
+        nc_pkg::REG_JOB_KEY_HI:    key_hi_q        <= merged(key_hi_q, w_data, mask);
+        nc_pkg::REG_JOB_SLOT_BASE: base_q          <= merged(base_q, w_data, mask);
+        nc_pkg::REG_JOB_SLOTS:     slots_q         <= merged(slots_q, w_data, mask);
+        nc_pkg::REG_JOB_FORMATS:   formats_q       <= merged(formats_q, w_data, mask);
+        nc_pkg::REG_RANK_INDEX:    rank_index_q    <= merged(rank_index_q, w_data, mask);
+        nc_pkg::REG_RANK_IP:       rank_ip_o       <= merged(rank_ip_o, w_data, mask);
+        nc_pkg::REG_RANK_PORT:     port_q          <= merged(port_q, w_data, mask);
+        nc_pkg::REG_COUNTER_INDEX: counter_index_q <= merged(counter_index_q, w_data, mask);
+        nc_pkg::REG_DROP_IN:       drop_in_o       <= merged(drop_in_o, w_data, mask);
+        nc_pkg::REG_DROP_OUT:      drop_out_o      <= merged(drop_out_o, w_data, mask);
+        nc_pkg::REG_DROP_SEED:     drop_seed_o     <= merged(drop_seed_o, w_data, mask);
+        default: ;
+      endcase
+    end
+    if (rst_i) begin
+      {snapshot_o, job_commit_o, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
+      {job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q}   <= '0;
+      {rank_index_q, rank_ip_o, port_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
+    end
+  end
+
+  // --- reading ---
+  logic [63:0] counter;
+  assign counter = counter_index_q < nc_pkg::REG_COUNTERS ? counter_i : '0;
+
+  always_comb begin
+    read_data = '0;                          // what is only written, too
+    unique case (r_at)
+      nc_pkg::REG_ID:            read_data = nc_pkg::REG_ID_VALUE;
+      nc_pkg::REG_VERSION:       read_data = nc_pkg::REG_VERSION_VALUE;
+      nc_pkg::REG_CAP_SLOTS:     read_data = Slots;
+      nc_pkg::REG_CAP_JOBS:      read_data = Jobs | Ranks << 16;
+      nc_pkg::REG_CAP_BEATS:     read_data = Rows;
+      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | SumBits << 8;
+      nc_pkg::REG_CTRL:          read_data = 32'(enable_o);
+      nc_pkg::REG_STATUS:        read_data = 32'(busy_i);
+      nc_pkg::REG_JOB_INDEX:     read_data = job_index_q;
+      nc_pkg::REG_JOB_RANKS:     read_data = job_ranks_q;
+      nc_pkg::REG_JOB_KEY_LO:    read_data = key_lo_q;
+      nc_pkg::REG_JOB_KEY_HI:    read_data = key_hi_q;
+      nc_pkg::REG_JOB_SLOT_BASE: read_data = base_q;
+      nc_pkg::REG_JOB_SLOTS:     read_data = slots_q;
+      nc_pkg::REG_JOB_FORMATS:   read_data = formats_q;
+      nc_pkg::REG_RANK_INDEX:    read_data = rank_index_q;
+      nc_pkg::REG_RANK_IP:       read_data = rank_ip_o;
+      nc_pkg::REG_RANK_PORT:     read_data = port_q;
+      nc_pkg::REG_COUNTER_INDEX: read_data = counter_index_q;
+      nc_pkg::REG_COUNTER_LO:    read_data = counter[31:0];
+      nc_pkg::REG_COUNTER_HI:    read_data = counter[63:32];
+      nc_pkg::REG_SEEN_RANK:     read_data = seen_rank_i;
+      nc_pkg::REG_SEEN_IP:       read_data = seen_ip_i;
+      nc_pkg::REG_SEEN_PORT:     read_data = 32'(seen_port_i);
+      nc_pkg::REG_DROP_IN:       read_data = drop_in_o;
+      nc_pkg::REG_DROP_OUT:      read_data = drop_out_o;
+      nc_pkg::REG_DROP_SEED:     read_data = drop_seed_o;
+      default: ;
+    endcase
+  end
+endmodule

@@ -1,0 +1,57 @@
+// round_plan: what fp_encode has to know of a packet, worked out once for all lanes. Two registers deep in all:
+// k_o belongs to the clock of the inputs, the rest to k_i one clock later (and fmt inputs held).
+//
+// k is the bit of the sum where out's smallest normal has its leading one; below it is subnormal. In the encoder's
+// count a bit's place is its number + 18, for the high 4-bit code its number + 18 too, its unit being bit 31.
+module round_plan #(
+  parameter int Wide = 1,
+  localparam int Man = Wide != 0 ? 10 : 6    // mantissa bits that an encoder can make
+) (
+  input  logic [7:0]     in_fmt_i,
+  input  logic [7:0]     out_fmt_i,
+  input  logic [2:0]     shift_i,
+  input  logic           max_i,
+  output logic [6:0]     k_o,                // signed, -13..31
+  input  logic [6:0]     k_i,
+  input  logic [7:0]     late_fmt_i,         // out_fmt_i and the others of the clock of k_i
+  input  logic           late_max_i,
+  input  logic           saturate_i,
+  input  logic           high_i,             // the high code of a byte
+  output logic [5:0]     stop_o,             // place of the sentinel
+  output logic [5:0]     plus_o,             // field = place + plus, if the leading bit is there
+  output logic [5:0]     below_o,            // field = place + below, if it is not
+  output logic [Man:0]   guard_o,            // one-hot: the first bit that is rounded away; none for MAX
+  output logic [Man-1:0] lost_o,             // bits of the fraction that out has not
+  output logic [3:0]     drop_o,             // their number
+  output logic [5:1]     over_o,             // bits of the field that out has not
+  output logic           fn_o,
+  output logic [14:0]    beyond_o            // magnitude of what is too large
+);
+  logic [3:0]  in_bias, out_bias, in_m, out_m, late_m, drop;
+  logic [2:0]  late_e;
+  logic [14:0] top;
+
+  assign in_m     = in_fmt_i[3:0];
+  assign out_m    = max_i ? 4'd6 : out_fmt_i[3:0];
+  assign in_bias  = 4'((5'd1 << in_fmt_i[6:4] >> 1) - 5'd1);
+  assign out_bias = 4'((5'd1 << out_fmt_i[6:4] >> 1) - 5'd1);
+  assign k_o      = max_i ? 7'd6 : 7'(in_bias) + 7'(in_m) - 7'(out_bias) + 7'(shift_i);
+
+  assign late_m = late_max_i ? 4'd6 : late_fmt_i[3:0];
+  assign late_e = late_max_i ? 3'd5 : late_fmt_i[6:4];
+  assign drop   = 4'(Man) - late_m;
+  always_comb begin
+    stop_o  = k_i[6] ? (high_i ? 6'd48 : 6'd0) : k_i[5:0] + (high_i ? 6'd49 : 6'd18);
+    below_o = -stop_o;
+    plus_o  = 6'd1 - (k_i[5:0] + (high_i ? 6'd49 : 6'd18));
+    for (int i = 0; i <= Man; i++) guard_o[i] = drop == 4'(i) && !late_max_i;
+    for (int i = 0; i < Man; i++) lost_o[i] = drop > 4'(i);
+    for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;
+    drop_o = drop;
+    fn_o   = late_fmt_i[7] && !late_max_i;
+    top    = 15'(19'd1 << (late_m + 4'(late_e))) - 15'd1;
+    beyond_o = fn_o ? top - 15'(saturate_i) : top - (15'(16'd1 << late_m) - 15'd1) - 15'(saturate_i);
+  end
+  logic unused;
+  assign unused = ^{in_fmt_i[7], out_fmt_i[7], out_m};
+endmodule

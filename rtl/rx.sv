@@ -1,0 +1,91 @@
+// rx: takes frames from the network, keeps those that are whole and good, and hands each out as a descriptor (source and
+// header) and, in the same order, its payload beats: len / 64 - 1 of them. It takes a beat every clock, whatever happens.
+//   c0 the beat is at the input   c1 in registers, CRC of the beat   c2 CRCs and verdict; payload into the frame FIFO
+//   c3 desc_valid_o and pay_valid_o (c4 of a payload of one beat into an empty FIFO); drop_o
+module rx #(
+  parameter int MaxBeats  = 32,              // most payload beats of a frame
+  parameter int FifoBeats = 256,             // payload beats kept, a power of two
+  parameter int Descs     = 32               // headers kept
+) (
+  input  logic         clk_i,
+  input  logic         rst_i,
+  input  logic [511:0] rx_data_i,
+  input  logic [63:0]  rx_keep_i,
+  input  logic         rx_last_i,
+  input  logic [31:0]  rx_ip_i,              // source, with the first beat
+  input  logic [15:0]  rx_port_i,
+  input  logic         rx_valid_i,
+  output logic         rx_ready_o,
+  input  logic         enable_i,             // with the first beat of a frame: take it
+  input  logic [31:0]  drop_in_i,            // a frame is lost if random_i, in the clock after its last beat, is below
+  input  logic [31:0]  random_i,
+  output logic [559:0] desc_data_o,          // ip, port, header
+  output logic         desc_valid_o,
+  input  logic         desc_ready_i,
+  output logic [511:0] pay_data_o,
+  output logic         pay_valid_o,
+  input  logic         pay_ready_i,
+  output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse for each frame that is not handed out, on its reason
+);
+  // c1: the beat as it came; c2: once more, and the header of the frame
+  logic [511:0] beat1_q, beat2_q;
+  logic [559:0] desc_q;
+  logic [47:0]  from1_q;
+  logic         valid1_q, first1_q, last1_q, whole1_q, enable1_q, lose2_q;
+  logic         begin_q, ready_q;            // begin_q: the next beat is the first of a frame
+
+  assign rx_ready_o = ready_q;
+
+  always_ff @(posedge clk_i) begin
+    beat1_q   <= rx_data_i;
+    from1_q   <= {rx_ip_i, rx_port_i};
+    first1_q  <= begin_q;
+    last1_q   <= rx_last_i;
+    whole1_q  <= &rx_keep_i;
+    enable1_q <= enable_i;
+    beat2_q   <= beat1_q;
+    lose2_q   <= random_i < drop_in_i;
+    if (valid1_q && first1_q) desc_q <= {from1_q, beat1_q};
+  end
+
+  always_ff @(posedge clk_i) begin
+    valid1_q <= rx_valid_i && ready_q;
+    ready_q  <= 1'b1;
+    if (rx_valid_i && ready_q) begin_q <= rx_last_i;
+    if (rst_i) begin
+      valid1_q <= 1'b0;
+      ready_q  <= 1'b0;
+      begin_q  <= 1'b1;
+    end
+  end
+
+  // The payload is a message of its own: it begins behind the header.
+  logic        behind_header_q;
+  logic [31:0] crc;
+  always_ff @(posedge clk_i) if (valid1_q) behind_header_q <= first1_q;
+  crc_beat u_crc (
+    .clk_i(clk_i), .rst_i(rst_i), .data_i(beat1_q), .valid_i(valid1_q), .first_i(first1_q || behind_header_q),
+    .part_i(1'b0), .crc_o(crc),
+    /* verilator lint_off PINCONNECTEMPTY */ .valid_o() /* verilator lint_on PINCONNECTEMPTY */  // rx_check knows the clock
+  );
+
+  logic put, ends, good, commit, full, desc_room;
+  rx_check #(.MaxBeats(MaxBeats)) u_check (
+    .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid1_q), .first_i(first1_q), .last_i(last1_q), .whole_i(whole1_q),
+    .enable_i(enable1_q),
+    .magic_i(beat1_q[nc_pkg::PKT_MAGIC +: nc_pkg::PKT_MAGIC_BITS]),
+    .len_i(beat1_q[nc_pkg::PKT_LEN +: nc_pkg::PKT_LEN_BITS]),
+    .payload_crc_i(beat1_q[nc_pkg::PKT_PAYLOAD_CRC +: nc_pkg::PKT_PAYLOAD_CRC_BITS]),
+    .crc_i(crc), .lose_i(lose2_q), .full_i(full), .desc_room_i(desc_room),
+    .put_o(put), .end_o(ends), .good_o(good), .commit_o(commit), .drop_o(drop_o)
+  );
+
+  frame_fifo #(.W(512), .Depth(FifoBeats)) u_payload (
+    .clk_i(clk_i), .rst_i(rst_i), .in_data_i(beat2_q), .in_valid_i(put), .in_end_i(ends), .in_good_i(good), .full_o(full),
+    .out_data_o(pay_data_o), .out_valid_o(pay_valid_o), .out_ready_i(pay_ready_i)
+  );
+  fifo #(.W(560), .Depth(Descs)) u_desc (
+    .clk_i(clk_i), .rst_i(rst_i), .in_data_i(desc_q), .in_valid_i(commit), .in_ready_o(desc_room),
+    .out_data_o(desc_data_o), .out_valid_o(desc_valid_o), .out_ready_i(desc_ready_i)
+  );
+endmodule

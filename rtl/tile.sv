@@ -1,0 +1,254 @@
+// tile: 64 lanes in front of the slot memory; adds one beat a clock to a row and, while it adds the last contribution,
+// rounds the row and hands it out for the kept-result memory.
+//
+// clock   0 in | 1 data_q: decode, read row | 2 add | 3 sum: write row, round 1 | 4, 5, 6 round | 7 code [| 8 row packed]
+//
+// in_ready_o falls after a beat that needs more than one clock: k = 2 for MAX, and for an emitted beat k = turns + rows
+// - 1, turns = 2 for 4-bit codes (low, then high ones), else 1; rows = of 512 bits that the beat's results fill.
+// A row in flight is taken from where it is: the sum of one clock ago, or that of two. A packet's beats are contiguous.
+module tile #(
+  parameter int Slots = 128,
+  parameter int Rows = 32,
+  parameter int Wide = 1,                    // 0: 8-bit formats only
+  localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
+  localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
+  localparam int RW = SW + BW,
+  localparam int Man = Wide != 0 ? 10 : 6,
+  localparam int Codes = Wide != 0 ? 16 : 8
+) (
+  input  logic          clk_i,
+  input  logic          rst_i,
+  input  logic          in_valid_i,
+  output logic          in_ready_o,
+  input  logic [SW-1:0] in_slot_i,
+  input  logic [BW-1:0] in_beat_i,
+  input  logic          in_start_i,          // first beat of the packet
+  input  logic          in_last_i,           // last beat of the packet
+  input  logic          in_first_i,          // first contribution: overwrites the row
+  input  logic          in_emit_i,           // last contribution: rounds the new row
+  input  logic          in_max_i,            // MAX: int8 maxima; the formats do not matter
+  input  logic [7:0]    in_fmt_i,
+  input  logic [7:0]    out_fmt_i,
+  input  logic [2:0]    out_shift_i,
+  input  logic          saturate_i,
+  input  logic [511:0]  in_data_i,
+  output logic          kept_valid_o,
+  output logic [SW-1:0] kept_slot_o,
+  output logic [BW-1:0] kept_beat_o,
+  output logic [3:0]    kept_en_o,           // 128-bit quarters of the row
+  output logic [511:0]  kept_data_o,
+  output logic          kept_last_o,         // last write of the packet
+  output logic [2:0]    kept_status_o        // STATUS_ bits
+);
+  // ---- 0: take a beat
+  logic       take, ready_q, in_four, in_half, out_four, out_half;
+  logic [2:0] wait_q, wait_d;
+  logic [5:1] e_d;
+
+  assign take       = in_valid_i && ready_q;
+  assign in_ready_o = ready_q;
+  assign in_four    = Wide != 0 && !in_max_i && 4'(in_fmt_i[6:4]) + in_fmt_i[3:0] == 4'd3;
+  assign in_half    = Wide != 0 && !in_max_i && in_fmt_i[3:0] == 4'd10;
+  assign out_four   = Wide != 0 && !in_max_i && 4'(out_fmt_i[6:4]) + out_fmt_i[3:0] == 4'd3;
+  assign out_half   = Wide != 0 && !in_max_i && out_fmt_i[3:0] == 4'd10;
+  always_comb begin
+    wait_d = wait_q != 3'd0 ? wait_q - 3'd1 : 3'd0;
+    if (take && in_max_i) wait_d = 3'd1;
+    else if (take && in_emit_i) begin
+      if (in_four) wait_d = out_half ? 3'd4 : out_four ? 3'd1 : 3'd2;
+      else wait_d = out_half && !in_half ? 3'd1 : 3'd0;
+    end
+    for (int i = 1; i <= 5; i++) e_d[i] = !in_max_i && !in_half && in_fmt_i[6:4] >= 3'(i);
+  end
+
+  // ---- 1: decode, read
+  logic          d_valid_q, d_second_q, d_flip_q, d_start_q, d_last_q, d_first_q, d_emit_q, d_max_q, d_fn_q;
+  logic          d_four_q, d_half_q, d_out_four_q, d_out_half_q, d_saturate_q;
+  logic [5:1]    d_e_q;
+  logic [7:0]    d_in_fmt_q, d_out_fmt_q;
+  logic [2:0]    d_shift_q;
+  logic [RW-1:0] d_row_q;
+  logic [511:0]  d_data_q;
+  logic [6:0]    k;
+
+  always_ff @(posedge clk_i) begin
+    wait_q     <= wait_d;
+    ready_q    <= wait_d == 3'd0;
+    d_valid_q  <= take || (d_valid_q && d_flip_q);
+    d_second_q <= !take && d_flip_q;         // of a MAX beat
+    d_flip_q   <= take && in_max_i;          // the first half: subtract
+    if (take) begin
+      d_row_q     <= {in_slot_i, in_beat_i};
+      d_data_q    <= in_data_i;
+      d_e_q       <= e_d;
+      d_fn_q      <= in_fmt_i[7];
+      d_in_fmt_q  <= in_fmt_i;
+      d_out_fmt_q <= out_fmt_i;
+      d_shift_q   <= out_shift_i;
+      {d_start_q, d_last_q, d_first_q, d_emit_q} <= {in_start_i, in_last_i, in_first_i, in_emit_i};
+      {d_max_q, d_saturate_q} <= {in_max_i, saturate_i};
+      {d_four_q, d_half_q, d_out_four_q, d_out_half_q} <= {in_four, in_half, out_four, out_half};
+    end
+    if (rst_i) begin
+      {d_valid_q, d_flip_q, ready_q} <= 3'b000;
+      wait_q <= 3'd0;
+    end
+  end
+
+  // ---- 2: add
+  localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2, FromZero = 2'd3;
+  logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_max_q, a_four_q, a_half_q;
+  logic          a_out_four_q, a_out_half_q, a_saturate_q;
+  logic [1:0]    a_from_q;
+  logic [7:0]    a_out_fmt_q;
+  logic [6:0]    a_k_q;
+  logic [RW-1:0] a_row_q, s_row_q;
+  logic          s_write_q;
+
+  always_ff @(posedge clk_i) begin
+    a_valid_q <= d_valid_q;
+    a_write_q <= d_valid_q && !d_flip_q;
+    a_clip_q  <= d_valid_q && d_flip_q;
+    a_emit_q  <= d_valid_q && !d_flip_q && d_emit_q;
+    if (d_valid_q) begin
+      if (d_first_q) a_from_q <= FromZero;
+      else if (d_second_q || (a_write_q && a_row_q == d_row_q)) a_from_q <= FromSum;
+      else if (s_write_q && s_row_q == d_row_q) a_from_q <= FromLast;
+      else a_from_q <= FromRow;
+      a_row_q     <= d_row_q;
+      a_out_fmt_q <= d_out_fmt_q;
+      a_k_q       <= k;
+      {a_start_q, a_last_q, a_max_q, a_saturate_q} <= {d_start_q, d_last_q, d_max_q, d_saturate_q};
+      {a_four_q, a_half_q, a_out_four_q, a_out_half_q} <= {d_four_q, d_half_q, d_out_four_q, d_out_half_q};
+    end
+    s_write_q <= a_write_q;
+    s_row_q   <= a_row_q;
+    if (rst_i) {a_valid_q, a_write_q, a_clip_q, a_emit_q, s_write_q} <= '0;
+  end
+
+  logic [3071:0] old_row, new_row;
+  slot_mem #(.Width(3072), .Depth(1 << RW)) u_rows (
+    .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
+    .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
+
+  // ---- 3: what the encoders need, and the second turn of 4-bit codes
+  logic           again, plan_en;
+  logic [5:0]     stop, plus, below;
+  logic [Man:0]   guard;
+  logic [Man-1:0] lost;
+  logic [3:0]     drop;
+  logic [5:1]     over;
+  logic           fn;
+  logic [14:0]    beyond;
+
+  logic           en1_q, en2_q, en3_q, en4_q, code_valid_q, low1_q, high1_q;
+  assign again   = en1_q && low1_q;
+  assign plan_en = a_emit_q || again;
+  round_plan #(.Wide(Wide)) u_plan (
+    .in_fmt_i(d_in_fmt_q), .out_fmt_i(d_out_fmt_q), .shift_i(d_shift_q), .max_i(d_max_q), .k_o(k),
+    .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .saturate_i(a_saturate_q), .high_i(again),
+    .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop), .over_o(over),
+    .fn_o(fn), .beyond_o(beyond));
+
+  // Plans travel with their sums: clocks 3, 4, 5, 6. `tail` is of use from clock 7 on.
+  localparam int Four = 4 + 5 + 1 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
+  logic [5:0]       stop1_q;
+  logic [3:0]       stop2_q;
+  logic [1:0]       stop3_q;
+  logic [Three-1:0] three1_q, three2_q, three3_q;
+  logic [Four-1:0]  four1_q, four2_q, four3_q, four4_q;
+  logic [Tail-1:0]  tail1_q, tail2_q, tail3_q, tail4_q, tail5_q;
+
+  always_ff @(posedge clk_i) begin
+    {code_valid_q, en4_q, en3_q, en2_q, en1_q} <= {en4_q, en3_q, en2_q, en1_q, plan_en};
+    if (plan_en) begin
+      stop1_q  <= stop;
+      three1_q <= {plus, below, guard, lost, a_max_q};
+      four1_q  <= {drop, over, fn, a_max_q, a_out_four_q, !a_out_four_q && !a_out_half_q, beyond};
+      low1_q   <= a_four_q && !again;
+      high1_q  <= again;
+      tail1_q  <= {a_row_q, a_start_q, a_last_q, a_four_q && !again, a_four_q, a_half_q, a_out_four_q, a_out_half_q, again};
+    end
+    if (en1_q) begin
+      stop2_q  <= stop1_q[3:0];
+      three2_q <= three1_q;
+      four2_q  <= four1_q;
+      tail2_q  <= tail1_q;
+    end
+    if (en2_q) begin
+      stop3_q  <= stop2_q[1:0];
+      three3_q <= three2_q;
+      four3_q  <= four2_q;
+      tail3_q  <= tail2_q;
+    end
+    if (en3_q) begin
+      four4_q <= four3_q;
+      tail4_q <= tail3_q;
+    end
+    if (en4_q) tail5_q <= tail4_q;
+    if (rst_i) {code_valid_q, en4_q, en3_q, en2_q, en1_q} <= '0;
+  end
+
+  // ---- the lanes
+  logic [64*Codes-1:0] codes;
+  logic [63:0]         over_any, ninf_any, pinf_any;
+  generate
+    for (genvar i = 0; i < 64; i++) begin : g_lane
+      logic [15:0] code;
+      acc_lane #(.Wide(Wide), .Half(i % 2 == 0 ? 1 : 0)) u_acc (
+        .clk_i, .term_en_i(d_valid_q), .byte_i(d_data_q[8*i+:8]), .next_i(d_data_q[8*(i|1)+:8]),
+        .e_i(d_e_q), .fn_i(d_fn_q), .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q),
+        .sum_en_i(a_valid_q), .sum_four_i(a_four_q), .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[48*i+:48]),
+        .last_en_i(s_write_q), .sum_o(new_row[48*i+:48]));
+      fp_encode #(.Wide(Wide)) u_encode (
+        .clk_i, .sum_i(new_row[48*i+:48]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
+        .en2_i(en2_q), .stop2_i(stop2_q[3:2]), .en3_i(en3_q), .stop3_i(stop3_q),
+        .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]), .guard_i(three3_q[Man+1+:Man+1]),
+        .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]), .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]),
+        .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]), .max4_i(four4_q[17]), .four_i(four4_q[16]),
+        .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]),
+        .code_o(code), .status_o({over_any[i], ninf_any[i], pinf_any[i]}));
+      assign codes[Codes*i+:Codes] = code[Codes-1:0];
+      if (Wide == 0) begin : g_narrow
+        logic unused;
+        assign unused = ^code[15:8];
+      end
+    end
+  endgenerate
+
+  // ---- 7: hand out
+  logic [RW-1:0] t_row;
+  logic          t_start, t_last, t_more, t_four, t_half, t_out_four, t_out_half, t_again;
+  assign {t_row, t_start, t_last, t_more, t_four, t_half, t_out_four, t_out_half, t_again} = tail5_q;
+
+  logic [2:0] status;
+  logic [63:0] live;
+  assign live   = {32{!t_half, 1'b1}};       // odd lanes idle
+  always_comb begin
+    status = 3'd0;
+    status[nc_pkg::STATUS_PINF]     = (pinf_any & live) != '0;
+    status[nc_pkg::STATUS_NINF]     = (ninf_any & live) != '0;
+    status[nc_pkg::STATUS_OVERFLOW] = (over_any & live) != '0;
+  end
+
+  generate
+    if (Wide != 0) begin : g_pack
+      tile_out #(.RW(RW), .BW(BW)) u_out (
+        .clk_i, .rst_i, .valid_i(code_valid_q), .codes_i(codes), .status_i(status), .row_i(t_row), .start_i(t_start),
+        .last_i(t_last), .more_i(t_more), .in_four_i(t_four), .in_half_i(t_half), .out_four_i(t_out_four),
+        .out_half_i(t_out_half),
+        .kept_valid_o, .kept_row_o({kept_slot_o, kept_beat_o}), .kept_en_o, .kept_data_o, .kept_last_o, .kept_status_o);
+      logic unused;
+      assign unused = t_again;
+    end else begin : g_plain
+      logic unused;
+      assign kept_valid_o  = code_valid_q;
+      assign {kept_slot_o, kept_beat_o} = t_row;
+      assign kept_en_o     = 4'hf;
+      assign kept_data_o   = codes;
+      assign kept_last_o   = t_last;
+      assign kept_status_o = status;
+      assign unused        = ^{t_start, t_more, t_four, t_out_four, t_out_half, t_again};
+    end
+  endgenerate
+endmodule

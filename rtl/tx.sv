@@ -1,0 +1,275 @@
+// tx: frames out of the card: a kept result to every rank of a mask, lowest first, and answers (NAK, PONG) between them in turn.
+// One beat a clock, headers included, as long as somebody asks; the first beat is at the output 3 clocks after its request is taken.
+//
+//   clock   START: header and row 0 are asked for | ROWS: row 1.. | GAP: no read; the next clock is START again
+//   header  START -> fields and CRC in registers, address -> output FIFO          payload  read -> +2 kr_data_i -> output FIFO
+//   So a header enters the output FIFO one clock before its row 0, and the FIFO's input is never asked twice in a clock.
+//
+// Nothing is asked for that the FIFO has no room for. busy_slot_o is read by nobody here any more when busy_o falls: the last
+// address was given at least one clock before.
+module tx #(
+  parameter int Slots = 128,
+  parameter int Rows  = 32,                  // most beats of a payload
+  parameter int Jobs  = 4,
+  parameter int Ranks = 64,
+  localparam int SlotW = $clog2(Slots),
+  localparam int RowW  = $clog2(Rows),
+  localparam int BeatW = $clog2(Rows + 1),
+  localparam int JobW  = $clog2(Jobs),
+  localparam int RankW = $clog2(Ranks)
+) (
+  input  logic             clk_i,
+  input  logic             rst_i,
+  // a kept result is to go to a mask of ranks; none is allowed and sends nothing
+  input  logic             send_valid_i,
+  output logic             send_ready_o,
+  input  logic [SlotW-1:0] send_slot_i,
+  input  logic [63:0]      send_mask_i,
+  input  logic [JobW-1:0]  send_job_i,
+  input  logic [63:0]      send_key_i,
+  input  logic [31:0]      send_chunk_i,
+  input  logic [127:0]     send_desc_i,      // {count, header bytes 35..24}
+  input  logic [2:0]       send_status_i,
+  input  logic [31:0]      send_crc_i,       // of the payload
+  input  logic [BeatW-1:0] send_beats_i,     // of the payload, 1 or more
+  output logic             busy_o,           // rows of this slot may still be read
+  output logic [SlotW-1:0] busy_slot_o,
+  // the kept-result memory: data two clocks later
+  output logic             kr_valid_o,
+  output logic [SlotW-1:0] kr_slot_o,
+  output logic [RowW-1:0]  kr_beat_o,
+  input  logic [511:0]     kr_data_i,
+  // answers
+  input  logic             ans_valid_i,
+  output logic             ans_ready_o,
+  input  logic             ans_pong_i,       // PONG, else NAK
+  input  logic [7:0]       ans_status_i,     // reason or slot state
+  input  logic [JobW-1:0]  ans_job_i,
+  input  logic [RankW-1:0] ans_rank_i,
+  input  logic [15:0]      ans_slot_i,
+  input  logic [31:0]      ans_chunk_i,
+  input  logic [63:0]      ans_key_i,
+  input  logic [31:0]      ans_tag_i,        // NAK only
+  input  logic [63:0]      ans_echo_i,       // PONG only, like the next two
+  input  logic [63:0]      ans_bitmap_i,
+  input  logic [BeatW-1:0] ans_beats_i,
+  // the job table: a rank's address, one clock later
+  output logic [JobW-1:0]  addr_job_o,
+  output logic [RankW-1:0] addr_rank_o,
+  input  logic [31:0]      addr_ip_i,
+  input  logic [15:0]      addr_port_i,
+  // frames; all 64 bytes of every beat count
+  output logic [511:0]     tx_data_o,
+  output logic             tx_last_o,
+  output logic [31:0]      tx_ip_o,
+  output logic [15:0]      tx_port_o,
+  output logic             tx_valid_o,
+  input  logic             tx_ready_i,
+  // frames lost on purpose, and what happened
+  input  logic [31:0]      drop_out_i,       // probability * 2^32
+  input  logic [31:0]      random_i,
+  output logic [nc_pkg::REG_COUNTERS-1:0] count_o
+);
+  // --- the requests that wait: one of results, in parts; up to two of answers ---
+  logic [SlotW-1:0] s_slot_q;
+  logic [63:0]      s_mask_q;                // ranks to come, the one that is sent now excluded
+  logic [JobW-1:0]  s_job_q;
+  logic [63:0]      s_key_q;
+  logic [31:0]      s_chunk_q, s_crc_q;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [127:0]     s_desc_q;                // its op and its zeros are not sent
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic [2:0]       s_status_q;
+  logic [BeatW-1:0] s_beats_q;
+  logic             s_full_q, s_none_q, s_load, s_done;
+  logic [5:0]       s_rank_q, lowest;        // lowest of s_mask_q, one clock late, at once when it is new
+  logic [63:0]      mask_next;
+
+  logic             a_valid, a_take, a_pong;
+  logic [7:0]       a_status;
+  logic [JobW-1:0]  a_job;
+  logic [RankW-1:0] a_rank;
+  logic [15:0]      a_slot;
+  logic [31:0]      a_chunk, a_tag, a_crc;
+  logic [63:0]      a_key, a_echo, a_bitmap;
+  logic [BeatW-1:0] a_beats;
+  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + 64 + BeatW;
+  skid #(.W(AnsW)) u_ans (
+    .clk_i, .rst_i,
+    .in_data_i({ans_pong_i, ans_status_i, ans_job_i, ans_rank_i, ans_slot_i, ans_chunk_i, ans_key_i, ans_tag_i, ans_echo_i,
+                ans_bitmap_i, ans_beats_i}),
+    .in_valid_i(ans_valid_i), .in_ready_o(ans_ready_o),
+    .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap, a_beats}),
+    .out_valid_o(a_valid), .out_ready_i(a_take));
+  zero_crc #(.Beats(Rows)) u_zero_crc (.beats_i(a_beats), .crc_o(a_crc));
+
+  // --- which beat is asked for in this clock ---
+  typedef enum logic [1:0] {Start, Payload, Gap} state_t;
+  state_t           state_q, state_d;
+  logic             room_q;                  // the output FIFO can take two more beats
+  logic             pick_a, is_a_q, turn_a_q;  // an answer is picked; the frame in hand is one; the next should be one
+  logic             begins, drop_q;
+  logic             ask_header, ask_row;
+  logic [BeatW-1:0] beats;                   // of the frame that begins
+  logic [RowW-1:0]  at_q;                    // next row,
+  logic [BeatW-1:0] left_q;                  // rows to come behind it
+
+  assign pick_a       = a_valid && (turn_a_q || !s_full_q);
+  assign begins       = state_q == Start && room_q && (a_valid || s_full_q);
+  assign beats        = !pick_a ? s_beats_q : a_pong ? a_beats : '0;
+  assign s_done       = state_q == Gap && !is_a_q && s_mask_q == '0;
+  assign s_load       = send_valid_i && send_ready_o;
+  assign send_ready_o = !s_full_q || s_done;
+  assign a_take       = (begins && pick_a && beats == '0) || (state_q == Gap && is_a_q);
+  assign ask_header   = begins && !drop_q && (pick_a || !s_none_q);
+  assign ask_row      = state_q == Payload ? room_q : ask_header && beats != '0;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Start:
+        if (begins && ask_header && beats > BeatW'(1)) state_d = Payload;
+        else if (begins && beats != '0) state_d = Gap;
+      Payload: if (room_q && left_q == BeatW'(1)) state_d = Gap;
+      default: state_d = Start;
+    endcase
+  end
+
+  assign mask_next = s_load ? send_mask_i : s_mask_q;
+  lowest_bit u_lowest (.bits_i(mask_next), .at_o(lowest));
+
+  always_ff @(posedge clk_i) begin
+    state_q <= state_d;
+    drop_q  <= random_i < drop_out_i;
+    if (begins) begin
+      is_a_q   <= pick_a;
+      turn_a_q <= !pick_a;
+      left_q   <= beats - 1'b1;
+    end else if (ask_row) left_q <= left_q - 1'b1;
+    if (state_q == Gap) at_q <= '0;
+    else if (ask_row) at_q <= at_q + 1'b1;
+
+    s_rank_q <= lowest;
+    s_none_q <= mask_next == '0;
+    s_mask_q <= mask_next;
+    if (begins && !pick_a) s_mask_q[s_rank_q] <= 1'b0;
+    if (s_done) s_full_q <= 1'b0;
+    if (s_load) begin
+      s_full_q   <= 1'b1;
+      s_slot_q   <= send_slot_i;
+      s_job_q    <= send_job_i;
+      s_key_q    <= send_key_i;
+      s_chunk_q  <= send_chunk_i;
+      s_desc_q   <= send_desc_i;
+      s_status_q <= send_status_i;
+      s_crc_q    <= send_crc_i;
+      s_beats_q  <= send_beats_i;
+    end
+    if (rst_i) begin
+      state_q  <= Start;
+      s_full_q <= 1'b0;
+      turn_a_q <= 1'b0;
+      at_q     <= '0;
+    end
+  end
+
+  assign busy_o      = s_full_q;
+  assign busy_slot_o = s_slot_q;
+  assign kr_valid_o  = ask_row && (state_q == Payload ? !is_a_q : !pick_a);
+  assign kr_slot_o   = s_slot_q;
+  assign kr_beat_o   = at_q;
+  assign addr_job_o  = pick_a ? a_job : s_job_q;
+  assign addr_rank_o = pick_a ? a_rank : s_rank_q[RankW-1:0];
+
+  // --- the header ---
+  logic [511:0] header;
+  tx_header u_header (
+    .clk_i, .beats_i(10'(beats)), .header_o(header),
+    .op_i(!pick_a ? nc_pkg::OP_RESULT : a_pong ? nc_pkg::OP_PONG : nc_pkg::OP_NAK),
+    .rank_i(pick_a ? 6'(a_rank) : s_rank_q),
+    .key_i(pick_a ? a_key : s_key_q),
+    .job_i(16'(addr_job_o)),
+    .slot_i(pick_a ? a_slot : 16'(s_slot_q)),
+    .chunk_i(pick_a ? a_chunk : s_chunk_q),
+    .desc_i(pick_a ? '0 : s_desc_q[8 +: 40]),
+    .tag_i(!pick_a ? s_desc_q[64 +: 32] : a_pong ? a_bitmap[31:0] : a_tag),
+    .status_i(pick_a ? a_status : 8'(s_status_q)),
+    .echo_i(pick_a && a_pong ? a_echo : '0),
+    .count_i(!pick_a ? s_desc_q[96 +: 32] : a_pong ? a_bitmap[63:32] : '0),
+    .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
+
+  // --- beats on their way into the output FIFO, and how many it and the way hold ---
+  localparam int Depth = 8;
+  logic        h_q, h_last_q, h_a_q, h_pong_q, lost_q;
+  logic [1:0]  row_q, row_last_q, row_zero_q;      // of two clocks: [1] is the older
+  logic [47:0] addr_q;
+  logic [3:0]  used_q, used_d;
+  logic        put;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic        fifo_ready;                   // always: nothing is asked for without room
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  assign put    = h_q || row_q[1];
+  assign used_d = used_q + 4'(ask_header) + 4'(ask_row) - 4'(tx_valid_o && tx_ready_i);
+
+  always_ff @(posedge clk_i) begin
+    h_q        <= ask_header;
+    h_last_q   <= beats == '0;
+    h_a_q      <= pick_a;
+    h_pong_q   <= a_pong;
+    lost_q     <= begins && drop_q && (pick_a || !s_none_q);
+    row_q      <= {row_q[0], ask_row};
+    row_last_q <= {row_last_q[0], state_d == Gap};
+    row_zero_q <= {row_zero_q[0], !kr_valid_o};
+    if (h_q) addr_q <= {addr_ip_i, addr_port_i};
+    used_q     <= used_d;
+    room_q     <= used_d <= 4'(Depth - 2);
+    if (rst_i) begin
+      h_q    <= 1'b0;
+      lost_q <= 1'b0;
+      row_q  <= '0;
+      used_q <= '0;
+      room_q <= 1'b0;
+    end
+  end
+
+  logic [511:0] data;
+  assign data = h_q ? header : row_zero_q[1] ? '0 : kr_data_i;
+  fifo #(.W(512 + 1 + 48), .Depth(Depth)) u_out (
+    .clk_i, .rst_i,
+    .in_data_i({data, h_q ? h_last_q : row_last_q[1], h_q ? {addr_ip_i, addr_port_i} : addr_q}),
+    .in_valid_i(put), .in_ready_o(fifo_ready),
+    .out_data_o({tx_data_o, tx_last_o, tx_ip_o, tx_port_o}), .out_valid_o(tx_valid_o), .out_ready_i(tx_ready_i));
+
+  always_comb begin
+    count_o = '0;
+    count_o[nc_pkg::CNT_OUT_RESULT]    = h_q && !h_a_q;
+    count_o[nc_pkg::CNT_OUT_NAK]       = h_q && h_a_q && !h_pong_q;
+    count_o[nc_pkg::CNT_OUT_PONG]      = h_q && h_a_q && h_pong_q;
+    count_o[nc_pkg::CNT_LOST_TEST_OUT] = lost_q;
+  end
+
+`ifdef FORMAL
+  // The output FIFO, cut away in the proof, holds inside_q beats: it never overflows and is given one beat a clock. What is
+  // read belongs to the slot that busy_slot_o names. A result has rows.
+  logic       past_q = 1'b0;
+  logic [3:0] inside_q;
+  always_ff @(posedge clk_i) begin
+    past_q   <= 1'b1;
+    inside_q <= rst_i ? '0 : inside_q + 4'(put) - 4'(tx_valid_o && tx_ready_i);
+    if (!past_q) assume (rst_i);
+    assume (!tx_valid_o || inside_q != '0);
+    assume (send_beats_i != '0);
+    if (past_q) begin
+      assert (used_q == inside_q + 4'(h_q) + 4'(row_q[0]) + 4'(row_q[1]));
+      assert (used_q <= 4'(Depth) && (!room_q || used_q <= 4'(Depth - 2)));
+      assert (!put || inside_q < 4'(Depth));
+      assert (!(h_q && row_q[1]));
+      assert (!(row_q[0] && state_q == Start));
+      assert (!s_full_q || s_beats_q != '0);
+      assert (state_q == Start || is_a_q || s_full_q);
+      assert (!kr_valid_o || (busy_o && kr_slot_o == busy_slot_o));
+    end
+  end
+`endif
+endmodule

@@ -1,0 +1,57 @@
+// tx_header: the 64-byte header of an outgoing frame, one clock after its fields, with its CRC. Byte 0 is bits 7..0.
+// A CRC is linear: what the rank adds to it is put in behind the register, because the rank may come late.
+module tx_header (
+  input  logic         clk_i,
+  input  logic [7:0]   op_i,
+  input  logic [9:0]   beats_i,              // of the payload
+  input  logic [5:0]   rank_i,
+  input  logic [63:0]  key_i,
+  input  logic [15:0]  job_i,
+  input  logic [15:0]  slot_i,
+  input  logic [31:0]  chunk_i,
+  input  logic [39:0]  desc_i,               // flags, beats, in_fmt, out_fmt, out_shift
+  input  logic [31:0]  tag_i,
+  input  logic [7:0]   status_i,
+  input  logic [63:0]  echo_i,
+  input  logic [31:0]  count_i,
+  input  logic [31:0]  payload_crc_i,
+  output logic [511:0] header_o
+);
+  // Fields in the order of hls/packet.def, but the rank. The CRC's first state is all ones: as if the first 32 bits were inverted.
+  localparam int Rest = nc_pkg::PKT_HEADER_CRC - nc_pkg::PKT_RANK - nc_pkg::PKT_RANK_BITS;  // bits from the rank to the CRC
+  logic [nc_pkg::PKT_HEADER_CRC-1:0] fields, fields_q;
+  logic [5:0]  rank_q;
+  logic [31:0] crc, crc_q, rank_crc;
+
+  always_comb begin
+    fields = '0;
+    fields[nc_pkg::PKT_MAGIC +: nc_pkg::PKT_MAGIC_BITS]             = nc_pkg::PKT_MAGIC_VALUE;
+    fields[nc_pkg::PKT_LEN +: nc_pkg::PKT_LEN_BITS]                 = {beats_i + 10'd1, 6'd0};
+    fields[nc_pkg::PKT_KEY +: nc_pkg::PKT_KEY_BITS]                 = key_i;
+    fields[nc_pkg::PKT_JOB +: nc_pkg::PKT_JOB_BITS]                 = job_i;
+    fields[nc_pkg::PKT_SLOT +: nc_pkg::PKT_SLOT_BITS]               = slot_i;
+    fields[nc_pkg::PKT_CHUNK +: nc_pkg::PKT_CHUNK_BITS]             = chunk_i;
+    fields[nc_pkg::PKT_OP +: nc_pkg::PKT_OP_BITS]                   = op_i;
+    fields[nc_pkg::PKT_FLAGS +: 40]                                 = desc_i;
+    fields[nc_pkg::PKT_TAG +: nc_pkg::PKT_TAG_BITS]                 = tag_i;
+    fields[nc_pkg::PKT_STATUS +: 8]                                 = status_i;
+    fields[nc_pkg::PKT_ECHO +: nc_pkg::PKT_ECHO_BITS]               = echo_i;
+    fields[nc_pkg::PKT_COUNT +: nc_pkg::PKT_COUNT_BITS]             = count_i;
+    fields[nc_pkg::PKT_PAYLOAD_CRC +: nc_pkg::PKT_PAYLOAD_CRC_BITS] = payload_crc_i;
+  end
+
+  crc32c #(.Bits(nc_pkg::PKT_HEADER_CRC)) u_crc (
+    .data_i({fields[nc_pkg::PKT_HEADER_CRC-1:32], ~fields[31:0]}), .crc_o(crc));
+  crc32c #(.Bits(nc_pkg::PKT_RANK_BITS), .Then(Rest)) u_rank (.data_i({10'd0, rank_q}), .crc_o(rank_crc));
+
+  always_ff @(posedge clk_i) begin
+    fields_q <= fields;
+    crc_q    <= crc;
+    rank_q   <= rank_i;
+  end
+
+  always_comb begin
+    header_o = {~(crc_q ^ rank_crc), fields_q};
+    header_o[nc_pkg::PKT_RANK +: 6] = rank_q;
+  end
+endmodule

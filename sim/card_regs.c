@@ -1,0 +1,202 @@
+/* card_regs.c : registers, job table and counters of the card's C model. */
+#include "hls/packet.h"
+#include "hls/regs.h"
+#include "sim/card_state.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct card *card_open(card_out *out, void *arg)
+{
+    struct card *card = calloc(1, sizeof *card);
+    if (!card)
+        return NULL;
+    card->out = out;
+    card->arg = arg;
+    for (int i = 0; i < CARD_SLOTS; i++)
+        card->slot[i].s = slot_registered();
+    return card;
+}
+
+void card_close(struct card *card)
+{
+    free(card);
+}
+
+uint64_t card_counter(const struct card *card, unsigned index)
+{
+    return index < REG_COUNTERS ? card->live[index] : 0;
+}
+
+/* May a job start with what was written: within the card, and no other job's slots? */
+static int may_start(const struct card *card)
+{
+    const struct card_regs *r = &card->regs;
+    if (r->job_ranks < 1 || r->job_ranks > CARD_RANKS || r->job_slots < 1 || r->job_base > CARD_SLOTS ||
+        r->job_slots > CARD_SLOTS - r->job_base)
+        return 0;
+    for (int i = 0; i < CARD_JOBS; i++) {
+        const struct card_job *job = &card->job[i];
+        if (job->enabled && r->job_base < job->base + job->slots && job->base < r->job_base + r->job_slots)
+            return 0;
+    }
+    return 1;
+}
+
+/* JOB_COMMIT. A start that cannot be changes nothing; a job that runs must be stopped first, which clears its slots. */
+static void commit_job(struct card *card, uint32_t start)
+{
+    const struct card_regs *r = &card->regs;
+    if (r->job_index >= CARD_JOBS)
+        return;
+    struct card_job *job = &card->job[r->job_index];
+    if (!(start & 1) && job->enabled) {
+        job->enabled = 0;
+        for (uint32_t i = 0; i < job->slots; i++)
+            card->slot[job->base + i].s = slot_registered();
+    }
+    if (!(start & 1) || job->enabled || !may_start(card))
+        return;
+    job->ranks = r->job_ranks;
+    job->base = r->job_base;
+    job->slots = r->job_slots;
+    job->formats = r->job_formats;
+    job->key = (uint64_t)r->job_key_hi << 32 | r->job_key_lo;
+    job->enabled = 1;
+}
+
+static void commit_rank(struct card *card)
+{
+    const struct card_regs *r = &card->regs;
+    if (r->job_index >= CARD_JOBS || r->rank_index >= CARD_RANKS)
+        return;
+    card->job[r->job_index].ip[r->rank_index] = r->rank_ip;
+    card->job[r->job_index].port[r->rank_index] = (uint16_t)r->rank_port;
+}
+
+/* The register that simply holds what was written to this offset; NULL: there is none. */
+static uint32_t *plain(struct card_regs *r, uint32_t at)
+{
+    switch (at) {
+    case REG_JOB_INDEX:
+        return &r->job_index;
+    case REG_JOB_RANKS:
+        return &r->job_ranks;
+    case REG_JOB_KEY_LO:
+        return &r->job_key_lo;
+    case REG_JOB_KEY_HI:
+        return &r->job_key_hi;
+    case REG_JOB_SLOT_BASE:
+        return &r->job_base;
+    case REG_JOB_SLOTS:
+        return &r->job_slots;
+    case REG_JOB_FORMATS:
+        return &r->job_formats;
+    case REG_RANK_INDEX:
+        return &r->rank_index;
+    case REG_RANK_IP:
+        return &r->rank_ip;
+    case REG_RANK_PORT:
+        return &r->rank_port;
+    case REG_COUNTER_INDEX:
+        return &r->counter_index;
+    case REG_DROP_IN:
+        return &r->drop_in;
+    case REG_DROP_OUT:
+        return &r->drop_out;
+    case REG_DROP_SEED:
+        return &r->drop_seed;
+    default:
+        return NULL;
+    }
+}
+
+static int is_register(uint32_t at)
+{
+    switch (at) {
+#define REG(NAME, at, access, what) case at:
+#include "hls/regs.def"
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int card_write(struct card *card, uint32_t at, uint32_t value)
+{
+    uint32_t *held = plain(&card->regs, at);
+    if (held)
+        *held = value;
+    if (at == REG_DROP_SEED)
+        card->random = value;
+    if (at == REG_CTRL) {
+        card->regs.enable = value & 1;
+        if (value & 2)
+            memcpy(card->latched, card->live, sizeof card->live);
+    }
+    if (at == REG_JOB_COMMIT)
+        commit_job(card, value);
+    if (at == REG_RANK_COMMIT)
+        commit_rank(card);
+    return is_register(at) ? 0 : -EINVAL;
+}
+
+/* What a register that is no plain one reads. */
+static uint32_t special(const struct card *card, uint32_t at)
+{
+    const struct card_regs *r = &card->regs;
+    uint64_t counter = r->counter_index < REG_COUNTERS ? card->latched[r->counter_index] : 0;
+    switch (at) {
+    case REG_ID:
+        return REG_ID_VALUE;
+    case REG_VERSION:
+        return REG_VERSION_VALUE;
+    case REG_CAP_SLOTS:
+        return CARD_SLOTS;
+    case REG_CAP_JOBS:
+        return CARD_JOBS | CARD_RANKS << 16;
+    case REG_CAP_BEATS:
+        return CARD_BEATS;
+    case REG_CAP_FORMATS:
+        return 7 | CARD_SUM_BITS << 8;
+    case REG_CTRL:
+        return r->enable;
+    case REG_COUNTER_LO:
+        return (uint32_t)counter;
+    case REG_COUNTER_HI:
+        return (uint32_t)(counter >> 32);
+    case REG_SEEN_RANK:
+        return r->seen_rank;
+    case REG_SEEN_IP:
+        return r->seen_ip;
+    case REG_SEEN_PORT:
+        return r->seen_port;
+    default:
+        return 0; /* STATUS: nothing takes time here; those that are only written */
+    }
+}
+
+int card_read(const struct card *card, uint32_t at, uint32_t *value)
+{
+    struct card_regs regs = card->regs;
+    const uint32_t *held = plain(&regs, at);
+    *value = held ? *held : special(card, at);
+    return is_register(at) ? 0 : -EINVAL;
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    for (const uint8_t *b = bytes, *end = b + n; b < end; b++)
+        h = (h ^ *b) * 0x100000001b3u;
+    return h;
+}
+
+uint64_t card_slot_hash(const struct card *card, unsigned slot)
+{
+    const struct card_slot *s = &card->slot[slot % CARD_SLOTS];
+    const uint64_t state[] = {
+        s->s.state,          s->s.kept,     s->s.chunk,     s->s.bitmap,        s->s.desc.ops,
+        s->s.desc.tag_count, s->kept_beats, s->kept_status, s->s.kept_desc.ops, s->s.kept_desc.tag_count};
+    uint64_t h = hash(0xcbf29ce484222325u, state, sizeof state);
+    return hash(hash(h, s->acc, sizeof s->acc), s->kept, sizeof s->kept);
+}

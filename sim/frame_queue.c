@@ -1,0 +1,54 @@
+/* frame_queue.c : frames on their way to the card, first in first out. */
+#include "sim/frame_queue.h"
+#include "base/err.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* p with room for at least `need` items of `size`. NULL, and p is as it was, when there is no memory. */
+static void *grow(void *p, size_t need, size_t size, size_t *room)
+{
+    if (need <= *room)
+        return p;
+    size_t more = need + need / 2 + 64;
+    void *grown = realloc(p, more * size);
+    if (grown)
+        *room = more;
+    return grown;
+}
+
+int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t *bytes)
+{
+    if (q->first == q->n)
+        q->first = q->n = q->bytes_used = 0;
+    struct queued_frame *frames = grow(q->frames, q->n + 1, sizeof *frames, &q->room);
+    if (frames)
+        q->frames = frames;
+    uint8_t *all = grow(q->bytes, q->bytes_used + f.n, 1, &q->bytes_room);
+    if (all)
+        q->bytes = all;
+    if (!frames || !all)
+        return ERR(-ENOMEM, "cannot hold %zu frames for the card: no memory", q->n + 1);
+    f.at = q->bytes_used;
+    memcpy(q->bytes + f.at, bytes, f.n);
+    q->bytes_used += f.n;
+    q->frames[q->n++] = f;
+    return 0;
+}
+
+const struct queued_frame *frame_queue_first(const struct frame_queue *q)
+{
+    return q->first < q->n ? &q->frames[q->first] : NULL;
+}
+
+void frame_queue_drop(struct frame_queue *q)
+{
+    if (q->first < q->n)
+        q->first++;
+}
+
+void frame_queue_free(struct frame_queue *q)
+{
+    free(q->frames);
+    free(q->bytes);
+    *q = (struct frame_queue){0};
+}

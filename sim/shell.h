@@ -1,0 +1,35 @@
+/* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a clock that runs on demand.
+ * Two cards behind it: shell_rtl, the Verilated nic_core, and shell_c, the C model, which has no clock. */
+#ifndef SHELL_H
+#define SHELL_H
+#include "sim/frame_queue.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* A frame that leaves; bytes [n] are the shell's until the call returns. */
+typedef void shell_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
+
+struct shell_run {
+    uint64_t clocks;    /* from the first to the last beat that moved; 0 without a clock */
+    uint64_t beats_in;  /* taken by the card */
+    uint64_t beats_out; /* frames out, in beats */
+    int quiet;          /* 1: nothing is left to do; 0: the clocks ran out */
+};
+
+struct shell_ops {
+    /* A card after reset. wave: FST file to write, or NULL. out is called from run, read and write.
+     * Returns 0 or a negative errno with a line; *shell is freed by close. */
+    int (*open)(const char *wave, shell_out *out, void *arg, void **shell);
+    void (*close)(void *shell);
+
+    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line when it does not answer. */
+    int (*write)(void *shell, uint32_t at, uint32_t value);
+    int (*read)(void *shell, uint32_t at, uint32_t *value);
+
+    /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and waits for the last answer. */
+    struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
+};
+
+extern const struct shell_ops shell_rtl, shell_c;
+
+#endif

@@ -1,0 +1,71 @@
+/* shell_c.c : the card's C model behind the shell: no clock, every frame is dealt with at once. */
+#include "base/err.h"
+#include "sim/card_model.h"
+#include "sim/shell.h"
+#include <stdlib.h>
+
+struct model_shell {
+    struct card *card;
+    shell_out *out;
+    void *arg;
+    uint64_t beats_out;
+};
+
+static void leave(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct model_shell *s = arg;
+    s->beats_out += (n + 63) / 64;
+    s->out(s->arg, ip, port, bytes, n);
+}
+
+static void c_close(void *shell)
+{
+    struct model_shell *s = shell;
+    if (s)
+        card_close(s->card);
+    free(s);
+}
+
+static int c_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    if (wave)
+        return ERR(-EINVAL, "cannot write '%s': the C model has no clock, and so no waves", wave);
+    struct model_shell *s = calloc(1, sizeof *s);
+    if (s) {
+        s->out = out;
+        s->arg = arg;
+        s->card = card_open(leave, s);
+    }
+    if (!s || !s->card) {
+        c_close(s);
+        return ERR(-ENOMEM, "cannot make a card: no memory");
+    }
+    *shell = s;
+    return 0;
+}
+
+static int c_write(void *shell, uint32_t at, uint32_t value)
+{
+    return card_write(((struct model_shell *)shell)->card, at, value) ? 1 : 0;
+}
+
+static int c_read(void *shell, uint32_t at, uint32_t *value)
+{
+    return card_read(((struct model_shell *)shell)->card, at, value) ? 1 : 0;
+}
+
+static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    struct model_shell *s = shell;
+    struct shell_run r = {.quiet = 1};
+    (void)max_clocks;
+    s->beats_out = 0;
+    for (const struct queued_frame *f; (f = frame_queue_first(in)); frame_queue_drop(in)) {
+        r.beats_in += (f->n + 63) / 64;
+        card_frame(s->card, f->ip, f->port, in->bytes + f->at, f->n);
+    }
+    r.beats_out = s->beats_out;
+    return r;
+}
+
+const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run};

@@ -1,0 +1,242 @@
+/* shell_rtl.c : the Verilated nic_core behind the shell: its two streams of beats, its AXI-Lite registers, its clock. */
+#include "base/err.h"
+#include "hls/beat.h"
+#include "sim/verilated_model.h"
+#include "sim/shell.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    QUIET = 512, /* clocks without a beat: nothing more will come; many times the longest path through the card */
+    BUS_CLOCKS = 10000,    /* a register answers long before */
+    FRAME_BEATS = 1 << 10, /* the longest frame out */
+    RESET_CLOCKS = 8
+};
+
+struct rtl {
+    struct model *model;
+    uint8_t *rst, *rx_last, *rx_valid, *rx_ready, *tx_last, *tx_valid, *tx_ready;
+    uint32_t *rx_data, *rx_ip, *tx_data, *tx_ip;
+    uint64_t *rx_keep;
+    uint16_t *rx_port, *tx_port;
+    uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp;
+    uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
+    uint16_t *awaddr, *araddr;
+    uint32_t *wdata, *rdata;
+
+    shell_out *out;
+    void *arg;
+    struct frame_queue *in; /* what run() feeds from; NULL outside of it */
+    size_t in_at;           /* bytes of its first frame that are in */
+    uint32_t gap;           /* idle clocks still to come */
+    uint8_t frame[FRAME_BEATS * BEAT_SIZE];
+    size_t frame_bytes;
+    uint64_t clocks, first, last; /* of this run: so far; of the first and behind the last beat that moved */
+    uint64_t beats_in, beats_out;
+};
+
+static void bind(struct rtl *s)
+{
+    struct model *m = s->model;
+    s->rst = model_port(m, "rst_i", NULL);
+    s->rx_data = model_port(m, "rx_data_i", NULL);
+    s->rx_keep = model_port(m, "rx_keep_i", NULL);
+    s->rx_last = model_port(m, "rx_last_i", NULL);
+    s->rx_ip = model_port(m, "rx_ip_i", NULL);
+    s->rx_port = model_port(m, "rx_port_i", NULL);
+    s->rx_valid = model_port(m, "rx_valid_i", NULL);
+    s->rx_ready = model_port(m, "rx_ready_o", NULL);
+    s->tx_data = model_port(m, "tx_data_o", NULL);
+    s->tx_last = model_port(m, "tx_last_o", NULL);
+    s->tx_ip = model_port(m, "tx_ip_o", NULL);
+    s->tx_port = model_port(m, "tx_port_o", NULL);
+    s->tx_valid = model_port(m, "tx_valid_o", NULL);
+    s->tx_ready = model_port(m, "tx_ready_i", NULL);
+    s->awaddr = model_port(m, "s_awaddr_i", NULL);
+    s->awvalid = model_port(m, "s_awvalid_i", NULL);
+    s->awready = model_port(m, "s_awready_o", NULL);
+    s->wdata = model_port(m, "s_wdata_i", NULL);
+    s->wstrb = model_port(m, "s_wstrb_i", NULL);
+    s->wvalid = model_port(m, "s_wvalid_i", NULL);
+    s->wready = model_port(m, "s_wready_o", NULL);
+    s->bresp = model_port(m, "s_bresp_o", NULL);
+    s->bvalid = model_port(m, "s_bvalid_o", NULL);
+    s->bready = model_port(m, "s_bready_i", NULL);
+    s->araddr = model_port(m, "s_araddr_i", NULL);
+    s->arvalid = model_port(m, "s_arvalid_i", NULL);
+    s->arready = model_port(m, "s_arready_o", NULL);
+    s->rdata = model_port(m, "s_rdata_o", NULL);
+    s->rresp = model_port(m, "s_rresp_o", NULL);
+    s->rvalid = model_port(m, "s_rvalid_o", NULL);
+    s->rready = model_port(m, "s_rready_i", NULL);
+}
+
+/* ---- one clock ---- */
+
+/* Puts the next beat on the wire, or none. */
+static void offer(struct rtl *s)
+{
+    const struct queued_frame *f = s->in ? frame_queue_first(s->in) : NULL;
+    *s->rx_valid = 0;
+    if (s->gap) {
+        s->gap--;
+        return;
+    }
+    if (!f)
+        return;
+    uint8_t bytes[BEAT_SIZE] = {0};
+    size_t left = f->n - s->in_at, n = left < BEAT_SIZE ? left : BEAT_SIZE;
+    memcpy(bytes, s->in->bytes + f->at + s->in_at, n);
+    struct beat b = beat_load(bytes);
+    memcpy(s->rx_data, b.w, sizeof b.w);
+    *s->rx_keep = n == BEAT_SIZE ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
+    *s->rx_last = left <= BEAT_SIZE;
+    *s->rx_ip = f->ip;
+    *s->rx_port = f->port;
+    *s->rx_valid = 1;
+}
+
+static void moved(struct rtl *s)
+{
+    if (!s->beats_in && !s->beats_out)
+        s->first = s->clocks;
+    s->last = s->clocks + 1;
+}
+
+static void took(struct rtl *s)
+{
+    const struct queued_frame *f = frame_queue_first(s->in);
+    moved(s);
+    s->beats_in++;
+    s->in_at += BEAT_SIZE;
+    if (s->in_at < f->n)
+        return;
+    s->gap = f->gap;
+    s->in_at = 0;
+    frame_queue_drop(s->in);
+}
+
+static void gave(struct rtl *s)
+{
+    struct beat b;
+    memcpy(b.w, s->tx_data, sizeof b.w);
+    moved(s);
+    s->beats_out++;
+    if (s->frame_bytes + BEAT_SIZE <= sizeof s->frame) {
+        beat_store(b, s->frame + s->frame_bytes);
+        s->frame_bytes += BEAT_SIZE;
+    }
+    if (*s->tx_last) {
+        s->out(s->arg, *s->tx_ip, *s->tx_port, s->frame, s->frame_bytes);
+        s->frame_bytes = 0;
+    }
+}
+
+/* What valid and ready say before the edge is what happens at it. */
+static void tick(struct rtl *s)
+{
+    offer(s);
+    int takes = *s->rx_valid && *s->rx_ready;
+    if (*s->tx_valid && *s->tx_ready)
+        gave(s);
+    model_tick(s->model);
+    if (takes)
+        took(s);
+    s->clocks++;
+}
+
+/* ---- the shell's calls ---- */
+
+static void rtl_close(void *shell)
+{
+    struct rtl *s = shell;
+    if (s)
+        model_close(s->model);
+    free(s);
+}
+
+static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    static char name[] = "narrowcast-sim";
+    char *argv[] = {name, NULL};
+    struct rtl *s = calloc(1, sizeof *s);
+    if (!s)
+        return ERR(-ENOMEM, "cannot make a card: no memory");
+    s->model = model_open(1, argv);
+    s->out = out;
+    s->arg = arg;
+    bind(s);
+    if (wave && model_wave(s->model, wave)) {
+        rtl_close(s);
+        return ERR(-EIO, "cannot write '%s': no such folder, or no right to", wave);
+    }
+    *s->rst = 1;
+    for (int i = 0; i < RESET_CLOCKS; i++)
+        model_tick(s->model);
+    *s->rst = 0;
+    *s->tx_ready = 1;
+    model_tick(s->model);
+    *shell = s;
+    return 0;
+}
+
+static int bus_is_dead(uint32_t at)
+{
+    return ERR(-EIO, "register 0x%03x of the card does not answer", at);
+}
+
+static int rtl_write(void *shell, uint32_t at, uint32_t value)
+{
+    struct rtl *s = shell;
+    *s->awaddr = (uint16_t)at;
+    *s->wdata = value;
+    *s->wstrb = 15;
+    *s->awvalid = *s->wvalid = *s->bready = 1;
+    for (int i = 0; i < BUS_CLOCKS; i++) {
+        model_eval(s->model);
+        int address = *s->awvalid && *s->awready, data = *s->wvalid && *s->wready, answer = *s->bvalid, bad = *s->bresp;
+        tick(s);
+        *s->awvalid = (uint8_t)(*s->awvalid && !address);
+        *s->wvalid = (uint8_t)(*s->wvalid && !data);
+        if (answer) {
+            *s->bready = 0;
+            return bad != 0;
+        }
+    }
+    return bus_is_dead(at);
+}
+
+static int rtl_read(void *shell, uint32_t at, uint32_t *value)
+{
+    struct rtl *s = shell;
+    *s->araddr = (uint16_t)at;
+    *s->arvalid = *s->rready = 1;
+    for (int i = 0; i < BUS_CLOCKS; i++) {
+        model_eval(s->model);
+        int address = *s->arvalid && *s->arready, answer = *s->rvalid, bad = *s->rresp;
+        uint32_t data = *s->rdata;
+        tick(s);
+        *s->arvalid = (uint8_t)(*s->arvalid && !address);
+        if (answer) {
+            *s->rready = 0;
+            *value = data;
+            return bad != 0;
+        }
+    }
+    return bus_is_dead(at);
+}
+
+static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    struct rtl *s = shell;
+    s->in = in;
+    s->clocks = s->first = s->last = s->beats_in = s->beats_out = 0;
+    while (s->clocks < max_clocks && (frame_queue_first(in) || s->gap || s->clocks < s->last + QUIET))
+        tick(s);
+    struct shell_run r = {s->last - s->first, s->beats_in, s->beats_out, !frame_queue_first(in) && !s->gap};
+    *s->rx_valid = 0;
+    s->in = NULL;
+    return r;
+}
+
+const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run};

@@ -1,0 +1,60 @@
+#!/bin/sh
+# formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, by k-induction in yosys. One line a proof.
+# usage: formal.sh [MODULE...]      all lines of rtl/formal.list, or those of the modules named. Needs $B/rtl/nc_pkg.sv.
+# rtl/formal.list: MODULE sat|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...]
+#   sat: yosys' own solver; smt: yosys-smtbmc with z3, for arithmetic. DEPTH: of the induction.
+#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/.
+# Only the module itself is read with FORMAL. A proof may take FORMAL_TIMEOUT seconds (600). Exit 0 all proven, 1 one is not, 77 no yosys.
+cd "$(dirname "$0")/.." || exit 1
+B=${B:-build}
+limit=${FORMAL_TIMEOUT:-600}
+if ! command -v yosys >/dev/null 2>&1; then
+    echo "skip: no yosys"
+    exit 77
+fi
+mkdir -p "$B/formal" || exit 1
+
+# prove MODULE ENGINE DEPTH OPTIONS...: 0 proven, 1 not, 77 the solver is missing; its words are in the log
+prove() {
+    module=$1 engine=$2 depth=$3 params='' cuts='' files=''
+    shift 3
+    for option; do
+        case $option in
+        cut=*) cuts="$cuts cutpoint */t:*${option#cut=}*;" ;;
+        files=*) files=$(echo "${option#files=}" | tr ',' ' ') ;;
+        *=*) params="$params -chparam $(echo "$option" | tr '=' ' ')" ;;
+        *) echo "formal.list: $module: what is '$option'?" && return 1 ;;
+        esac
+    done
+    design="$B/formal/$label"
+    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL rtl/$module.sv;
+        hierarchy -libdir rtl $params -top $module; proc; $cuts prep -flatten; async2sync"
+    case $engine in
+    sat)
+        timeout "$limit" yosys -q -p "$read; memory_map; sat -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps $depth -verify" 2>&1
+        ;;
+    smt)
+        command -v yosys-smtbmc >/dev/null 2>&1 && command -v z3 >/dev/null 2>&1 || return 77
+        yosys -q -p "$read; memory_map; dffunmap; write_smt2 -wires $design.smt2" 2>&1 &&
+            timeout "$limit" yosys-smtbmc -s z3 -t "$depth" "$design.smt2" && timeout "$limit" yosys-smtbmc -s z3 -i -t "$depth" "$design.smt2"
+        ;;
+    *) echo "formal.list: $module: no engine '$engine'" && return 1 ;;
+    esac
+}
+
+proven=0 bad=0
+sed 's/ *#.*//; /^$/d' rtl/formal.list >"$B/formal/lines"
+while read -r module options; do
+    case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
+    label=$(echo "$module $options" | tr -c 'A-Za-z0-9\n' '-')
+    start=$(date +%s)
+    # shellcheck disable=SC2086  # a list of words
+    prove "$module" $options >"$B/formal/$label.log" </dev/null
+    case $? in
+    0) proven=$((proven + 1)) && echo "proven $module ($options), $(($(date +%s) - start)) s" ;;
+    77) echo "skip  $module: no yosys-smtbmc or z3" ;;
+    *) bad=$((bad + 1)) && echo "NOT PROVEN $module ($options): see $B/formal/$label.log" ;;
+    esac
+done <"$B/formal/lines"
+echo "$proven proven, $bad not"
+[ "$bad" -eq 0 ] && [ "$proven" -gt 0 ]

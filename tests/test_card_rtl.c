@@ -1,0 +1,276 @@
+/* test_card_rtl.c : the Verilated card = the card in C, frame by frame: random contributions of a few ranks to a few slots,
+ * some of them repeated, late, early, damaged, foreign or with a field changed. The same frames come out, the same counters
+ * count, the same slots are found by PINGs. */
+#include "card_frames.h"
+#include "check.h"
+#include "hls/beat.h"
+#include "hls/philox.h"
+#include "sim/shell.h"
+#include <stdlib.h>
+
+enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, MOST = 1 << 14, ROUNDS = 30, BEATS = 32 };
+static const uint64_t job_key = 0xfeedface01234567u;
+static uint64_t drawn;
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(SEED, drawn++) % below;
+}
+
+/* One card and what has come out of it in this batch. */
+struct side {
+    const struct shell_ops *ops;
+    void *shell;
+    struct frame_queue in;
+    int n_out;
+    struct {
+        uint64_t hash;
+        struct pkt_header h;
+    } out[MOST];
+};
+static struct side rtl, c;
+static uint32_t current[SLOTS]; /* chunk of the last result of each slot */
+static uint32_t turn[SLOTS];    /* whose contribution comes next, mostly */
+
+static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct side *s = arg;
+    if (s->n_out == MOST) {
+        CHECK(0, "more than %d frames", MOST);
+        return;
+    }
+    uint64_t hash = (0xcbf29ce484222325u ^ ip ^ (uint64_t)port << 40) * 0x100000001b3u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    s->out[s->n_out].hash = hash;
+    s->out[s->n_out++].h = pkt_get(bytes);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b; /* the first member */
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void write_both(void *arg, uint32_t at, uint32_t value)
+{
+    (void)arg;
+    CHECK(rtl.ops->write(rtl.shell, at, value) == c.ops->write(c.shell, at, value), "writing register %x", at);
+}
+
+static uint32_t read_both(uint32_t at)
+{
+    uint32_t a = 1, b = 2;
+    int rc_a = rtl.ops->read(rtl.shell, at, &a), rc_b = c.ops->read(c.shell, at, &b);
+    CHECK(rc_a == rc_b && a == b, "register %x: %x (%d) in RTL, %x (%d) in C", at, a, rc_a, b, rc_b);
+    return b;
+}
+
+static void settle(void)
+{
+    uint32_t busy = 1;
+    for (int i = 0; busy & 1; i++) {
+        rtl.ops->read(rtl.shell, REG_STATUS, &busy);
+        if (i == 1000) {
+            CHECK(0, "a job does not stop");
+            return;
+        }
+    }
+}
+
+static void open_job(uint32_t ranks, uint64_t key)
+{
+    struct frame_job job = {2, ranks, BASE, SLOTS, 0, key};
+    write_both(NULL, REG_JOB_INDEX, job.index);
+    write_both(NULL, REG_JOB_COMMIT, 0);
+    settle();
+    frame_register(job, write_both, NULL);
+    settle();
+    for (int i = 0; i < SLOTS; i++)
+        current[i] = 0xffffffff, turn[i] = 0;
+}
+
+/* What all ranks send for this chunk of this slot, once in a while something that no card takes. */
+static struct pkt_header header_of(uint32_t slot, uint32_t chunk, uint64_t key)
+{
+    static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
+    uint64_t of = (uint64_t)chunk * 64 + slot;
+    uint32_t a = philox_u32(SEED + 1, of), b = philox_u32(SEED + 2, of);
+    struct pkt_header h;
+    memset(&h, 0, sizeof h);
+    h.key = key;
+    h.job = 2;
+    h.slot = (uint16_t)(BASE + slot);
+    h.chunk = chunk;
+    h.op = a % 8 ? PKT_OP_SUM : PKT_OP_MAX;
+    h.flags = (uint8_t)(a >> 4 & 1);
+    h.tag = b;
+    h.count = a;
+    h.beats = (uint8_t)(1 + (a >> 8) % (b % 4 ? 4 : BEATS));
+    if (h.op == PKT_OP_MAX)
+        return h;
+    h.in_fmt = formats[(a >> 16) % 10];
+    h.out_fmt = formats[(b >> 16) % 10];
+    h.out_shift = (uint8_t)(b % 7);
+    uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
+    uint32_t ratio = in > out ? in / out : out / in;
+    h.beats = (uint8_t)((h.beats + ratio - 1) / ratio * ratio);
+    return h;
+}
+
+static void change_a_field(struct pkt_header *h)
+{
+    switch (draw(15)) {
+    case 0:
+        h->rank = (uint16_t)(draw(3) ? draw(70) : draw(65536));
+        break;
+    case 1:
+        h->key ^= 1ull << draw(64);
+        break;
+    case 2:
+        h->job = (uint16_t)(draw(3) ? draw(6) : draw(65536));
+        break;
+    case 3:
+        h->slot = (uint16_t)(draw(3) ? draw(12) : draw(65536));
+        break;
+    case 4:
+        h->chunk = draw(3) ? h->chunk ^ 1u << draw(32) : draw(1u << 31);
+        break;
+    case 5:
+        h->op = (uint8_t)(draw(3) ? draw(8) : draw(256));
+        break;
+    case 6:
+        h->flags = (uint8_t)draw(256);
+        break;
+    case 7:
+        h->beats = (uint8_t)(draw(2) ? draw(40) : draw(256));
+        break;
+    case 8:
+        h->in_fmt = (uint8_t)draw(256);
+        break;
+    case 9:
+        h->out_fmt = (uint8_t)draw(256);
+        break;
+    case 10:
+        h->out_shift = (uint8_t)draw(256);
+        break;
+    case 11:
+        h->tag ^= 1u << draw(32);
+        break;
+    case 12:
+        h->count ^= 1u << draw(32);
+        break;
+    case 13:
+        h->status = draw(2), h->echo = (uint64_t)draw(2) << draw(64);
+        break;
+    default:
+        h->zero0 = (uint16_t)draw(2), h->zero1 = draw(2);
+    }
+}
+
+static void queue_both(struct queued_frame f, const uint8_t *bytes)
+{
+    if (frame_queue_put(&rtl.in, f, bytes) || frame_queue_put(&c.in, f, bytes))
+        exit(1);
+}
+
+static void a_frame(uint32_t ranks, uint64_t key)
+{
+    static uint8_t payload[BEATS * 64], frame[64 * (BEATS + 2)];
+    uint32_t slot = draw(SLOTS), kind = draw(16), luck = draw(12);
+    uint32_t chunk = current[slot] + (luck < 9 ? 1 : luck == 9 ? 0 : luck == 10 ? 2 : 0xffffffff);
+    struct pkt_header h = header_of(slot, chunk, key);
+    h.rank = (uint16_t)(draw(8) ? turn[slot]++ % ranks : draw(ranks));
+    if (kind == 0)
+        h.op = PKT_OP_PING, h.echo = (uint64_t)draw(1u << 31) << 13;
+    uint32_t in = h.op == PKT_OP_MAX ? 1 : beat_format(h.in_fmt).width,
+             out = h.op == PKT_OP_MAX ? 1 : beat_format(h.out_fmt).width;
+    size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : in < out ? h.beats * in / out : h.beats, n;
+    for (size_t i = 0; i < beats * 64; i++)
+        payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb); /* with and without inf and nan */
+    uint32_t from_rank = h.rank;
+    if (kind == 1)
+        change_a_field(&h);
+    n = frame_put(h, payload, beats, frame);
+    struct queued_frame f = {frame_ip(2, from_rank), 0, frame_port(from_rank), n, 0};
+    f.gap = ranks * (BEATS + 1) + 4 * BEATS; /* nothing is lost for want of room */
+    if (kind == 2 && draw(2))                /* damaged, shorter, longer, from elsewhere */
+        frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
+    else if (kind == 2 && draw(2))
+        f.n = 1 + draw((uint32_t)n + 64);
+    else if (kind == 2)
+        draw(2) ? (f.ip ^= 1u << draw(32)) : (f.port = (uint16_t)(f.port ^ 1u << draw(16)));
+    queue_both(f, frame);
+    if (kind == 3)
+        queue_both(f, frame);
+}
+
+static void run_both(void)
+{
+    rtl.n_out = c.n_out = 0;
+    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 24), b = c.ops->run(c.shell, &c.in, 1 << 24);
+    CHECK(a.quiet && a.beats_in == b.beats_in && a.beats_out == b.beats_out, "%llu beats out of RTL, %llu of C",
+          (unsigned long long)a.beats_out, (unsigned long long)b.beats_out);
+    for (int i = 0; i < c.n_out; i++)
+        if (c.out[i].h.op == PKT_OP_RESULT && (int32_t)(c.out[i].h.chunk - current[c.out[i].h.slot - BASE]) > 0)
+            current[c.out[i].h.slot - BASE] = c.out[i].h.chunk;
+    qsort(rtl.out, (size_t)rtl.n_out, sizeof *rtl.out, by_hash); /* NAKs may overtake results */
+    qsort(c.out, (size_t)c.n_out, sizeof *c.out, by_hash);
+    CHECK(rtl.n_out == c.n_out, "%d frames out of RTL, %d of C", rtl.n_out, c.n_out);
+    for (int i = 0; i < rtl.n_out && i < c.n_out; i++)
+        if (rtl.out[i].hash != c.out[i].hash) {
+            struct pkt_header x = rtl.out[i].h, y = c.out[i].h;
+            CHECK(0,
+                  "frames differ: op %u slot %u chunk %u rank %u status %u in RTL; op %u slot %u chunk %u rank %u "
+                  "status %u in C",
+                  x.op, x.slot, x.chunk, x.rank, x.status, y.op, y.slot, y.chunk, y.rank, y.status);
+            break;
+        }
+    write_both(NULL, REG_CTRL, 3);
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
+        write_both(NULL, REG_COUNTER_INDEX, i);
+        read_both(REG_COUNTER_LO);
+        read_both(REG_COUNTER_HI);
+    }
+    read_both(REG_SEEN_RANK);
+    read_both(REG_SEEN_IP);
+    read_both(REG_SEEN_PORT);
+}
+
+int main(void)
+{
+    static const uint32_t ranks[] = {1, 2, 3, 5, 3, 2, 64, 2};
+    printf("seed %d\n", SEED);
+    rtl.ops = &shell_rtl;
+    c.ops = &shell_c;
+    if (rtl.ops->open(NULL, take, &rtl, &rtl.shell) || c.ops->open(NULL, take, &c, &c.shell))
+        return 1;
+    for (uint32_t at = 0; at < 0x100; at += 4)
+        if (at != REG_STATUS)
+            read_both(at);
+    uint64_t n = 0;
+    for (size_t k = 0; k < sizeof ranks / sizeof *ranks && !check_bad; k++) {
+        uint64_t key = job_key + k;
+        open_job(ranks[k], key);
+        for (int round = 0; round < (ranks[k] > 8 ? ROUNDS / 3 : ROUNDS) && !check_bad; round++) {
+            for (int i = 0; i < BATCH; i++)
+                a_frame(ranks[k], draw(20) ? key : key - 1);
+            run_both();
+            n += (uint64_t)c.n_out;
+        }
+    }
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) { /* every way through the checks was taken */
+        uint32_t value = 0;
+        write_both(NULL, REG_COUNTER_INDEX, i);
+        value = read_both(REG_COUNTER_LO);
+        int never = i == CNT_DROP_ROOM || i == CNT_LOST_NAK || i == CNT_LOST_TEST_OUT || i == CNT_DROP_TEST_IN ||
+                    i == CNT_DROP_DISABLED;
+        CHECK(check_bad || (value > 0) != never, "counter %u is %u", i, value);
+    }
+    printf("%llu frames out\n", (unsigned long long)n);
+    rtl.ops->close(rtl.shell);
+    c.ops->close(c.shell);
+    frame_queue_free(&rtl.in);
+    frame_queue_free(&c.in);
+    DONE();
+}

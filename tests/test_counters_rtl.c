@@ -1,0 +1,89 @@
+/* rtl/counters.sv : no pulse is lost at any rate, and a snapshot shows every counter as of one clock. */
+#include "check.h"
+#include "hls/regs.h"
+#include "sim/verilated_model.h"
+#include <string.h>
+
+static uint64_t seed = 0xc0;
+static uint32_t rnd(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed * 0x2545f4914f6cdd1du >> 32);
+}
+
+static struct model *m;
+static uint8_t *rst, *snapshot, *busy, *at;
+static uint32_t *pulses;
+static uint64_t *value, live[REG_COUNTERS], copy[REG_COUNTERS];
+
+/* One clock; rate: every input pulses in rate of 8 clocks. */
+static void clock_once(unsigned rate, int snap)
+{
+    *pulses = 0;
+    for (int i = 0; i < REG_COUNTERS; i++)
+        *pulses |= (uint32_t)(rnd() % 8 < rate) << i;
+    *snapshot = (uint8_t)snap;
+    for (int i = 0; i < REG_COUNTERS; i++)
+        live[i] += *pulses >> i & 1;
+    if (snap)
+        memcpy(copy, live, sizeof copy);
+    model_tick(m);
+    *snapshot = 0;
+}
+
+static void check_copies(unsigned rate)
+{
+    int waited = 0;
+    for (model_eval(m); *busy && waited < 200; waited++)
+        clock_once(rate, 0);
+    CHECK(waited <= 2 * REG_COUNTERS, "a snapshot takes more than %d clocks", waited);
+    for (int i = 0; i < REG_COUNTERS; i++) {
+        *at = (uint8_t)i;
+        clock_once(rate, 0);
+        CHECK(*value == copy[i], "counter %d shows %llu, not %llu", i, (unsigned long long)*value,
+              (unsigned long long)copy[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    printf("seed %llx\n", (unsigned long long)seed);
+    m = model_open(argc, argv);
+    rst = model_port(m, "rst_i", NULL);
+    pulses = model_port(m, "count_i", NULL);
+    snapshot = model_port(m, "snapshot_i", NULL);
+    busy = model_port(m, "busy_o", NULL);
+    at = model_port(m, "index_i", NULL);
+    value = model_port(m, "value_o", NULL);
+    for (int life = 0; life < 3; life++) {
+        *rst = 1;
+        clock_once(3, 0);
+        clock_once(3, 0);
+        *rst = 0;
+        memset(live, 0, sizeof live);
+        memset(copy, 0, sizeof copy);
+        for (int i = 0; i < 2 * REG_COUNTERS; i++)
+            clock_once(8, 0);
+        check_copies(8); /* no snapshot yet: all 0 */
+        for (int i = 0; i < 1500; i++) {
+            unsigned rate = i % 3 ? rnd() % 9 : 8;
+            for (unsigned n = rnd() % 100; n; n--)
+                clock_once(rate, 0);
+            clock_once(rate, 1);
+            while (rnd() % 2) { /* another during the first, or many */
+                for (unsigned n = rnd() % 40; n; n--)
+                    clock_once(rate, 0);
+                clock_once(rate, 1);
+            }
+            if (i % 50 == 0)
+                for (int n = 0; n < 300; n++)
+                    clock_once(8, rnd() % 8 < (unsigned)i / 50 % 9);
+            check_copies(rate);
+        }
+    }
+    printf("%llu clocks, counter 0 at %llu\n", (unsigned long long)model_cycles(m), (unsigned long long)live[0]);
+    model_close(m);
+    DONE();
+}

@@ -1,0 +1,10 @@
+/* test_fifo_rtl.c : the small FIFO, of a depth that is no power of two, under random stalls. */
+#include "rtl_stream.h"
+
+int main(int argc, char **argv)
+{
+    struct model *m = model_open(argc, argv);
+    rtl_check_stream(m, 6, 22, 1000000);
+    model_close(m);
+    DONE();
+}

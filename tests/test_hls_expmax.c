@@ -1,0 +1,59 @@
+/* test_hls_expmax.c : the HLS core for exponents = the codec's exponent, for blocks of every length and kind of value. */
+#include "check.h"
+#include "codec/codec.h"
+#include "hls/expmax.h"
+#include "hls/philox.h"
+#include <string.h>
+
+enum { SEED = 3, MOST = 200, GARBAGE = 0x7fc00000 };
+static uint64_t drawn;
+static struct beat x[MOST / 16 + 2];
+static float plain[MOST];
+
+static uint32_t draw(void)
+{
+    return philox_u32(SEED, drawn++);
+}
+
+/* A value: any finite, near the ends of the range, subnormal, zero; now and then not finite. */
+static uint32_t value(unsigned kind)
+{
+    uint32_t sign = draw() & 0x80000000, frac = draw() & 0x7fffff;
+    switch (kind) {
+    case 0:
+        return sign | (draw() % 0x7f800000);
+    case 1:
+        return sign | 0x7e800000 | (draw() & 0xffffff);
+    case 2:
+        return sign | (frac >> draw() % 24);
+    case 3:
+        return sign;
+    case 4: /* powers of two: ceil is an equality */
+        return sign | draw() % 255 << 23;
+    default:
+        return draw() % 8 ? sign | draw() % 0x7f800000 : sign | 0x7f800000 | (draw() % 2 ? frac : 0);
+    }
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    static const uint32_t ranks[] = {1, 2, 3, 5, 8, 64, 1000, 65536};
+    for (unsigned round = 0; round < 20000; round++) {
+        uint32_t n = draw() % MOST, p = ranks[draw() % 8];
+        for (uint32_t i = 0; i < 16 * (MOST / 16 + 2); i++)
+            x[i / 16].w[i % 16] = i < n ? value(round % 6) : GARBAGE;
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);
+        struct codec codec = {.n_ranks = (int)p, .scale = CODEC_APS};
+        uint32_t want_max = vec_plain.absmax(plain, n), max = 1, status = 1;
+        int32_t e = 1000;
+        expmax_kernel(x, n, p, &e, &max, &status);
+        CHECK(max == want_max || max >= 0x7f800000, "n %u: largest %x, want %x", n, max, want_max);
+        CHECK(e == codec_exponent(&codec, want_max), "n %u, %u ranks: exponent %d, largest %x", n, p, e, want_max);
+        CHECK(status == 0, "refused");
+        expmax_kernel(x, n, 0, &e, &max, &status);
+        CHECK(status == EXPMAX_REFUSED && e == 0, "no ranks were taken");
+    }
+    DONE();
+}

@@ -1,0 +1,103 @@
+/* test_hls_quant.c : the HLS casts = the plain backend's, every format of the card, both ways, and nothing written beyond. */
+#include "check.h"
+#include "hls/philox.h"
+#include "hls/quant.h"
+#include "vec/vec.h"
+#include <string.h>
+
+enum { SEED = 4, MOST = 300, BEATS = MOST / 16 + 10, CANARY = 0xa5 };
+static uint64_t drawn;
+static struct beat x[BEATS], codes[BEATS], back[BEATS];
+static float plain[MOST], plain_back[MOST];
+
+static uint32_t draw(void)
+{
+    return philox_u32(SEED, drawn++);
+}
+
+/* Bytes as the machine has them: beats are memory. */
+static const uint8_t *bytes_of(const struct beat *b)
+{
+    static uint8_t bytes[BEATS * 64];
+    for (int i = 0; i < BEATS; i++)
+        beat_store(b[i], bytes + 64 * i);
+    return bytes;
+}
+
+/* From byte `from` to byte `to`, all are `want`. */
+static void all(const uint8_t *bytes, size_t from, size_t to, uint8_t want, const char *what)
+{
+    for (size_t i = from; i < to; i++)
+        CHECK(bytes[i] == want, "%s: byte %zu is %02x", what, i, bytes[i]);
+}
+
+static void one(uint32_t byte)
+{
+    const struct mf_fmt f = beat_format(byte).fmt;
+    const uint32_t n = draw() % MOST, saturate = draw() % 2, spread = draw() % 3;
+    const int shift = spread == 2 ? (int)(draw() % 300) - 150 : (int)(draw() % 20) - 10;
+    for (uint32_t i = 0; i < 16 * BEATS; i++)
+        x[i / 16].w[i % 16] = spread ? draw() : (draw() & 0x80ffffff) | (100 + draw() % 40) << 23;
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);
+
+    struct vec_cast cast = {.fmt = f, .round = MF_NEAREST, .overflow = saturate ? MF_SATURATE : MF_INF};
+    uint8_t want[MOST * 2];
+    uint32_t status = 7;
+    vec_plain.encode(&cast, plain, n, 0, shift, want);
+    memset(codes, CANARY, sizeof codes);
+    quant_kernel(x, codes, n, byte, shift, saturate, &status);
+    size_t used = vec_bytes(f, n), end = (used + 63) / 64 * 64;
+    const uint8_t *got = bytes_of(codes);
+    CHECK(status == 0 && !memcmp(got, want, used), "format %02x, n %u, shift %d", byte, n, shift);
+    all(got, used, end, 0, "codes behind n");
+    all(got, end, sizeof codes, CANARY, "beyond the codes");
+
+    const uint32_t per_beat = 512 / mf_width(f);
+    for (uint32_t i = n; i % per_beat; i++) /* what is behind n does not matter */
+        codes[i / per_beat] = beat_put(codes[i / per_beat], mf_width(f), i % per_beat, draw());
+    vec_plain.decode(f, want, n, -shift, 1, plain_back);
+    memset(back, CANARY, sizeof back);
+    unquant_kernel(codes, back, n, byte, -shift, &status);
+    end = (4 * (size_t)n + 63) / 64 * 64;
+    got = bytes_of(back);
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(!memcmp(&plain_back[i], &back[i / 16].w[i % 16], 4), "format %02x back, value %u", byte, i);
+    all(got, 4 * (size_t)n, end, 0, "values behind n");
+    all(got, end, sizeof back, CANARY, "beyond the values");
+}
+
+static void refused(uint32_t byte, int32_t shift, uint32_t saturate)
+{
+    uint32_t status = 0;
+    memset(codes, CANARY, sizeof codes);
+    quant_kernel(x, codes, 100, byte, shift, saturate, &status);
+    CHECK(status == QUANT_REFUSED, "format %x, shift %d, saturate %u was taken", byte, shift, saturate);
+    if (saturate < 2) {
+        status = 0;
+        unquant_kernel(x, codes, 100, byte, shift, &status);
+        CHECK(status == QUANT_REFUSED, "format %x, shift %d was taken back", byte, shift);
+    }
+    all(bytes_of(codes), 0, sizeof codes, CANARY, "refused");
+}
+
+int main(void)
+{
+    printf("seed %d\n", SEED);
+    int legal = 0;
+    for (uint32_t byte = 0; byte < 600; byte++) {
+        if (!beat_format(byte).width) {
+            refused(byte, 0, 0);
+            continue;
+        }
+        legal++;
+        CHECK(beat_format_byte(beat_format(byte).fmt) == byte, "format %x", byte);
+        for (int i = 0; i < 100; i++)
+            one(byte);
+    }
+    CHECK(legal == 10, "%d formats", legal); /* e1m2 e2m1 e3m0, e1m6 .. e5m2, e4m3fn, e5m10 */
+    refused(0x43, QUANT_MAX_SHIFT + 1, 0);
+    refused(0x43, -QUANT_MAX_SHIFT - 1, 0);
+    refused(0x43, 0, 2);
+    DONE();
+}

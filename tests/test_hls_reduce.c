@@ -1,0 +1,101 @@
+/* test_hls_reduce.c : the HLS k-way sum = the plain backend's exact sum, every format in and out of the card. */
+#include "check.h"
+#include "hls/philox.h"
+#include "hls/reduce.h"
+#include "vec/vec.h"
+#include <string.h>
+
+enum { SEED = 6, MOST = 70, PARTS = 64, CANARY = 0xa5 };
+static uint64_t drawn;
+static struct beat in[PARTS * (MOST + 3)], out[4 * MOST + 4];
+static uint8_t parts[PARTS][MOST * 64], want[4 * MOST * 64], got[sizeof out];
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(SEED, drawn++) % below;
+}
+
+static void store(void)
+{
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        beat_store(out[i], got + 64 * i);
+}
+
+static void one(uint32_t from, uint32_t to, uint32_t n_parts)
+{
+    const struct beat_fmt f = beat_format(from), g = beat_format(to);
+    const uint32_t n_beats = draw(4) ? draw(MOST) : draw(4), stride = n_beats + draw(4), kind = draw(3);
+    const uint32_t shift = draw(7), saturate = draw(2);
+    const uint8_t *list[PARTS];
+    for (uint32_t k = 0; k < n_parts; k++) {
+        list[k] = parts[k];
+        for (uint32_t i = 0; i < n_beats * 64; i++) /* any; without inf and nan; a few large ones */
+            parts[k][i] = (uint8_t)(kind ? draw(256) & (kind == 1 ? 0xbb : 0xff) : draw(2) ? 0x77 : 0xf7);
+        for (uint32_t b = 0; b < n_beats; b++)
+            in[k * stride + b] = beat_load(parts[k] + 64 * b);
+    }
+    const size_t n = n_beats * 512 / f.width, bytes = vec_bytes(g.fmt, n), end = (bytes + 63) / 64 * 64;
+    struct vec_sum sum = {VEC_EXACT, saturate ? MF_SATURATE : MF_INF, f.fmt, g.fmt, (int)shift, (int)n_parts};
+    uint32_t status = REDUCE_REFUSED;
+    vec_plain.sum(&sum, list, (int)n_parts, n, g.fmt, (int)shift, want);
+    memset(out, CANARY, sizeof out);
+    reduce_kernel(in, out, n_parts, stride, n_beats, from, to, shift, saturate, &status);
+    store();
+    CHECK(!memcmp(got, want, bytes), "%02x -> %02x: %u parts of %u beats", from, to, n_parts, n_beats);
+    for (size_t i = bytes; i < sizeof out; i++)
+        CHECK(got[i] == (i < end ? 0 : CANARY), "%02x -> %02x: byte %zu of %zu", from, to, i, bytes);
+
+    uint32_t seen = 0; /* the status, said again by what came out and what went in */
+    sum.overflow = MF_INF;
+    vec_plain.sum(&sum, list, (int)n_parts, n, g.fmt, (int)shift, want);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t flags = 0;
+        for (uint32_t k = 0; k < n_parts; k++) {
+            struct mf_num v =
+                mf_unpack(f.fmt, beat_get(in[k * stride + i * f.width / 512], f.width, i % (512 / f.width)));
+            if (v.kind == MF_NAN)
+                flags |= PKT_STATUS_PINF | PKT_STATUS_NINF;
+            if (v.kind == MF_INFINITE)
+                flags |= v.negative ? PKT_STATUS_NINF : PKT_STATUS_PINF;
+        }
+        uint32_t code = beat_get(beat_load(want + i * g.width / 512 * 64), g.width, i % (512 / g.width));
+        seen |= flags ? flags : mf_unpack(g.fmt, code).kind == MF_FINITE ? 0u : (uint32_t)PKT_STATUS_OVERFLOW;
+    }
+    CHECK(status == seen, "%02x -> %02x: status %x, want %x", from, to, status, seen);
+}
+
+static void refused(uint32_t n_parts, uint32_t from, uint32_t to, uint32_t shift, uint32_t saturate)
+{
+    uint32_t status = 0;
+    memset(out, CANARY, sizeof out);
+    reduce_kernel(in, out, n_parts, 1, 1, from, to, shift, saturate, &status);
+    store();
+    CHECK(status == REDUCE_REFUSED, "%u parts, %x -> %x, shift %u was taken", n_parts, from, to, shift);
+    for (size_t i = 0; i < sizeof out; i++)
+        CHECK(got[i] == CANARY, "refused, but byte %zu was written", i);
+}
+
+int main(void)
+{
+    static const uint32_t counts[] = {1, 2, 3, 8, 32, 33, 64};
+    printf("seed %d\n", SEED);
+    for (uint32_t from = 0; from < 257; from++)
+        for (uint32_t to = 0; to < 257; to++) {
+            if (!beat_format(from).width || !beat_format(to).width) {
+                if (from % 16 == 3 || to % 16 == 3)
+                    refused(2, from, to, 0, 0);
+                continue;
+            }
+            for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+                if (beat_fits(beat_format(from), counts[i]) && (counts[i] < 8 || draw(6) == 0))
+                    one(from, to, counts[i]);
+        }
+    for (uint32_t byte = 0; byte < 256; byte++)
+        CHECK(beat_fits(beat_format(byte), 64) == (beat_format(byte).width % 16 > 0), "64 ranks of %02x", byte);
+    refused(0, 0x43, 0x43, 0, 0);
+    refused(65, 0x43, 0x43, 0, 0);
+    refused(33, 0x5a, 0x5a, 0, 0);
+    refused(2, 0x43, 0x43, 7, 0);
+    refused(2, 0x43, 0x43, 0, 2);
+    DONE();
+}

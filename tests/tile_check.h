@@ -1,0 +1,308 @@
+/* tile_check.h : drives rtl/tile.sv and compares every quarter that it writes with mf_acc_*, bit for bit.
+ *
+ * A packet is `beats` beats of one slot; tile_send() gives it to the tile with random gaps, adds it to the oracle's rows and,
+ * when it emits, puts the quarters of its result into a queue, which tile_clock() empties as the tile writes them. */
+#ifndef TILE_CHECK_H
+#define TILE_CHECK_H
+#include "check.h"
+#include "hls/mf.h"
+#include "rtl_rand.h"
+#include "sim/verilated_model.h"
+#include <string.h>
+
+enum { TILE_SLOTS = 8, TILE_ROWS = 32, TILE_QUEUE = 4096 };
+
+struct tile_op {
+    struct mf_fmt in, out;
+    unsigned shift, max, saturate, first, emit, slot, beats; /* of contributions */
+};
+struct tile_quarter {
+    uint8_t data[16], slot, at, last, status; /* at: quarter of the slot's result */
+};
+struct tile_bench {
+    struct model *m;
+    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_beat, *in_start, *in_last, *in_first, *in_emit, *in_max, *in_fmt,
+        *out_fmt, *out_shift, *saturate;
+    uint8_t *kept_valid, *kept_slot, *kept_beat, *kept_en, *kept_last, *kept_status;
+    uint32_t *in_data, *kept_data;
+    uint64_t acc[TILE_SLOTS][TILE_ROWS][128], rand;
+    struct tile_quarter queue[TILE_QUEUE];
+    unsigned put, got, gap;    /* quarters expected, seen; chance of a gap of 256 */
+    unsigned status, latency;  /* of the packet so far; clocks from in to kept_valid_o, most */
+    uint64_t sent_clock, seen; /* of the first beat of an emitting packet; quarters compared */
+};
+
+static inline struct mf_fmt tile_fmt(unsigned e, unsigned m, unsigned fn)
+{
+    struct mf_fmt f = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
+    return f;
+}
+
+static inline void tile_open(struct tile_bench *t, int argc, char **argv, uint64_t seed)
+{
+    memset(t, 0, sizeof *t);
+    t->rand = seed;
+    struct model *m = t->m = model_open(argc, argv);
+    t->rst = model_port(m, "rst_i", NULL);
+    t->in_valid = model_port(m, "in_valid_i", NULL);
+    t->in_ready = model_port(m, "in_ready_o", NULL);
+    t->in_slot = model_port(m, "in_slot_i", NULL);
+    t->in_beat = model_port(m, "in_beat_i", NULL);
+    t->in_start = model_port(m, "in_start_i", NULL);
+    t->in_last = model_port(m, "in_last_i", NULL);
+    t->in_first = model_port(m, "in_first_i", NULL);
+    t->in_emit = model_port(m, "in_emit_i", NULL);
+    t->in_max = model_port(m, "in_max_i", NULL);
+    t->in_fmt = model_port(m, "in_fmt_i", NULL);
+    t->out_fmt = model_port(m, "out_fmt_i", NULL);
+    t->out_shift = model_port(m, "out_shift_i", NULL);
+    t->saturate = model_port(m, "saturate_i", NULL);
+    t->in_data = model_port(m, "in_data_i", NULL);
+    t->kept_valid = model_port(m, "kept_valid_o", NULL);
+    t->kept_slot = model_port(m, "kept_slot_o", NULL);
+    t->kept_beat = model_port(m, "kept_beat_o", NULL);
+    t->kept_en = model_port(m, "kept_en_o", NULL);
+    t->kept_data = model_port(m, "kept_data_o", NULL);
+    t->kept_last = model_port(m, "kept_last_o", NULL);
+    t->kept_status = model_port(m, "kept_status_o", NULL);
+    *t->rst = 1;
+    model_tick(m);
+    model_tick(m);
+    *t->rst = 0;
+}
+
+/* One clock, and what the tile writes in it. */
+static inline void tile_clock(struct tile_bench *t)
+{
+    model_tick(t->m);
+    if (!*t->kept_valid)
+        return;
+    t->status |= *t->kept_status;
+    unsigned left = 0;
+    for (unsigned q = 0; q < 4; q++)
+        left += *t->kept_en >> q & 1u;
+    CHECK(left > 0, "a write of no quarter");
+    if (t->sent_clock != 0) {
+        unsigned clocks = (unsigned)(model_cycles(t->m) - t->sent_clock);
+        t->latency = clocks > t->latency ? clocks : t->latency;
+        t->sent_clock = 0;
+    }
+    for (unsigned q = 0; q < 4; q++) {
+        if ((*t->kept_en >> q & 1u) == 0)
+            continue;
+        CHECK(t->got < t->put, "a result from nothing");
+        if (t->got >= t->put)
+            return;
+        const struct tile_quarter *want = &t->queue[t->got++ % TILE_QUEUE];
+        unsigned at = *t->kept_beat * 4u + q;
+        CHECK(*t->kept_slot == want->slot && at == want->at, "slot %u quarter %u, not slot %u quarter %u",
+              *t->kept_slot, at, want->slot, want->at);
+        const uint8_t *data = (const uint8_t *)t->kept_data + 16 * q;
+        for (unsigned i = 0; i < 16; i++)
+            CHECK(data[i] == want->data[i], "slot %u quarter %u byte %u is %02x, not %02x", want->slot, at, i, data[i],
+                  want->data[i]);
+        left--;
+        CHECK(left > 0 || *t->kept_last == want->last, "slot %u quarter %u: last is %u", want->slot, at, *t->kept_last);
+        if (want->last) {
+            CHECK(t->status == want->status, "slot %u: status %u, not %u", want->slot, t->status, want->status);
+            t->status = 0;
+        }
+        t->seen++;
+    }
+}
+
+static inline void tile_drain(struct tile_bench *t)
+{
+    *t->in_valid = 0;
+    for (int i = 0; i < 24; i++)
+        tile_clock(t);
+    CHECK(t->got == t->put, "%u quarters are missing", t->put - t->got);
+    t->got = t->put;
+}
+
+static inline unsigned tile_code(const uint8_t *data, unsigned i, unsigned bits)
+{
+    if (bits == 4)
+        return data[i / 2] >> 4 * (i % 2) & 15u;
+    return bits == 8 ? data[i] : (unsigned)data[2 * i] | (unsigned)data[2 * i + 1] << 8;
+}
+
+/* The oracle: adds a beat to its row; a result, if any, is appended to out at element `at`. Returns the elements of a beat. */
+static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, unsigned beat, const uint8_t *data,
+                                uint8_t *out, unsigned *status)
+{
+    unsigned in_bits = op->max ? 8 : mf_width(op->in), out_bits = op->max ? 8 : mf_width(op->out), n = 512 / in_bits;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t *acc = &t->acc[op->slot][beat][i];
+        unsigned code = tile_code(data, i, in_bits), result;
+        if (op->max) {
+            int8_t x = (int8_t)code, y = (int8_t)(uint8_t)*acc;
+            *acc = (uint8_t)(op->first || x > y ? x : y);
+            result = (unsigned)*acc;
+        } else {
+            *acc = mf_acc_add(op->in, op->first ? 0 : *acc, code);
+            result = mf_acc_round(op->in, *acc, (int)op->shift, op->out, op->saturate ? MF_SATURATE : MF_INF);
+        }
+        if (!op->emit)
+            continue;
+        if (!op->max) {
+            uint32_t free_result = mf_acc_round(op->in, *acc, (int)op->shift, op->out, MF_INF) & mf_nan(op->out);
+            *status |= (unsigned)(*acc >> 62);
+            *status |= (*acc & ~MF_ACC_SUM) == 0 && free_result > mf_max(op->out) ? 4u : 0u;
+        }
+        unsigned bit = (beat * n + i) * out_bits;
+        out[bit / 8] = (uint8_t)(out[bit / 8] | result << bit % 8);
+        if (out_bits == 16)
+            out[bit / 8 + 1] = (uint8_t)(result >> 8);
+    }
+    return n;
+}
+
+/* Gives a packet to the tile; data: 64 bytes a beat. Ends when its last beat is taken. */
+static inline void tile_send(struct tile_bench *t, const struct tile_op *op, const uint8_t *data)
+{
+    static uint8_t out[TILE_ROWS * 64 * 4];
+    unsigned status = 0, n = 0;
+    memset(out, 0, sizeof out);
+    for (unsigned beat = 0; beat < op->beats; beat++)
+        n += tile_add(t, op, beat, data + 64 * beat, out, &status);
+    unsigned quarters = op->emit ? n * (op->max ? 8 : mf_width(op->out)) / 128 : 0;
+    for (unsigned q = 0; q < quarters; q++) {
+        struct tile_quarter *want = &t->queue[t->put++ % TILE_QUEUE];
+        memcpy(want->data, out + 16 * q, 16);
+        want->slot = (uint8_t)op->slot;
+        want->at = (uint8_t)q;
+        want->last = q == quarters - 1;
+        want->status = (uint8_t)status;
+    }
+    for (unsigned beat = 0; beat < op->beats; beat++) {
+        while (rtl_chance(&t->rand, t->gap)) {
+            *t->in_valid = 0;
+            *t->in_slot = (uint8_t)(rtl_rand(&t->rand) % TILE_SLOTS);
+            tile_clock(t);
+        }
+        *t->in_valid = 1;
+        *t->in_slot = (uint8_t)op->slot;
+        *t->in_beat = (uint8_t)beat;
+        *t->in_start = beat == 0;
+        *t->in_last = beat == op->beats - 1;
+        *t->in_first = (uint8_t)op->first;
+        *t->in_emit = (uint8_t)op->emit;
+        *t->in_max = (uint8_t)op->max;
+        *t->in_fmt = (uint8_t)(op->max ? 0 : op->in.fn << 7 | op->in.e << 4 | op->in.m);
+        *t->out_fmt = (uint8_t)(op->max ? 0 : op->out.fn << 7 | op->out.e << 4 | op->out.m);
+        *t->out_shift = (uint8_t)op->shift;
+        *t->saturate = (uint8_t)op->saturate;
+        memcpy(t->in_data, data + 64 * beat, 64);
+        for (int waited = 0; !*t->in_ready; waited++) {
+            CHECK(waited < 8, "the tile does not take a beat");
+            if (waited >= 8)
+                return;
+            tile_clock(t);
+        }
+        if (op->emit && beat == 0 && t->got == t->put - quarters)
+            t->sent_clock = model_cycles(t->m);
+        tile_clock(t);
+    }
+    *t->in_valid = 0;
+}
+
+/* Every pair of codes of a format of 4 or 8 bits, both policies: the first of each pair starts a row, the second emits it. */
+static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out, unsigned shift)
+{
+    unsigned bits = mf_width(in), codes = 1u << bits, per_beat = 512 / bits;
+    struct tile_op op = {.in = in, .out = out, .shift = shift, .beats = 1};
+    for (unsigned pair = 0; pair < codes * codes; pair += per_beat) {
+        uint8_t a[64] = {0}, b[64] = {0};
+        for (unsigned i = 0; i < per_beat; i++) {
+            unsigned p = (pair + i) % (codes * codes), x = p / codes, y = p % codes, bit = i * bits;
+            a[bit / 8] = (uint8_t)(a[bit / 8] | x << bit % 8);
+            b[bit / 8] = (uint8_t)(b[bit / 8] | y << bit % 8);
+        }
+        for (op.saturate = 0; op.saturate < 2; op.saturate++) {
+            op.slot = (op.slot + 1) % TILE_SLOTS;
+            op.first = 1;
+            op.emit = 0;
+            tile_send(t, &op, a);
+            op.first = 0;
+            op.emit = 1;
+            tile_send(t, &op, b);
+        }
+    }
+    tile_drain(t);
+}
+
+/* Codes of which few are inf or nan: some of everything, some small, some of one sign so that sums grow. */
+static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind, uint8_t *data)
+{
+    unsigned bits = op->max ? 8 : mf_width(op->in);
+    for (unsigned i = 0; i < op->beats * 512 / bits; i++) {
+        uint32_t code = rtl_rand(&t->rand) & ((1u << bits) - 1u), inf = op->max ? 0 : mf_inf(op->in);
+        if (!op->max && kind > 0 && (code & mf_nan(op->in)) >= inf && !rtl_chance(&t->rand, 8))
+            code = (code & ~mf_nan(op->in)) | (code & mf_nan(op->in)) % inf;
+        if (!op->max && kind == 2) /* near the top, positive in even elements */
+            code = (i % 2 ? 1u << (bits - 1) : 0u) | (inf - 1u - (code & 3u) % inf);
+        if (!op->max && kind == 3) /* near zero */
+            code &= 1u << (bits - 1) | 7u;
+        if (bits == 16) {
+            data[2 * i] = (uint8_t)code;
+            data[2 * i + 1] = (uint8_t)(code >> 8);
+        } else if (bits == 8) {
+            data[i] = (uint8_t)code;
+        } else {
+            data[i / 2] = (uint8_t)(i % 2 ? data[i / 2] | code << 4 : code);
+        }
+    }
+}
+
+/* Rounds of random sums: 1 to 4 slots at a time, each with its own formats and number of ranks, their packets mixed. */
+static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts, unsigned rounds)
+{
+    static uint8_t data[TILE_ROWS * 64];
+    for (unsigned r = 0; r < rounds; r++) {
+        struct tile_op op[4] = {{.beats = 0}};
+        unsigned n = 1 + rtl_rand(&t->rand) % 4, ranks[4], kind[4], left = 0;
+        t->gap = rtl_stall(&t->rand) % 200;
+        for (unsigned i = 0; i < n; i++) {
+            op[i].in = fmts[rtl_rand(&t->rand) % n_fmts];
+            op[i].out = rtl_chance(&t->rand, 100) ? op[i].in : fmts[rtl_rand(&t->rand) % n_fmts];
+            op[i].max = rtl_chance(&t->rand, 40) != 0;
+            op[i].shift = rtl_chance(&t->rand, 128) ? 0 : rtl_rand(&t->rand) % 7;
+            op[i].saturate = rtl_rand(&t->rand) & 1u;
+            op[i].slot = (i * 2 + r) % TILE_SLOTS;
+            unsigned grow = op[i].max ? 1 : mf_width(op[i].out) / mf_width(op[i].in),
+                     most = TILE_ROWS / (grow ? grow : 1);
+            op[i].beats = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 3 : 1 + rtl_rand(&t->rand) % most;
+            ranks[i] = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 4 : 2 + rtl_rand(&t->rand) % 63;
+            if (!op[i].max && mf_width(op[i].in) == 16 && ranks[i] > 32)
+                ranks[i] = 32;
+            kind[i] = rtl_rand(&t->rand) % 4;
+            op[i].first = 1;
+            left += ranks[i];
+        }
+        while (left > 0) {
+            unsigned i = rtl_rand(&t->rand) % n;
+            if (ranks[i] == 0)
+                continue;
+            op[i].emit = ranks[i] == 1;
+            tile_codes(t, &op[i], kind[i], data);
+            tile_send(t, &op[i], data);
+            op[i].first = 0;
+            ranks[i]--;
+            left--;
+        }
+        if (rtl_chance(&t->rand, 64))
+            tile_drain(t);
+    }
+    tile_drain(t);
+}
+
+static inline void tile_close(struct tile_bench *t)
+{
+    printf("%llu quarters compared, first result after %u clocks at most, %llu clocks\n", (unsigned long long)t->seen,
+           t->latency, (unsigned long long)model_cycles(t->m));
+    CHECK(t->latency <= 9, "%u clocks from a beat to its result", t->latency);
+    model_close(t->m);
+}
+
+#endif
