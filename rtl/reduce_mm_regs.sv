@@ -50,24 +50,24 @@ module reduce_mm_regs (
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (read && r_at == 12'h000) done_q <= 1'b0;
+    if (read && r_at == nc_pkg::MM_CTRL) done_q <= 1'b0;
     if (write) begin
       unique case (w_at)
-        12'h000: if (mask[0] && data[0]) start_o <= 1'b1;
-        12'h004: if (mask[0]) gie_q <= data[0];
-        12'h008: if (mask[0]) ier_q <= data[0];
-        12'h00c: if (mask[0] && data[0]) isr_q <= 1'b0;
-        12'h010: in_o[31:0]   <= merged(in_o[31:0], data, mask);
-        12'h014: in_o[63:32]  <= merged(in_o[63:32], data, mask);
-        12'h01c: out_o[31:0]  <= merged(out_o[31:0], data, mask);
-        12'h020: out_o[63:32] <= merged(out_o[63:32], data, mask);
-        12'h028: parts_o      <= merged(parts_o, data, mask);
-        12'h030: stride_o     <= merged(stride_o, data, mask);
-        12'h038: beats_o      <= merged(beats_o, data, mask);
-        12'h040: fmt_o        <= merged(fmt_o, data, mask);
-        12'h048: out_fmt_o    <= merged(out_fmt_o, data, mask);
-        12'h050: out_shift_o  <= merged(out_shift_o, data, mask);
-        12'h058: saturate_o   <= merged(saturate_o, data, mask);
+        nc_pkg::MM_CTRL:      if (mask[0] && data[0]) start_o <= 1'b1;
+        nc_pkg::MM_GIE:       if (mask[0]) gie_q <= data[0];
+        nc_pkg::MM_IER:       if (mask[0]) ier_q <= data[0];
+        nc_pkg::MM_ISR:       if (mask[0] && data[0]) isr_q <= 1'b0;
+        nc_pkg::MM_IN_LO:     in_o[31:0] <= merged(in_o[31:0], data, mask);
+        nc_pkg::MM_IN_HI:     in_o[63:32] <= merged(in_o[63:32], data, mask);
+        nc_pkg::MM_OUT_LO:    out_o[31:0] <= merged(out_o[31:0], data, mask);
+        nc_pkg::MM_OUT_HI:    out_o[63:32] <= merged(out_o[63:32], data, mask);
+        nc_pkg::MM_PARTS:     parts_o <= merged(parts_o, data, mask);
+        nc_pkg::MM_STRIDE:    stride_o <= merged(stride_o, data, mask);
+        nc_pkg::MM_BEATS:     beats_o <= merged(beats_o, data, mask);
+        nc_pkg::MM_FMT:       fmt_o <= merged(fmt_o, data, mask);
+        nc_pkg::MM_OUT_FMT:   out_fmt_o <= merged(out_fmt_o, data, mask);
+        nc_pkg::MM_OUT_SHIFT: out_shift_o <= merged(out_shift_o, data, mask);
+        nc_pkg::MM_SATURATE:  saturate_o <= merged(saturate_o, data, mask);
         default: ;
       endcase
     end
@@ -82,22 +82,22 @@ module reduce_mm_regs (
   always_comb begin
     read_data = '0;
     unique case (r_at)
-      12'h000: read_data = {28'd0, done_q, !start_o, done_q, start_o};
-      12'h004: read_data = 32'(gie_q);
-      12'h008: read_data = 32'(ier_q);
-      12'h00c: read_data = 32'(isr_q);
-      12'h010: read_data = in_o[31:0];
-      12'h014: read_data = in_o[63:32];
-      12'h01c: read_data = out_o[31:0];
-      12'h020: read_data = out_o[63:32];
-      12'h028: read_data = parts_o;
-      12'h030: read_data = stride_o;
-      12'h038: read_data = beats_o;
-      12'h040: read_data = fmt_o;
-      12'h048: read_data = out_fmt_o;
-      12'h050: read_data = out_shift_o;
-      12'h058: read_data = saturate_o;
-      12'h060: read_data = status_i;
+      nc_pkg::MM_CTRL:        read_data = {28'd0, done_q, !start_o, done_q, start_o};
+      nc_pkg::MM_GIE:         read_data = 32'(gie_q);
+      nc_pkg::MM_IER:         read_data = 32'(ier_q);
+      nc_pkg::MM_ISR:         read_data = 32'(isr_q);
+      nc_pkg::MM_IN_LO:       read_data = in_o[31:0];
+      nc_pkg::MM_IN_HI:       read_data = in_o[63:32];
+      nc_pkg::MM_OUT_LO:      read_data = out_o[31:0];
+      nc_pkg::MM_OUT_HI:      read_data = out_o[63:32];
+      nc_pkg::MM_PARTS:       read_data = parts_o;
+      nc_pkg::MM_STRIDE:      read_data = stride_o;
+      nc_pkg::MM_BEATS:       read_data = beats_o;
+      nc_pkg::MM_FMT:         read_data = fmt_o;
+      nc_pkg::MM_OUT_FMT:     read_data = out_fmt_o;
+      nc_pkg::MM_OUT_SHIFT:   read_data = out_shift_o;
+      nc_pkg::MM_SATURATE:    read_data = saturate_o;
+      nc_pkg::MM_STATUS:      read_data = status_i;
       default: ;
     endcase
   end
