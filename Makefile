@@ -29,14 +29,14 @@ BENCH    := $(sort $(wildcard bench/bench_*.c))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch]))
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh bench/*.sh .ci/run))
 SIM_C    := $(sort $(wildcard sim/*.c))
-SIM_LIB  := $(filter-out sim/narrowcast_sim.c sim/shell_rtl.c,$(SIM_C))
+SIM_LIB  := $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 RTL      := $(sort $(wildcard rtl/*.sv))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 # The card without the card needs Verilator; what it would build is left out where that is missing, and one line says so.
 VERILATOR := $(shell command -v verilator 2>/dev/null)
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
-VFLAGS    := --cc --build -O3 -CFLAGS -O2 --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
+VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
 SIM       := $(if $(VERILATOR),$(if $(NIC),$(B)/narrowcast-sim) $(RTL_TESTS:tests/%.c=$(B)/tests/%))
 TEST_BIN  := $(TESTS:tests/%.c=$(B)/tests/%) $(filter $(B)/tests/%,$(SIM))
 

@@ -6,6 +6,7 @@ module admit #(
   parameter int Rows     = 32,               // most beats of a frame's payload
   parameter int Jobs     = 4,
   parameter int Ranks    = 64,
+  parameter int Wide     = 1,                // 0: 8-bit formats only
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int JobW  = $clog2(Jobs),
@@ -131,7 +132,7 @@ module admit #(
   assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
               && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
               && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
-  format_check #(.MaxBeats(Rows)) u_format (
+  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (
     .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
     .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
     .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
@@ -316,4 +317,78 @@ module admit #(
       seen_rank_o <= '0;
     end
   end
+
+`ifdef FORMAL
+  // One slot, any, is followed beside the memory: who is in, of which chunk, under which description. An addition is of a rank
+  // that is not in, and of a running job's key, ranks, slots and source as of the clock that writes; a result is complete and
+  // its place in nobody's hands. Assumed: a frame at the head stays; what the job table promises (see its proof).
+  (* anyconst *) logic [SlotW-1:0] one;
+  logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
+  logic [31:0]  chunk_seen_q;
+  logic [63:0]  in_q, in_d, everyone;
+  logic [127:0] desc_seen_q;
+  logic [9:0]   taken_q, total_q;            // beats of the frame that is streamed
+  logic [N-1:0] fates;
+  assign here     = go && at == one;
+  assign in_d     = (filling_seen_q ? in_q : 64'd0) | 64'd1 << rank;
+  assign everyone = 64'hffff_ffff_ffff_ffff >> 6'(7'd64 - job_ranks_i);
+  assign hold     = state_q == Check || state_q == Decide;
+  always_comb begin
+    fates = count_o;
+    fates[nc_pkg::CNT_LOST_NAK] = 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
+    past_q    <= 1'b1;
+    was_on_q  <= job_enabled_i && (state_q == Look || was_on_q || !was_off_q);
+    was_off_q <= state_q != Look && (was_off_q || (was_on_q && !job_enabled_i));
+    if (here && do_add) begin
+      {filling_seen_q, chunk_seen_q, in_q, desc_seen_q} <= {!last, fin_chunk_o, in_d, head_desc};
+      if (last) kept_seen_q <= 1'b1;
+    end
+    if ((state_q == Clear || state_q == Reset) && clear_q == one)
+      {known_q, filling_seen_q, kept_seen_q, chunk_seen_q} <= {1'b1, 1'b0, 1'b0, 32'hffff_ffff};
+    if (fin_valid_o && at == one) over_q <= 1'b1;
+    else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
+    if (stream_step) taken_q <= taken_q + 10'd1;
+    if (go) {taken_q, total_q} <= {10'd0, len[15:6] - 10'd1};
+    if (rst_i) {known_q, over_q, was_on_q, was_off_q} <= '0;
+
+    if (!past_q) assume (rst_i);
+    if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready_o)) assume (desc_valid_i && $stable(desc_data_i));
+    if (past_q && $past(job_enabled_i) && job_enabled_i && $past(job_o) == job_o)
+      assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
+    if (hold && was_off_q) assume (!job_enabled_i);           // stopped: stays so until its slots are clear
+    if (job_enabled_i) assume (job_ranks_i != 7'd0 && job_ranks_i <= 7'd64 && len >= 16'd64);
+    assume (clear_slots_i != '0 && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
+    if (past_q && $past(clear_i && !clear_done_o)) assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
+    if (done_valid_i && done_slot_i == one) assume (over_q);
+    if (past_q && !rst_i) begin
+      // the promises
+      if (here && do_add) begin
+        assert (fin_chunk_o == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
+        assert (!filling_seen_q || (!in_q[rank[5:0]] && head_desc == desc_seen_q));
+        assert (last == (in_d == everyone) && !over_q);
+        assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64] && rank < 16'(job_ranks_i));
+        assert (source == $past(address_i) && slot >= 16'(job_base_i) && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
+      end
+      if (here && do_resend) assert (kept_seen_q && !over_q && ask_valid_o && !ask_none_o && ask_mask_o == 64'd1 << rank);
+      if (fin_valid_o) assert (!in_reading && fin_ready_i && ask_valid_o && ask_ready_i && ask_none_o && ask_slot_o == fin_slot_o);
+      if (fin_valid_o) assert (fin_mask_o == everyone);
+      assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
+      if (stream_step) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
+      if (stream_step) assert (tile_beat_o == RowW'(taken_q));
+      // why they hold
+      assert (state_q <= Settle && (state_q == Reset || known_q) && finishing_q[one] == over_q);
+      if (known_q) assert (store_ram[one][StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q});
+      if (known_q && filling_seen_q) assert (store_ram[one][191:0] == {in_q, desc_seen_q});
+      if (hold && at == one) assert (read_q == store_ram[one]);
+      if (hold) assert (desc_valid_i);
+      if (state_q == Reset) assert (known_q == (clear_q > one));
+      if (state_q == Clear) assert (finishing_q == '0 && !run_q && clear_i && left_slots_q != '0);
+      if (state_q == Settle) assert (clear_i);
+      if (run_q) assert (taken_q < total_q && left_q == total_q - taken_q && tile_beat_o == RowW'(taken_q));
+      if (run_q) assert (tile_start_o == (taken_q == '0));
+    end
+  end
+`endif
 endmodule

@@ -2,7 +2,8 @@
 // Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10 has room for 32 ranks.
 // `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
 module format_check #(
-  parameter int MaxBeats = 32
+  parameter int MaxBeats = 32,
+  parameter int Wide     = 1                 // 0: 8-bit formats only
 ) (
   input  logic        max_i,                 // op MAX, else SUM
   input  logic [7:0]  in_fmt_i,
@@ -28,6 +29,7 @@ module format_check #(
       endcase
     end
     if (fmt[7] && fmt[6:0] != 7'h43) width = 2'd0;
+    if (Wide == 0 && width != 2'd2) width = 2'd0;
   endfunction
 
   logic [1:0] in_w, out_w, up, down;         // up, down: log2 of how much wider the result, the contribution is
@@ -50,4 +52,35 @@ module format_check #(
     fits    = beats_i != '0 && beats_i <= 8'(MaxBeats) && len_i == (16'(payload) + 16'd1) << 6;
     ok_o    = whole && formats && fits && zeros_i;
   end
+
+`ifdef FORMAL
+  // The same from the words of hls/packet.def and hls/beat.h: bits of a code, elements of the frame, bytes of both sides.
+  function automatic logic [15:0] bits(input logic [7:0] fmt);  // 0: no format of this card
+    bits = 16'd1 + 16'(fmt[6:4]) + 16'(fmt[3:0]);
+    if (fmt[6:4] < 3'd1 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 16'd0;
+    if (fmt[7] && fmt != 8'hc3) bits = 16'd0;                   // fn: e4m3 alone
+    if (bits != 16'd8 && (Wide == 0 || (bits != 16'd4 && bits != 16'd16))) bits = 16'd0;
+  endfunction
+  logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, sum_bits;
+  logic        legal;
+  always_comb begin
+    assume (ranks_i != 7'd0);
+    sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);  // mf_acc_bits()
+    for (int i = 0; i < 7; i++) if ((ranks_i - 7'd1) >> i != 7'd0) sum_bits = sum_bits + 16'd1;
+    in_bits   = max_i ? 16'd8 : bits(in_fmt_i);
+    out_bits  = max_i ? 16'd8 : bits(out_fmt_i);
+    wider     = in_bits > out_bits ? in_bits : out_bits;
+    elements  = (wider == 16'd4 ? 16'd128 : wider == 16'd8 ? 16'd64 : 16'd32) * 16'(beats_i);
+    in_bytes  = elements * (in_bits / 16'd4) / 16'd2;
+    out_bytes = elements * (out_bits / 16'd4) / 16'd2;
+    legal     = in_bits != 16'd0 && out_bits != 16'd0 && zeros_i && beats_i >= 8'd1 && beats_i <= 8'(MaxBeats);
+    if (in_bytes % 16'd64 != 16'd0 || out_bytes % 16'd64 != 16'd0 || len_i != in_bytes + 16'd64) legal = 1'b0;
+    if (max_i && (in_fmt_i != 8'd0 || out_fmt_i != 8'd0 || out_shift_i != 8'd0)) legal = 1'b0;
+    if (!max_i && (out_shift_i > 8'd6 || sum_bits > (in_bits == 16'd4 ? 16'd22 : 16'd46))) legal = 1'b0;
+    if (!max_i && allowed_i[7:0] != 8'd0 && allowed_i[7:0] != in_fmt_i) legal = 1'b0;
+    if (!max_i && allowed_i[15:8] != 8'd0 && allowed_i[15:8] != out_fmt_i) legal = 1'b0;
+    assert (ok_o == legal);
+    if (legal) assert (16'(result_beats_o) * 16'd64 == out_bytes);
+  end
+`endif
 endmodule

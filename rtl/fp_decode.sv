@@ -85,13 +85,8 @@ module fp_decode #(
           default: ;
         endcase
         mid = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
-        for (int i = 0; i < 41; i++) begin
-          number[i] = 1'b0;
-          if (i < 18) number[i] = number[i] | (mid[i] & coarse[2:1] == 2'd0);
-          if (i >= 8 && i < 26) number[i] = number[i] | (mid[i-8] & coarse[2:1] == 2'd1);
-          if (i >= 16 && i < 34) number[i] = number[i] | (mid[i-16] & coarse[2:1] == 2'd2);
-          if (i >= 24) number[i] = number[i] | (mid[i-24] & coarse[2:1] == 2'd3);
-        end
+        number = ({23'd0, mid} & {41{coarse[2:1] == 2'd0}}) | ({15'd0, mid, 8'd0} & {41{coarse[2:1] == 2'd1}})
+               | ({7'd0, mid, 16'd0} & {41{coarse[2:1] == 2'd2}}) | ({mid[16:0], 24'd0} & {41{coarse[2:1] == 2'd3}});
       end
     end else begin : g_byte
       logic unused;
@@ -104,9 +99,7 @@ module fp_decode #(
           2'd3: fine = {sig[4:0], 3'b000};
           default: ;
         endcase
-        number = '0;
-        for (int i = 0; i < 33; i++)
-          number[i] = (i < 32 && coarse == 3'(i / 4) && fine[i%4]) || (i >= 4 && coarse == 3'(i / 4 - 1) && fine[i%4+4]);
+        number = 41'(fine) << {coarse, 2'b00};
       end
     end
   endgenerate

@@ -28,7 +28,6 @@ module job_table #(
   input  logic [15:0]      port_i,
   // slots to be cleared, held until done
   output logic             clear_o,
-  output logic [JobW-1:0]  clear_job_o,
   output logic [SlotW-1:0] clear_base_o,
   output logic [SlotW:0]   clear_slots_o,
   input  logic             clear_done_i,
@@ -60,7 +59,7 @@ module job_table #(
   (* ram_style = "distributed" *) logic [47:0] b_ram [Jobs * Ranks];
 
   logic            in_range, overlap, start_ok, stop_ok;
-  logic [JobW-1:0] index;
+  logic [JobW-1:0] index, clear_job_q;       // the job that stops
   logic [16:0]     end_staged;
 
   always_comb begin
@@ -86,7 +85,7 @@ module job_table #(
     end
     if (stop_ok) begin
       enabled_q[index] <= 1'b0;
-      clear_job_o      <= index;
+      clear_job_q      <= index;
       busy_o           <= 1'b1;
     end
     if (busy_o && clear_done_i) busy_o <= 1'b0;
@@ -108,8 +107,8 @@ module job_table #(
   end
 
   assign clear_o       = busy_o;
-  assign clear_base_o  = base_q[clear_job_o][SlotW-1:0];
-  assign clear_slots_o = slots_q[clear_job_o];
+  assign clear_base_o  = base_q[clear_job_q][SlotW-1:0];
+  assign clear_slots_o = slots_q[clear_job_q];
   assign job_enabled_o = enabled_q[job_i];
   assign job_key_o     = key_q[job_i];
   assign job_ranks_o   = ranks_q[job_i];
@@ -117,4 +116,42 @@ module job_table #(
   assign job_slots_o   = slots_q[job_i];
   assign job_formats_o = formats_q[job_i];
   assign send_key_o    = key_q[send_job_i];
+
+`ifdef FORMAL
+  // Jobs that run, and the one that stops, own ranges that do not overlap. What a job had when it started it has until it
+  // stops. A start takes all staged values in one clock, or none.
+  (* anyconst *) logic [JobW-1:0] one, other;
+  logic past_q = 1'b0;
+  function automatic logic apart(input logic [SlotW:0] a, input logic [SlotW:0] na, input logic [SlotW:0] b, input logic [SlotW:0] nb);
+    apart = (SlotW + 2)'(a) + (SlotW + 2)'(na) <= (SlotW + 2)'(b) || (SlotW + 2)'(b) + (SlotW + 2)'(nb) <= (SlotW + 2)'(a);
+  endfunction
+  logic one_stops;
+  assign one_stops = busy_o && clear_job_q == one;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (!past_q) assume (rst_i);
+    if (past_q) begin
+      if (enabled_q[one] || one_stops) begin
+        assert (slots_q[one] != '0 && (SlotW + 2)'(base_q[one]) + (SlotW + 2)'(slots_q[one]) <= (SlotW + 2)'(Slots));
+        assert (ranks_q[one] != '0 && ranks_q[one] <= 7'(Ranks));
+        if (one != other && enabled_q[other]) assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
+      end
+      assert (!(one_stops && enabled_q[one]));
+      if (clear_o) assert (clear_base_o == base_q[clear_job_q][SlotW-1:0] && clear_slots_o == slots_q[clear_job_q]);
+      if (!$past(rst_i) && !rst_i) begin
+        if ($past(enabled_q[one] || one_stops))
+          assert ($stable({key_q[one], ranks_q[one], base_q[one], slots_q[one], formats_q[one]}));
+        if (enabled_q[one] && !$past(enabled_q[one])) begin
+          assert ($past(commit_i && start_i && index_i == 16'(one) && !busy_o) && !refused_o);
+          assert (key_q[one] == $past(key_i) && ranks_q[one] == $past(ranks_i) && formats_q[one] == $past(formats_i));
+          assert (16'(base_q[one]) == $past(base_i) && 16'(slots_q[one]) == $past(slots_i));
+        end
+        if (!enabled_q[one] && $past(enabled_q[one])) assert (one_stops && $past(commit_i && !start_i && index_i == 16'(one)));
+        if ($past(one_stops) && !one_stops) assert ($past(clear_done_i));
+        if ($past(clear_o) && clear_o) assert ($stable({clear_base_o, clear_slots_o}));
+        if ($past(commit_i && start_i) && refused_o) assert ($stable(enabled_q));
+      end
+    end
+  end
+`endif
 endmodule

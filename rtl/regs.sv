@@ -52,6 +52,7 @@ module regs #(
   output logic [IndexW-1:0] counter_index_o,
   input  logic [63:0] counter_i,             // one clock later
   input  logic        busy_i,
+  input  logic        refused_i,
   input  logic [31:0] seen_rank_i,
   input  logic [31:0] seen_ip_i,
   input  logic [15:0] seen_port_i
@@ -145,7 +146,7 @@ module regs #(
       nc_pkg::REG_CAP_BEATS:     read_data = Rows;
       nc_pkg::REG_CAP_FORMATS:   read_data = Widths | SumBits << 8;
       nc_pkg::REG_CTRL:          read_data = 32'(enable_o);
-      nc_pkg::REG_STATUS:        read_data = 32'(busy_i);
+      nc_pkg::REG_STATUS:        read_data = {30'd0, refused_i, busy_i};
       nc_pkg::REG_JOB_INDEX:     read_data = job_index_q;
       nc_pkg::REG_JOB_RANKS:     read_data = job_ranks_q;
       nc_pkg::REG_JOB_KEY_LO:    read_data = key_lo_q;

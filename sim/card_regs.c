@@ -43,20 +43,20 @@ static int may_start(const struct card *card)
     return 1;
 }
 
-/* JOB_COMMIT. A start that cannot be changes nothing; a job that runs must be stopped first, which clears its slots. */
+/* JOB_COMMIT. A refused one changes nothing; a job that runs must be stopped first, which clears its slots. */
 static void commit_job(struct card *card, uint32_t start)
 {
-    const struct card_regs *r = &card->regs;
-    if (r->job_index >= CARD_JOBS)
+    struct card_regs *r = &card->regs;
+    struct card_job *job = &card->job[r->job_index % CARD_JOBS];
+    r->refused = r->job_index >= CARD_JOBS || (start & 1 ? job->enabled || !may_start(card) : !job->enabled);
+    if (r->refused)
         return;
-    struct card_job *job = &card->job[r->job_index];
-    if (!(start & 1) && job->enabled) {
+    if (!(start & 1)) {
         job->enabled = 0;
         for (uint32_t i = 0; i < job->slots; i++)
             card->slot[job->base + i].s = slot_registered();
-    }
-    if (!(start & 1) || job->enabled || !may_start(card))
         return;
+    }
     job->ranks = r->job_ranks;
     job->base = r->job_base;
     job->slots = r->job_slots;
@@ -161,6 +161,8 @@ static uint32_t special(const struct card *card, uint32_t at)
         return 7 | CARD_SUM_BITS << 8;
     case REG_CTRL:
         return r->enable;
+    case REG_STATUS:
+        return r->refused << 1; /* nothing takes time here */
     case REG_COUNTER_LO:
         return (uint32_t)counter;
     case REG_COUNTER_HI:
@@ -172,7 +174,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_SEEN_PORT:
         return r->seen_port;
     default:
-        return 0; /* STATUS: nothing takes time here; those that are only written */
+        return 0; /* those that are only written */
     }
 }
 

@@ -27,6 +27,7 @@ struct card_regs {
     uint32_t rank_index, rank_ip, rank_port, counter_index;
     uint32_t seen_rank, seen_ip, seen_port;
     uint32_t drop_in, drop_out, drop_seed;
+    uint32_t refused; /* the last JOB_COMMIT */
 };
 
 struct card {

@@ -26,7 +26,7 @@ enum { N_REGS = sizeof list / sizeof *list };
 
 static struct model *m;
 static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp, *arvalid, *arready, *rvalid,
-    *rready, *rresp, *snapshot, *snapshot_busy, *job_commit, *job_start, *rank_commit, *seed_write, *busy,
+    *rready, *rresp, *snapshot, *snapshot_busy, *job_commit, *job_start, *rank_commit, *seed_write, *busy, *refused,
     *counter_index;
 static uint16_t *awaddr, *araddr;
 static uint32_t *wdata, *rdata;
@@ -137,7 +137,7 @@ static const struct reg *find(uint32_t at)
     return NULL;
 }
 
-static uint32_t seen[3], held_busy;
+static uint32_t seen[3], held_status;
 
 /* What a register should read. */
 static uint32_t expected(const struct reg *r)
@@ -158,7 +158,7 @@ static uint32_t expected(const struct reg *r)
     case REG_CAP_FORMATS:
         return 7 | 46 << 8;
     case REG_STATUS:
-        return held_busy;
+        return held_status;
     case REG_COUNTER_LO:
         return (uint32_t)counter;
     case REG_COUNTER_HI:
@@ -266,6 +266,7 @@ static void open_ports(int argc, char **argv)
     rank_commit = model_port(m, "rank_commit_o", NULL);
     seed_write = model_port(m, "drop_seed_write_o", NULL);
     busy = model_port(m, "busy_i", NULL);
+    refused = model_port(m, "refused_i", NULL);
     counter_index = model_port(m, "counter_index_o", NULL);
     counter_value = model_port(m, "counter_i", NULL);
 }
@@ -282,7 +283,9 @@ int main(int argc, char **argv)
     for (stalls = 0; stalls < 2; stalls++)
         for (int i = 0; i < 20000; i++) {
             if (rnd() % 50 == 0) {
-                held_busy = *busy = rnd() & 1;
+                held_status = rnd() & 3;
+                *busy = held_status & 1;
+                *refused = (uint8_t)(held_status >> 1);
                 for (int s = 0; s < 3; s++)
                     seen[s] = s == 2 ? rnd() & 0xffff : rnd();
                 *(uint32_t *)model_port(m, "seen_rank_i", NULL) = seen[0];
