@@ -21,8 +21,7 @@ LIBS      = -lopenblas -lz -lm
 SRC      := $(sort $(wildcard host/*/*.c))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
-NIC      := $(wildcard rtl/nic_core.sv)# the whole card in RTL: what needs it is left out until it is there
-RTL_TESTS := $(filter-out $(if $(NIC),,tests/test_card_rtl.c),$(sort $(wildcard tests/test_*_rtl.c)))
+RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
 TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
@@ -37,14 +36,14 @@ obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 VERILATOR := $(shell command -v verilator 2>/dev/null)
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
-SIM       := $(if $(VERILATOR),$(if $(NIC),$(B)/narrowcast-sim) $(RTL_TESTS:tests/%.c=$(B)/tests/%))
+SIM       := $(if $(VERILATOR),$(B)/narrowcast-sim $(RTL_TESTS:tests/%.c=$(B)/tests/%))
 TEST_BIN  := $(TESTS:tests/%.c=$(B)/tests/%) $(filter $(B)/tests/%,$(SIM))
 
 # Ranks may outnumber cores: yield while waiting, do not pin, one BLAS thread a rank.
 MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
             OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: all run test test-long bench tools sim formal lint fmt clean help force
+.PHONY: all run test test-long bench tools sim formal synth lint fmt clean help force
 all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
 run: $(B)/narrowcast                    ## train a network on 4 ranks with narrow gradients (NP=, ARGS=)
@@ -61,10 +60,11 @@ bench: all                              ## what is measured: see bench/README.md
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
 tools:                                  ## install what the build can do without: Verilator, Yosys, z3, Icarus, gnuplot
 	$(Q)CC='$(CC)' host/install.sh tools
-sim: $(if $(NIC),$(B)/narrowcast-sim)  ## the simulated card: nic_core in Verilator, as a program of its own
-	$(Q)$(if $(NIC),:,echo 'make sim: rtl/nic_core.sv is not there yet: no simulated card' >&2; exit 1)
+sim: $(B)/narrowcast-sim                ## the simulated card: nic_core in Verilator, as a program of its own
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
+synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
+	$(Q)B=$(B) tests/synth.sh
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then for f in $(SRC) $(TESTS) $(BENCH); do \
@@ -106,7 +106,8 @@ $(B)/tests/%: $(B)/o/tests/%.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
-# RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named after.
+# RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
+# after: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in hls/packet.def hls/regs.def hls/mm_regs.def
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
@@ -123,9 +124,12 @@ $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_m
 $(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
 	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
 	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@
-$(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/test_%_rtl: $(B)/o/tests/test_%_rtl.o $(B)/rtl/%/model.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
+CARD_TESTS := $(filter tests/test_card_%,$(RTL_TESTS))
+$(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS),$(RTL_TESTS))): $(B)/tests/test_%_rtl: $(B)/rtl/%/model.o
+$(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
+$(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(B)/rtl/$*/model.o $(B)/rtl/$*/Vmodel__ALL.a $(B)/rtl/verilated.o \
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(patsubst %/model.o,%/Vmodel__ALL.a,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -lm -o $@
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/verilated.o $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')

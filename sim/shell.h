@@ -28,6 +28,9 @@ struct shell_ops {
 
     /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and waits for the last answer. */
     struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
+
+    /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance; 0: never. */
+    void (*stall)(void *shell, unsigned of_256);
 };
 
 extern const struct shell_ops shell_rtl, shell_c;

@@ -68,4 +68,9 @@ static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_
     return r;
 }
 
-const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run};
+static void c_stall(void *shell, unsigned of_256)
+{
+    (void)shell, (void)of_256;
+}
+
+const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run, c_stall};

@@ -29,6 +29,8 @@ struct rtl {
     struct frame_queue *in; /* what run() feeds from; NULL outside of it */
     size_t in_at;           /* bytes of its first frame that are in */
     uint32_t gap;           /* idle clocks still to come */
+    unsigned stall;         /* of 256 clocks */
+    uint64_t random;        /* for the stalls */
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
     uint64_t clocks, first, last; /* of this run: so far; of the first and behind the last beat that moved */
@@ -73,6 +75,17 @@ static void bind(struct rtl *s)
 
 /* ---- one clock ---- */
 
+/* Is a beat held back in this clock? xorshift64 */
+static int stalls(struct rtl *s)
+{
+    if (!s->stall)
+        return 0;
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return (s->random >> 32 & 255) < s->stall;
+}
+
 /* Puts the next beat on the wire, or none. */
 static void offer(struct rtl *s)
 {
@@ -82,7 +95,7 @@ static void offer(struct rtl *s)
         s->gap--;
         return;
     }
-    if (!f)
+    if (!f || stalls(s))
         return;
     uint8_t bytes[BEAT_SIZE] = {0};
     size_t left = f->n - s->in_at, n = left < BEAT_SIZE ? left : BEAT_SIZE;
@@ -136,6 +149,7 @@ static void gave(struct rtl *s)
 static void tick(struct rtl *s)
 {
     offer(s);
+    *s->tx_ready = !stalls(s);
     int takes = *s->rx_valid && *s->rx_ready;
     if (*s->tx_valid && *s->tx_ready)
         gave(s);
@@ -174,7 +188,7 @@ static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
     for (int i = 0; i < RESET_CLOCKS; i++)
         model_tick(s->model);
     *s->rst = 0;
-    *s->tx_ready = 1;
+    s->random = 1;
     model_tick(s->model);
     *shell = s;
     return 0;
@@ -239,4 +253,9 @@ static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t ma
     return r;
 }
 
-const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run};
+static void rtl_stall(void *shell, unsigned of_256)
+{
+    ((struct rtl *)shell)->stall = of_256;
+}
+
+const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run, rtl_stall};

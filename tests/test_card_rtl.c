@@ -1,91 +1,18 @@
 /* test_card_rtl.c : the Verilated card = the card in C, frame by frame: random contributions of a few ranks to a few slots,
  * some of them repeated, late, early, damaged, foreign or with a field changed. The same frames come out, the same counters
  * count, the same slots are found by PINGs. */
-#include "card_frames.h"
-#include "check.h"
+#include "card_pair.h"
 #include "hls/beat.h"
-#include "hls/philox.h"
-#include "sim/shell.h"
-#include <stdlib.h>
 
-enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, MOST = 1 << 14, ROUNDS = 30, BEATS = 32 };
+enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
 static const uint64_t job_key = 0xfeedface01234567u;
-static uint64_t drawn;
-
-static uint32_t draw(uint32_t below)
-{
-    return philox_u32(SEED, drawn++) % below;
-}
-
-/* One card and what has come out of it in this batch. */
-struct side {
-    const struct shell_ops *ops;
-    void *shell;
-    struct frame_queue in;
-    int n_out;
-    struct {
-        uint64_t hash;
-        struct pkt_header h;
-    } out[MOST];
-};
-static struct side rtl, c;
 static uint32_t current[SLOTS]; /* chunk of the last result of each slot */
 static uint32_t turn[SLOTS];    /* whose contribution comes next, mostly */
-
-static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
-{
-    struct side *s = arg;
-    if (s->n_out == MOST) {
-        CHECK(0, "more than %d frames", MOST);
-        return;
-    }
-    uint64_t hash = (0xcbf29ce484222325u ^ ip ^ (uint64_t)port << 40) * 0x100000001b3u;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    s->out[s->n_out].hash = hash;
-    s->out[s->n_out++].h = pkt_get(bytes);
-}
-
-static int by_hash(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b; /* the first member */
-    return *x < *y ? -1 : *x > *y;
-}
-
-static void write_both(void *arg, uint32_t at, uint32_t value)
-{
-    (void)arg;
-    CHECK(rtl.ops->write(rtl.shell, at, value) == c.ops->write(c.shell, at, value), "writing register %x", at);
-}
-
-static uint32_t read_both(uint32_t at)
-{
-    uint32_t a = 1, b = 2;
-    int rc_a = rtl.ops->read(rtl.shell, at, &a), rc_b = c.ops->read(c.shell, at, &b);
-    CHECK(rc_a == rc_b && a == b, "register %x: %x (%d) in RTL, %x (%d) in C", at, a, rc_a, b, rc_b);
-    return b;
-}
-
-static void settle(void)
-{
-    uint32_t busy = 1;
-    for (int i = 0; busy & 1; i++) {
-        rtl.ops->read(rtl.shell, REG_STATUS, &busy);
-        if (i == 1000) {
-            CHECK(0, "a job does not stop");
-            return;
-        }
-    }
-}
 
 static void open_job(uint32_t ranks, uint64_t key)
 {
     struct frame_job job = {2, ranks, BASE, SLOTS, 0, key};
-    write_both(NULL, REG_JOB_INDEX, job.index);
-    write_both(NULL, REG_JOB_COMMIT, 0);
-    settle();
-    frame_register(job, write_both, NULL);
-    settle();
+    pair_register(job);
     for (int i = 0; i < SLOTS; i++)
         current[i] = 0xffffffff, turn[i] = 0;
 }
@@ -168,12 +95,6 @@ static void change_a_field(struct pkt_header *h)
     }
 }
 
-static void queue_both(struct queued_frame f, const uint8_t *bytes)
-{
-    if (frame_queue_put(&rtl.in, f, bytes) || frame_queue_put(&c.in, f, bytes))
-        exit(1);
-}
-
 static void a_frame(uint32_t ranks, uint64_t key)
 {
     static uint8_t payload[BEATS * 64], frame[64 * (BEATS + 2)];
@@ -207,43 +128,18 @@ static void a_frame(uint32_t ranks, uint64_t key)
 
 static void run_both(void)
 {
-    rtl.n_out = c.n_out = 0;
-    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 24), b = c.ops->run(c.shell, &c.in, 1 << 24);
-    CHECK(a.quiet && a.beats_in == b.beats_in && a.beats_out == b.beats_out, "%llu beats out of RTL, %llu of C",
-          (unsigned long long)a.beats_out, (unsigned long long)b.beats_out);
+    pair_run();
     for (int i = 0; i < c.n_out; i++)
         if (c.out[i].h.op == PKT_OP_RESULT && (int32_t)(c.out[i].h.chunk - current[c.out[i].h.slot - BASE]) > 0)
             current[c.out[i].h.slot - BASE] = c.out[i].h.chunk;
-    qsort(rtl.out, (size_t)rtl.n_out, sizeof *rtl.out, by_hash); /* NAKs may overtake results */
-    qsort(c.out, (size_t)c.n_out, sizeof *c.out, by_hash);
-    CHECK(rtl.n_out == c.n_out, "%d frames out of RTL, %d of C", rtl.n_out, c.n_out);
-    for (int i = 0; i < rtl.n_out && i < c.n_out; i++)
-        if (rtl.out[i].hash != c.out[i].hash) {
-            struct pkt_header x = rtl.out[i].h, y = c.out[i].h;
-            CHECK(0,
-                  "frames differ: op %u slot %u chunk %u rank %u status %u in RTL; op %u slot %u chunk %u rank %u "
-                  "status %u in C",
-                  x.op, x.slot, x.chunk, x.rank, x.status, y.op, y.slot, y.chunk, y.rank, y.status);
-            break;
-        }
-    write_both(NULL, REG_CTRL, 3);
-    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
-        write_both(NULL, REG_COUNTER_INDEX, i);
-        read_both(REG_COUNTER_LO);
-        read_both(REG_COUNTER_HI);
-    }
-    read_both(REG_SEEN_RANK);
-    read_both(REG_SEEN_IP);
-    read_both(REG_SEEN_PORT);
+    same_frames();
+    same_counters();
 }
 
 int main(void)
 {
     static const uint32_t ranks[] = {1, 2, 3, 5, 3, 2, 64, 2};
-    printf("seed %d\n", SEED);
-    rtl.ops = &shell_rtl;
-    c.ops = &shell_c;
-    if (rtl.ops->open(NULL, take, &rtl, &rtl.shell) || c.ops->open(NULL, take, &c, &c.shell))
+    if (!pair_open(SEED))
         return 1;
     for (uint32_t at = 0; at < 0x100; at += 4)
         if (at != REG_STATUS)
@@ -268,9 +164,6 @@ int main(void)
         CHECK(check_bad || (value > 0) != never, "counter %u is %u", i, value);
     }
     printf("%llu frames out\n", (unsigned long long)n);
-    rtl.ops->close(rtl.shell);
-    c.ops->close(c.shell);
-    frame_queue_free(&rtl.in);
-    frame_queue_free(&c.in);
+    pair_close();
     DONE();
 }
