@@ -134,7 +134,7 @@ static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_rou
     a = units * unit;
     if (a >= slow_magnitude(f, slow_n_finite(f)))
         return slow_n_finite(f);
-    top = a > 0 ? ilogbl(a) : lowest;
+    top = a > 0 ? ilogbl(a) : lowest - 1;
     if (top < lowest)
         return (uint32_t)ldexpl(a, f.m - lowest);
     return ((uint32_t)(top - lowest + 1) << f.m) + (uint32_t)ldexpl(a - ldexpl(1, top), f.m - top);

@@ -1,5 +1,6 @@
 /* test_vec_sum.c : the sums of every instruction set that this CPU has equal vec_plain's, to the last bit. */
 #include "sum_codes.h"
+#include "vec_inputs.h"
 #ifdef VEC_X86
 #include <xmmintrin.h>
 #endif
@@ -205,14 +206,15 @@ static void check_all_wide(void)
         check_wide(e5m2, 5, n);
 }
 
-/* ---- ends of memory: nothing is read or written behind buffers that are not a byte too long ---- */
+/* ---- ends of memory: nothing is read or written behind buffers that end where a page does ---- */
 
 static void check_ends(struct mf_fmt f, size_t n)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = 2}, one = {.rule = VEC_NEAREST, .in = f};
     const size_t bytes = vec_bytes(f, n), wide_bytes = vec_wide_bytes(&s, n);
-    uint8_t *a = malloc(bytes), *b = malloc(bytes), *out = malloc(bytes), *wide = malloc(wide_bytes);
-    uint64_t *acc = malloc(n * sizeof *acc);
+    uint8_t *a = page_end(0, bytes), *b = page_end(1, bytes), *out = page_end(2, bytes),
+            *wide = page_end(3, wide_bytes);
+    uint64_t *acc = (uint64_t *)page_end(4, n * sizeof *acc);
     fill(f, ANY, 2, n);
     for (int i = 0; i < n_tables; i++) {
         const struct vec_ops *t = &tables[i];
@@ -225,7 +227,6 @@ static void check_ends(struct mf_fmt f, size_t n)
         t->fold_wide(&s, acc, wide, n, true);
         t->finish(&s, acc, n, f, 0, a);
     }
-    free(a), free(b), free(out), free(wide), free(acc);
 }
 
 /* ---- the caller's floating-point mode ---- */
@@ -247,13 +248,14 @@ static void check_callers_mode(void)
                 fill(ins[f], rule == VEC_EXACT ? FINITE : SMALL, 3, N);
                 vec_plain.sum(&s, parts, 3, N, out, shift, want[rule]);
                 const unsigned was = _mm_getcsr();
-                _mm_setcsr(was | 0xe040); /* FTZ, DAZ, and everything is rounded toward zero */
+                _mm_setcsr(was | 0xe040);                    /* FTZ, DAZ, and everything is rounded toward zero */
+                const unsigned mode = _mm_getcsr() & 0xe040; /* valgrind knows no flushing */
                 tables[i].sum(&s, parts, 3, N, out, shift, box_got);
                 const unsigned left = _mm_getcsr();
                 _mm_setcsr(was);
                 CHECK(memcmp(want[rule], box_got, vec_bytes(out, N)) == 0, "%s: rule %d e%um%u in the caller's mode",
                       tables[i].name, rule, ins[f].e, ins[f].m);
-                CHECK((left & 0xe040) == 0xe040, "%s: the caller's mode is lost", tables[i].name);
+                CHECK((left & 0xe040) == mode, "%s: the caller's mode is lost", tables[i].name);
             }
 #endif
 }

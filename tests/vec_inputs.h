@@ -1,9 +1,13 @@
-/* vec_inputs.h : fp32 inputs that a cast can get wrong, and the tables of operations that this CPU has. */
+/* vec_inputs.h : fp32 inputs that a cast can get wrong, memory with nothing behind it, and the tables of operations that
+ * this CPU has. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
 #include "hls/philox.h"
 #include "vec/vec_isa.h"
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static inline float float_of(uint32_t bits)
 {
@@ -20,12 +24,29 @@ static inline uint32_t bits_of(float x)
 }
 
 /* The tables of every instruction set this CPU has, scalar first. Returns how many. */
-static inline int vec_tables(struct vec_ops tables[VEC_ISAS])
+static inline int vec_tables(struct vec_ops found[VEC_ISAS])
 {
     int n = 0;
     for (int isa = 0; isa < VEC_ISAS; isa++)
-        n += vec_isa_table((enum vec_isa)isa, &tables[n]);
+        n += vec_isa_table((enum vec_isa)isa, &found[n]);
     return n;
+}
+
+enum { PAGE_BUFFERS = 8, PAGE_BUFFER_BYTES = 1 << 16 };
+
+/* Buffer number `which`: bytes that end where nothing may be touched. Each call gives the same memory again. Unlike
+ * valgrind and sanitizers, the CPU sees every access beyond: masked ones, and any instruction set. */
+static inline uint8_t *page_end(int which, size_t bytes)
+{
+    static uint8_t *ends[PAGE_BUFFERS];
+    if (!ends[which]) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        uint8_t *p = mmap(NULL, PAGE_BUFFER_BYTES + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED || mprotect(p + PAGE_BUFFER_BYTES, page, PROT_NONE) != 0)
+            abort();
+        ends[which] = p + PAGE_BUFFER_BYTES;
+    }
+    return ends[which] - bytes;
 }
 
 /* Input i of a format under a shift: a value or a tie of the format, or its neighbours, divided by 2^shift, of either

@@ -9,6 +9,7 @@
 #pragma GCC target("avx2")
 #endif
 
+#define VEC __m256i
 enum { STEP = 32 }; /* elements at a time: a register of bytes */
 
 CAST_INLINE __m256i all(uint32_t x)
@@ -144,6 +145,11 @@ CAST_INLINE void put_codes(enum cast_shape shape, const __m256i c[4], uint8_t *t
 
 /* ---- loops ---- */
 
+CAST_INLINE __m256i larger(__m256i v, __m256i w)
+{
+    return _mm256_max_epu32(v, w);
+}
+
 CAST_INLINE uint32_t largest(__m256i v)
 {
     __m128i w = _mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
@@ -161,7 +167,7 @@ CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_s
         u[i] = _mm256_loadu_si256((const void *)(x + 8 * i));
         a[i] = _mm256_and_si256(u[i], all(0x7fffffff));
     }
-    const __m256i max = _mm256_max_epu32(_mm256_max_epu32(a[0], a[1]), _mm256_max_epu32(a[2], a[3]));
+    const __m256i max = larger(larger(a[0], a[1]), larger(a[2], a[3]));
     const __m256i nan = _mm256_cmpgt_epi32(max, all(0x7f800000));
     if (way == ENC_ANY || __builtin_expect(!_mm256_testz_si256(nan, nan), 0))
         for (int i = 0; i < 4; i++)
@@ -173,61 +179,7 @@ CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_s
     return max;
 }
 
-/* Fewer than STEP elements, by way of buffers. */
-CAST_INLINE __m256i step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
-                              size_t n, const uint32_t *random, uint8_t *codes)
-{
-    float in[STEP] = {0};
-    uint8_t out[STEP * 4];
-    memcpy(in, x, n * sizeof *x);
-    const __m256i max = step(p, way, shape, in, random, out, false);
-    memcpy(codes, out, cast_shape_bytes(shape, n));
-    return max;
-}
-
-CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                          const uint32_t *random, uint8_t *codes, bool stream)
-{
-    size_t i = 0;
-    __m256i max = _mm256_setzero_si256();
-    if (stream) { /* codes to a whole store first; a stream has no random bits */
-        const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? 16 : 32);
-        i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
-        max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
-    }
-    uint8_t *to = codes + cast_shape_bytes(shape, i);
-    for (; i + STEP <= n; i += STEP, to += cast_shape_bytes(shape, STEP)) {
-        for (size_t line = 0; line < STEP; line += 16)
-            cast_ahead(x + i + line);
-        max = _mm256_max_epu32(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
-    }
-    if (i < n)
-        max = _mm256_max_epu32(max, step_part(p, way, shape, x + i, n - i, random ? random + i : random, to));
-    if (stream)
-        _mm_sfence();
-    return largest(max);
-}
-
-/* One loop for each way and shape. */
-#define WAYS(shape)                                                             \
-    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream) \
-     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream) \
-                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
-static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
-                            const uint32_t *random, void *codes, bool stream)
-{
-    switch (shape) {
-    case CAST_4:
-        return WAYS(CAST_4);
-    case CAST_8:
-        return WAYS(CAST_8);
-    case CAST_16:
-        return WAYS(CAST_16);
-    default:
-        return WAYS(CAST_32);
-    }
-}
-#undef WAYS
+#include "vec/cast_body.h"
 
 /* ---- largest magnitude ---- */
 
@@ -241,7 +193,7 @@ static uint32_t avx2_absmax(const float *x, size_t n)
         cast_ahead(x + i + 16);
         for (size_t j = 0; j < 4; j++) {
             const __m256i u = _mm256_loadu_si256((const void *)(x + i + 8 * j));
-            max[j] = _mm256_max_epu32(max[j], _mm256_and_si256(u, mask));
+            max[j] = larger(max[j], _mm256_and_si256(u, mask));
         }
     }
     uint32_t rest = 0;
@@ -251,8 +203,8 @@ static uint32_t avx2_absmax(const float *x, size_t n)
         bits &= 0x7fffffff;
         rest = bits > rest ? bits : rest;
     }
-    max[0] = _mm256_max_epu32(_mm256_max_epu32(max[0], max[1]), _mm256_max_epu32(max[2], max[3]));
-    return largest(_mm256_max_epu32(max[0], all(rest)));
+    max[0] = larger(larger(max[0], max[1]), larger(max[2], max[3]));
+    return largest(larger(max[0], all(rest)));
 }
 
 #ifdef __clang__

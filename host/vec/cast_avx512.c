@@ -10,6 +10,9 @@
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
 #endif
 
+#define VEC __m512i
+enum { STEP = 64 }; /* elements at a time: a register of bytes */
+
 CAST_INLINE __m512i all(uint32_t x)
 {
     return _mm512_set1_epi32((int)x);
@@ -135,7 +138,17 @@ CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *t
 
 /* ---- loops ---- */
 
-/* 64 elements; returns the lanes' largest |x|. */
+CAST_INLINE __m512i larger(__m512i v, __m512i w)
+{
+    return _mm512_max_epu32(v, w);
+}
+
+CAST_INLINE uint32_t largest(__m512i v)
+{
+    return _mm512_reduce_max_epu32(v);
+}
+
+/* STEP elements; returns the lanes' largest |x|. */
 CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
                          const uint32_t *random, uint8_t *codes, bool stream)
 {
@@ -144,7 +157,7 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
         u[i] = _mm512_loadu_si512(x + 16 * i);
         a[i] = _mm512_and_si512(u[i], all(0x7fffffff));
     }
-    const __m512i max = _mm512_max_epu32(_mm512_max_epu32(a[0], a[1]), _mm512_max_epu32(a[2], a[3]));
+    const __m512i max = larger(larger(a[0], a[1]), larger(a[2], a[3]));
     if (way == ENC_ANY || __builtin_expect(_mm512_cmpgt_epu32_mask(max, all(0x7f800000)) != 0, 0))
         for (int i = 0; i < 4; i++)
             c[i] = code_any(p, a[i], u[i], random ? random + 16 * i : random);
@@ -155,61 +168,7 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
     return max;
 }
 
-/* Fewer than 64 elements, by way of buffers. */
-CAST_INLINE __m512i step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
-                              size_t n, const uint32_t *random, uint8_t *codes)
-{
-    float in[CAST_STEP] = {0};
-    uint8_t out[CAST_STEP * 4];
-    memcpy(in, x, n * sizeof *x);
-    const __m512i max = step(p, way, shape, in, random, out, false);
-    memcpy(codes, out, cast_shape_bytes(shape, n));
-    return max;
-}
-
-CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                          const uint32_t *random, uint8_t *codes, bool stream)
-{
-    size_t i = 0;
-    __m512i max = _mm512_setzero_si512();
-    if (stream) { /* codes to a whole store first; a stream has no random bits */
-        const size_t bytes = -(uintptr_t)codes % (shape == CAST_4 ? 32 : 64);
-        i = shape == CAST_4 ? bytes * 2 : bytes >> (shape - CAST_8);
-        max = step_part(p, way, shape, x, i < n ? i : n, random, codes);
-    }
-    uint8_t *to = codes + cast_shape_bytes(shape, i);
-    for (; i + CAST_STEP <= n; i += CAST_STEP, to += cast_shape_bytes(shape, CAST_STEP)) {
-        for (size_t line = 0; line < CAST_STEP; line += 16)
-            cast_ahead(x + i + line);
-        max = _mm512_max_epu32(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
-    }
-    if (i < n)
-        max = _mm512_max_epu32(max, step_part(p, way, shape, x + i, n - i, random ? random + i : random, to));
-    if (stream)
-        _mm_sfence();
-    return _mm512_reduce_max_epu32(max);
-}
-
-/* One loop for each way and shape. */
-#define WAYS(shape)                                                             \
-    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream) \
-     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream) \
-                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
-static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
-                            const uint32_t *random, void *codes, bool stream)
-{
-    switch (shape) {
-    case CAST_4:
-        return WAYS(CAST_4);
-    case CAST_8:
-        return WAYS(CAST_8);
-    case CAST_16:
-        return WAYS(CAST_16);
-    default:
-        return WAYS(CAST_32);
-    }
-}
-#undef WAYS
+#include "vec/cast_body.h"
 
 /* ---- largest magnitude ---- */
 
@@ -218,18 +177,17 @@ static uint32_t avx512_absmax(const float *x, size_t n)
     const __m512i mask = all(0x7fffffff);
     __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
     size_t i = 0;
-    for (; i + CAST_STEP <= n; i += CAST_STEP)
+    for (; i + STEP <= n; i += STEP)
         for (int j = 0; j < 4; j++) {
             cast_ahead(x + i + 16 * (size_t)j);
             const __m512i u = _mm512_loadu_si512(x + i + 16 * (size_t)j);
-            max[j] = _mm512_max_epu32(max[j], _mm512_and_si512(u, mask));
+            max[j] = larger(max[j], _mm512_and_si512(u, mask));
         }
     for (; i < n; i += 16) {
         const __mmask16 here = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
-        max[0] = _mm512_max_epu32(max[0], _mm512_and_si512(_mm512_maskz_loadu_epi32(here, x + i), mask));
+        max[0] = larger(max[0], _mm512_and_si512(_mm512_maskz_loadu_epi32(here, x + i), mask));
     }
-    return _mm512_reduce_max_epu32(
-        _mm512_max_epu32(_mm512_max_epu32(max[0], max[1]), _mm512_max_epu32(max[2], max[3])));
+    return largest(larger(larger(max[0], max[1]), larger(max[2], max[3])));
 }
 
 #ifdef __clang__
@@ -243,7 +201,7 @@ static uint32_t avx512_absmax(const float *x, size_t n)
 static const struct cast_loops loops = {
     .encode = encode_loop,
     .decode = uncast_avx512,
-    .random = philox_avx2,
+    .random = philox_avx512,
     .pack = pack_bmi2_write,
     .unpack = pack_bmi2_read,
 };

@@ -61,7 +61,8 @@ EXACT_INLINE __m256 add_odd(__m256 a, __m256 b)
 {
     const __m256 s = _mm256_add_ps(a, b), b_part = _mm256_sub_ps(s, a), a_part = _mm256_sub_ps(s, b_part);
     const __m256 error = _mm256_add_ps(_mm256_sub_ps(a, a_part), _mm256_sub_ps(b, b_part));
-    const __m256i lost = _mm256_castps_si256(_mm256_cmp_ps(error, _mm256_setzero_ps(), _CMP_NEQ_OQ));
+    const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), error);
+    const __m256i lost = _mm256_castps_si256(_mm256_cmp_ps(_mm256_setzero_ps(), size, _CMP_LT_OQ)); /* no nan is */
     const __m256i bits = _mm256_castps_si256(s), differ = _mm256_xor_si256(bits, _mm256_castps_si256(error));
     const __m256i above = _mm256_and_si256(lost, _mm256_srai_epi32(differ, 31)); /* -1: one step back */
     return _mm256_castsi256_ps(_mm256_or_si256(_mm256_add_epi32(bits, above), _mm256_srli_epi32(lost, 31)));

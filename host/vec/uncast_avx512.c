@@ -9,6 +9,8 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
 #endif
 
+enum { STEP = 64 };
+
 CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
 {
     const __m512i mag = _mm512_and_si512(code, _mm512_set1_epi32((int)p->nan));
@@ -58,48 +60,11 @@ CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, co
     }
 }
 
-CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x)
-{
-    uint8_t in[CAST_STEP * 4] = {0};
-    float out[CAST_STEP];
-    memcpy(in, codes, cast_shape_bytes(shape, n));
-    decode_step(p, shape, in, out, false);
-    memcpy(x, out, n * sizeof *x);
-}
-
-CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x,
-                              bool stream)
-{
-    size_t i = -(uintptr_t)x % 64 / sizeof *x; /* elements before a whole line */
-    stream = stream && !(shape == CAST_4 && i % 2);
-    i = stream ? i : 0;
-    if (i > 0)
-        decode_part(p, shape, codes, i < n ? i : n, x);
-    for (; i + CAST_STEP <= n; i += CAST_STEP) {
-        cast_ahead(codes + cast_shape_bytes(shape, i));
-        decode_step(p, shape, codes + cast_shape_bytes(shape, i), x + i, stream);
-    }
-    if (i < n)
-        decode_part(p, shape, codes + cast_shape_bytes(shape, i), n - i, x + i);
-    if (stream)
-        _mm_sfence();
-}
+#include "vec/uncast_body.h"
 
 void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream)
 {
-    switch (shape) {
-    case CAST_4:
-        decode_shape(p, CAST_4, codes, n, x, stream);
-        break;
-    case CAST_8:
-        decode_shape(p, CAST_8, codes, n, x, stream);
-        break;
-    case CAST_16:
-        decode_shape(p, CAST_16, codes, n, x, stream);
-        break;
-    default:
-        decode_shape(p, CAST_32, codes, n, x, stream);
-    }
+    decode_loop(p, shape, codes, n, x, stream);
 }
 
 #ifdef __clang__
