@@ -173,27 +173,27 @@ module admit #(
     .same_desc_i(desc_ok_q), .rank_bit_i(bit_q), .all_i(all_q), .add_o(add), .resend_o(resend),
     .bad_desc_o(bad_desc), .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last), .bitmap_o(bitmap_new));
 
-  // The first check that fails is the frame's fate; NAK's reason beside it, 0 for none.
-  int         fate;
-  logic [7:0] nak;
-  logic       do_add, do_resend, do_pong;
+  // The first check that fails is the frame's fate, one bit of the counters; NAK's reason beside it, 0 for none.
+  logic [N-1:0] fate;
+  logic [7:0]   nak;
+  logic         do_add, do_resend, do_pong;
   always_comb begin
     {do_add, do_resend, do_pong} = '0;
     nak  = '0;
-    fate = nc_pkg::CNT_IN_ADDED;
-    if (!job_ok_q || !job_enabled_i) fate = nc_pkg::CNT_DROP_JOB;
-    else if (!key_ok_q)    fate = nc_pkg::CNT_DROP_KEY;
-    else if (!rank_ok_q)   fate = nc_pkg::CNT_DROP_RANK;
-    else if (!source_ok_q) fate = nc_pkg::CNT_DROP_SOURCE;
-    else if (!slot_ok_q)   {fate, nak} = {nc_pkg::CNT_DROP_SLOT, nc_pkg::NAK_BAD_SLOT};
-    else if (!op_ok_q)     {fate, nak} = {nc_pkg::CNT_DROP_OP, nc_pkg::NAK_BAD_OP};
-    else if (ping_q)       {fate, do_pong} = {nc_pkg::CNT_IN_PING, 1'b1};
-    else if (!format_ok_q) {fate, nak} = {nc_pkg::CNT_DROP_FORMAT, nc_pkg::NAK_BAD_FORMAT};
-    else if (bad_desc)     {fate, nak} = {nc_pkg::CNT_DROP_DESC, nc_pkg::NAK_BAD_DESC};
-    else if (duplicate)    fate = nc_pkg::CNT_DROP_DUPLICATE;
-    else if (resend)       {fate, do_resend} = {nc_pkg::CNT_IN_RESENT, 1'b1};
-    else if (stale)        fate = nc_pkg::CNT_DROP_STALE;
-    else                   do_add = add;
+    fate = '0;
+    if (!job_ok_q || !job_enabled_i) fate[nc_pkg::CNT_DROP_JOB] = 1'b1;
+    else if (!key_ok_q)    fate[nc_pkg::CNT_DROP_KEY] = 1'b1;
+    else if (!rank_ok_q)   fate[nc_pkg::CNT_DROP_RANK] = 1'b1;
+    else if (!source_ok_q) fate[nc_pkg::CNT_DROP_SOURCE] = 1'b1;
+    else if (!slot_ok_q)   {fate[nc_pkg::CNT_DROP_SLOT], nak} = {1'b1, nc_pkg::NAK_BAD_SLOT};
+    else if (!op_ok_q)     {fate[nc_pkg::CNT_DROP_OP], nak} = {1'b1, nc_pkg::NAK_BAD_OP};
+    else if (ping_q)       {fate[nc_pkg::CNT_IN_PING], do_pong} = 2'b11;
+    else if (!format_ok_q) {fate[nc_pkg::CNT_DROP_FORMAT], nak} = {1'b1, nc_pkg::NAK_BAD_FORMAT};
+    else if (bad_desc)     {fate[nc_pkg::CNT_DROP_DESC], nak} = {1'b1, nc_pkg::NAK_BAD_DESC};
+    else if (duplicate)    fate[nc_pkg::CNT_DROP_DUPLICATE] = 1'b1;
+    else if (resend)       {fate[nc_pkg::CNT_IN_RESENT], do_resend} = 2'b11;
+    else if (stale)        fate[nc_pkg::CNT_DROP_STALE] = 1'b1;
+    else                   {fate[nc_pkg::CNT_IN_ADDED], do_add} = {1'b1, add};
   end
 
   // --- streaming a payload: into the tile, or away ---
@@ -241,8 +241,7 @@ module admit #(
   assign ans_bitmap_o = bitmap;
 
   always_comb begin
-    count_o = '0;
-    if (go) count_o[fate] = 1'b1;
+    count_o = go ? fate : '0;
     if (ans_valid_o && !ans_ready_i) count_o[nc_pkg::CNT_LOST_NAK] = 1'b1;
   end
 
@@ -302,7 +301,7 @@ module admit #(
       tile_out_fmt_o  <= head[nc_pkg::PKT_OUT_FMT +: 8];
       tile_shift_o    <= head[nc_pkg::PKT_OUT_SHIFT +: 3];
       tile_saturate_o <= head[nc_pkg::PKT_FLAGS];
-      if (fate == nc_pkg::CNT_DROP_SOURCE) begin
+      if (fate[nc_pkg::CNT_DROP_SOURCE]) begin
         seen_rank_o    <= {1'b1, job[14:0], rank};
         seen_address_o <= source;
       end

@@ -31,36 +31,36 @@ module sends #(
   (* ram_style = "distributed" *) logic [63:0]      mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
-  logic [SlotW-1:0] turn_q, pick_q;          // turn: where the search begins
-  logic             pick_valid_q;
+  logic [Slots-1:0] turn_q;                  // slots that come before the others: those behind the last one that was sent
+  logic [SlotW-1:0] pick_q;
+  logic             found_q, pick_valid_q;
 
-  // The first pending slot at or behind turn_q, else the first of all.
-  logic             any_behind;
-  logic [SlotW-1:0] behind, lowest;
+  // The first pending slot whose turn it is, else the first of all. One clock: which; another: the lowest of them.
+  localparam int Groups = (Slots + 63) / 64;
+  logic [Slots-1:0]     ahead;
+  logic [64*Groups-1:0] found_set_q;
+  logic [SlotW-1:0]     lowest;
+  logic [6*Groups-1:0]  lows;
+  assign ahead = pending_q & turn_q;
+  for (genvar g = 0; g < Groups; g++) begin : g_group
+    lowest_bit u_low (.bits_i(found_set_q[64*g +: 64]), .at_o(lows[6*g +: 6]));
+  end
   always_comb begin
-    any_behind = 1'b0;
-    behind     = '0;
-    lowest     = '0;
-    for (int s = Slots - 1; s >= 0; s--) begin
-      if (pending_q[s]) begin
-        lowest = SlotW'(s);
-        if (SlotW'(s) >= turn_q) begin
-          behind     = SlotW'(s);
-          any_behind = 1'b1;
-        end
-      end
-    end
+    lowest = '0;
+    for (int g = Groups - 1; g >= 0; g--)
+      if (found_set_q[64*g +: 64] != '0) lowest = SlotW'(64 * g) | SlotW'(lows[6*g +: 6]);
   end
 
-  logic             take, direct, write;
+  logic             direct, offer, take, write;  // offer: it is pick_q's turn; take: and it is still pending
   logic [SlotW-1:0] at;
   logic [63:0]      old, new_mask;
 
   always_comb begin
     ask_ready_o = !done_valid_i;
     direct      = done_valid_i && (!send_valid_o || send_ready_i);
-    take        = pick_valid_q && pending_q[pick_q] && !done_valid_i && !ask_valid_i && (!send_valid_o || send_ready_i);
-    write       = done_valid_i || ask_valid_i || take;
+    offer       = pick_valid_q && !done_valid_i && !ask_valid_i && (!send_valid_o || send_ready_i);
+    take        = offer && pending_q[pick_q];
+    write       = done_valid_i || ask_valid_i || offer;
     at          = done_valid_i ? done_slot_i : ask_valid_i ? ask_slot_i : pick_q;
     old         = pending_q[at] ? mask_ram[at] : 64'd0;
     new_mask    = done_valid_i ? done_mask_i : ask_none_i ? 64'd0 : old | ask_mask_i;
@@ -68,12 +68,12 @@ module sends #(
 
   always_ff @(posedge clk_i) begin
     if (send_ready_i) send_valid_o <= 1'b0;
-    if (take) begin
-      send_valid_o  <= 1'b1;
-      send_slot_o   <= pick_q;
-      send_mask_o   <= old;
-      send_info_o   <= info_ram[pick_q];
-      turn_q        <= pick_q + 1'b1;
+    if (take) send_valid_o <= 1'b1;
+    if (offer) begin
+      send_slot_o <= pick_q;
+      send_mask_o <= mask_ram[at];
+      send_info_o <= info_ram[pick_q];
+      for (int s = 0; s < Slots; s++) turn_q[s] <= SlotW'(s) > pick_q;
     end
     if (direct) begin
       send_valid_o <= 1'b1;
@@ -81,15 +81,19 @@ module sends #(
       send_mask_o  <= done_mask_i;
       send_info_o  <= done_info_i;
     end
-    pick_valid_q <= pending_q != '0 && !take;
-    pick_q       <= any_behind ? behind : lowest;
+    found_set_q  <= (64 * Groups)'(ahead != '0 ? ahead : pending_q);
+    found_q      <= pending_q != '0 && !offer;
+    pick_valid_q <= found_q && !offer;
+    pick_q       <= lowest;
     if (write) begin
-      mask_ram[at]  <= new_mask;
-      pending_q[at] <= done_valid_i ? !direct : ask_valid_i && !ask_none_i;
+      mask_ram[at] <= new_mask;
+      for (int s = 0; s < Slots; s++)
+        if (SlotW'(s) == at) pending_q[s] <= done_valid_i ? !direct : ask_valid_i && !ask_none_i;
     end
     if (done_valid_i) info_ram[done_slot_i] <= done_info_i;
     if (rst_i) begin
       send_valid_o <= 1'b0;
+      found_q      <= 1'b0;
       pick_valid_q <= 1'b0;
       pending_q    <= '0;
       turn_q       <= '0;
@@ -100,25 +104,28 @@ module sends #(
   // What is due for one slot, any: nothing of it is lost, all of it goes out in one request with the latest result's header,
   // or is withdrawn. Each request of another slot brings this slot's turn nearer, and in quiet clocks requests are made.
   (* anyconst *) logic [SlotW-1:0] one;
-  logic             past_q = 1'b0, due_q, fresh_q, straight_q, has_info_q, was_due_q, sent, others, idle_q;
+  logic             past_q = 1'b0, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
   logic [63:0]      due_mask_q;
   logic [InfoW-1:0] info_q;
-  logic [SlotW-1:0] far;                     // slots before this one's turn
+  logic [SlotW-1:0] from_q, far;             // slots before this one's turn
+  logic [2:0]       quiet_q, due_for_q;      // clocks; due_for_q stops at 3
   assign sent   = send_valid_o && fresh_q && send_slot_o == one;
   assign others = send_valid_o && fresh_q && !straight_q && send_slot_o != one;
-  assign far    = one - turn_q;
+  assign far    = one - from_q;
+  assign idle   = !done_valid_i && !ask_valid_i && (!send_valid_o || send_ready_i);
   always_ff @(posedge clk_i) begin
     past_q  <= 1'b1;
     fresh_q <= take || direct;
     straight_q <= direct;
-    idle_q  <= !done_valid_i && !ask_valid_i && (!send_valid_o || send_ready_i) && !take && !rst_i;
-    was_due_q <= due_q;
+    quiet_q <= !idle || offer || rst_i ? 3'd0 : quiet_q + 3'd1;
+    if (offer) from_q <= pick_q + 1'b1;
+    due_for_q <= !due_q ? 3'd0 : due_for_q == 3'd3 ? 3'd3 : due_for_q + 3'd1;
     if (done_valid_i && done_slot_i == one) {due_q, due_mask_q, info_q, has_info_q} <= {!direct, done_mask_i, done_info_i, 1'b1};
     else if (ask_valid_i && ask_ready_o && ask_slot_i == one) begin
       due_q      <= !ask_none_i;
       due_mask_q <= (due_q ? due_mask_q : 64'd0) | ask_mask_i;
     end else if (take && pick_q == one) due_q <= 1'b0;
-    if (rst_i) {due_q, fresh_q, has_info_q, was_due_q} <= '0;
+    if (rst_i) {due_q, fresh_q, has_info_q, due_for_q, from_q} <= '0;
     if (!past_q) assume (rst_i);
     if (past_q) begin
       assert (pending_q[one] == due_q && (!due_q || mask_ram[one] == due_mask_q));
@@ -128,9 +135,10 @@ module sends #(
         assert (straight_q || !$past(has_info_q) || send_info_o == $past(info_q));
         assert (!straight_q || {send_mask_o, send_info_o} == $past({done_mask_i, done_info_i}));
       end
-      if (others && $past(was_due_q) && $past(due_q) && due_q) assert (far < $past(far));
+      if (others && $past(due_for_q) == 3'd3 && due_q) assert (far < $past(far));
       if (!$past(rst_i) && $past(send_valid_o && !send_ready_i)) assert (send_valid_o && $stable({send_slot_o, send_mask_o, send_info_o}));
-      if (idle_q && due_q && was_due_q && !done_valid_i && !ask_valid_i && (!send_valid_o || send_ready_i)) assert (take);
+      if (quiet_q == 3'd3 && idle && due_q) assert (take);
+      for (int s = 0; s < Slots; s++) assert (turn_q[s] == (SlotW'(s) >= from_q && from_q != '0));
     end
   end
 `endif

@@ -252,16 +252,21 @@ static int add_all(struct card_job *j, struct codes_in *in, struct file_out *out
     }
 }
 
+/* What the card did, and at what speed it was simulated; MB: of frames in. */
 static void report(const char *model, struct sim_card_time t)
 {
-    if (!t.clocks)
-        fprintf(stderr, "%s: %llu beats in, %llu beats out; no clock\n", model, (unsigned long long)t.beats_in,
-                (unsigned long long)t.beats_out);
-    else
-        fprintf(stderr,
-                "%s: %llu cycles, %llu beats in, %llu beats out: %.3f beats a cycle; %.1f us at %d MHz, the estimate\n",
-                model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in, (unsigned long long)t.beats_out,
-                (double)t.beats_in / (double)t.clocks, (double)t.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ);
+    double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
+    if (!t.clocks) {
+        fprintf(stderr, "%s: %llu beats in, %llu beats out; no clock; %.1f MB/s\n", model,
+                (unsigned long long)t.beats_in, (unsigned long long)t.beats_out, mb / seconds);
+        return;
+    }
+    fprintf(stderr,
+            "%s: %llu cycles, %llu beats in, %llu beats out: %.3f beats a cycle; %.1f us at %d MHz, the estimate; "
+            "simulated at %.0f kHz, %.1f MB/s\n",
+            model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in, (unsigned long long)t.beats_out,
+            (double)t.beats_in / (double)t.clocks, (double)t.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ,
+            (double)t.clocks * 1e-3 / seconds, mb / seconds);
 }
 
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out, const char *model,

@@ -1,6 +1,7 @@
 /* sim_card.c : a simulated card: starts narrowcast-sim, and speaks to it: registers, frames, clocks. */
 #include "app/sim_card.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/sock.h"
 #include "hls/simlink.h"
@@ -168,6 +169,7 @@ int sim_card_send(struct sim_card *card, uint32_t ip, uint16_t port, const uint8
 int sim_card_run(struct sim_card *card, sim_card_frame *out, void *arg, struct sim_card_time *time)
 {
     struct simlink m = {.kind = SIMLINK_RUN, .a = MOST_CLOCKS};
+    double start = clock_s();
     TRY(say(card, m, NULL));
     for (;;) {
         TRY(hear(card, &m));
@@ -180,5 +182,6 @@ int sim_card_run(struct sim_card *card, sim_card_frame *out, void *arg, struct s
     time->clocks += m.a;
     time->beats_in += m.b;
     time->beats_out += m.c;
+    time->seconds += clock_s() - start;
     return m.status ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MOST_CLOCKS) : 0;
 }

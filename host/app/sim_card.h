@@ -17,6 +17,7 @@ struct sim_card {
 
 struct sim_card_time {
     uint64_t clocks, beats_in, beats_out; /* clocks: from the first beat to the last; 0: this model has no clock */
+    double seconds;                       /* of our time */
 };
 
 /* Starts the card beside this program's own file, else the one in PATH. model: "rtl" or "c". wave: FST file, or NULL.
