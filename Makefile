@@ -54,7 +54,7 @@ test-long: all                          ## the exhaustive ones too: 2^32 floats,
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(TEST_BIN) $(SCRIPTS)
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(MPIENV) $(B)/bench_train
-	$(Q)$(MPIENV) mpirun -q -np 4 $(B)/bench_native
+	$(Q)$(MPIENV) B=$(B) bench/bench_native.sh 4
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi

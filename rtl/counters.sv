@@ -71,4 +71,51 @@ module counters #(
     if (add_valid_q && (add_copy_q || add_clear_q)) copy_ram[add_at_q] <= add_copy_q ? sum : 64'd0;
     value_o <= copy_ram[index_i];
   end
+
+`ifdef FORMAL
+  // One counter, any: its pulses are in the memory, on their way there, fresh or held, none lost, none twice. When busy_o is 0
+  // the copy is what there was in the clock of the last snapshot.
+  (* anyconst *) logic [IndexW-1:0] one;
+  logic              past_q = 1'b0, cleared_q, copied_q, ahead_q, mine, on_way;
+  logic [63:0]       all_q, at_snapshot_q, in_memory, on_way_n;
+  logic [SmallW-1:0] my_fresh, my_held;
+  logic [IndexW:0]   since, until_turn;      // clocks since this counter's last turn, less 1; to its next one
+  assign my_fresh   = fresh[SmallW*one +: SmallW];
+  assign my_held    = held[SmallW*one +: SmallW];
+  assign mine       = turn_q == one;
+  assign on_way     = add_valid_q && add_at_q == one;
+  assign on_way_n   = on_way ? 64'(add_q) : 64'd0;
+  assign in_memory  = (cleared_q ? sum_ram[one] : 64'd0) + on_way_n;
+  assign since      = turn_q > one ? (IndexW+1)'(turn_q - one) - 1'b1 : (IndexW+1)'(N - 1) - (IndexW+1)'(one - turn_q);
+  assign until_turn = (IndexW+1)'(N - 1) - since;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    all_q  <= all_q + 64'(count_i[one]);
+    if (on_way && add_clear_q) cleared_q <= 1'b1;
+    if (mine && copying) ahead_q <= 1'b0;    // the copy's turn is still ahead
+    if (snapshot_i) {ahead_q, copied_q, at_snapshot_q} <= {1'b1, 1'b1, all_q + 64'(count_i[one])};
+    if (rst_i) {cleared_q, ahead_q, copied_q, all_q} <= '0;
+    if (!past_q) assume (rst_i);
+    assume (one < IndexW'(N));
+    if (past_q) begin
+      // the promises
+      assert (all_q == in_memory + 64'(my_fresh) + 64'(my_held));
+      if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
+      if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
+      // why they hold
+      assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N) && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
+      assert (!add_valid_q || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1) && clear_q != (IndexW+1)'(N)));
+      assert (cleared_q || (clear_q != '0 && turn_q <= one) || (on_way && add_clear_q));
+      if (cleared_q) assert (!(clear_q != '0 && turn_q <= one) && !(on_way && add_clear_q));
+      assert (8'(my_fresh) + 8'(my_held) <= 8'(N) + 8'(since) + 8'd1);
+      if (copying) assert (8'(my_fresh) <= 8'(N) - 8'(copy_q));
+      if (my_held != '0) assert (ahead_q);
+      assert (ahead_q == (until_turn < copy_q));
+      if (ahead_q) assert (copied_q && in_memory + 64'(my_held) == at_snapshot_q);
+      if (copied_q && !ahead_q && on_way && add_copy_q) assert (in_memory == at_snapshot_q);
+      if (copied_q && !ahead_q && !(on_way && add_copy_q)) assert (cleared_q && copy_ram[one] == at_snapshot_q);
+      assert (!(copying || add_copy_q) || copied_q);
+    end
+  end
+`endif
 endmodule

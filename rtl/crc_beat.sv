@@ -27,4 +27,20 @@ module crc_beat (
     valid_q    <= valid_i && !rst_i;
     if (valid_q) state_q <= state_d;
   end
+
+`ifdef FORMAL
+  // The CRC bit by bit, with at most one bit of data or of the state set: 512, 32 or none. The circuit is XORs, so these are all
+  // beats. More of the same beat: what the first piece's message is without it, and the CRC of the piece from state 0.
+  (* anyseq *) logic [9:0] at;
+  logic [9:0]  at_q;
+  logic [31:0] want;
+  always_ff @(posedge clk_i) at_q <= at;
+  always_comb begin
+    for (int i = 0; i < 512; i++) assume (data_i[i] == (at == 10'(i)));
+    for (int i = 0; i < 32; i++) assume (state_q[i] == (at_q == 10'(512 + i)));
+    want = part_q ? '0 : first_q ? '1 : state_q;
+    for (int i = 0; i < 512; i++) want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
+    assert (crc_o == ~(part_q ? state_q ^ want : want));
+  end
+`endif
 endmodule

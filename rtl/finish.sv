@@ -73,4 +73,34 @@ module finish #(
 
   assign done_valid_o = last_q && crc_valid && announced;
   assign done_info_o  = {job, chunk, desc, all_status_q, crc, beats};
+
+`ifdef FORMAL
+  // The fifo and the CRC, cut away, do what they promise; a result comes after its announcement. Then each result, and nothing
+  // else, is reported once, one clock after its last piece, with the oldest announcement, which is used up by that; its status
+  // is all its pieces' together, and a CRC begins with its first piece.
+  logic       past_q = 1'b0, open_q, in_done_q, crc_in_q;
+  logic [4:0] waiting_q;                     // announced, not reported
+  logic [2:0] seen_q, due_q;                 // status of the pieces so far; of the result that is to be reported
+  always_ff @(posedge clk_i) begin
+    past_q    <= 1'b1;
+    waiting_q <= waiting_q + 5'(fin_valid_i && fin_ready_o) - 5'(done_valid_o);
+    in_done_q <= kept_valid_i && kept_last_i;
+    crc_in_q  <= kept_valid_i;
+    if (kept_valid_i) begin
+      open_q <= !kept_last_i;
+      seen_q <= kept_last_i ? '0 : (open_q ? seen_q : '0) | kept_status_i;
+      due_q  <= (open_q ? seen_q : '0) | kept_status_i;
+    end
+    if (rst_i) {waiting_q, open_q, in_done_q, crc_in_q} <= '0;
+    if (!past_q) assume (rst_i);
+    assume (announced == (waiting_q != '0) && fin_ready_o == (waiting_q != 5'd16) && crc_valid == crc_in_q);
+    if (kept_valid_i) assume (waiting_q > 5'(in_done_q));
+    if (past_q) begin
+      assert (done_valid_o == in_done_q);
+      if (done_valid_o) assert (done_info_o[40 +: 3] == due_q && done_info_o[8 +: 32] == crc && done_info_o[7:0] == beats);
+      assert (first_q == !open_q && (!open_q || status_q == seen_q) && (open_q || status_q == '0));
+      assert (last_q == in_done_q && (!in_done_q || waiting_q != '0) && waiting_q <= 5'd16);
+    end
+  end
+`endif
 endmodule

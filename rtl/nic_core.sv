@@ -71,7 +71,7 @@ module nic_core #(
   logic [31:0]  rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in, random_out;
   logic [47:0]  seen_address;
   logic [4:0]   counter_index;
-  logic [N-1:0] count_rx, count_admit, count_tx;
+  logic [N-1:0] count_rx, count_admit, count_tx, count_q;
 
   regs #(.Slots(Slots), .Jobs(Jobs), .Ranks(Ranks), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2)) u_regs (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
@@ -84,8 +84,9 @@ module nic_core #(
     .counter_index_o(counter_index), .counter_i(counter), .busy_i(job_busy), .refused_i(job_refused),
     .seen_rank_i(seen_rank), .seen_ip_i(seen_address[47:16]), .seen_port_i(seen_address[15:0]));
 
+  always_ff @(posedge clk_i) count_q <= rst_i ? '0 : count_rx | count_admit | count_tx;
   counters #(.N(N)) u_counters (
-    .clk_i, .rst_i, .count_i(count_rx | count_admit | count_tx), .snapshot_i(snapshot), .busy_o(snapshot_busy),
+    .clk_i, .rst_i, .count_i(count_q), .snapshot_i(snapshot), .busy_o(snapshot_busy),
     .index_i(counter_index), .value_o(counter));
 
   rng u_rng (.clk_i, .rst_i, .seed_write_i(seed_write), .seed_i(drop_seed), .a_o(random_in), .b_o(random_out));

@@ -18,4 +18,14 @@ module rng (
     if (rst_i) state_q <= 64'hffff_ffff_0000_0000;
     else if (seed_write_i) state_q <= {~seed_i, seed_i};  // never 0, from which it would not get away
   end
+
+`ifdef FORMAL
+  // It never reaches 0, from which it would not get away.
+  logic past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (!past_q) assume (rst_i);
+    if (past_q) assert (state_q != '0);
+  end
+`endif
 endmodule

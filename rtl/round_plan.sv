@@ -15,6 +15,8 @@ module round_plan #(
   input  logic [6:0]     k_i,
   input  logic [7:0]     late_fmt_i,         // out_fmt_i and the others of the clock of k_i
   input  logic           late_max_i,
+  input  logic           four_i,             // width of out: 4, 8, else 16
+  input  logic           eight_i,
   input  logic           saturate_i,
   input  logic           high_i,             // the high code of a byte
   output logic [5:0]     stop_o,             // place of the sentinel
@@ -29,7 +31,6 @@ module round_plan #(
 );
   logic [3:0]  in_bias, out_bias, in_m, out_m, late_m, drop;
   logic [2:0]  late_e;
-  logic [14:0] top;
 
   assign in_m     = in_fmt_i[3:0];
   assign out_m    = max_i ? 4'd6 : out_fmt_i[3:0];
@@ -49,8 +50,10 @@ module round_plan #(
     for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;
     drop_o = drop;
     fn_o   = late_fmt_i[7] && !late_max_i;
-    top    = 15'(19'd1 << (late_m + 4'(late_e))) - 15'd1;
-    beyond_o = fn_o ? top - 15'(saturate_i) : top - (15'(16'd1 << late_m) - 15'd1) - 15'(saturate_i);
+    // inf: the field's ones; the largest: without the field's last, and the fraction's. fn: nan, all ones; without the last.
+    for (int i = 0; i < 15; i++)
+      beyond_o[i] = (i < 3 || (i < 7 && !four_i) || !(four_i || eight_i))
+                  && (fn_o ? i != 0 || !saturate_i : saturate_i ? late_m != 4'(i) : late_m <= 4'(i));
   end
   logic unused;
   assign unused = ^{in_fmt_i[7], out_fmt_i[7], out_m};

@@ -19,4 +19,21 @@ module slot_mem #(
     if (r_en_i) read_q <= rows_q[r_row_i];
   end
   assign r_data_o = read_q;
+
+`ifdef FORMAL
+  // One row, any: a read gives what was written last, one clock later, and holds it until the next read.
+  (* anyconst *) logic [A-1:0] row;
+  logic             some_q, asked_q;
+  logic [Width-1:0] word_q, due_q;
+  initial {some_q, asked_q} = '0;
+  always_ff @(posedge clk_i) begin
+    if (w_en_i && w_row_i == row) {some_q, word_q} <= {1'b1, w_data_i};
+    if (r_en_i) asked_q <= some_q && r_row_i == row && !(w_en_i && w_row_i == row);
+    if (r_en_i) due_q <= word_q;
+  end
+  always_comb begin
+    if (some_q) assert (rows_q[row] == word_q);
+    if (asked_q) assert (r_data_o == due_q);
+  end
+`endif
 endmodule

@@ -39,4 +39,30 @@ module slot_rule (
     else if (filling_i && is_prev_i && !known && kept_i) resend_o = 1'b1;
     else stale_o = 1'b1;
   end
+
+`ifdef FORMAL
+  // The verdict of slot_take() of hls/slot.h, in its own order and words, for any two chunks.
+  (* anyseq *) logic [31:0] chunk, slot_chunk;
+  (* anyseq *) logic [5:0]  rank;
+  logic        first, waits, kept_chunk_asked;
+  logic [63:0] bitmap;
+  logic [4:0]  verdict;                      // {add, resend, bad_desc, duplicate, stale}
+  always_comb begin
+    assume (is_same_i == (chunk == slot_chunk) && is_next_i == (chunk == slot_chunk + 32'd1));
+    assume (is_prev_i == (chunk == slot_chunk - 32'd1) && rank_bit_i == 64'd1 << rank);
+    first            = !filling_i && chunk == slot_chunk + 32'd1;
+    kept_chunk_asked = chunk == (filling_i ? slot_chunk - 32'd1 : slot_chunk);
+    waits            = !filling_i || !bitmap_i[rank];
+    bitmap           = first ? 64'd0 : bitmap_i;
+    bitmap[rank]     = 1'b1;
+    if (first) verdict = 5'b10000;
+    else if (kept_chunk_asked) verdict = kept_i && waits ? 5'b01000 : 5'b00001;
+    else if (!filling_i || chunk != slot_chunk) verdict = 5'b00001;
+    else if (bitmap_i[rank]) verdict = 5'b00010;
+    else if (!same_desc_i) verdict = 5'b00100;
+    else verdict = 5'b10000;
+    assert ({add_o, resend_o, bad_desc_o, duplicate_o, stale_o} == verdict);
+    if (add_o) assert (first_o == first && bitmap_o == bitmap && last_o == (bitmap == all_i));
+  end
+`endif
 endmodule

@@ -96,7 +96,11 @@ module tile #(
   end
 
   // ---- 2: add
-  localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2, FromZero = 2'd3;
+  // from: {last or zero, sum or zero}, else the row; two equations, so that no synthesis takes them for a state machine's
+  logic          from_sum, from_last;
+  assign from_sum  = d_second_q || (a_write_q && a_row_q == d_row_q);
+  assign from_last = s_write_q && s_row_q == d_row_q;
+
   logic          a_valid_q, a_write_q, a_clip_q, a_emit_q, a_start_q, a_last_q, a_max_q, a_four_q, a_half_q;
   logic          a_out_four_q, a_out_half_q, a_saturate_q;
   logic [1:0]    a_from_q;
@@ -111,10 +115,7 @@ module tile #(
     a_clip_q  <= d_valid_q && d_flip_q;
     a_emit_q  <= d_valid_q && !d_flip_q && d_emit_q;
     if (d_valid_q) begin
-      if (d_first_q) a_from_q <= FromZero;
-      else if (d_second_q || (a_write_q && a_row_q == d_row_q)) a_from_q <= FromSum;
-      else if (s_write_q && s_row_q == d_row_q) a_from_q <= FromLast;
-      else a_from_q <= FromRow;
+      a_from_q    <= {d_first_q || (from_last && !from_sum), d_first_q || from_sum};
       a_row_q     <= d_row_q;
       a_out_fmt_q <= d_out_fmt_q;
       a_k_q       <= k;
@@ -146,7 +147,8 @@ module tile #(
   assign plan_en = a_emit_q || again;
   round_plan #(.Wide(Wide)) u_plan (
     .in_fmt_i(d_in_fmt_q), .out_fmt_i(d_out_fmt_q), .shift_i(d_shift_q), .max_i(d_max_q), .k_o(k),
-    .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .saturate_i(a_saturate_q), .high_i(again),
+    .k_i(a_k_q), .late_fmt_i(a_out_fmt_q), .late_max_i(a_max_q), .four_i(a_out_four_q),
+    .eight_i(!a_out_four_q && !a_out_half_q), .saturate_i(a_saturate_q), .high_i(again),
     .stop_o(stop), .plus_o(plus), .below_o(below), .guard_o(guard), .lost_o(lost), .drop_o(drop), .over_o(over),
     .fn_o(fn), .beyond_o(beyond));
 

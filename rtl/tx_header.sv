@@ -1,5 +1,5 @@
 // tx_header: the 64-byte header of an outgoing frame, one clock after its fields, with its CRC. Byte 0 is bits 7..0.
-// A CRC is linear: what the rank adds to it is put in behind the register, because the rank may come late.
+// The CRC is made behind the register: the fields come late.
 module tx_header (
   input  logic         clk_i,
   input  logic [7:0]   op_i,
@@ -17,11 +17,9 @@ module tx_header (
   input  logic [31:0]  payload_crc_i,
   output logic [511:0] header_o
 );
-  // Fields in the order of hls/packet.def, but the rank. The CRC's first state is all ones: as if the first 32 bits were inverted.
-  localparam int Rest = nc_pkg::PKT_HEADER_CRC - nc_pkg::PKT_RANK - nc_pkg::PKT_RANK_BITS;  // bits from the rank to the CRC
+  // Fields in the order of hls/packet.def. The CRC's first state is all ones: as if the first 32 bits were inverted.
   logic [nc_pkg::PKT_HEADER_CRC-1:0] fields, fields_q;
-  logic [5:0]  rank_q;
-  logic [31:0] crc, crc_q, rank_crc;
+  logic [31:0] crc;
 
   always_comb begin
     fields = '0;
@@ -40,18 +38,12 @@ module tx_header (
     fields[nc_pkg::PKT_PAYLOAD_CRC +: nc_pkg::PKT_PAYLOAD_CRC_BITS] = payload_crc_i;
   end
 
-  crc32c #(.Bits(nc_pkg::PKT_HEADER_CRC)) u_crc (
-    .data_i({fields[nc_pkg::PKT_HEADER_CRC-1:32], ~fields[31:0]}), .crc_o(crc));
-  crc32c #(.Bits(nc_pkg::PKT_RANK_BITS), .Then(Rest)) u_rank (.data_i({10'd0, rank_q}), .crc_o(rank_crc));
-
   always_ff @(posedge clk_i) begin
     fields_q <= fields;
-    crc_q    <= crc;
-    rank_q   <= rank_i;
+    fields_q[nc_pkg::PKT_RANK +: 6] <= rank_i;
   end
 
-  always_comb begin
-    header_o = {~(crc_q ^ rank_crc), fields_q};
-    header_o[nc_pkg::PKT_RANK +: 6] = rank_q;
-  end
+  crc32c #(.Bits(nc_pkg::PKT_HEADER_CRC)) u_crc (
+    .data_i({fields_q[nc_pkg::PKT_HEADER_CRC-1:32], ~fields_q[31:0]}), .crc_o(crc));
+  assign header_o = {~crc, fields_q};
 endmodule

@@ -1,8 +1,9 @@
 #!/bin/sh
-# formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, by k-induction in yosys. One line a proof.
-# usage: formal.sh [MODULE...]      all lines of rtl/formal.list, or those of the modules named. Needs $B/rtl/nc_pkg.sv.
-# rtl/formal.list: MODULE sat|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...]
-#   sat: yosys' own solver; smt: yosys-smtbmc with z3, for arithmetic. DEPTH: of the induction.
+# formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, in yosys. One line a proof.
+# usage: formal.sh [quick] [MODULE...]  all lines of rtl/formal.list, or those of the modules named; quick: not those marked `long`.
+# rtl/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
+#   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
+#   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
 #   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/.
 # Only the module itself is read with FORMAL. A proof may take FORMAL_TIMEOUT seconds (600). Exit 0 all proven, 1 one is not, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
@@ -14,6 +15,11 @@ if ! command -v yosys >/dev/null 2>&1; then
 fi
 mkdir -p "$B/formal" || exit 1
 
+# steps DEPTH: what sat is told about clocks
+steps() {
+    [ "$1" -eq 0 ] || echo "-seq $1 -prove-skip $(($1 - 1))"
+}
+
 # prove MODULE ENGINE DEPTH OPTIONS...: 0 proven, 1 not, 77 the solver is missing; its words are in the log
 prove() {
     module=$1 engine=$2 depth=$3 params='' cuts='' files=''
@@ -22,16 +28,20 @@ prove() {
         case $option in
         cut=*) cuts="$cuts cutpoint */t:*${option#cut=}*;" ;;
         files=*) files=$(echo "${option#files=}" | tr ',' ' ') ;;
-        *=*) params="$params -chparam $(echo "$option" | tr '=' ' ')" ;;
+        long) ;;
+        *=*) params="$params chparam -set $(echo "$option" | tr '=' ' ') $module;" ;;
         *) echo "formal.list: $module: what is '$option'?" && return 1 ;;
         esac
     done
     design="$B/formal/$label"
     read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL rtl/$module.sv;
-        hierarchy -libdir rtl $params -top $module; proc; $cuts prep -flatten; async2sync"
+        $params hierarchy -libdir rtl -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
+    any)
+        timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat $(steps "$depth") -prove-asserts -set-assumes -verify" 2>&1
+        ;;
     sat)
-        timeout "$limit" yosys -q -p "$read; memory_map; sat -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps $depth -verify" 2>&1
+        timeout "$limit" yosys -q -p "$read; memory_map; sat -prove-asserts -set-assumes -tempinduct -seq 1 -initsteps $((depth - 1)) -maxsteps $depth -verify" 2>&1
         ;;
     smt)
         command -v yosys-smtbmc >/dev/null 2>&1 && command -v z3 >/dev/null 2>&1 || return 77
@@ -42,10 +52,13 @@ prove() {
     esac
 }
 
+quick=
+[ "${1-}" = quick ] && quick=quick && shift
 proven=0 bad=0
 sed 's/ *#.*//; /^$/d' rtl/formal.list >"$B/formal/lines"
 while read -r module options; do
     case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
+    case $quick/$options/ in quick/*' long/'*) continue ;; esac
     label=$(echo "$module $options" | tr -c 'A-Za-z0-9\n' '-')
     start=$(date +%s)
     # shellcheck disable=SC2086  # a list of words

@@ -1,0 +1,126 @@
+// prove_encode: whatever a lane of the tile holds when the last contribution has been added (46 bits of sum and two flags, all
+// free), its code four clocks later is that sum / 2^shift rounded once, as hls/mf.h has it. For yosys alone.
+// The lanes are cut away, so a sum is anything; one encoder is looked at, with all that tile and round_plan make for it. Beats
+// of any formats, shifts and ops follow each other at any distance. A half word holds what 64 codes of 4 bits can add up to.
+module prove_encode #(
+  parameter int Wide = 1
+) (
+  input logic         clk_i,
+  input logic         rst_i,
+  input logic         in_valid_i,
+  input logic         in_emit_i,
+  input logic         in_max_i,
+  input logic [7:0]   in_fmt_i,
+  input logic [7:0]   out_fmt_i,
+  input logic [2:0]   out_shift_i,
+  input logic         saturate_i,
+  input logic [63:0]  others_i
+);
+  localparam int Codes = Wide != 0 ? 16 : 8;
+  logic in_ready;
+  tile #(.Slots(2), .Rows(2), .Wide(Wide)) u_tile (
+    .clk_i, .rst_i, .in_valid_i, .in_ready_o(in_ready), .in_slot_i(others_i[0]), .in_beat_i(others_i[1]),
+    .in_start_i(others_i[2]), .in_last_i(others_i[3]), .in_first_i(others_i[4]), .in_emit_i, .in_max_i,
+    .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
+    .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
+  // Signals inside the tile, by name.
+  (* hierconn *) wire [3071:0]       \u_tile.new_row ;
+  (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
+  (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
+  (* hierconn *) wire                \u_tile.code_valid_q ;
+
+  function automatic logic [4:0] bits(input logic [7:0] fmt);  // of a format of this card; 0: it is none
+    bits = 5'd1 + 5'(fmt[6:4]) + 5'(fmt[3:0]);
+    if (fmt[6:4] == 3'd0 || fmt[6:4] > 3'd5 || fmt[3:0] > 4'd10) bits = 5'd0;
+    if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
+    if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
+  endfunction
+  always_comb
+    if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0 && out_shift_i <= 3'd6);
+
+  // ---- When: a beat taken in clock 0 has its sum in clock 3 (MAX: 4), the high half of 4-bit sums one clock later; its code
+  // is due 4 clocks after its sum.
+  localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + 48;
+  logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q;
+  logic [W-1:0]   about1_q, about2_q, about3_q;  // {in_fmt, out_fmt, shift, saturate, max}
+  logic [Due-1:0] due4_q, due5_q, due6_q, due7_q;  // {about, high half, word}
+  always_ff @(posedge clk_i) begin
+    valid1_q <= in_valid_i && in_ready && in_emit_i;
+    if (in_valid_i && in_ready) about1_q <= {in_fmt_i, out_fmt_i, out_shift_i, saturate_i, in_max_i};
+    max1_q   <= valid1_q && about1_q[0];
+    valid2_q <= (valid1_q && !about1_q[0]) || max1_q;
+    about2_q <= about1_q;
+    valid3_q <= valid2_q;
+    if (valid2_q) about3_q <= about2_q;
+    again_q  <= valid3_q && bits(about3_q[W-1-:8]) == 5'd4 && !about3_q[0];
+    valid4_q <= valid3_q || again_q;
+    due4_q   <= {about3_q, again_q, \u_tile.new_row [47:0]};
+    {valid7_q, valid6_q, valid5_q} <= {valid6_q, valid5_q, valid4_q};
+    {due7_q, due6_q, due5_q}       <= {due6_q, due5_q, due4_q};
+    if (rst_i) {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
+  end
+
+  // ---- What: value = sig * 2^(1 - bias - m - shift) in the input's terms, rounded as mf_pack does.
+  logic [7:0]  in_fmt, out_fmt;
+  logic [2:0]  shift;
+  logic        saturate, max, high, half, neg, sign, up;
+  logic [47:0] word;
+  logic [1:0]  flags;
+  logic [45:0] sig;
+  logic [4:0]  in_e, in_m, out_e, out_m;
+  logic signed [6:0] in_bias, out_bias, top, lowest, from, drop;
+  logic [56:0] aligned;                      // sig, then 11 bits below it
+  logic [46:0] kept, rest;                   // rest: 2^47 is one unit
+  logic [46:0] mag, inf, beyond;
+  logic [15:0] want;
+  logic        over;
+
+  assign {in_fmt, out_fmt, shift, saturate, max, high, word} = due7_q;
+  always_comb begin
+    {in_e, in_m, out_e, out_m} = {5'(in_fmt[6:4]), 5'(in_fmt[3:0]), 5'(out_fmt[6:4]), 5'(out_fmt[3:0])};
+    in_bias  = 7'((8'd1 << (in_e - 5'd1)) - 8'd1);
+    out_bias = 7'((8'd1 << (out_e - 5'd1)) - 8'd1);
+    half  = bits(in_fmt) == 5'd4;
+    flags = half && !high ? word[17:16] : word[47:46];
+    sig   = !half ? word[45:0] : high ? {{31{word[45]}}, word[45:31]} : {{30{word[15]}}, word[15:0]};
+    neg   = sig[45];
+    if (neg) sig = -sig;
+
+    // Places in sig: of its leading one; of that of out's smallest normal number; the higher of the two; of out's last bit.
+    top = 7'sd0;
+    for (int i = 0; i < 46; i++) if (sig[i]) top = 7'(i);
+    lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;
+    from   = top > lowest ? top : lowest;
+    drop   = from - $signed({2'b00, out_m});
+    kept = drop >= 7'sd0 ? 47'(sig) >> drop : 47'(sig) << -drop;
+    rest = drop > 7'sd0 ? 47'(sig) << (7'sd47 - drop) : 47'd0;
+    up   = rest > {1'b1, 46'd0} || (rest == {1'b1, 46'd0} && kept[0]);
+    mag  = sig == 46'd0 ? 47'd0 : (47'(from - lowest) << out_m) + kept + 47'(up);
+    inf  = out_fmt[7] ? (47'd1 << (out_e + out_m)) - 47'd1 : ((47'd1 << out_e) - 47'd1) << out_m;
+    beyond = inf - 47'(saturate);
+    over = mag >= inf && flags == 2'b00;
+    if (over) mag = beyond;
+    sign = neg && mag != 47'd0;
+    if (flags != 2'b00) begin
+      mag  = flags == 2'b11 ? (47'd1 << (out_e + out_m)) - 47'd1 : beyond;
+      sign = flags == 2'b10;
+    end
+    want = 16'(mag) | 16'(sign) << (out_e + out_m);
+  end
+
+  // MAX: the word is an int8, its low byte the result.
+  logic [15:0] got, mask;
+  assign got  = 16'(\u_tile.codes [Codes-1:0]);
+  assign mask = 16'((17'd1 << bits(out_fmt)) - 17'd1);
+  always_comb begin
+    assert (!valid7_q || \u_tile.code_valid_q );
+    if (valid7_q && !max && (!half || sig <= 46'd4096)) begin  // a code of 4 bits is 2^6 units at most
+      assert ((got & mask) == want);
+      assert ({\u_tile.over_any [0], \u_tile.ninf_any [0], \u_tile.pinf_any [0]} == {over, flags});
+    end
+    if (valid7_q && max && word == {2'b00, {39{word[7]}}, word[6:0]}) begin
+      assert (got[7:0] == word[7:0]);
+      assert ({\u_tile.over_any [0], \u_tile.ninf_any [0], \u_tile.pinf_any [0]} == 3'd0);
+    end
+  end
+endmodule

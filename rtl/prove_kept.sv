@@ -1,0 +1,70 @@
+// prove_kept: admit and sends together never let a kept result be overwritten while it is sent, or sent while it is
+// overwritten: from the clock in which the last contribution goes into the tile until the result is reported, tx has no
+// business with the slot and no request for it waits. tx takes a request whenever it likes and reads as long as it likes,
+// the tile takes its time, frames and jobs are anything. For yosys alone.
+module prove_kept #(
+  parameter int Slots = 2,
+  localparam int SlotW = $clog2(Slots)
+) (
+  input logic             clk_i,
+  input logic             rst_i,
+  input logic [559:0]     desc_data_i,
+  input logic             desc_valid_i,
+  input logic             pay_valid_i,
+  input logic             job_enabled_i,
+  input logic [63:0]      job_key_i,
+  input logic [6:0]       job_ranks_i,
+  input logic [SlotW:0]   job_base_i,
+  input logic [SlotW:0]   job_slots_i,
+  input logic [47:0]      address_i,
+  input logic             clear_i,
+  input logic [SlotW-1:0] clear_base_i,
+  input logic [SlotW:0]   clear_slots_i,
+  input logic             tile_ready_i,
+  input logic             fin_ready_i,
+  input logic             done_valid_i,
+  input logic [SlotW-1:0] done_slot_i,
+  input logic [63:0]      done_mask_i,
+  input logic             send_ready_i,
+  input logic             read_end_i         // tx: the request in hand is served
+);
+  logic             fin_valid, ask_valid, ask_ready, ask_none, send_valid, send_ready, reading_q;
+  logic [SlotW-1:0] fin_slot, ask_slot, send_slot, reading_slot_q;
+  logic [63:0]      ask_mask;
+  admit #(.Slots(Slots), .Rows(2), .Jobs(2)) u_admit (
+    .clk_i, .rst_i, .desc_data_i, .desc_valid_i, .desc_ready_o(), .pay_data_i('0), .pay_valid_i, .pay_ready_o(),
+    .job_o(), .rank_o(), .job_enabled_i, .job_key_i, .job_ranks_i, .job_base_i, .job_slots_i, .job_formats_i('0), .address_i,
+    .clear_i, .clear_base_i, .clear_slots_i, .clear_done_o(), .tile_valid_o(), .tile_ready_i, .tile_slot_o(), .tile_beat_o(),
+    .tile_start_o(), .tile_last_o(), .tile_first_o(), .tile_emit_o(), .tile_max_o(), .tile_in_fmt_o(), .tile_out_fmt_o(),
+    .tile_shift_o(), .tile_saturate_o(), .tile_data_o(), .fin_valid_o(fin_valid), .fin_ready_i, .fin_job_o(),
+    .fin_slot_o(fin_slot), .fin_chunk_o(), .fin_desc_o(), .fin_beats_o(), .fin_mask_o(), .done_valid_i, .done_slot_i,
+    .ask_valid_o(ask_valid), .ask_ready_i(ask_ready), .ask_none_o(ask_none), .ask_slot_o(ask_slot), .ask_mask_o(ask_mask),
+    .reading_i({send_valid, reading_q}), .reading_a_i(reading_slot_q), .reading_b_i(send_slot),
+    .ans_valid_o(), .ans_ready_i(1'b1), .ans_pong_o(), .ans_status_o(), .ans_rank_o(), .ans_job_o(), .ans_header_o(),
+    .ans_chunk_o(), .ans_bitmap_o(), .count_o(), .seen_rank_o(), .seen_address_o());
+  sends #(.Slots(Slots), .Jobs(2)) u_sends (
+    .clk_i, .rst_i, .done_valid_i, .done_slot_i, .done_mask_i, .done_info_i('0), .ask_valid_i(ask_valid),
+    .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot), .ask_mask_i(ask_mask),
+    .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(), .send_info_o());
+  (* hierconn *) wire [Slots-1:0] \u_sends.pending_q , \u_admit.finishing_q ;
+
+  assign send_ready = send_ready_i && (!reading_q || read_end_i);
+
+  (* anyconst *) logic [SlotW-1:0] one;
+  logic past_q = 1'b0, over_q;               // the slot's result is in the tile
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (read_end_i) reading_q <= 1'b0;
+    if (send_valid && send_ready) {reading_q, reading_slot_q} <= {1'b1, send_slot};
+    if (fin_valid && fin_slot == one) over_q <= 1'b1;
+    else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
+    if (rst_i) {reading_q, over_q} <= '0;
+    if (!past_q) assume (rst_i);
+    if (done_valid_i && done_slot_i == one) assume (over_q);  // reported once, behind its announcement
+    if (past_q) begin
+      assert (!over_q || (!(send_valid && send_slot == one) && !(reading_q && reading_slot_q == one)));
+      assert (!over_q || !\u_sends.pending_q [one]);
+      assert (\u_admit.finishing_q [one] == over_q);
+    end
+  end
+endmodule

@@ -1,0 +1,74 @@
+#!/bin/sh
+# synth.sh : what modules of rtl/ cost on an UltraScale+ FPGA and how fast they are by a delay model, against the limits of a list.
+# usage: synth.sh [--json] [MODULE...]      all lines of rtl/synth.list (or $SYNTH_LIST), or those of the modules named.
+#   --json: one JSON object a line instead of a table. Needs $B/rtl/nc_pkg.sv; netlists and logs are left in $B/synth.
+# rtl/synth.list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N      the most that is allowed of each
+# yosys makes the netlist, flat; rtl/sta.py counts it and finds the longest path (rtl/README.md has the model).
+# Exit 0 all within their limits, 1 one is not or could not be made, 77 no yosys.
+cd "$(dirname "$0")/.." || exit 1
+B=${B:-build}
+list=${SYNTH_LIST:-rtl/synth.list}
+for tool in yosys python3; do
+    if ! command -v $tool >/dev/null 2>&1; then
+        echo "skip: no $tool"
+        exit 77
+    fi
+done
+json=''
+[ "${1-}" = --json ] && json=yes && shift
+mkdir -p "$B/synth" || exit 1
+
+# synth MODULE OPTIONS...: the numbers of sta.py into $cost, the limits into $lut, $ff and $ns
+synth() {
+    module=$1 params='' lut='' ff='' ns=''
+    shift
+    for option; do
+        case $option in
+        lut=*) lut=${option#lut=} ;;
+        ff=*) ff=${option#ff=} ;;
+        ns=*) ns=${option#ns=} ;;
+        *=*) params="$params -chparam $(echo "$option" | tr '=' ' ')" ;;
+        *) echo "synth.list: $module: what is '$option'?" >&2 && return 1 ;;
+        esac
+    done
+    if [ -z "$lut" ] || [ -z "$ff" ] || [ -z "$ns" ]; then
+        echo "synth.list: $module: needs lut=, ff= and ns=" >&2
+        return 1
+    fi
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv rtl/$module.sv; hierarchy -libdir rtl $params -top $module;
+        synth_xilinx -family xcup -flatten -uram -noiopad -nowidelut; write_json $B/synth/$label.json" >"$B/synth/$label.log" 2>&1 &&
+        cost=$(python3 rtl/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log")
+}
+
+[ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s\n' \
+    module LUT most FF most CARRY URAM BRAM LUTRAM ns most
+within=0 bad=0
+lines=$(sed 's/ *#.*//; /^$/d' "$list") || exit 1
+while read -r module options; do
+    case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
+    [ -n "$module" ] || continue
+    name=$(echo "$module $options" | sed 's/ [a-z]*=[^ ]*//g')
+    label=$(echo "$name" | tr -c 'A-Za-z0-9_\n' '-')
+    # shellcheck disable=SC2086  # a list of words
+    if ! synth "$module" $options </dev/null; then
+        bad=$((bad + 1))
+        echo "NOT BUILT $name: see $B/synth/$label.log" >&2
+        continue
+    fi
+    read -r n_lut n_ff n_carry n_uram n_bram n_lutram n_ns <<END
+$cost
+END
+    over=$(echo "$n_lut $lut $n_ff $ff $n_ns $ns" | awk '$1 > $2 || $3 > $4 || $5 > $6 { print " OVER" }')
+    if [ -z "$over" ]; then within=$((within + 1)); else bad=$((bad + 1)); fi
+    if [ -n "$json" ]; then
+        printf '{"module": "%s", "lut": %s, "lut_most": %s, "ff": %s, "ff_most": %s, "carry": %s, "uram": %s, "bram": %s, "lutram": %s, "ns": %s, "ns_most": %s}\n' \
+            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns"
+    else
+        printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s%s\n' \
+            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" "$over"
+    fi
+done <<LINES
+$lines
+LINES
+[ -n "$json" ] || echo "$within within their limits, $bad not"
+[ "$bad" -eq 0 ] && [ "$within" -gt 0 ]
