@@ -126,18 +126,20 @@ module admit #(
 
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
-  logic same_q, next_q, prev_q, desc_ok_q, format_ok, zeros;
+  logic same_q, next_q, prev_q, desc_ok_q, rank_in_q, full_q, format_ok, zeros;
+  logic [63:0] bitmap_new;
   logic [7:0] result_beats, result_beats_q;
 
   assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
               && head[nc_pkg::PKT_STATUS +: 32] == '0 && head[nc_pkg::PKT_ECHO +: 64] == '0
               && head[nc_pkg::PKT_FLAGS + 1 +: 7] == '0;
-  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (
-    .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
+  format_check #(.MaxBeats(Rows), .Wide(Wide)) u_format (  // begins in LOOK
+    .clk_i, .max_i(op == nc_pkg::OP_MAX), .in_fmt_i(head[nc_pkg::PKT_IN_FMT +: 8]), .out_fmt_i(head[nc_pkg::PKT_OUT_FMT +: 8]),
     .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
     .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
 
-  assign all_next = ~(64'hffff_ffff_ffff_fffe << 6'(job_ranks_i - 7'd1));
+  assign bitmap_new = (filling ? bitmap : 64'd0) | rank_bit_q;
+  assign all_next   = ~(64'hffff_ffff_ffff_fffe << 6'(job_ranks_i - 7'd1));
   always_ff @(posedge clk_i) begin
     enabled_q  <= job_enabled_i && job < 16'(Jobs);
     key_q      <= job_key_i;
@@ -161,17 +163,18 @@ module admit #(
     next_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk + 32'd1;
     prev_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk - 32'd1;
     desc_ok_q   <= head_desc == desc;
+    rank_in_q   <= (bitmap & rank_bit_q) != '0;
+    full_q      <= bitmap_new == all_q;
     bit_q       <= rank_bit_q;
     result_beats_q <= result_beats;
   end
 
   // --- DECIDE ---
   logic add, resend, bad_desc, duplicate, stale, first, last;
-  logic [63:0] bitmap_new;
   slot_rule u_rule (
-    .filling_i(filling), .kept_i(kept), .bitmap_i(bitmap), .is_same_i(same_q), .is_next_i(next_q), .is_prev_i(prev_q),
-    .same_desc_i(desc_ok_q), .rank_bit_i(bit_q), .all_i(all_q), .add_o(add), .resend_o(resend),
-    .bad_desc_o(bad_desc), .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last), .bitmap_o(bitmap_new));
+    .filling_i(filling), .kept_i(kept), .known_i(rank_in_q), .full_i(full_q), .is_same_i(same_q), .is_next_i(next_q),
+    .is_prev_i(prev_q), .same_desc_i(desc_ok_q), .add_o(add), .resend_o(resend), .bad_desc_o(bad_desc),
+    .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last));
 
   // The first check that fails is the frame's fate, one bit of the counters; NAK's reason beside it, 0 for none.
   logic [N-1:0] fate;
@@ -209,13 +212,13 @@ module admit #(
 
   // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  logic             wait_slot, go, asks;
+  logic             finishing_at_q, wait_slot, go, asks;  // finishing_at_q: one clock late; only an earlier frame's go sets it
   logic [SlotW-1:0] at, clear_q;
   logic [SlotW:0]   left_slots_q;
   logic             in_reading;
   assign at         = slot[SlotW-1:0];
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  assign wait_slot  = finishing_q[at] || (do_add && last && (in_reading || !fin_ready_i));
+  assign wait_slot  = finishing_at_q || (do_add && last && (in_reading || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
   assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || ask_ready_i);
 
@@ -306,8 +309,11 @@ module admit #(
         seen_address_o <= source;
       end
     end
-    if (fin_valid_o) finishing_q[at] <= 1'b1;
-    if (done_valid_i) finishing_q[done_slot_i] <= 1'b0;
+    finishing_at_q <= finishing_q[at];
+    for (int s = 0; s < Slots; s++) begin
+      if (fin_valid_o && SlotW'(s) == at) finishing_q[s] <= 1'b1;
+      if (done_valid_i && SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
+    end
     if (rst_i) begin
       state_q     <= Reset;
       clear_q     <= '0;
@@ -382,6 +388,7 @@ module admit #(
       if (known_q && filling_seen_q) assert (store_ram[one][191:0] == {in_q, desc_seen_q});
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
+      if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);
       if (state_q == Reset) assert (known_q == (clear_q > one));
       if (state_q == Clear) assert (finishing_q == '0 && !run_q && clear_i && left_slots_q != '0);
       if (state_q == Settle) assert (clear_i);

@@ -1,10 +1,12 @@
-// format_check: may this card and job do what a contribution's header asks for? Combinational.
+// format_check: may this card and job do what a contribution's header asks for? The answer is there one clock after the header's
+// fields, which stay; what is asked of the job is looked at in that second clock alone.
 // Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10 has room for 32 ranks.
 // `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
 module format_check #(
   parameter int MaxBeats = 32,
   parameter int Wide     = 1                 // 0: 8-bit formats only
 ) (
+  input  logic        clk_i,
   input  logic        max_i,                 // op MAX, else SUM
   input  logic [7:0]  in_fmt_i,
   input  logic [7:0]  out_fmt_i,
@@ -32,25 +34,33 @@ module format_check #(
     if (Wide == 0 && width != 2'd2) width = 2'd0;
   endfunction
 
-  logic [1:0] in_w, out_w, up, down;         // up, down: log2 of how much wider the result, the contribution is
+  // First clock: widths, and all that needs only itself.
+  logic [1:0] in_w_q, out_w_q;
+  logic       max_q, alone_ok_q;
+  always_ff @(posedge clk_i) begin
+    max_q      <= max_i;
+    in_w_q     <= width(in_fmt_i);
+    out_w_q    <= width(out_fmt_i);
+    alone_ok_q <= zeros_i && beats_i != '0 && beats_i <= 8'(MaxBeats)
+                  && (max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0 : out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT));
+  end
+
+  // Second clock: how the two sides fit, and what the job allows.
+  logic [1:0] up, down;                      // log2 of how much wider the result, the contribution is
   logic [7:0] payload;
   logic       whole, formats, fits;
-
   always_comb begin
-    in_w    = width(in_fmt_i);
-    out_w   = width(out_fmt_i);
-    up      = (!max_i && out_w > in_w) ? out_w - in_w : 2'd0;
-    down    = (!max_i && in_w > out_w) ? in_w - out_w : 2'd0;
+    up      = (!max_q && out_w_q > in_w_q) ? out_w_q - in_w_q : 2'd0;
+    down    = (!max_q && in_w_q > out_w_q) ? in_w_q - out_w_q : 2'd0;
     payload = beats_i >> up;
     whole   = (payload << up) == beats_i && ((beats_i >> down) << down) == beats_i;
     result_beats_o = beats_i >> down;
-    formats = max_i ? {in_fmt_i, out_fmt_i, out_shift_i} == '0
-                    : in_w != 2'd0 && out_w != 2'd0 && out_shift_i <= 8'(nc_pkg::PKT_MAX_SHIFT)
-                      && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
-                      && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
-                      && (in_w != 2'd3 || ranks_i <= 7'd32);
-    fits    = beats_i != '0 && beats_i <= 8'(MaxBeats) && len_i == (16'(payload) + 16'd1) << 6;
-    ok_o    = whole && formats && fits && zeros_i;
+    formats = max_q || (in_w_q != 2'd0 && out_w_q != 2'd0
+                        && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
+                        && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
+                        && (in_w_q != 2'd3 || ranks_i <= 7'd32));
+    fits    = len_i == (16'(payload) + 16'd1) << 6;
+    ok_o    = whole && formats && fits && alone_ok_q;
   end
 
 `ifdef FORMAL
@@ -62,7 +72,15 @@ module format_check #(
     if (bits != 16'd8 && (Wide == 0 || (bits != 16'd4 && bits != 16'd16))) bits = 16'd0;
   endfunction
   logic [15:0] in_bits, out_bits, wider, elements, in_bytes, out_bytes, sum_bits;
-  logic        legal;
+  logic        legal, past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (past_q) begin
+      assume ($stable({max_i, in_fmt_i, out_fmt_i, out_shift_i, beats_i, zeros_i}));
+      assert (ok_o == legal);
+      if (legal) assert (16'(result_beats_o) * 16'd64 == out_bytes);
+    end
+  end
   always_comb begin
     assume (ranks_i != 7'd0);
     sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);  // mf_acc_bits()
@@ -79,8 +97,6 @@ module format_check #(
     if (!max_i && (out_shift_i > 8'd6 || sum_bits > (in_bits == 16'd4 ? 16'd22 : 16'd46))) legal = 1'b0;
     if (!max_i && allowed_i[7:0] != 8'd0 && allowed_i[7:0] != in_fmt_i) legal = 1'b0;
     if (!max_i && allowed_i[15:8] != 8'd0 && allowed_i[15:8] != out_fmt_i) legal = 1'b0;
-    assert (ok_o == legal);
-    if (legal) assert (16'(result_beats_o) * 16'd64 == out_bytes);
   end
 `endif
 endmodule

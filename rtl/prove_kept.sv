@@ -28,11 +28,11 @@ module prove_kept #(
   input logic             send_ready_i,
   input logic             read_end_i         // tx: the request in hand is served
 );
-  logic             fin_valid, ask_valid, ask_ready, ask_none, send_valid, send_ready, reading_q;
+  logic             desc_ready, fin_valid, ask_valid, ask_ready, ask_none, send_valid, send_ready, reading_q;
   logic [SlotW-1:0] fin_slot, ask_slot, send_slot, reading_slot_q;
   logic [63:0]      ask_mask;
   admit #(.Slots(Slots), .Rows(2), .Jobs(2)) u_admit (
-    .clk_i, .rst_i, .desc_data_i, .desc_valid_i, .desc_ready_o(), .pay_data_i('0), .pay_valid_i, .pay_ready_o(),
+    .clk_i, .rst_i, .desc_data_i, .desc_valid_i, .desc_ready_o(desc_ready), .pay_data_i('0), .pay_valid_i, .pay_ready_o(),
     .job_o(), .rank_o(), .job_enabled_i, .job_key_i, .job_ranks_i, .job_base_i, .job_slots_i, .job_formats_i('0), .address_i,
     .clear_i, .clear_base_i, .clear_slots_i, .clear_done_o(), .tile_valid_o(), .tile_ready_i, .tile_slot_o(), .tile_beat_o(),
     .tile_start_o(), .tile_last_o(), .tile_first_o(), .tile_emit_o(), .tile_max_o(), .tile_in_fmt_o(), .tile_out_fmt_o(),
@@ -47,6 +47,7 @@ module prove_kept #(
     .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot), .ask_mask_i(ask_mask),
     .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(), .send_info_o());
   (* hierconn *) wire [Slots-1:0] \u_sends.pending_q , \u_admit.finishing_q ;
+  (* hierconn *) wire [2:0] \u_admit.state_q ;
 
   assign send_ready = send_ready_i && (!reading_q || read_end_i);
 
@@ -60,11 +61,13 @@ module prove_kept #(
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
     if (rst_i) {reading_q, over_q} <= '0;
     if (!past_q) assume (rst_i);
+    if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready)) assume (desc_valid_i && $stable(desc_data_i));
     if (done_valid_i && done_slot_i == one) assume (over_q);  // reported once, behind its announcement
     if (past_q) begin
       assert (!over_q || (!(send_valid && send_slot == one) && !(reading_q && reading_slot_q == one)));
       assert (!over_q || !\u_sends.pending_q [one]);
       assert (\u_admit.finishing_q [one] == over_q);
+      assert (desc_valid_i || (\u_admit.state_q != 3'd2 && \u_admit.state_q != 3'd3));  // Check, Decide: of a frame that stays
     end
   end
 endmodule
