@@ -120,7 +120,7 @@ module tx #(
   assign s_done       = state_q == Gap && !is_a_q && s_mask_q == '0;
   assign s_load       = send_valid_i && send_ready_o;
   assign send_ready_o = !s_full_q || s_done;
-  assign a_take       = (begins && pick_a && beats == '0) || (state_q == Gap && is_a_q);
+  assign a_take       = (state_q == Start && room_q && pick_a && (!a_pong || a_beats == '0)) || (state_q == Gap && is_a_q);
   assign ask_header   = begins && !drop_q && (pick_a || !s_none_q);
   assign ask_row      = state_q == Payload ? room_q : ask_header && beats != '0;
 
@@ -152,7 +152,8 @@ module tx #(
     s_rank_q <= lowest;
     s_none_q <= mask_next == '0;
     s_mask_q <= mask_next;
-    if (begins && !pick_a) s_mask_q[s_rank_q] <= 1'b0;
+    for (int r = 0; r < 64; r++)
+      if (begins && !pick_a && 6'(r) == s_rank_q) s_mask_q[r] <= 1'b0;
     if (s_done) s_full_q <= 1'b0;
     if (s_load) begin
       s_full_q   <= 1'b1;
