@@ -176,28 +176,14 @@ module admit #(
     .is_prev_i(prev_q), .same_desc_i(desc_ok_q), .add_o(add), .resend_o(resend), .bad_desc_o(bad_desc),
     .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last));
 
-  // The first check that fails is the frame's fate, one bit of the counters; NAK's reason beside it, 0 for none.
   logic [N-1:0] fate;
-  logic [7:0]   nak;
+  logic [7:0]   nak;                         // reason, 0: none
   logic         do_add, do_resend, do_pong;
-  always_comb begin
-    {do_add, do_resend, do_pong} = '0;
-    nak  = '0;
-    fate = '0;
-    if (!job_ok_q || !job_enabled_i) fate[nc_pkg::CNT_DROP_JOB] = 1'b1;
-    else if (!key_ok_q)    fate[nc_pkg::CNT_DROP_KEY] = 1'b1;
-    else if (!rank_ok_q)   fate[nc_pkg::CNT_DROP_RANK] = 1'b1;
-    else if (!source_ok_q) fate[nc_pkg::CNT_DROP_SOURCE] = 1'b1;
-    else if (!slot_ok_q)   {fate[nc_pkg::CNT_DROP_SLOT], nak} = {1'b1, nc_pkg::NAK_BAD_SLOT};
-    else if (!op_ok_q)     {fate[nc_pkg::CNT_DROP_OP], nak} = {1'b1, nc_pkg::NAK_BAD_OP};
-    else if (ping_q)       {fate[nc_pkg::CNT_IN_PING], do_pong} = 2'b11;
-    else if (!format_ok_q) {fate[nc_pkg::CNT_DROP_FORMAT], nak} = {1'b1, nc_pkg::NAK_BAD_FORMAT};
-    else if (bad_desc)     {fate[nc_pkg::CNT_DROP_DESC], nak} = {1'b1, nc_pkg::NAK_BAD_DESC};
-    else if (duplicate)    fate[nc_pkg::CNT_DROP_DUPLICATE] = 1'b1;
-    else if (resend)       {fate[nc_pkg::CNT_IN_RESENT], do_resend} = 2'b11;
-    else if (stale)        fate[nc_pkg::CNT_DROP_STALE] = 1'b1;
-    else                   {fate[nc_pkg::CNT_IN_ADDED], do_add} = {1'b1, add};
-  end
+  fate u_fate (
+    .job_ok_i(job_ok_q && job_enabled_i), .key_ok_i(key_ok_q), .rank_ok_i(rank_ok_q), .source_ok_i(source_ok_q),
+    .slot_ok_i(slot_ok_q), .op_ok_i(op_ok_q), .ping_i(ping_q), .format_ok_i(format_ok_q), .add_i(add), .resend_i(resend),
+    .bad_desc_i(bad_desc), .duplicate_i(duplicate), .stale_i(stale),
+    .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
   // --- streaming a payload: into the tile, or away ---
   logic            run_q, away_q;
