@@ -192,7 +192,13 @@ static uint32_t run(struct job j, uint64_t *clocks)
     CHECK((read_reg(MM_CTRL) & 15) == 14, "done, idle and ready are not shown");
     CHECK((read_reg(MM_CTRL) & 15) == 4, "done stays after it was read");
     CHECK(answers == 0 && writes.put == writes.get && reads.put == reads.get, "done too early");
-    return read_reg(MM_STATUS);
+    uint32_t status = read_reg(MM_STATUS);
+    write_reg(MM_IER, 0); /* the same again without an interrupt */
+    write_reg(MM_CTRL, 1);
+    for (int i = 0; i < 1000000 && !(read_reg(MM_CTRL) & 2); i++)
+        CHECK(!*interrupt, "an interrupt that was not asked for");
+    CHECK(!*interrupt && read_reg(MM_ISR) == 0, "an interrupt that was not asked for");
+    return status;
 }
 
 static void check_run(struct job j)
