@@ -29,7 +29,6 @@ ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] b
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh bench/*.sh .ci/run))
 SIM_C    := $(sort $(wildcard sim/*.c))
 SIM_LIB  := $(filter-out sim/narrowcast_sim.c,$(SIM_C))
-RTL      := $(sort $(wildcard rtl/*.sv))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 # The card without the card needs Verilator; what it would build is left out where that is missing, and one line says so.

@@ -3,6 +3,7 @@
 #define CARD_PAIR_H
 #include "card_frames.h"
 #include "check.h"
+#include "hls/beat.h"
 #include "hls/philox.h"
 #include "sim/shell.h"
 #include <stdlib.h>
@@ -105,15 +106,24 @@ static inline void pair_register(struct frame_job job)
     read_both(REG_STATUS);
 }
 
-/* A counter of one card, as it is now. */
+/* All counters of one card, as they are now. */
+static inline void counters_of(struct side *s, uint64_t value[REG_COUNTERS])
+{
+    s->ops->write(s->shell, REG_CTRL, 3);
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
+        uint32_t low = 0, high = 0;
+        s->ops->write(s->shell, REG_COUNTER_INDEX, i);
+        s->ops->read(s->shell, REG_COUNTER_LO, &low);
+        s->ops->read(s->shell, REG_COUNTER_HI, &high);
+        value[i] = low | (uint64_t)high << 32;
+    }
+}
+
 static inline uint64_t counter_of(struct side *s, uint32_t index)
 {
-    uint32_t low = 0, high = 0;
-    s->ops->write(s->shell, REG_CTRL, 3);
-    s->ops->write(s->shell, REG_COUNTER_INDEX, index);
-    s->ops->read(s->shell, REG_COUNTER_LO, &low);
-    s->ops->read(s->shell, REG_COUNTER_HI, &high);
-    return low | (uint64_t)high << 32;
+    uint64_t value[REG_COUNTERS];
+    counters_of(s, value);
+    return value[index];
 }
 
 static inline void same_counters(void)
@@ -130,6 +140,13 @@ static inline void same_counters(void)
 }
 
 /* ---- frames ---- */
+
+/* Beats of the payload that a contribution with this header has. */
+static inline uint32_t payload_beats(struct pkt_header h)
+{
+    uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
+    return h.op == PKT_OP_MAX || in >= out ? h.beats : h.beats * in / out;
+}
 
 static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
 {

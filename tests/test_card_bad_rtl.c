@@ -4,12 +4,12 @@
  * time: then it answers and counts each frame as the C model does. The others come as close as a wire brings them: then it may
  * have to drop some for want of room, or not answer all, but counts each frame once and adds none. */
 #include "card_pair.h"
-#include "hls/beat.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MOST_BEATS = 32 };
 static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567u};
-static const struct frame_job other = {2, 2, BASE + SLOTS, 4, 0, 0x1111222233334444u}; /* the slots behind the victim's */
-static uint32_t chunk;                                                                 /* that is half in */
+static const struct frame_job other = {2, 2, BASE + SLOTS,
+                                       4, 0, 0x1111222233334444u}; /* the slots behind the victim's */
+static uint32_t chunk;                                             /* that is half in */
 static uint8_t frame[64 * (MOST_BEATS + 16)];
 
 /* What all ranks of the victim send: formats and sizes vary from slot to slot. */
@@ -32,12 +32,6 @@ static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
     h.tag = of_chunk * 3 + slot;
     h.count = of_chunk;
     return h;
-}
-
-static uint32_t payload_beats(struct pkt_header h)
-{
-    uint32_t in = beat_format(h.in_fmt).width, out = beat_format(h.out_fmt).width;
-    return h.op == PKT_OP_MAX || in >= out ? h.beats : h.beats * in / out;
 }
 
 /* h and a random payload of so many beats into frame; its length. */
@@ -197,12 +191,6 @@ static void a_bad_frame(int close)
 /* ---- batches ---- */
 
 static uint64_t total[REG_COUNTERS]; /* of the RTL, what bad frames came to */
-
-static void counters_of(struct side *s, uint64_t *value)
-{
-    for (uint32_t i = 0; i < REG_COUNTERS; i++)
-        value[i] = counter_of(s, i);
-}
 
 static int is_fate(uint32_t i)
 {

@@ -4,7 +4,6 @@
  *   stalls: a network that holds back beats on both sides, by chance; several jobs at once; frames as close as they come
  *   random losses: what DROP_IN and DROP_OUT promise, and the same again from the same seed */
 #include "card_pair.h"
-#include "hls/beat.h"
 
 enum { SEED = 21, BASE = 3, SLOTS = 40, BEATS = 32, MTU_BEATS = 22 };
 static const uint64_t job_key = 0x0badcafe12345678u;

@@ -2,7 +2,6 @@
  * some of them repeated, late, early, damaged, foreign or with a field changed. The same frames come out, the same counters
  * count, the same slots are found by PINGs. */
 #include "card_pair.h"
-#include "hls/beat.h"
 
 enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
 static const uint64_t job_key = 0xfeedface01234567u;
@@ -104,9 +103,7 @@ static void a_frame(uint32_t ranks, uint64_t key)
     h.rank = (uint16_t)(draw(8) ? turn[slot]++ % ranks : draw(ranks));
     if (kind == 0)
         h.op = PKT_OP_PING, h.echo = (uint64_t)draw(1u << 31) << 13;
-    uint32_t in = h.op == PKT_OP_MAX ? 1 : beat_format(h.in_fmt).width,
-             out = h.op == PKT_OP_MAX ? 1 : beat_format(h.out_fmt).width;
-    size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : in < out ? h.beats * in / out : h.beats, n;
+    size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : payload_beats(h), n;
     for (size_t i = 0; i < beats * 64; i++)
         payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb); /* with and without inf and nan */
     uint32_t from_rank = h.rank;

@@ -57,7 +57,8 @@ int main(void)
         pair_register(job);
         chunk_of(calm, round, RANKS - 1); /* waits for its last rank meanwhile */
         chunk_of(job, 0, RANKS);
-        for (uint32_t slot = 0; slot < SLOTS; slot++) /* the RTL alone: the C model cannot be stopped between two beats */
+        for (uint32_t slot = 0; slot < SLOTS;
+             slot++) /* the RTL alone: the C model cannot be stopped between two beats */
             for (uint32_t rank = 0; rank < RANKS; rank++) {
                 size_t n = contribution(job, rank, slot, 1);
                 if (frame_queue_put(&rtl.in, from(job, rank, n), frame))
