@@ -191,11 +191,17 @@ static struct vec_cast cast_of(const struct codec *c, uint64_t step, uint32_t la
                              .key = philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST)};
 }
 
+void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t at,
+                       size_t n, int shift, uint8_t *codes)
+{
+    const struct vec_cast cast = cast_of(c, step, layer, rank);
+    c->ops->encode(&cast, x + at, n, at, shift, codes + vec_bytes(c->fmt, at));
+}
+
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t n,
                   int shift, uint8_t *codes)
 {
-    const struct vec_cast cast = cast_of(c, step, layer, rank);
-    c->ops->encode(&cast, x, n, 0, shift, codes);
+    codec_encode_part(c, step, layer, rank, x, 0, n, shift, codes);
 }
 
 uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,

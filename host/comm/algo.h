@@ -4,15 +4,35 @@
 #include "codec/codec.h"
 #include "comm/comm.h"
 
+/* Casting while codes travel: what an all-reduce tells its caller, range by range. Ranges begin and end on a multiple of
+ * fold.unit (or at n) and together cover the bucket once. NULL: all codes are there from the start; nobody wants to know. */
+struct algo_flow {
+    void (*need)(void *arg, size_t at,
+                 size_t n); /* makes codes of elements at..at+n: about to be read, for the first time */
+    void (*have)(void *arg, size_t at, size_t n); /* result of elements at..at+n stands */
+    void *arg;
+};
+static inline void algo_need(const struct algo_flow *flow, size_t at, size_t n)
+{
+    if (flow && n)
+        flow->need(flow->arg, at, n);
+}
+static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
+{
+    if (flow && n)
+        flow->have(flow->arg, at, n);
+}
+
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
 struct algo_call {
     const struct codec *codec; /* settled */
     struct fold fold;
-    size_t n;             /* elements, a multiple of fold.unit */
-    const uint8_t *codes; /* [in_bytes(n)] this rank's addends, 64-byte aligned */
-    uint8_t *result;      /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
-    void *scratch;        /* [scratch_bytes], 64-byte aligned */
-    int group;            /* K of group-*:K, else 0 */
+    size_t n;                     /* elements, a multiple of fold.unit */
+    const uint8_t *codes;         /* [in_bytes(n)] this rank's addends, 64-byte aligned */
+    uint8_t *result;              /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
+    void *scratch;                /* [scratch_bytes], 64-byte aligned */
+    int group;                    /* K of group-*:K, else 0 */
+    const struct algo_flow *flow; /* or NULL */
 };
 
 struct algo {
@@ -20,6 +40,7 @@ struct algo {
     const char *help; /* one line for --help */
     unsigned rules;   /* bit (1 << VEC_x) for each sum it can add by */
     bool grouped;     /* takes :K */
+    bool flows;       /* heeds algo_call.flow; else that is NULL */
     /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every format. */
     unsigned (*rules_for)(struct mf_fmt fmt);
     /* Can it run? Says why not. Called after the codec is settled, before any work. NULL = always. */

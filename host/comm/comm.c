@@ -40,8 +40,9 @@ static int make_room(struct comm *c)
     c->req = malloc(c->room * sizeof *c->req);
     c->status = malloc(c->room * sizeof *c->status);
     c->heard = buf_alloc(n * sizeof *c->heard);
+    c->gave_up = buf_alloc(n * sizeof *c->gave_up);
     c->scratch = buf_alloc(n * COMM_BLOCK);
-    if (!c->req || !c->status || !c->heard || !c->scratch)
+    if (!c->req || !c->status || !c->heard || !c->gave_up || !c->scratch)
         return ERR(-ENOMEM, "cannot open a job of %d ranks: out of memory", c->n_ranks);
     return 0;
 }
@@ -51,6 +52,7 @@ static void give_back(struct comm *c)
     free(c->req);
     free(c->status);
     free(c->heard);
+    free(c->gave_up);
     free(c->scratch);
     free(c);
 }

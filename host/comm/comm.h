@@ -42,6 +42,21 @@ int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine);
  * that differs from rank 0. `bytes` may differ, too. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
 
+/* ---- steps whose sums do not come by MPI (way.h) ---- */
+
+/* Tells all other ranks, at once, that this one gives up the way in this step. At most once before a vote. */
+int comm_give_up(struct comm *c);
+
+/* To be called about every millisecond by who waits for something else than MPI: messages move, and a rank that calls the
+ * roll is answered (then this does not return). True: some other rank has given up in this step. */
+bool comm_given_up(struct comm *c);
+
+/* The deadline has passed while waiting for something else than MPI: names who is missing and ends the job. */
+void comm_missing(struct comm *c) __attribute__((noreturn));
+
+/* Ends a step: bits [n words] become the OR of all ranks' bits. Forgets who gave up. Returns 0 or -EIO. */
+int comm_vote(struct comm *c, uint64_t *bits, size_t n);
+
 /* What this rank has sent since comm_open: for counting a step's bytes and rounds. */
 struct comm_count {
     uint64_t sent_bytes; /* payload handed to MPI for other ranks; a collective's counts once, however MPI sends it */

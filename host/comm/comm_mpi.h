@@ -7,7 +7,7 @@
 #include "comm/comm.h"
 #include <mpi.h>
 
-enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2 };
+enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2, COMM_TAG_GIVE_UP = 3, COMM_TAG_SUM = 4 };
 
 struct comm {
     MPI_Comm mpi;
@@ -19,6 +19,7 @@ struct comm {
     MPI_Status *status; /* [room] */
     size_t n_req, room;
     bool *heard;   /* [n_ranks] who answered the roll call */
+    bool *gave_up; /* [n_ranks] who gave up this step's way, as far as is known here */
     void *scratch; /* [n_ranks * COMM_BLOCK] of the collectives */
     struct comm_count count;
 };
@@ -41,6 +42,33 @@ int comm_wait(struct comm *c);
 
 /* comm_wait() as one point-to-point round, counted. */
 int comm_round(struct comm *c);
+
+/* ---- waiting for some messages while others stay under way (comm_some.c) ----
+ *
+ *     comm_lots_begin -> comm_lot_send, comm_lot_recv into lots -> comm_some until the lots of interest are done -> ...
+ *     -> comm_wait for all that is left, which ends it. Nothing else is posted in between. */
+
+/* Messages that are looked after together: places at..at+n_places of the table are theirs. Set used to 0 to use them
+ * again when they are done. */
+struct comm_lot {
+    size_t at, n_places, used;
+};
+
+/* Places for the messages of all lots. Returns 0 or -ENOMEM. */
+int comm_lots_begin(struct comm *c, size_t n_places);
+
+/* Places that a message takes. */
+size_t comm_lot_places(const struct comm *c, size_t bytes);
+
+/* As comm_send() and comm_recv(). Messages of a pair of ranks and a tag arrive in the order they were posted. */
+int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf, size_t bytes);
+int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void *buf, size_t bytes);
+
+bool comm_lot_done(const struct comm *c, const struct comm_lot *lot);
+
+/* Makes messages move. wait: until one more is done, under the deadline and the roll call of comm_wait(); something must
+ * be under way. Returns how many were done (0 only without wait), or -EIO. */
+int comm_some(struct comm *c, bool wait);
 
 /* Calls the roll and ends the job (comm_roll.c). A rank that hears another one call while it waits joins in. */
 bool comm_roll_heard(struct comm *c);

@@ -9,6 +9,7 @@
 #include "comm/algo.h"
 
 struct reducer;
+struct way_ops;
 
 struct reducer_layer {
     const char *name;
@@ -17,11 +18,13 @@ struct reducer_layer {
 };
 
 struct reducer_step {
-    bool skipped;           /* inf or nan somewhere: gradients are as they were, the step must not be taken */
-    uint64_t sent_bytes;    /* this rank, this step */
-    uint64_t code_bytes;    /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
-    uint64_t fp32_bytes;    /* 4 bytes an element, for the ratio */
-    int n_guessed;          /* layers whose codes were made, rightly, while their largest magnitude was sought */
+    bool skipped;        /* inf or nan somewhere: gradients are as they were, the step must not be taken */
+    uint64_t sent_bytes; /* this rank, this step */
+    uint64_t code_bytes; /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
+    uint64_t fp32_bytes; /* 4 bytes an element, for the ratio */
+    int n_guessed; /* layers whose codes were made, rightly, while their largest magnitude was sought; those of steps with n_redone are not counted */
+    bool by_way;   /* all narrow buckets came by the way of reducer_set_way() */
+    int n_redone;  /* buckets that the way was to bring and MPI did */
     double codec_s, comm_s; /* seconds */
 };
 
@@ -30,6 +33,10 @@ struct reducer_step {
 int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group, size_t bucket_bytes,
                  const struct reducer_layer *layers, int n_layers, struct reducer **out);
 void reducer_close(struct reducer *r);
+
+/* From now on narrow layers go by this way (way.h) while it is open, over MPI by the algorithm else; the bits are the same if
+ * the algorithm adds exactly. arg: its own, outlives the reducer. */
+void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
 
 /* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs (hybrid precision). */
 void reducer_force_fp32(struct reducer *r, bool on);
