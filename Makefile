@@ -15,10 +15,11 @@ san      := $(strip $(SAN))
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-format-truncation
 FLAGS     = $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-LIBS      = -lopenblas -lz -lm
+LIBS      = -lopenblas -lz -lm $(FABRIC)
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
-SRC      := $(sort $(wildcard host/*/*.c))
+FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
+SRC      := $(filter-out host/offload/$(if $(FABRIC),fabric_none,fabric).c,$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
@@ -45,6 +46,7 @@ MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_r
 .PHONY: all run test test-long bench tools sim formal synth lint fmt clean help force
 all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
+	$(Q)$(if $(FABRIC),:,echo 'skip  offload: no libfabric')
 run: $(B)/narrowcast                    ## train a network on 4 ranks with narrow gradients (NP=, ARGS=)
 	$(Q)$(MPIENV) mpirun -q -np $(NP) $< train $(ARGS)
 test: all                               ## all tests but the long ones, under 20 minutes on 2 cores
@@ -54,6 +56,10 @@ test-long: all                          ## the exhaustive ones too: 2^32 floats,
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(MPIENV) $(B)/bench_train
 	$(Q)$(MPIENV) B=$(B) bench/bench_native.sh 4
+	$(Q)$(MPIENV) mpirun -q -np 4 $(B)/bench_allreduce --algo direct,ring,native --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
+	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \
+	    bench/bench_allreduce.gp && echo 'chart $(B)/bench_allreduce.svg'; else echo 'skip  gnuplot: not installed'; fi
+	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
@@ -91,7 +97,7 @@ force: ;
 $(B)/o/%.o: %.c $(B)/flags | $(B)/installed
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% tests/%_mpi.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
+	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
 	    $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

@@ -10,6 +10,8 @@
  *     ADDRESS                                                           DONE, a: IPv4  b: port that frames are sent to; 0: none
  *     TIME                                                              DONE, a: clocks in which the card was busy  b: beats in
  *                                                                       c: beats out, all since it was started
+ *     WIRE                                                              DONE; body: text, a line each: what was counted beside the
+ *                                                                       card itself, as "datagrams_in 4711"
  *     FRAME      a: source IPv4  b: port  c: idle clocks behind it      none; it waits for RUN
  *     RUN        a: most clocks                                         FRAMEs as they leave (a, b: to whom), then DONE
  *     QUIT                                                              the socket is closed
@@ -35,7 +37,8 @@ enum simlink_kind {
     SIMLINK_DONE,
     SIMLINK_BATCH,
     SIMLINK_ADDRESS,
-    SIMLINK_TIME
+    SIMLINK_TIME,
+    SIMLINK_WIRE
 };
 
 struct simlink {

@@ -32,7 +32,15 @@ static int lost(struct card *card, uint32_t probability)
 
 /* ---- frames out ---- */
 
-/* To a rank of a job at its registered address. h: len, payload_crc and header_crc are filled in here. */
+/* The header as bytes, all but its CRC as h says. */
+static void put_header(const struct card *card, struct pkt_header h, uint8_t *bytes)
+{
+#define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
+#include "hls/packet.def"
+    pkt_put_uint(bytes + PKT_HEADER_CRC_AT, card->sums->crc(bytes, PKT_HEADER_CRC_AT), PKT_HEADER_CRC_BYTES);
+}
+
+/* To a rank of a job at its registered address. h: len and header_crc are filled in here. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h, const uint8_t *payload,
                  uint32_t beats, unsigned counter)
 {
@@ -41,8 +49,7 @@ static void send(struct card *card, const struct card_job *job, struct pkt_heade
     memcpy(frame + PKT_HEADER_BYTES, payload, bytes);
     h.magic = PKT_MAGIC_VALUE;
     h.len = (uint16_t)(PKT_HEADER_BYTES + bytes);
-    h.payload_crc = crc32c(payload, bytes);
-    pkt_put(h, frame);
+    put_header(card, h, frame);
     count(card, counter);
     if (lost(card, card->regs.drop_out))
         count(card, CNT_LOST_TEST_OUT);
@@ -84,6 +91,7 @@ static void pong(struct card *card, const struct visit *v)
     h.count = (uint32_t)(s->bitmap >> 32);
     h.status = s->state == SLOT_FILLING ? 1 : s->kept ? 2 : 0;
     h.echo = v->h.echo;
+    h.payload_crc = card->sums->crc(zeros, (size_t)v->payload_beats * BEAT_SIZE);
     count(card, CNT_IN_PING);
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
@@ -102,6 +110,7 @@ static void result(struct card *card, const struct visit *v, uint16_t rank)
     h.tag = (uint32_t)desc.tag_count;
     h.count = (uint32_t)(desc.tag_count >> 32);
     h.status = v->slot->kept_status;
+    h.payload_crc = v->slot->kept_crc;
     send(card, v->job, h, v->slot->kept, v->slot->kept_beats, CNT_OUT_RESULT);
 }
 
@@ -119,9 +128,9 @@ static int arrives(struct card *card, struct visit *v, const uint8_t *bytes, siz
         why = CNT_DROP_LENGTH;
     else if (v->h.magic != PKT_MAGIC_VALUE)
         why = CNT_DROP_MAGIC;
-    else if (!pkt_good(bytes))
+    else if (card->sums->crc(bytes, PKT_HEADER_BYTES) != CRC32C_RESIDUE)
         why = CNT_DROP_HEADER_CRC;
-    else if (crc32c(bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES) != v->h.payload_crc)
+    else if (card->sums->crc(bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES) != v->h.payload_crc)
         why = CNT_DROP_PAYLOAD_CRC;
     else if (lost(card, card->regs.drop_in))
         why = CNT_DROP_TEST_IN;
@@ -201,10 +210,12 @@ static void contribute(struct card *card, struct visit *v, const struct card_sha
         break;
     default:
         count(card, CNT_IN_ADDED);
-        card_sum_add(v->slot, shape, verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD_ONLY, v->payload);
+        card->sums->add(card, h->slot, shape, h->rank, verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD_ONLY,
+                        v->payload);
         if (verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD)
             break;
-        card_sum_emit(v->slot, shape);
+        card->sums->emit(card, h->slot, shape, v->job->ranks);
+        v->slot->kept_crc = card->sums->crc(v->slot->kept, (size_t)v->slot->kept_beats * BEAT_SIZE);
         for (uint16_t rank = 0; rank < v->job->ranks; rank++)
             result(card, v, rank);
     }

@@ -1,6 +1,6 @@
 /* card_model.h : the whole card in plain C: the same frames in, frames out, registers and counters as rtl/nic_core.sv.
  *
- *     frame -> whole and undamaged? -> job, key, rank, source -> slot, op, format -> slot machine (hls/slot.h) -> sums (hls/mf.h)
+ *     frame -> whole and undamaged? -> job, key, rank, source -> slot, op, format -> slot machine (hls/slot.h) -> sums (card_sum.c)
  *
  * It has no time: a frame is dealt with when it comes, its answers go out before the call returns. What only time brings
  * (DROP_ROOM, LOST_NAK, a job that takes a while to stop) does not happen here. It is the RTL's oracle, frame by frame. */
@@ -19,6 +19,8 @@ typedef void card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
 
 /* A card after power-up: disabled, no jobs. out is called from card_frame() alone. NULL when there is no memory. */
 struct card *card_open(card_out *out, void *arg);
+/* The same, fast: sums by host/vec, checksums by the CPU's instruction. card_slot_hash() says nothing about its sums. */
+struct card *card_open_fast(card_out *out, void *arg);
 void card_close(struct card *card);
 
 /* A frame that arrives: bytes [n], n > 0, with the source that the network names. */

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct card *card_open(card_out *out, void *arg)
+static struct card *open_with(const struct card_sums *sums, card_out *out, void *arg)
 {
     struct card *card = calloc(1, sizeof *card);
     if (!card)
         return NULL;
+    card->sums = sums;
     card->out = out;
     card->arg = arg;
     for (int i = 0; i < CARD_SLOTS; i++)
@@ -18,8 +19,25 @@ struct card *card_open(card_out *out, void *arg)
     return card;
 }
 
+struct card *card_open(card_out *out, void *arg)
+{
+    return open_with(&card_plain, out, arg);
+}
+
+struct card *card_open_fast(card_out *out, void *arg)
+{
+    struct card *card = open_with(&card_fast, out, arg);
+    if (card && !(card->parts = calloc((size_t)CARD_SLOTS * CARD_RANKS, CARD_BEATS * BEAT_SIZE))) {
+        free(card);
+        return NULL;
+    }
+    return card;
+}
+
 void card_close(struct card *card)
 {
+    if (card)
+        free(card->parts);
     free(card);
 }
 

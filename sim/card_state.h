@@ -18,7 +18,7 @@ struct card_slot {
     struct slot s;
     uint64_t acc[CARD_WORDS];             /* element i: as mf_acc_*; MAX: the int8 */
     uint8_t kept[CARD_BEATS * BEAT_SIZE]; /* the encoded result */
-    uint32_t kept_beats, kept_status;
+    uint32_t kept_beats, kept_status, kept_crc;
 };
 
 /* The registers that hold what was written, and what was seen. */
@@ -30,9 +30,13 @@ struct card_regs {
     uint32_t refused; /* the last JOB_COMMIT */
 };
 
+struct card_sums;
+
 struct card {
     card_out *out;
     void *arg;
+    const struct card_sums *sums;
+    uint8_t *parts; /* card_fast.c's: [slots][ranks] payloads */
     struct card_regs regs;
     uint64_t random, live[CARD_COUNTERS], latched[CARD_COUNTERS];
     struct card_job job[CARD_JOBS];
@@ -46,8 +50,20 @@ struct card_shape {
     enum mf_overflow overflow;
 };
 
-/* Payload into the accumulators, overwriting them when first; and the accumulators into the kept result. */
-void card_sum_add(struct card_slot *slot, const struct card_shape *shape, int first, const uint8_t *payload);
-void card_sum_emit(struct card_slot *slot, const struct card_shape *shape);
+/* How a card adds. Two ways, which give the same bytes: card_plain by hls/mf.h, code after code; card_fast by host/vec. */
+struct card_sums {
+    uint32_t (*crc)(const void *bytes, size_t n);
+    /* A rank's payload into the slot's sums, overwriting them when first. */
+    void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank, int first,
+                const uint8_t *payload);
+    /* The sums of ranks 0..n_ranks-1 into the slot's kept result; kept_beats and kept_status, too. */
+    void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks);
+};
+extern const struct card_sums card_plain, card_fast;
+
+/* card_plain's arithmetic: so many beats of a payload into acc [beats * 512 / in bits], and acc into so many beats of a result,
+ * of which the PKT_STATUS bits are returned. */
+void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload, uint32_t beats);
+uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept, uint32_t beats);
 
 #endif

@@ -1,4 +1,4 @@
-/* card_sum.c : the sums of the card's C model: payloads into a slot's accumulators, those into its kept result. */
+/* card_sum.c : the sums of the card's C model by hls/mf.h: payloads into a slot's accumulators, those into its kept result. */
 #include "hls/reduce.h"
 #include "sim/card_state.h"
 
@@ -7,11 +7,10 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-void card_sum_add(struct card_slot *slot, const struct card_shape *shape, int first, const uint8_t *payload)
+void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload, uint32_t beats)
 {
-    uint64_t *acc = slot->acc;
     uint32_t width = shape->is_max ? 8 : shape->in.width, per_beat = 512 / width;
-    for (uint32_t b = 0; b < shape->in_beats; b++, acc += per_beat) {
+    for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
         struct beat beat = beat_load(payload + b * BEAT_SIZE);
         for (uint32_t i = 0; i < per_beat; i++) {
             uint32_t code = beat_get(beat, width, i);
@@ -23,22 +22,42 @@ void card_sum_add(struct card_slot *slot, const struct card_shape *shape, int fi
     }
 }
 
-void card_sum_emit(struct card_slot *slot, const struct card_shape *shape)
+uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept, uint32_t beats)
 {
-    const uint64_t *acc = slot->acc;
-    uint32_t width = shape->is_max ? 8 : shape->out.width, per_beat = 512 / width;
-    slot->kept_beats = shape->out_beats;
-    slot->kept_status = 0;
-    for (uint32_t b = 0; b < shape->out_beats; b++, acc += per_beat) {
+    uint32_t width = shape->is_max ? 8 : shape->out.width, per_beat = 512 / width, status = 0;
+    for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
         struct beat beat = beat_zero();
         for (uint32_t i = 0; i < per_beat; i++) {
             uint32_t code = (uint32_t)acc[i];
             if (!shape->is_max) {
                 code = mf_acc_round(shape->in.fmt, acc[i], (int)shape->shift, shape->out.fmt, shape->overflow);
-                slot->kept_status |= reduce_status(shape->in.fmt, acc[i], shape->shift, shape->out.fmt);
+                status |= reduce_status(shape->in.fmt, acc[i], shape->shift, shape->out.fmt);
             }
             beat = beat_put(beat, width, i, code);
         }
-        beat_store(beat, slot->kept + b * BEAT_SIZE);
+        beat_store(beat, kept + b * BEAT_SIZE);
     }
+    return status;
 }
+
+static void plain_add(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank, int first,
+                      const uint8_t *payload)
+{
+    (void)rank;
+    card_sum_add(card->slot[slot].acc, shape, first, payload, shape->in_beats);
+}
+
+static void plain_emit(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks)
+{
+    struct card_slot *s = &card->slot[slot];
+    (void)n_ranks;
+    s->kept_beats = shape->out_beats;
+    s->kept_status = card_sum_emit(s->acc, shape, s->kept, shape->out_beats);
+}
+
+static uint32_t plain_crc(const void *bytes, size_t n)
+{
+    return crc32c(bytes, n);
+}
+
+const struct card_sums card_plain = {plain_crc, plain_add, plain_emit};

@@ -16,10 +16,26 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
+/* Moves what waits to the front of its memory, once as much has gone before it: each frame moves once at most, on average. */
+static void close_up(struct frame_queue *q)
+{
+    const size_t left = q->n - q->first;
+    if (q->first < left)
+        return;
+    const size_t from = left ? q->frames[q->first].at : q->bytes_used;
+    memmove(q->frames, q->frames + q->first, left * sizeof *q->frames);
+    memmove(q->bytes, q->bytes + from, q->bytes_used - from);
+    for (size_t i = 0; i < left; i++)
+        q->frames[i].at -= from;
+    q->n = left;
+    q->first = 0;
+    q->bytes_used -= from;
+}
+
 int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t *bytes)
 {
-    if (q->first == q->n)
-        q->first = q->n = q->bytes_used = 0;
+    if (q->first)
+        close_up(q);
     struct queued_frame *frames = grow(q->frames, q->n + 1, sizeof *frames, &q->room);
     if (frames)
         q->frames = frames;
@@ -38,6 +54,11 @@ int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t 
 const struct queued_frame *frame_queue_first(const struct frame_queue *q)
 {
     return q->first < q->n ? &q->frames[q->first] : NULL;
+}
+
+size_t frame_queue_waiting(const struct frame_queue *q)
+{
+    return q->n - q->first;
 }
 
 void frame_queue_drop(struct frame_queue *q)

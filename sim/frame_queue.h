@@ -20,8 +20,9 @@ struct frame_queue {
 /* Copies bytes [f.n] behind the others; f.at is set. Returns 0 or -ENOMEM with a line. */
 int frame_queue_put(struct frame_queue *q, struct queued_frame f, const uint8_t *bytes);
 
-/* The first frame (NULL: empty), and its removal. A frame's bytes stay until the queue has run empty and is put to again. */
+/* The first frame (NULL: empty), and its removal. Frames stay where they are until the next put. */
 const struct queued_frame *frame_queue_first(const struct frame_queue *q);
+size_t frame_queue_waiting(const struct frame_queue *q);
 void frame_queue_drop(struct frame_queue *q);
 void frame_queue_free(struct frame_queue *q);
 

@@ -1,5 +1,5 @@
 /* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a clock that runs on demand.
- * Two cards behind it: shell_rtl, the Verilated nic_core, and shell_c, the C model, which has no clock. */
+ * Behind it: shell_rtl, the Verilated nic_core; shell_c, the C model, which has no clock; shell_fast, the same with fast sums. */
 #ifndef SHELL_H
 #define SHELL_H
 #include "sim/frame_queue.h"
@@ -16,6 +16,14 @@ struct shell_run {
     int quiet;          /* 1: nothing is left to do; 0: the clocks ran out */
 };
 
+/* What a card has done since it was opened. */
+struct shell_time {
+    uint64_t
+        clocks; /* between beats that are no longer apart than it takes to be sure that nothing more comes; 0 without a clock */
+    uint64_t beats_in, beats_out;
+    uint64_t ticks; /* clocks simulated at all */
+};
+
 struct shell_ops {
     /* A card after reset. wave: FST file to write, or NULL. out is called from run, read and write.
      * Returns 0 or a negative errno with a line; *shell is freed by close. */
@@ -29,10 +37,16 @@ struct shell_ops {
     /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and waits for the last answer. */
     struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
 
+    /* Goes on for so many clocks at most (without a clock: some frames), for a caller that has other work in between: a frame of
+     * the queue may stay half taken, also while registers are accessed. The queue must be the same in every call.
+     * Returns 1 when all is quiet: nothing will happen before there is a frame or a register is written. */
+    int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
+    struct shell_time (*time)(const void *shell);
+
     /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance; 0: never. */
     void (*stall)(void *shell, unsigned of_256);
 };
 
-extern const struct shell_ops shell_rtl, shell_c;
+extern const struct shell_ops shell_rtl, shell_c, shell_fast;
 
 #endif

@@ -4,17 +4,19 @@
 #include "sim/shell.h"
 #include <stdlib.h>
 
+enum { STEP_FRAMES = 1024 };
+
 struct model_shell {
     struct card *card;
     shell_out *out;
     void *arg;
-    uint64_t beats_out;
+    struct shell_time total;
 };
 
 static void leave(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct model_shell *s = arg;
-    s->beats_out += (n + 63) / 64;
+    s->total.beats_out += (n + 63) / 64;
     s->out(s->arg, ip, port, bytes, n);
 }
 
@@ -26,7 +28,8 @@ static void c_close(void *shell)
     free(s);
 }
 
-static int c_open(const char *wave, shell_out *out, void *arg, void **shell)
+static int open_with(struct card *(*card)(card_out *, void *), const char *wave, shell_out *out, void *arg,
+                     void **shell)
 {
     if (wave)
         return ERR(-EINVAL, "cannot write '%s': the C model has no clock, and so no waves", wave);
@@ -34,7 +37,7 @@ static int c_open(const char *wave, shell_out *out, void *arg, void **shell)
     if (s) {
         s->out = out;
         s->arg = arg;
-        s->card = card_open(leave, s);
+        s->card = card(leave, s);
     }
     if (!s || !s->card) {
         c_close(s);
@@ -42,6 +45,16 @@ static int c_open(const char *wave, shell_out *out, void *arg, void **shell)
     }
     *shell = s;
     return 0;
+}
+
+static int c_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    return open_with(card_open, wave, out, arg, shell);
+}
+
+static int fast_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    return open_with(card_open_fast, wave, out, arg, shell);
 }
 
 static int c_write(void *shell, uint32_t at, uint32_t value)
@@ -54,18 +67,35 @@ static int c_read(void *shell, uint32_t at, uint32_t *value)
     return card_read(((struct model_shell *)shell)->card, at, value) ? 1 : 0;
 }
 
+static void deal(struct model_shell *s, struct frame_queue *in)
+{
+    const struct queued_frame *f = frame_queue_first(in);
+    s->total.beats_in += (f->n + 63) / 64;
+    card_frame(s->card, f->ip, f->port, in->bytes + f->at, f->n);
+    frame_queue_drop(in);
+}
+
 static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
 {
     struct model_shell *s = shell;
-    struct shell_run r = {.quiet = 1};
+    const struct shell_time before = s->total;
     (void)max_clocks;
-    s->beats_out = 0;
-    for (const struct queued_frame *f; (f = frame_queue_first(in)); frame_queue_drop(in)) {
-        r.beats_in += (f->n + 63) / 64;
-        card_frame(s->card, f->ip, f->port, in->bytes + f->at, f->n);
-    }
-    r.beats_out = s->beats_out;
-    return r;
+    while (frame_queue_first(in))
+        deal(s, in);
+    return (struct shell_run){0, s->total.beats_in - before.beats_in, s->total.beats_out - before.beats_out, 1};
+}
+
+static int c_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    (void)max_clocks;
+    for (int i = 0; i < STEP_FRAMES && frame_queue_first(in); i++)
+        deal(shell, in);
+    return !frame_queue_first(in);
+}
+
+static struct shell_time c_time(const void *shell)
+{
+    return ((const struct model_shell *)shell)->total;
 }
 
 static void c_stall(void *shell, unsigned of_256)
@@ -73,4 +103,5 @@ static void c_stall(void *shell, unsigned of_256)
     (void)shell, (void)of_256;
 }
 
-const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run, c_stall};
+const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run, c_step, c_time, c_stall};
+const struct shell_ops shell_fast = {fast_open, c_close, c_write, c_read, c_run, c_step, c_time, c_stall};

@@ -26,15 +26,16 @@ struct rtl {
 
     shell_out *out;
     void *arg;
-    struct frame_queue *in; /* what run() feeds from; NULL outside of it */
+    struct frame_queue *in; /* what run() and step() feed from; NULL: nothing comes */
     size_t in_at;           /* bytes of its first frame that are in */
     uint32_t gap;           /* idle clocks still to come */
     unsigned stall;         /* of 256 clocks */
     uint64_t random;        /* for the stalls */
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
-    uint64_t clocks, first, last; /* of this run: so far; of the first and behind the last beat that moved */
-    uint64_t beats_in, beats_out;
+    uint64_t now, first, last; /* clocks since reset; of this run's first beat that moved, and behind the last */
+    uint64_t poked;            /* the clock in which a register was written last */
+    struct shell_time total;
 };
 
 static void bind(struct rtl *s)
@@ -111,16 +112,19 @@ static void offer(struct rtl *s)
 
 static void moved(struct rtl *s)
 {
-    if (!s->beats_in && !s->beats_out)
-        s->first = s->clocks;
-    s->last = s->clocks + 1;
+    if (s->last == s->now + 1)
+        return; /* the other way has a beat in this clock, too */
+    if (!s->first)
+        s->first = s->now;
+    s->total.clocks += s->last && s->now < s->last + QUIET ? s->now + 1 - s->last : 1;
+    s->last = s->now + 1;
 }
 
 static void took(struct rtl *s)
 {
     const struct queued_frame *f = frame_queue_first(s->in);
     moved(s);
-    s->beats_in++;
+    s->total.beats_in++;
     s->in_at += BEAT_SIZE;
     if (s->in_at < f->n)
         return;
@@ -134,7 +138,7 @@ static void gave(struct rtl *s)
     struct beat b;
     memcpy(b.w, s->tx_data, sizeof b.w);
     moved(s);
-    s->beats_out++;
+    s->total.beats_out++;
     if (s->frame_bytes + BEAT_SIZE <= sizeof s->frame) {
         beat_store(b, s->frame + s->frame_bytes);
         s->frame_bytes += BEAT_SIZE;
@@ -156,7 +160,8 @@ static void tick(struct rtl *s)
     model_tick(s->model);
     if (takes)
         took(s);
-    s->clocks++;
+    s->now++;
+    s->total.ticks++;
 }
 
 /* ---- the shell's calls ---- */
@@ -188,7 +193,7 @@ static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
     for (int i = 0; i < RESET_CLOCKS; i++)
         model_tick(s->model);
     *s->rst = 0;
-    s->random = 1;
+    s->random = s->now = 1;
     model_tick(s->model);
     *shell = s;
     return 0;
@@ -214,6 +219,7 @@ static int rtl_write(void *shell, uint32_t at, uint32_t value)
         *s->wvalid = (uint8_t)(*s->wvalid && !data);
         if (answer) {
             *s->bready = 0;
+            s->poked = s->now;
             return bad != 0;
         }
     }
@@ -240,17 +246,41 @@ static int rtl_read(void *shell, uint32_t at, uint32_t *value)
     return bus_is_dead(at);
 }
 
+/* Will nothing happen any more? since: the clock in which something was done to the card last. */
+static int is_quiet(const struct rtl *s, uint64_t since)
+{
+    const uint64_t last = s->last > since ? s->last : since;
+    return !frame_queue_first(s->in) && !s->gap && s->now >= last + QUIET;
+}
+
 static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
 {
     struct rtl *s = shell;
+    const struct shell_time before = s->total;
+    const uint64_t start = s->now;
     s->in = in;
-    s->clocks = s->first = s->last = s->beats_in = s->beats_out = 0;
-    while (s->clocks < max_clocks && (frame_queue_first(in) || s->gap || s->clocks < s->last + QUIET))
+    s->first = 0;
+    while (s->now - start < max_clocks && !is_quiet(s, start))
         tick(s);
-    struct shell_run r = {s->last - s->first, s->beats_in, s->beats_out, !frame_queue_first(in) && !s->gap};
+    struct shell_run r = {s->first ? s->last - s->first : 0, s->total.beats_in - before.beats_in,
+                          s->total.beats_out - before.beats_out, !frame_queue_first(in) && !s->gap};
     *s->rx_valid = 0;
     s->in = NULL;
     return r;
+}
+
+static int rtl_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
+{
+    struct rtl *s = shell;
+    s->in = in;
+    for (uint64_t i = 0; i < max_clocks && !is_quiet(s, s->poked); i++)
+        tick(s);
+    return is_quiet(s, s->poked);
+}
+
+static struct shell_time rtl_time(const void *shell)
+{
+    return ((const struct rtl *)shell)->total;
 }
 
 static void rtl_stall(void *shell, unsigned of_256)
@@ -258,4 +288,4 @@ static void rtl_stall(void *shell, unsigned of_256)
     ((struct rtl *)shell)->stall = of_256;
 }
 
-const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run, rtl_stall};
+const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run, rtl_step, rtl_time, rtl_stall};

@@ -16,7 +16,7 @@ declare -A may=(
     [host/offload]="host/offload host/comm host/codec host/vec host/base host/include hls"
     [host/nn]="host/nn host/offload host/comm host/codec host/vec host/base hls"
     [host/app]="host/app host/nn host/offload host/comm host/codec host/vec host/base host/include hls"
-    [sim]="sim hls host/base"
+    [sim]="sim hls host/vec host/base"
 )
 # The only files that may leave their folder's list, or use a foreign library.
 device_users="host/vec/vec_cuda.c host/nn/nn_cuda.c host/comm/gpu_cuda.c"

@@ -1,7 +1,9 @@
 /* info_build.c : what `narrowcast info` says about the build: compiler, backends and libraries, with their versions. */
 #include "app/app.h"
 #include "app/info.h"
+#include "base/beside.h"
 #include "comm/comm_library.h"
+#include "offload/fabric.h"
 #include "vec/vec.h"
 #include <zlib.h>
 
@@ -22,7 +24,11 @@ void info_build(struct info *info)
     info_add(info, "MPI", "%s", mpi);
     info_add(info, "CBLAS", "%s", openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
     info_add(info, "zlib", "%s", zlibVersion());
-    static const char *const absent[] = {"CUDA", "libfabric", "XRT", "Verilator"};
+    char fabric[64], path[PATH_MAX];
+    fabric_library(fabric, sizeof fabric);
+    info_add(info, "libfabric", "%s", fabric);
+    info_add(info, "simulated card", "%s", beside("narrowcast-sim", path) == path ? path : "not built");
+    static const char *const absent[] = {"CUDA", "XRT"};
     for (unsigned i = 0; i < sizeof absent / sizeof *absent; i++)
         info_add(info, absent[i], "not in this build");
 }

@@ -5,13 +5,13 @@
  * A batch of at most S packets goes in at once, rank after rank for each slot, and the next one follows when all have come
  * back: as hosts do, which send a slot's next chunk only when they have the result of the one before. */
 #include "app/reduce_card.h"
-#include "app/sim_card.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/codec.h"
-#include "hls/beat.h"
 #include "hls/packet.h"
 #include "hls/regs.h"
+#include "offload/card_fits.h"
+#include "offload/card_sim.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +19,11 @@ enum { PACKET_BEATS = 22, TRIES = 8, FIRST_PORT = 49152 };
 static const uint64_t key = 0x6e6172726f776361u; /* any: nobody else can reach this card */
 
 struct card_job {
-    struct sim_card card;
-    struct sim_card_time time;
+    struct card_sim card;
+    struct card_sim_time time;
     const struct vec_sum *sum;
-    uint32_t n_ranks, in_fmt, out_fmt, in_width, out_width, wider, ratio; /* ratio: wider / narrower width */
+    struct card_fit fit;
+    uint32_t n_ranks;
     uint32_t slots, beats, gap;  /* of the card; of a whole packet; idle clocks behind a frame */
     size_t per_packet, n_blocks; /* codes; blocks of a batch */
     uint64_t n;                  /* packets before this batch */
@@ -31,35 +32,10 @@ struct card_job {
     uint8_t *got;                /* [slots] ranks that a packet's result has come to */
 };
 
-/* ---- what a card takes ---- */
-
-static uint32_t format_byte(struct mf_fmt f)
-{
-    return f.e <= 5 && f.m <= 10 ? beat_format_byte(f) : 256;
-}
-
-static int check_format(struct mf_fmt f, const char *what)
-{
-    char name[CODEC_NAME_BYTES];
-    if (!beat_format(format_byte(f)).width)
-        return ERR(-EINVAL, "a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of mantissa",
-                   what, codec_format_name(f, name));
-    return 0;
-}
-
 int reduce_card_check(const struct vec_sum *sum, int n_ranks)
 {
-    TRY(check_format(sum->in, "add"));
-    TRY(check_format(sum->out, "make"));
-    if (sum->rule != VEC_EXACT)
-        return ERR(-EINVAL, "a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
-    if (n_ranks > PKT_MAX_RANKS)
-        return ERR(-EINVAL, "a card cannot add %d files: %d at most", n_ranks, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n_ranks))
-        return ERR(-EINVAL, "a card cannot add %d files of fp16: 32 at most fit its sums", n_ranks);
-    if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
-        return ERR(-EINVAL, "a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift, PKT_MAX_SHIFT);
-    return 0;
+    struct card_fit fit;
+    return card_fits(sum, n_ranks, "files", &fit);
 }
 
 static uint32_t rank_ip(uint32_t rank)
@@ -76,10 +52,10 @@ static uint16_t rank_port(uint32_t rank)
 /* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks together. */
 static uint32_t gap_of(const struct card_job *j)
 {
-    uint32_t in = j->beats * j->in_width / j->wider, out = j->beats * j->out_width / j->wider;
-    uint32_t passes = j->in_width == 4 && j->out_width == 16                                 ? 4
-                      : j->in_width < 16 && (j->out_width > j->in_width || j->in_width == 4) ? 2
-                                                                                             : 1;
+    uint32_t in = j->beats * j->fit.in_width / j->fit.wider, out = j->beats * j->fit.out_width / j->fit.wider;
+    uint32_t passes = j->fit.in_width == 4 && j->fit.out_width == 16                                         ? 4
+                      : j->fit.in_width < 16 && (j->fit.out_width > j->fit.in_width || j->fit.in_width == 4) ? 2
+                                                                                                             : 1;
     uint32_t comes = j->n_ranks * (in + 1), adds = (j->n_ranks - 1 + passes) * in, leaves = j->n_ranks * (out + 1);
     uint32_t most = adds > leaves ? adds : leaves;
     return most > comes ? (most - comes + j->n_ranks - 1) / j->n_ranks : 0;
@@ -88,14 +64,14 @@ static uint32_t gap_of(const struct card_job *j)
 static int settle_card(struct card_job *j)
 {
     uint32_t id, version, beats, status;
-    TRY(sim_card_read(&j->card, REG_ID, &id));
-    TRY(sim_card_read(&j->card, REG_VERSION, &version));
+    TRY(card_sim_read(&j->card, REG_ID, &id));
+    TRY(card_sim_read(&j->card, REG_VERSION, &version));
     if (id != REG_ID_VALUE || version != REG_VERSION_VALUE)
         return ERR(-EPROTO, "the simulated card is none of this version: id %08x, version %u", id, version);
-    TRY(sim_card_read(&j->card, REG_CAP_SLOTS, &j->slots));
-    TRY(sim_card_read(&j->card, REG_CAP_BEATS, &beats));
-    j->beats = (beats < PACKET_BEATS ? beats : PACKET_BEATS) / j->ratio * j->ratio;
-    j->per_packet = (size_t)j->beats * 512 / j->wider;
+    TRY(card_sim_read(&j->card, REG_CAP_SLOTS, &j->slots));
+    TRY(card_sim_read(&j->card, REG_CAP_BEATS, &beats));
+    j->beats = card_fit_most(&j->fit, beats < PACKET_BEATS ? beats : PACKET_BEATS);
+    j->per_packet = (size_t)j->beats * 512 / j->fit.wider;
     j->n_blocks = j->slots * j->per_packet / CODES_IN_BLOCK;
     if (!j->n_blocks)
         return ERR(-EINVAL, "the simulated card is too small: %u slots of %u beats", j->slots, beats);
@@ -108,21 +84,21 @@ static int settle_card(struct card_job *j)
         {REG_JOB_KEY_HI, (uint32_t)(key >> 32)},
         {REG_JOB_SLOT_BASE, 0},
         {REG_JOB_SLOTS, j->slots},
-        {REG_JOB_FORMATS, j->in_fmt | j->out_fmt << 8},
+        {REG_JOB_FORMATS, j->fit.in_fmt | j->fit.out_fmt << 8},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        TRY(sim_card_write(&j->card, words[i][0], words[i][1]));
+        TRY(card_sim_write(&j->card, words[i][0], words[i][1]));
     for (uint32_t r = 0; r < j->n_ranks; r++) {
-        TRY(sim_card_write(&j->card, REG_RANK_INDEX, r));
-        TRY(sim_card_write(&j->card, REG_RANK_IP, rank_ip(r)));
-        TRY(sim_card_write(&j->card, REG_RANK_PORT, rank_port(r)));
-        TRY(sim_card_write(&j->card, REG_RANK_COMMIT, 1));
+        TRY(card_sim_write(&j->card, REG_RANK_INDEX, r));
+        TRY(card_sim_write(&j->card, REG_RANK_IP, rank_ip(r)));
+        TRY(card_sim_write(&j->card, REG_RANK_PORT, rank_port(r)));
+        TRY(card_sim_write(&j->card, REG_RANK_COMMIT, 1));
     }
-    TRY(sim_card_write(&j->card, REG_JOB_COMMIT, 1));
-    TRY(sim_card_read(&j->card, REG_STATUS, &status));
+    TRY(card_sim_write(&j->card, REG_JOB_COMMIT, 1));
+    TRY(card_sim_read(&j->card, REG_STATUS, &status));
     if (status & 2)
         return ERR(-EBUSY, "the simulated card refuses a job of %u ranks and %u slots", j->n_ranks, j->slots);
-    return sim_card_write(&j->card, REG_CTRL, 1);
+    return card_sim_write(&j->card, REG_CTRL, 1);
 }
 
 /* ---- packets ---- */
@@ -133,21 +109,19 @@ static size_t codes_of(const struct card_job *j, size_t packet)
     return left < j->per_packet ? left : j->per_packet;
 }
 
-/* Beats of the wider side: whole beats on both. */
 static uint32_t beats_of(const struct card_job *j, size_t packet)
 {
-    uint32_t beats = (uint32_t)((codes_of(j, packet) * j->wider + 511) / 512);
-    return (beats + j->ratio - 1) / j->ratio * j->ratio;
+    return card_fit_beats(&j->fit, codes_of(j, packet));
 }
 
 static int send_part(struct card_job *j, size_t packet, uint32_t rank)
 {
     const uint64_t n = j->n + packet;
     const size_t n_codes = codes_of(j, packet), held = vec_bytes(j->sum->in, n_codes);
-    const size_t bytes = (size_t)beats_of(j, packet) * j->in_width / j->wider * PKT_BEAT_BYTES;
+    const size_t bytes = (size_t)beats_of(j, packet) * j->fit.in_width / j->fit.wider * PKT_BEAT_BYTES;
     uint8_t frame[PKT_HEADER_BYTES + PACKET_BEATS * PKT_BEAT_BYTES] = {0}, *payload = frame + PKT_HEADER_BYTES;
-    memcpy(payload, j->parts[rank] + packet * j->per_packet * j->in_width / 8, held);
-    if (n_codes * j->in_width % 8)
+    memcpy(payload, j->parts[rank] + packet * j->per_packet * j->fit.in_width / 8, held);
+    if (n_codes * j->fit.in_width % 8)
         payload[held - 1] &= 15; /* a file may hold anything where no code is */
     struct pkt_header h = {
         .magic = PKT_MAGIC_VALUE,
@@ -159,15 +133,15 @@ static int send_part(struct card_job *j, size_t packet, uint32_t rank)
         .op = PKT_OP_SUM,
         .flags = j->sum->overflow == MF_SATURATE ? PKT_FLAG_SATURATE : 0,
         .beats = (uint8_t)beats_of(j, packet),
-        .in_fmt = (uint8_t)j->in_fmt,
-        .out_fmt = (uint8_t)j->out_fmt,
+        .in_fmt = (uint8_t)j->fit.in_fmt,
+        .out_fmt = (uint8_t)j->fit.out_fmt,
         .out_shift = (uint8_t)j->sum->out_shift,
         .tag = (uint32_t)n,
         .count = (uint32_t)n_codes,
         .payload_crc = crc32c(payload, bytes),
     };
     pkt_put(h, frame);
-    return sim_card_send(&j->card, rank_ip(rank), rank_port(rank), frame, PKT_HEADER_BYTES + bytes, j->gap);
+    return card_sim_send(&j->card, rank_ip(rank), rank_port(rank), frame, PKT_HEADER_BYTES + bytes, j->gap);
 }
 
 static int wrong(const char *what, struct pkt_header h)
@@ -189,9 +163,9 @@ static int take_result(void *arg, uint32_t ip, uint16_t port, const uint8_t *byt
         return wrong("what is no result", h);
     if (h.key != key || h.rank >= j->n_ranks || ip != rank_ip(h.rank) || port != rank_port(h.rank) ||
         h.slot >= j->slots || packet >= j->n_packets || h.tag != (uint32_t)(j->n + packet) ||
-        n - PKT_HEADER_BYTES != (size_t)beats_of(j, packet) * j->out_width / j->wider * PKT_BEAT_BYTES)
+        n - PKT_HEADER_BYTES != (size_t)beats_of(j, packet) * j->fit.out_width / j->fit.wider * PKT_BEAT_BYTES)
         return wrong("a result that nobody waits for", h);
-    uint8_t *at = j->result + packet * j->per_packet * j->out_width / 8;
+    uint8_t *at = j->result + packet * j->per_packet * j->fit.out_width / 8;
     if (j->got[packet] && memcmp(at, bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES))
         return wrong("two ranks two results", h);
     memcpy(at, bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES);
@@ -208,7 +182,7 @@ static int add_batch(struct card_job *j)
         for (size_t p = 0; p < j->n_packets; p++)
             for (uint32_t r = 0; j->got[p] < j->n_ranks && r < j->n_ranks; r++)
                 TRY(send_part(j, p, r));
-        TRY(sim_card_run(&j->card, take_result, j, &j->time));
+        TRY(card_sim_run(&j->card, take_result, j, &j->time));
         left = 0;
         for (size_t p = 0; p < j->n_packets; p++)
             left += j->got[p] < j->n_ranks;
@@ -253,7 +227,7 @@ static int add_all(struct card_job *j, struct codes_in *in, struct file_out *out
 }
 
 /* What the card did, and at what speed it was simulated; MB: of frames in. */
-static void report(const char *model, struct sim_card_time t)
+static void report(const char *model, struct card_sim_time t)
 {
     double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
     if (!t.clocks) {
@@ -272,15 +246,9 @@ static void report(const char *model, struct sim_card_time t)
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out, const char *model,
                 const char *wave)
 {
-    TRY(reduce_card_check(sum, n_in));
     struct card_job j = {.sum = sum, .n_ranks = (uint32_t)n_in};
-    j.in_fmt = format_byte(sum->in);
-    j.out_fmt = format_byte(sum->out);
-    j.in_width = mf_width(sum->in);
-    j.out_width = mf_width(sum->out);
-    j.wider = j.in_width > j.out_width ? j.in_width : j.out_width;
-    j.ratio = j.wider * j.wider / (j.in_width * j.out_width);
-    int rc = sim_card_open(&j.card, model, wave);
+    TRY(card_fits(sum, n_in, "files", &j.fit));
+    int rc = card_sim_open(&j.card, model, wave);
     if (!rc)
         rc = settle_card(&j);
     if (!rc)
@@ -290,6 +258,6 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     if (!rc)
         report(strcmp(model, "c") ? model : "model", j.time);
     close_buffers(&j);
-    sim_card_close(&j.card);
+    card_sim_close(&j.card);
     return rc;
 }

@@ -16,6 +16,8 @@
 #include "nn/dataset.h"
 #include "nn/model.h"
 #include "nn/optim.h"
+#include "offload/choice.h"
+#include "offload/offload.h"
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
@@ -43,6 +45,8 @@ struct train {
     const struct algo *algo;
     int group;
     struct reducer *reducer;
+    struct choice choice;    /* cards that gradients go through */
+    struct offload *offload; /* NULL: none */
 
     struct dataset *data;
     uint32_t *order; /* [data->n_train] of this epoch */
@@ -73,6 +77,15 @@ int train_agree(struct train *t, int rc);
 /* t: zeroed but for o and comm. Each phase ends in train_agree(). Returns 0 or a negative errno, the same on all ranks. */
 int train_open(struct train *t);
 void train_close(struct train *t);
+
+/* ---- cards in the network (train_offload.c) ---- */
+
+/* Behind the reducer, which goes by them from now on. All ranks; returns 0 or a negative errno, cards that do not answer are
+ * none. */
+int train_offload_open(struct train *t);
+void train_offload_say(struct train *t);         /* what was chosen and why, one line of rank 0 */
+void train_offload_print(const struct train *t); /* lines of the final table */
+void train_offload_close(struct train *t);
 
 /* Trains to the end. Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
 int train_run(struct train *t);

@@ -42,8 +42,9 @@ static int settle(struct train *t)
     struct codec_words words = {o->format, o->scale, o->sum, o->out_format, o->overflow, o->round};
     TRY(codec_parse(&words, &t->codec));
     t->codec.seed = o->seed;
-    TRY(algo_find(o->algo, t->n_ranks, &t->algo, &t->group));
+    TRY(algo_find(choice_algo(o->algo), t->n_ranks, &t->algo, &t->group));
     TRY(algo_settle(t->algo, t->group, t->n_ranks, &t->codec));
+    TRY(choice_cards(o->algo, o->offload, &t->codec, t->n_ranks, &t->choice));
     return schedule_parse(o->schedule, &t->schedule);
 }
 
@@ -125,16 +126,20 @@ int train_open(struct train *t)
     TRY(train_agree(t, open_model(t)));
     TRY(train_agree(t, open_reducer(t)));
     TRY(train_agree(t, count_fp32(t)));
+    TRY(train_agree(t, train_offload_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
     if (t->o->resume)
         TRY(checkpoint_load(t));
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
-    return train_agree(t, report_open(t));
+    TRY(train_agree(t, report_open(t)));
+    train_offload_say(t);
+    return 0;
 }
 
 void train_close(struct train *t)
 {
     report_close(t);
+    train_offload_close(t);
     reducer_close(t->reducer);
     free(t->wide);
     free(t->own_stats);

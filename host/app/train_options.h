@@ -15,9 +15,9 @@ struct train_options {
     const char *format, *scale, *sum, *out_format, *overflow, *round;
     int64_t first_epochs_fp32;
     bool fp32_last_layer;
-    const char *algo, *offload;
+    const char *algo, *offload, *fabric, *fabric_address;
     uint64_t bucket_bytes;
-    double deadline; /* seconds */
+    double deadline, card_deadline; /* seconds */
     const char *device;
     int64_t threads;
     const char *log, *save, *resume;

@@ -76,6 +76,8 @@ int report_step(struct train *t, const struct report_step *step)
     add_time(&r->window, step);
     add_time(&r->all, step);
     r->sent_bytes += reduced->sent_bytes;
+    r->steps_by_way += reduced->by_way;
+    r->redone += (uint64_t)reduced->n_redone;
     if (progress_due(&r->progress))
         say_progress(t, step);
     if (!r->log.f)
@@ -92,6 +94,8 @@ int report_step(struct train *t, const struct report_step *step)
     jsonl_real(&r->log, "comm_s", reduced->comm_s);
     jsonl_real(&r->log, "codec_s", reduced->codec_s);
     jsonl_bool(&r->log, "skipped", reduced->skipped);
+    jsonl_bool(&r->log, "offload", reduced->by_way);
+    jsonl_int(&r->log, "redone", reduced->n_redone);
     return jsonl_end(&r->log);
 }
 
@@ -136,14 +140,16 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     if (t->group)
         snprintf(group, sizeof group, ":%d", t->group);
     printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s%s\n", codec_format_name(t->codec.fmt, format),
-           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out), t->algo->name, group);
+           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out),
+           t->offload ? "offload" : t->algo->name, group);
+    train_offload_print(t);
     printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n", e->train_loss);
     if (all->steps > 0) {
         printf("speed          %.0f images/s\n", all->steps * (double)t->o->batch / all->seconds);
-        printf("bytes          %.0f a step and rank, against %.0f in fp32 by the same algorithm", sent_bytes,
-               fp32_bytes);
+        printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes, fp32_bytes,
+               t->algo->name);
         printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
         printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% casting\n",
                reduce_percent(all), 100 * all->comm_s / all->seconds, 100 * all->codec_s / all->seconds);

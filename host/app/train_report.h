@@ -29,6 +29,8 @@ struct report {
     struct jsonl log;
     struct report_time window, all; /* since the last progress line; since the start */
     uint64_t sent_bytes;            /* of this rank, all steps */
+    uint64_t steps_by_way;          /* whose gradients all came through a card */
+    uint64_t redone;                /* buckets that a card was to bring and MPI did */
     uint64_t fp32_sent_bytes;       /* of this rank, one step in fp32 by the same algorithm */
     struct report_epoch last;
 };

@@ -1,23 +1,99 @@
 /* algo_direct.c : range r of all ranks goes straight to rank r, which adds in rank order and sends the sum to all.
  *
- * 2 rounds; a rank sends its codes but for its own range, and P - 1 times its range of the sum: the bytes of a ring. */
+ * A rank sends its codes but for its own range, and P - 1 times its range of the sum: the bytes of a ring. Long vectors
+ * are cut into segments that follow each other, each as fast as its messages come:
+ *
+ *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
+ *
+ * so while codes of one segment travel, another one is cast, a third one added, and sums of a fourth one travel back.
+ *
+ * All ranks sending to all at once is what networks do worst: where three flows meet at one port two others stand idle. So
+ * a rank serves the others in turn, a short message each, beginning with its next neighbour: as long as ranks keep pace
+ * every port has one sender and one receiver, and where they do not, FLIGHTS messages under way hide it. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
+#include "comm/comm_mpi.h"
+
+enum {
+    MESSAGE_BYTES =
+        60 * 1024, /* the longest: Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
+    WINDOW = 8,    /* segments under way; each has a slot */
+    FLIGHTS = 4,   /* messages this rank sends at a time */
+};
+
+enum { CODES, SUMS, N_KINDS }; /* what a message is */
+
+struct slot {
+    struct comm_lot in[N_KINDS]; /* messages of the others */
+    uint8_t *store;              /* [P - 1 ranges] their codes */
+};
 
 struct layout {
     void *acc;
-    const uint8_t **parts; /* [P] */
-    uint8_t *store;        /* [P - 1 ranges] */
+    const uint8_t **parts; /* [P] of the segment that is added */
+    struct slot *slots;    /* [WINDOW] */
+    size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
 };
+
+struct pipe {
+    struct comm *comm;
+    const struct algo_call *call;
+    struct algo_set all;
+    struct layout mem;
+    size_t n_segments;
+    size_t posted, made, folded, had; /* segments: receives posted, own codes there, summed, all sums there */
+    struct comm_lot flights[FLIGHTS];
+    int next; /* who is sent to next: the rank that many places on */
+};
+
+/* Elements of a segment but the last. */
+static size_t segment_n(const struct fold *f, int n_ranks)
+{
+    const size_t in = f->ops->in_bytes(f, f->unit), out = f->ops->out_bytes(f, f->unit),
+                 unit_bytes = in > out ? in : out;
+    const size_t units = unit_bytes < MESSAGE_BYTES ? MESSAGE_BYTES / unit_bytes : 1;
+    return units * f->unit * (size_t)n_ranks;
+}
+
+static size_t count_segments(const struct fold *f, size_t n, int n_ranks)
+{
+    const size_t each = segment_n(f, n_ranks);
+    return n > each ? (n + each - 1) / each : 1;
+}
+
+static struct algo_range segment(const struct pipe *p, size_t s)
+{
+    const size_t each = segment_n(&p->call->fold, p->all.n), at = s * each, left = p->call->n - at;
+    return (struct algo_range){.at = at, .n = left < each ? left : each};
+}
+
+/* Segment s in one form, cut for all ranks, and where it lies in a vector of that form. */
+static struct algo_cut cut_of(const struct pipe *p, size_t s, enum algo_form form)
+{
+    return (struct algo_cut){.fold = &p->call->fold, .form = form, .whole = segment(p, s), .n_parts = p->all.n};
+}
+static size_t place_of(const struct pipe *p, const struct algo_cut *cut, int i)
+{
+    return algo_bytes(&p->call->fold, cut->form, algo_cut_range(cut, i).at);
+}
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
 {
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const size_t each = segment_n(f, n_ranks), n_slots = count_segments(f, n, n_ranks);
+    const struct algo_cut longest = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->parts = algo_take(&a, (size_t)n_ranks * sizeof *l->parts);
-    l->store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_bytes(&in, 0));
+    l->slots = algo_take(&a, WINDOW * sizeof *l->slots);
+    for (int kind = 0; kind < N_KINDS; kind++)
+        l->sent[kind] = algo_take(&a, (size_t)n_ranks * sizeof **l->sent);
+    for (size_t i = 0; i < WINDOW && i < n_slots; i++) {
+        uint8_t *store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_bytes(&longest, 0));
+        if (scratch)
+            l->slots[i].store = store;
+    }
     return a.used;
 }
 
@@ -28,24 +104,158 @@ static size_t direct_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, n_ranks, NULL, &l);
 }
 
+static int around(const struct pipe *p, int by)
+{
+    return (p->all.me + by + p->all.n) % p->all.n;
+}
+
+/* Takes a slot for segment s: receives of both kinds, before anybody sends. */
+static int post(struct pipe *p, size_t s)
+{
+    struct slot *slot = &p->mem.slots[s % WINDOW];
+    const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
+    slot->in[CODES].used = slot->in[SUMS].used = 0;
+    for (int by = 1; by < p->all.n; by++) {
+        const int from = around(p, -by);
+        TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from,
+                          slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0), algo_cut_bytes(&in, p->all.me)));
+        TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from, p->call->result + place_of(p, &out, from),
+                          algo_cut_bytes(&out, from)));
+    }
+    return 0;
+}
+
+/* The sum of this rank's range of segment s. */
+static void fold(struct pipe *p, size_t s)
+{
+    const struct slot *slot = &p->mem.slots[s % WINDOW];
+    const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
+    p->mem.parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
+    for (int by = 1; by < p->all.n; by++)
+        p->mem.parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0);
+    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->mem.parts, p->all.n, p->mem.acc, ALGO_OUT,
+              p->call->result + place_of(p, &out, p->all.me));
+    p->comm->count.rounds += p->all.n > 1;
+}
+
+static struct comm_lot *free_flight(struct pipe *p)
+{
+    for (int i = 0; i < FLIGHTS; i++)
+        if (comm_lot_done(p->comm, &p->flights[i])) {
+            p->flights[i].used = 0;
+            return &p->flights[i];
+        }
+    return NULL;
+}
+
+/* Sends one message to the rank whose turn it is: a sum if there is one, since others wait for it, or codes. */
+static int send_one(struct pipe *p)
+{
+    struct comm_lot *flight = free_flight(p);
+    for (int tries = 1; tries < p->all.n && flight; tries++) {
+        const int by = p->next, to = around(p, by);
+        p->next = by + 1 < p->all.n ? by + 1 : 1;
+        size_t *sums = &p->mem.sent[SUMS][by], *codes = &p->mem.sent[CODES][by];
+        if (*sums < p->folded) {
+            const struct algo_cut out = cut_of(p, (*sums)++, ALGO_OUT);
+            TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to, p->call->result + place_of(p, &out, p->all.me),
+                              algo_cut_bytes(&out, p->all.me)));
+            return 1;
+        }
+        if (*codes < p->made) {
+            const struct algo_cut in = cut_of(p, (*codes)++, ALGO_IN);
+            TRY(comm_lot_send(p->comm, flight, COMM_TAG_DATA, to, p->call->codes + place_of(p, &in, to),
+                              algo_cut_bytes(&in, to)));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static bool have_come(const struct pipe *p, size_t s, int kind)
+{
+    return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
+}
+
+/* One piece of work, the one that others wait for most. Returns 1, 0 when there is none until a message comes, or a
+ * negative errno. */
+static int work(struct pipe *p)
+{
+    if (p->posted < p->n_segments && p->posted < p->had + WINDOW) {
+        TRY(post(p, p->posted));
+        p->posted++;
+        return 1;
+    }
+    int sent = send_one(p);
+    if (sent != 0)
+        return sent;
+    if (p->folded < p->made && have_come(p, p->folded, CODES)) {
+        fold(p, p->folded);
+        p->folded++;
+    } else if (p->made < p->posted) {
+        const struct algo_range r = segment(p, p->made);
+        algo_need(p->call->flow, r.at, r.n);
+        p->made++;
+    } else if (p->had < p->folded && have_come(p, p->had, SUMS)) {
+        const struct algo_range r = segment(p, p->had);
+        algo_have(p->call->flow, r.at, r.n);
+        p->had++;
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static int open_lots(struct pipe *p)
+{
+    const struct algo_cut in = cut_of(p, 0, ALGO_IN), out = cut_of(p, 0, ALGO_OUT);
+    const size_t places[N_KINDS] = {comm_lot_places(p->comm, algo_cut_bytes(&in, 0)),
+                                    comm_lot_places(p->comm, algo_cut_bytes(&out, 0))};
+    size_t at = 0;
+    for (size_t i = 0; i < WINDOW && i < p->n_segments; i++)
+        for (int kind = 0; kind < N_KINDS; kind++) {
+            const size_t n = (size_t)(p->all.n - 1) * places[kind];
+            p->mem.slots[i].in[kind] = (struct comm_lot){.at = at, .n_places = n};
+            at += n;
+        }
+    for (int i = 0; i < FLIGHTS; i++) {
+        p->flights[i] =
+            (struct comm_lot){.at = at, .n_places = places[CODES] > places[SUMS] ? places[CODES] : places[SUMS]};
+        at += p->flights[i].n_places;
+    }
+    return comm_lots_begin(p->comm, at);
+}
+
+static bool all_sent(const struct pipe *p)
+{
+    for (int by = 1; by < p->all.n; by++)
+        if (p->mem.sent[SUMS][by] < p->n_segments || p->mem.sent[CODES][by] < p->n_segments)
+            return false;
+    return true;
+}
+
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
-    const struct fold *f = &call->fold;
-    const struct algo_set all = algo_all(c);
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
-    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
-    struct layout l;
-    lay_out(f, call->n, all.n, call->scratch, &l);
-    TRY(algo_alltoall(c, &all, &in, call->codes, l.store, l.parts));
-    algo_fold(f, algo_cut_range(&in, all.me), ALGO_IN, l.parts, all.n, l.acc, ALGO_OUT,
-              call->result + algo_cut_at(&out, all.me));
-    return algo_allgather(c, &all, &out, call->result);
+    struct pipe p = {.comm = c, .call = call, .all = algo_all(c), .next = 1};
+    lay_out(&call->fold, call->n, p.all.n, call->scratch, &p.mem);
+    p.n_segments = count_segments(&call->fold, call->n, p.all.n);
+    for (int kind = 0; kind < N_KINDS; kind++)
+        for (int by = 0; by < p.all.n; by++)
+            p.mem.sent[kind][by] = 0;
+    TRY(open_lots(&p));
+    while (p.had < p.n_segments || !all_sent(&p)) {
+        int done = work(&p);
+        TRY(done);
+        TRY(comm_some(c, done == 0));
+    }
+    return p.all.n > 1 ? comm_round(c) : comm_wait(c); /* until the last messages are gone */
 }
 
 const struct algo algo_direct = {
     .name = "direct",
     .help = "range r to rank r, which adds in rank order and sends the sum to all: 2 rounds",
     .rules = 1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
+    .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,
 };

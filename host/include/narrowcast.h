@@ -62,13 +62,15 @@ struct nc_options {
     const char *out_format; /* auto or a format: what the sum travels back in */
     const char *overflow;   /* saturate inf */
     const char *round;      /* nearest stochastic zero */
-    const char *algo;       /* auto self direct ring group-master:K group-scatter:K gather native */
-    size_t bucket_bytes;    /* layers are fused into messages of this size; > 0 */
-    double deadline_s;      /* a rank that is silent for longer is gone; > 0 */
-    uint64_t seed;          /* of stochastic rounding */
+    const char *algo;       /* auto self direct ring group-master:K group-scatter:K gather native offload */
+    const char
+        *offload; /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names them */
+    size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
+    double deadline_s;   /* a rank that is silent for longer is gone; > 0 */
+    uint64_t seed;       /* of stochastic rounding */
 };
 
-/* The defaults: every word NULL, buckets of 1 MiB, a deadline of 60 s, seed 1. */
+/* The defaults: every word NULL (offload: off), buckets of 1 MiB, a deadline of 60 s, seed 1. */
 struct nc_options nc_options_default(void);
 
 struct nc_layer {
@@ -83,6 +85,7 @@ struct nc_report {
     uint64_t fp32_bytes; /* 4 an element, to compare with */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, adding and waiting */
+    int offload;         /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
 };
 
 struct nc;

@@ -1,16 +1,21 @@
-/* nc.c : the public interface: a thin face over codec, algorithm and reducer. */
+/* nc.c : the public interface: a thin face over codec, algorithm, reducer and cards. */
 #include <narrowcast.h>
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/algo.h"
 #include "comm/comm.h"
 #include "comm/reducer.h"
+#include "offload/choice.h"
+#include "offload/offload.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 struct nc {
     struct comm *comm;
     struct reducer *reducer;
+    struct choice choice;
+    struct offload *offload; /* NULL: none */
+    struct codec codec;
     uint64_t step; /* keys random bits */
 };
 
@@ -42,6 +47,7 @@ static int open_reducer(struct nc *nc, const struct nc_options *o, const struct 
                                       .overflow = o->overflow,
                                       .round = o->round};
     const int n_ranks = comm_n_ranks(nc->comm);
+    const char *algo_word = o->algo ? o->algo : "auto";
     struct codec codec;
     const struct algo *algo;
     int group;
@@ -49,14 +55,27 @@ static int open_reducer(struct nc *nc, const struct nc_options *o, const struct 
         return ERR(-EINVAL, "cannot open %d layers: need at least 1", n_layers);
     TRY(codec_parse(&words, &codec));
     codec.seed = o->seed;
-    TRY(algo_find(o->algo ? o->algo : "auto", n_ranks, &algo, &group));
+    TRY(algo_find(choice_algo(algo_word), n_ranks, &algo, &group));
     TRY(algo_settle(algo, group, n_ranks, &codec));
+    TRY(choice_cards(algo_word, o->offload ? o->offload : "off", &codec, n_ranks, &nc->choice));
+    nc->codec = codec;
     struct reducer_layer *copy = copy_layers(layers, n_layers);
     if (!copy)
         return -ENOMEM;
     int rc = reducer_open(nc->comm, &codec, algo, group, o->bucket_bytes, copy, n_layers, &nc->reducer);
     free(copy);
     return rc;
+}
+
+/* All ranks. */
+static int open_offload(struct nc *nc, const struct nc_options *o)
+{
+    if (!nc->choice.cards)
+        return 0;
+    const struct offload_options options = {.where = nc->choice.cards, .deadline_s = o->deadline_s};
+    TRY(offload_open(nc->comm, &nc->codec, &options, &nc->offload));
+    reducer_set_way(nc->reducer, &offload_way, nc->offload);
+    return 0;
 }
 
 static const char *word(const char *given)
@@ -68,9 +87,9 @@ static const char *word(const char *given)
 static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
 {
     char text[512];
-    int length = snprintf(text, sizeof text, "%s %s %s %s %s %s %s %zu %llu", word(o->format), word(o->scale),
+    int length = snprintf(text, sizeof text, "%s %s %s %s %s %s %s %s %zu %llu", word(o->format), word(o->scale),
                           word(o->sum), word(o->out_format), word(o->overflow), word(o->round), word(o->algo),
-                          o->bucket_bytes, (unsigned long long)o->seed);
+                          word(o->offload), o->bucket_bytes, (unsigned long long)o->seed);
     TRY(comm_check_equal(nc->comm, text, (size_t)length < sizeof text ? (size_t)length : sizeof text, "an option"));
     uint64_t *shape = buf_alloc((size_t)n_layers * 2 * sizeof *shape);
     if (!shape)
@@ -97,10 +116,13 @@ int nc_open(const struct nc_options *options, const struct nc_layer *layers, int
     rc = comm_agree(nc->comm, open_reducer(nc, &o, layers, n_layers));
     if (rc == 0)
         rc = check_ranks_agree(nc, &o, layers, n_layers);
+    if (rc == 0)
+        rc = comm_agree(nc->comm, open_offload(nc, &o));
     if (rc == 0) {
         *out = nc;
         return 0;
     }
+    offload_close(nc->offload);
     reducer_close(nc->reducer);
     comm_close(nc->comm);
 free_nc:
@@ -112,6 +134,7 @@ void nc_close(struct nc *nc)
 {
     if (!nc)
         return;
+    offload_close(nc->offload);
     reducer_close(nc->reducer);
     comm_close(nc->comm);
     free(nc);
@@ -136,7 +159,8 @@ int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report)
                                      .code_bytes = s.code_bytes,
                                      .fp32_bytes = s.fp32_bytes,
                                      .codec_s = s.codec_s,
-                                     .comm_s = s.comm_s};
+                                     .comm_s = s.comm_s,
+                                     .offload = s.by_way};
     return s.skipped ? 1 : 0;
 }
 

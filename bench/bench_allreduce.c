@@ -1,0 +1,370 @@
+/* bench_allreduce.c : what an all-reduce takes that a user calls: fp32 gradients in, fp32 means out, casts and all.
+ *   mpirun -np 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0] [--sizes 1k:256m] [--json]
+ *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4m:64m'
+ *
+ * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's algorithms among them, which
+ * is found first. A run is timed on each rank from a barrier on; the slowest rank counts. The sums are known: #wrong. */
+#include "allreduce_data.h"
+#include "allreduce_peer.h"
+#include "allreduce_row.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include "base/progress.h"
+#include "comm/algo.h"
+#include "comm/reducer.h"
+
+enum { MAX_REPS = 1000, MAX_CONTENDERS = 32, NAME_BYTES = 24 };
+
+struct options {
+    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label;
+    int64_t factor, reps, warmup;
+    bool json;
+};
+
+/* One row in the making: MPI's fp32 (no reducer) or an algorithm with a format. */
+struct contender {
+    char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
+    const struct peer *peer;
+    struct reducer *reducer;
+    double seconds[MAX_REPS], codec_s[MAX_REPS]; /* of this rank, by run */
+    uint64_t wrong, wire_bytes, port_bytes;
+};
+
+static struct bench {
+    struct options o;
+    struct comm *comm;
+    struct peers peers;
+    struct contender c[MAX_CONTENDERS];
+    int n_contenders, n_ranks, rank;
+    size_t n; /* elements */
+    float *own, *want, *x;
+    uint64_t step;
+    bool said; /* which combinations do not exist */
+    struct progress progress;
+} b;
+
+/* ---- one run ---- */
+
+/* Bytes that have left this host by any interface but lo. */
+static uint64_t port_sent(void)
+{
+    FILE *f = fopen("/proc/net/dev", "r");
+    char line[512], name[32];
+    unsigned long long sent, sum = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, " %31[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %llu", name, &sent) == 2 && strcmp(name, "lo") != 0)
+            sum += sent;
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+static uint64_t larger(uint64_t a, uint64_t c)
+{
+    return a > c ? a : c;
+}
+
+static int run(struct contender *c, size_t rep)
+{
+    struct reducer_step report = {.sent_bytes = 8 * (uint64_t)b.n * (uint64_t)(b.n_ranks - 1) / (uint64_t)b.n_ranks};
+    if (c->reducer) /* in place */
+        memcpy(b.x, b.own, 4 * b.n);
+    TRY(comm_barrier(b.comm));
+    const uint64_t port_before = port_sent();
+    const double start = clock_s();
+    if (c->reducer)
+        TRY(reducer_run(c->reducer, b.step++, &b.x, &report));
+    else
+        peer_run(c->peer, b.own, b.x, b.n);
+    c->seconds[rep] = clock_s() - start;
+    c->codec_s[rep] = report.codec_s;
+    c->port_bytes = larger(c->port_bytes, port_sent() - port_before);
+    c->wire_bytes = larger(c->wire_bytes, report.sent_bytes);
+    c->wrong = larger(c->wrong, data_wrong(b.x, b.want, b.n, c->reducer ? (float)b.n_ranks : 1));
+    return 0;
+}
+
+/* ---- the peer: the fastest of MPI's own ---- */
+
+static double of_slowest(double seconds)
+{
+    double max = seconds;
+    MPI_Allreduce(&seconds, &max, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return max;
+}
+
+static int try_peer(struct contender *c, struct peer *peer, int n_runs)
+{
+    double seconds[8], worst;
+    c->peer = peer;
+    for (int i = 0; i < n_runs; i++) {
+        if (progress_due(&b.progress))
+            progress_say(&b.progress, "%zu bytes: trying MPI's %s", 4 * b.n, peer->name);
+        TRY(run(c, 0));
+        seconds[i] = of_slowest(c->seconds[0]);
+    }
+    row_times(seconds, (size_t)n_runs, &peer->seconds, &worst);
+    return 0;
+}
+
+static const struct peer *fastest_peer(void)
+{
+    const struct peer *best = &b.peers.peer[0];
+    for (int i = 1; i < b.peers.n; i++)
+        if (b.peers.peer[i].seconds < best->seconds)
+            best = &b.peers.peer[i];
+    return best;
+}
+
+/* All that took at most `within` times the best one are tried again. */
+static int try_peers(struct contender *c, double within, int n_runs)
+{
+    const double limit = within * fastest_peer()->seconds;
+    for (int i = 0; i < b.peers.n; i++)
+        if (b.peers.peer[i].seconds <= limit)
+            TRY(try_peer(c, &b.peers.peer[i], n_runs));
+    return 0;
+}
+
+/* Which of MPI's algorithms takes part. */
+static int choose_peer(struct contender *c)
+{
+    const bool is_long = b.n > 1 << 20;
+    if (fastest_peer()->seconds == 0) /* the first size: connections are made */
+        TRY(try_peers(c, 1, is_long ? 1 : 3));
+    TRY(try_peers(c, 4, is_long ? 1 : 7));
+    if (is_long)
+        TRY(try_peers(c, 1.5, 3));
+    for (int i = 0; i < b.peers.n && b.rank == 0 && b.o.json; i++)
+        printf("{\"kind\":\"mpi\",\"algorithm\":\"%s\",\"size\":%zu,\"time_us\":%.1f}\n", b.peers.peer[i].name, 4 * b.n,
+               1e6 * b.peers.peer[i].seconds);
+    c->peer = fastest_peer();
+    snprintf(c->algo, sizeof c->algo, "mpi:%s", c->peer->name);
+    c->wrong = c->wire_bytes = c->port_bytes = 0;
+    return 0;
+}
+
+/* ---- contenders ---- */
+
+/* algo and "FORMAT" or "FORMAT/OUT". Returns 0, 1 when this combination does not exist (rank 0 has said why), or a negative
+ * errno. */
+static int open_contender(struct contender *c, const char *algo_word, const char *type)
+{
+    char format[NAME_BYTES] = "", out[NAME_BYTES] = "";
+    const struct reducer_layer layer = {.name = "all", .n = b.n};
+    const struct algo *algo;
+    struct codec codec;
+    int group;
+    *c = (struct contender){.wrong = 0};
+    snprintf(c->algo, sizeof c->algo, "%s", algo_word);
+    snprintf(c->type, sizeof c->type, "%s", type);
+    sscanf(type, "%23[^/]/%23s", format, out);
+    const struct codec_words words = {
+        .format = format, .scale = b.o.scale, .sum = b.o.sum, .out_format = out[0] ? out : b.o.out_format};
+    err_hold();
+    int rc = codec_parse(&words, &codec);
+    if (rc == 0)
+        rc = algo_find(algo_word, b.n_ranks, &algo, &group);
+    if (rc == 0)
+        rc = algo_settle(algo, group, b.n_ranks, &codec);
+    err_release(b.rank == 0 && !b.said);
+    if (rc < 0)
+        return 1;
+    return reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer);
+}
+
+/* The word of a list that begins at *at, which moves on; false behind the last. */
+static bool next_word(const char **at, char *word, size_t size)
+{
+    const size_t length = strcspn(*at, ",");
+    snprintf(word, size, "%.*s", (int)length, *at);
+    *at += length + ((*at)[length] == ',');
+    return length > 0;
+}
+
+static int open_contenders(void)
+{
+    char algo[NAME_BYTES], type[2 * NAME_BYTES];
+    b.c[0] = (struct contender){.type = "fp32"};
+    b.n_contenders = 1;
+    for (const char *algos = b.o.algo; next_word(&algos, algo, sizeof algo);)
+        for (const char *types = b.o.format; next_word(&types, type, sizeof type);) {
+            if (b.n_contenders == MAX_CONTENDERS)
+                return b.rank > 0 ? -EINVAL
+                                  : ERR(-EINVAL, "cannot compare more than %d: shorten --algo or --format",
+                                        MAX_CONTENDERS - 1);
+            int rc = open_contender(&b.c[b.n_contenders], algo, type);
+            TRY(rc);
+            b.n_contenders += rc == 0;
+        }
+    b.said = true;
+    return b.n_contenders > 1 ? 0 : -EINVAL;
+}
+
+/* ---- a size ---- */
+
+static int report(struct contender *c, double *base_s)
+{
+    const size_t n = (size_t)b.o.reps;
+    uint64_t most[2] = {c->wire_bytes, c->port_bytes}, wrong = c->wrong;
+    double worst;
+    MPI_Allreduce(MPI_IN_PLACE, c->seconds, (int)n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, c->codec_s, (int)n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    struct row row = {.algo = c->algo, .type = c->type, .bytes = 4 * (uint64_t)b.n, .n_ranks = b.n_ranks};
+    row_times(c->seconds, n, &row.time_s, &row.p99_s);
+    row_times(c->codec_s, n, &row.codec_s, &worst);
+    if (!c->reducer)
+        *base_s = row.time_s;
+    row.base_s = *base_s;
+    row.wrong = wrong;
+    row.wire_bytes = most[0];
+    row.port_bytes = most[1];
+    if (b.rank > 0)
+        return 0;
+    progress_clear(&b.progress);
+    if (b.o.json)
+        return row_json(&row, b.o.label);
+    row_print(&row);
+    return 0;
+}
+
+static int measure(void)
+{
+    double base_s = 0;
+    TRY(choose_peer(&b.c[0]));
+    for (int64_t rep = -b.o.warmup; rep < b.o.reps; rep++)
+        for (int i = 0; i < b.n_contenders; i++) {
+            TRY(run(&b.c[i], rep < 0 ? 0 : (size_t)rep));
+            if (progress_due(&b.progress))
+                progress_say(&b.progress, "%zu bytes: %s %s, run %lld of %lld", 4 * b.n, b.c[i].algo, b.c[i].type,
+                             (long long)rep + 1, (long long)b.o.reps);
+        }
+    for (int i = 0; i < b.n_contenders; i++)
+        TRY(report(&b.c[i], &base_s));
+    return 0;
+}
+
+static int run_size(size_t bytes)
+{
+    b.n = bytes / 4;
+    b.own = buf_alloc(4 * b.n);
+    b.want = buf_alloc(4 * b.n);
+    b.x = buf_alloc(4 * b.n);
+    int rc = b.own && b.want && b.x ? 0 : -ENOMEM;
+    if (rc == 0) {
+        data_fill(b.own, b.want, b.n, b.rank, b.n_ranks);
+        rc = open_contenders();
+    }
+    if (rc == 0)
+        rc = measure();
+    for (int i = 0; i < b.n_contenders; i++)
+        reducer_close(b.c[i].reducer);
+    free(b.own);
+    free(b.want);
+    free(b.x);
+    return rc;
+}
+
+/* "FROM:TO" or one size. */
+static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
+{
+    static const struct opt size = {"sizes", "FROM:TO", NULL, "", OPT_SIZE, 0, 4, 0x1p36, 0};
+    char first[32];
+    const size_t length = strcspn(text, ":");
+    snprintf(first, sizeof first, "%.*s", (int)length, text);
+    TRY(opt_set(&size, first, from));
+    TRY(opt_set(&size, text[length] ? text + length + 1 : first, to));
+    return 0;
+}
+
+static int run_all(void)
+{
+    uint64_t from, to;
+    b.n_ranks = comm_n_ranks(b.comm);
+    b.rank = comm_rank(b.comm);
+    err_hold();
+    TRY(comm_agree(b.comm, read_sizes(b.o.sizes, &from, &to)));
+    peers_open(&b.peers, b.o.mpi);
+    err_hold();
+    TRY(comm_agree(b.comm, b.peers.n > 0 ? 0 : ERR(-EINVAL, "MPI has no all-reduce algorithm \"%s\"", b.o.mpi)));
+    progress_init(&b.progress, b.rank == 0);
+    if (b.rank == 0 && !b.o.json)
+        row_head();
+    int rc = 0;
+    for (uint64_t size = from; size <= to && rc == 0; size *= (uint64_t)b.o.factor)
+        rc = run_size(size);
+    peers_close(&b.peers);
+    return rc;
+}
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"algo", "LIST", "direct,ring", "Algorithms, as in `narrowcast train --algo`, with commas between.", OPT_TEXT,
+     AT(algo), 0, 0, 0},
+    {"format", "LIST", "e5m2", "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.",
+     OPT_TEXT, AT(format), 0, 0, 0},
+    {"out-format", "FORMAT", NULL, "Of the sums where --format names none: auto.", OPT_TEXT, AT(out_format), 0, 0, 0},
+    {"scale", "WORD", NULL, "none, const:K, aps, aps-tight.", OPT_TEXT, AT(scale), 0, 0, 0},
+    {"sum", "WORD", NULL, "auto, exact, fp32, nearest, kahan, trunc.", OPT_TEXT, AT(sum), 0, 0, 0},
+    {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 a rank; one size, or a range.", OPT_TEXT, AT(sizes), 0, 0, 0},
+    {"factor", "N", "4", "From one size to the next.", OPT_INT, AT(factor), 2, 1024, 0},
+    {"reps", "N", "20", "Runs of everything at each size. With fewer than 100 the p99 is the slowest.", OPT_INT,
+     AT(reps), 1, MAX_REPS, 0},
+    {"warmup", "N", "2", "Runs before those, not counted.", OPT_INT, AT(warmup), 0, 100, 0},
+    {"mpi", "WORD", NULL, "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
+     OPT_TEXT, AT(mpi), 0, 0, 0},
+    {"json", NULL, NULL, "JSON lines: \"allreduce\" a row, \"mpi\" a trial of one of MPI's algorithms.", OPT_FLAG,
+     AT(json), 0, 0, 0},
+    {"label", "TEXT", NULL, "Stands in every JSON row; for who runs this several times.", OPT_TEXT, AT(label), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_allreduce",
+    .args = "",
+    .about =
+        "Times an all-reduce as a user sees it: fp32 gradients in, their fp32 mean out, all casts included.\n"
+        "\n"
+        "Columns are those of nccl-tests, in their units; time is that of the slowest rank, the median over runs.\n"
+        "  algbw       fp32 bytes by time\n"
+        "  busbw       algbw * 2(P-1)/P\n"
+        "  #wrong      elements, on all ranks, that are not the known sum\n"
+        "  p99         the 99th percentile of the times\n"
+        "  wire_bytes  payload that a rank sends (of MPI, which does not say: that of a ring)\n"
+        "  port_bytes  what left the busiest host's interfaces, headers and all (0 within one host)\n"
+        "  ratio       how many times faster than MPI_Allreduce of fp32\n"
+        "  codec_us    spent casting on the slowest rank; with `direct` much of it while codes travel\n"
+        "\n"
+        "The first row of a size is MPI_Allreduce of fp32 by the algorithm of Open MPI that is fastest there: all are\n"
+        "tried before (but those that took four times the best one at the size before). All rows of a size are run in\n"
+        "turn.\n",
+    .examples =
+        "  mpirun -np 4 build/bench_allreduce --sizes 1M:64M\n"
+        "  mpirun -np 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 --scale aps\n"
+        "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'\n"
+        "  mpirun -np 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot bench/bench_allreduce.gp\n",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
+int main(int argc, char **argv)
+{
+    struct opt_parsed parsed;
+    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
+        return 2;
+    if (parsed.help) {
+        opt_help(&command, stdout);
+        return 0;
+    }
+    peers_prepare();
+    if (comm_open(120, &b.comm) < 0)
+        return 1;
+    int rc = run_all();
+    if (rc < 0)
+        comm_abort(b.comm, rc); /* the other ranks may wait for this one */
+    comm_close(b.comm);
+    return 0;
+}

@@ -1,0 +1,114 @@
+#!/bin/bash
+# netlab.sh : runs a command on a small Ethernet that exists only while it runs: a network namespace a node, one switch, and
+# on every port a limit of speed in both directions. `netlab.sh --help` says how to use it.
+#
+# Everything happens in namespaces of its own (network, mounts, processes, host name; for others than root also users): no
+# interface of this machine is touched, and nothing is left behind, even when it is killed.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+usage: netlab.sh [-n NODES] [-s SLOTS] [-r RATE] [-q QUEUE] [-m MTU] [--] COMMAND [ARGUMENT...]
+
+  -n NODES   how many nodes, 1 to 200 [4]
+  -s SLOTS   ranks that mpirun may place on a node [1]
+  -r RATE    of every node's port, each way, as tc has it (100mbit, 1gbit, 2.5gbit), or none [1gbit]
+  -q QUEUE   what a port holds before it drops [512kb]
+  -m MTU     of all interfaces [1500]
+
+COMMAND runs at the "head", which hangs on the same switch by a port without limit: where a reduction in the switch would
+be. Its environment tells about the nodes:
+
+  $NETLAB_HOSTS     their addresses: 10.77.0.1 10.77.0.2 ...; the head has 10.77.0.254
+  $NETLAB_MPI       options for mpirun: the nodes as hosts, TCP between them
+  netlab-exec ADDRESS COMMAND...     runs a command on a node (a shell reads its words)
+
+  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'
+  bench/netlab.sh -n 2 -r none -- netlab-exec 10.77.0.1 ip -s link
+
+Exits as COMMAND does; 77, with a reason, where the system does not allow this.
+TEXT
+}
+skip() {
+    echo "skip  netlab.sh: $*" >&2
+    exit 77
+}
+
+nodes=4 slots=1 rate=1gbit queue=512kb mtu=1500
+case ${1-} in --help) usage && exit ;; esac
+while getopts n:s:r:q:m:h option; do
+    case $option in
+    n) nodes=$OPTARG ;;
+    s) slots=$OPTARG ;;
+    r) rate=$OPTARG ;;
+    q) queue=$OPTARG ;;
+    m) mtu=$OPTARG ;;
+    h) usage && exit ;;
+    *) usage >&2 && exit 2 ;;
+    esac
+done
+given=("$@")
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || { usage >&2 && exit 2; }
+
+# --- outside: enter the namespaces and start over ---
+if [ -z "${NETLAB_INSIDE-}" ]; then
+    for tool in unshare ip tc sysctl; do
+        [ -n "$(command -v $tool)" ] || skip "no '$tool' here (Debian: util-linux, iproute2, procps)"
+    done
+    enter=(unshare --net --mount --pid --fork --kill-child --mount-proc --uts)
+    [ "$(id -u)" = 0 ] || enter+=(--user --map-root-user)
+    refusal=$("${enter[@]}" sh -c 'ip link add br0 type bridge && ip link add a0 type veth peer name a1' 2>&1) ||
+        skip "namespaces are not allowed here: ${refusal##*$'\n'}"
+    NETLAB_INSIDE=1 exec "${enter[@]}" bash "$(readlink -f "$0")" "${given[@]}"
+fi
+
+# --- inside: the switch and the nodes ---
+mount -t tmpfs netlab /run
+dir=/run/netlab
+mkdir -p $dir /run/netns
+hostname head 2>/dev/null || sysctl -qw kernel.hostname=head || skip "this user may not name hosts, which MPI tells nodes apart by"
+ip link set lo up
+# One congestion control on all nodes, whatever the machine prefers: the one most systems have.
+tcp=net.ipv4.tcp_congestion_control=cubic
+sysctl -qw $tcp 2>/dev/null || tcp=net.ipv4.tcp_congestion_control=reno
+sysctl -qw $tcp
+ip link add br0 type bridge
+ip addr add 10.77.0.254/24 dev br0
+ip link set br0 up
+
+limit() {  # limit NODE|"" INTERFACE: what it sends
+    [ "$rate" = none ] || tc ${1:+-n "$1"} qdisc add dev "$2" root tbf rate "$rate" burst 128kb limit "$queue"
+}
+hosts=
+for i in $(seq 1 "$nodes"); do
+    ip netns add "n$i"
+    ip link add "p$i" mtu "$mtu" type veth peer name eth0 mtu "$mtu" netns "n$i"
+    ip link set "p$i" master br0 up
+    ip netns exec "n$i" sysctl -qw $tcp
+    ip -n "n$i" link set lo up
+    ip -n "n$i" addr add "10.77.0.$i/24" dev eth0
+    ip -n "n$i" link set eth0 up
+    limit "n$i" eth0
+    limit "" "p$i"
+    hosts+="10.77.0.$i "
+    echo "10.77.0.$i slots=$slots" >>$dir/hosts
+done
+
+# What mpirun takes for ssh: each node has a network and a host name of its own.
+cat >$dir/netlab-exec <<'AGENT'
+#!/bin/bash
+node=n${1##*.}
+shift
+exec ip netns exec "$node" unshare --uts sh -c 'hostname "$0" 2>/dev/null || sysctl -qw kernel.hostname="$0"; eval "$@"' "$node" "$*"
+AGENT
+chmod +x $dir/netlab-exec
+
+NETLAB_MPI="--hostfile $dir/hosts --map-by node --bind-to none"
+NETLAB_MPI+=" --mca plm rsh --mca plm_rsh_agent $dir/netlab-exec --mca plm_rsh_no_tree_spawn 1"
+NETLAB_MPI+=" --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24"
+NETLAB_MPI+=" --mca pml ob1 --mca btl tcp,vader,self --mca mpi_yield_when_idle 1"
+[ "$(id -u)" = 0 ] && NETLAB_MPI+=" --allow-run-as-root"
+export NETLAB_MPI NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
+unset NETLAB_INSIDE
+"$@"

@@ -1,0 +1,159 @@
+/* sim_counters.c : asks a simulated card that runs for all it has counted, and prints it. */
+#include "app/sim_counters.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/inet.h"
+#include "base/jsonl.h"
+#include "hls/packet.h"
+#include "hls/regs.h"
+#include "offload/card_link.h"
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
+
+struct counts {
+    uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
+    char wire[WIRE_BYTES]; /* "name value" lines, what the process around the card has counted */
+};
+
+static const struct {
+    const char *name, *what;
+} counters[REG_COUNTERS] = {
+#define COUNTER(NAME, index, what) [index] = {#NAME, what},
+#include "hls/regs.def"
+};
+
+/* A socket connected to it, or a negative errno with a line. */
+static int connect_to(const char *where)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    uint32_t ip;
+    uint16_t port;
+    TRY(inet_parse(where, &ip, &port));
+    to.sin_addr.s_addr = htonl(ip);
+    to.sin_port = htons(port);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return ERR(-errno, "cannot make a socket: %s", strerror(errno));
+    int why = connect(fd, (struct sockaddr *)&to, sizeof to) ? errno : 0;
+    if (why == EINPROGRESS) {
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        socklen_t n = sizeof why;
+        if (poll(&p, 1, WAIT_MS) <= 0)
+            why = ETIMEDOUT;
+        else
+            getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n);
+    }
+    if (!why)
+        return fd;
+    close(fd);
+    return ERR(-why, "cannot reach a card at %s: %s", where, strerror(why));
+}
+
+/* All counters as of one clock. */
+static int read_counters(struct card_link *link, double until, struct counts *c)
+{
+    uint8_t ops[8 * OPS] = {0};
+    struct simlink answer;
+    pkt_put_uint(ops, REG_CTRL, 4);
+    pkt_put_uint(ops + 4, 3, 4);
+    for (uint32_t i = 0; i < REG_COUNTERS; i++) {
+        uint8_t *op = ops + 8 + 24 * (size_t)i;
+        pkt_put_uint(op, REG_COUNTER_INDEX, 4);
+        pkt_put_uint(op + 4, i, 4);
+        pkt_put_uint(op + 8, REG_COUNTER_LO | 1u << 31, 4);
+        pkt_put_uint(op + 16, REG_COUNTER_HI | 1u << 31, 4);
+    }
+    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops, &answer, until));
+    if (answer.status || answer.bytes != 4 * OPS)
+        return -EPROTO;
+    for (uint32_t i = 0; i < REG_COUNTERS; i++)
+        c->of[i] = pkt_get_uint(link->body + 4 + 12 * (size_t)i + 4, 8);
+    return 0;
+}
+
+static int ask_all(struct card_link *link, double until, struct counts *c)
+{
+    struct simlink answer;
+    TRY(read_counters(link, until, c));
+    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer, until));
+    c->clocks = answer.a;
+    c->beats_in = answer.b;
+    c->beats_out = answer.c;
+    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer, until));
+    const size_t n = answer.bytes < WIRE_BYTES ? answer.bytes : WIRE_BYTES - 1;
+    memcpy(c->wire, link->body, n);
+    c->wire[n] = 0;
+    return 0;
+}
+
+/* The next "name value" of the wire's lines, of which *at is what is left. */
+static bool next_wire(char **at, char **name, char **value)
+{
+    char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;
+    if (!space)
+        return false;
+    *space = 0;
+    *name = line;
+    *value = space + 1;
+    return true;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static int print_json(struct counts *c)
+{
+    struct jsonl j;
+    char *name, *value;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "card");
+    for (int i = 0; i < REG_COUNTERS; i++)
+        jsonl_uint(&j, counters[i].name, c->of[i]);
+    jsonl_uint(&j, "clocks", c->clocks);
+    jsonl_uint(&j, "beats_in", c->beats_in);
+    jsonl_uint(&j, "beats_out", c->beats_out);
+    for (char *at = c->wire; next_wire(&at, &name, &value);)
+        if (is_number(value))
+            jsonl_number(&j, name, value);
+        else
+            jsonl_text(&j, name, value);
+    return jsonl_end(&j);
+}
+
+static int print_table(struct counts *c)
+{
+    char *name, *value;
+    for (int i = 0; i < REG_COUNTERS; i++)
+        printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i], counters[i].what);
+    printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks", (unsigned long long)c->clocks,
+           "in which the card was busy", "beats_in", (unsigned long long)c->beats_in, "beats_out",
+           (unsigned long long)c->beats_out);
+    for (char *at = c->wire; next_wire(&at, &name, &value);)
+        printf("%-22s %12s\n", name, value);
+    return 0;
+}
+
+int sim_counters(const char *where, bool json)
+{
+    struct card_link link;
+    struct counts c;
+    const int fd = connect_to(where);
+    if (fd < 0)
+        return fd;
+    const double until = clock_s() + WAIT_MS * 1e-3;
+    int rc = card_link_open(&link, fd, until);
+    if (!rc) {
+        rc = ask_all(&link, until, &c);
+        card_link_close(&link);
+    }
+    if (rc)
+        return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));
+    return json ? print_json(&c) : print_table(&c);
+}

@@ -1,0 +1,52 @@
+/* choice.c : what the words of --algo and --offload mean together. */
+#include "offload/choice.h"
+#include "base/err.h"
+#include "offload/offload.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool is(const char *word, const char *other)
+{
+    return strcmp(word, other) == 0;
+}
+
+const char *choice_algo(const char *algo)
+{
+    return is(algo, "offload") ? "auto" : algo;
+}
+
+/* The cards' names, NULL: none. *by_word: the user has named them, not the environment. */
+static const char *cards_of(const char *word, bool *by_word)
+{
+    const char *environment = getenv("NARROWCAST_OFFLOAD");
+    *by_word = !is(word, "auto");
+    if (is(word, "off"))
+        return NULL;
+    const char *cards = *by_word ? word : environment;
+    return cards && *cards ? cards : NULL;
+}
+
+int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks, struct choice *out)
+{
+    const bool asked = is(algo, "offload");
+    bool by_word;
+    struct choice c = {.cards = cards_of(word, &by_word)};
+    if (asked && !c.cards)
+        return ERR(-EINVAL, "--algo offload needs cards: --offload udp://HOST:PORT or sim, or NARROWCAST_OFFLOAD");
+    if (c.cards && by_word && !asked && !is(algo, "auto"))
+        return ERR(-EINVAL, "--algo %s does not go through cards: leave --offload '%s' out, or take --algo offload",
+                   algo, word);
+    if (c.cards && !asked && !is(algo, "auto"))
+        c.cards = NULL;
+    if (c.cards && !strncmp(c.cards, "xrt:", 4))
+        return ERR(-EINVAL, "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT", c.cards);
+    if (c.cards && offload_check(codec, n_ranks) < 0) {
+        if (asked || by_word)
+            return -EINVAL;
+        err_release(false); /* the machine has cards, the run has a codec: no mistake */
+        err_hold();
+        c = (struct choice){.why = "cards do not add this format by this sum"};
+    }
+    *out = c;
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* fpga_job.h : a job on a card: a free index, a free range of slots, a key, the ranks' addresses. Rank 0 registers it. */
+#ifndef FPGA_JOB_H
+#define FPGA_JOB_H
+#include "offload/fpga.h"
+#include "offload/card_fits.h"
+
+struct fpga_caps {
+    uint32_t slots, jobs, ranks, beats; /* ranks: of a job; beats: of a frame's payload */
+};
+
+struct fpga_rank {
+    uint32_t ip;
+    uint16_t port;
+};
+
+struct fpga_job {
+    uint64_t key;
+    uint32_t index, slot_base, slots;
+};
+
+/* What the card is, and whether it is one for sums of this kind. Returns 0 or a negative errno, the reason in card->why. */
+int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s);
+
+/* Starts a job with a new key: 64 slots if they are free in one piece, else 32, 16 or 8. Tries until timeout_s while another
+ * job is being stopped. Returns 0, -EBUSY (no index or slots are free), or another negative errno; the reason in card->why. */
+int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                   const struct fpga_rank *ranks, int n_ranks, double timeout_s, struct fpga_job *out);
+
+/* Retires the key. The card may be gone. */
+void fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
+
+#endif

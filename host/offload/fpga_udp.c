@@ -1,0 +1,136 @@
+/* fpga_udp.c : a card that another process owns, somewhere on the network: control by TCP at host:port. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "offload/fpga.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <math.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct udp_card {
+    struct card_link link;
+    uint32_t peer; /* its address, as connected */
+};
+
+static int wait_connected(int fd, double until)
+{
+    int why = 0;
+    socklen_t size = sizeof why;
+    for (;;) {
+        const double left = until - clock_s();
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        int n = poll(&p, 1, left > 0 ? (int)ceil(left * 1e3) : 0);
+        if (n > 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (left <= 0)
+            return -ETIMEDOUT;
+    }
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size) ? -errno : -why;
+}
+
+/* A connected socket, or a negative errno. */
+static int connect_to(const struct sockaddr *to, socklen_t to_bytes, double until)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    int rc = connect(fd, to, to_bytes) ? -errno : 0;
+    if (rc == -EINPROGRESS)
+        rc = wait_connected(fd, until);
+    if (!rc)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+enum { HOST_BYTES = 64 };
+
+/* host:port */
+static bool udp_name_fits(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    char *end;
+    const long port = colon ? strtol(colon + 1, &end, 10) : 0;
+    return colon && colon > name && colon - name < HOST_BYTES && !*end && port > 0 && port <= UINT16_MAX;
+}
+
+static int udp_open(struct fpga *card, const char *name, double timeout_s)
+{
+    const double until = clock_s() + timeout_s;
+    const char *colon = strrchr(name, ':');
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *to = NULL;
+    char host[HOST_BYTES];
+    snprintf(host, sizeof host, "%.*s", (int)(colon - name), name);
+    int rc = getaddrinfo(host, colon + 1, &hints, &to);
+    if (rc)
+        return fpga_failed(card, -ENXIO, "cannot find host '%s' of card %s: %s", host, card->name, gai_strerror(rc));
+    struct sockaddr_in peer;
+    memcpy(&peer, to->ai_addr, sizeof peer);
+    int fd = connect_to(to->ai_addr, to->ai_addrlen, until);
+    freeaddrinfo(to);
+    if (fd < 0)
+        return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));
+
+    struct udp_card *u = calloc(1, sizeof *u);
+    if (!u) {
+        close(fd);
+        return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
+    }
+    u->peer = ntohl(peer.sin_addr.s_addr);
+    rc = card_link_open(&u->link, fd, until);
+    if (rc) {
+        free(u);
+        return fpga_failed(card, rc, "what answers at %s is no card of this version: %s", card->name, strerror(-rc));
+    }
+    card->own = u;
+    return 0;
+}
+
+static void udp_close(struct fpga *card)
+{
+    struct udp_card *u = card->own;
+    card_link_close(&u->link);
+    free(u);
+}
+
+static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s)
+{
+    struct udp_card *u = card->own;
+    return fpga_link_batch(card, &u->link, ops, n, done, timeout_s);
+}
+
+/* A card that listens everywhere is where its control is. */
+static int udp_address(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s)
+{
+    struct udp_card *u = card->own;
+    TRY(fpga_link_address(card, &u->link, ip, port, timeout_s));
+    if (!*ip)
+        *ip = u->peer;
+    return 0;
+}
+
+static int udp_time(struct fpga *card, struct fpga_time *out, double timeout_s)
+{
+    struct udp_card *u = card->own;
+    return fpga_link_time(card, &u->link, out, timeout_s);
+}
+
+static bool udp_alive(struct fpga *card)
+{
+    const struct udp_card *u = card->own;
+    return card_link_alive(&u->link);
+}
+
+const struct fpga_ops fpga_ops_udp = {"udp://",    udp_name_fits, udp_open,  udp_batch,
+                                      udp_address, udp_time,      udp_alive, udp_close};

@@ -1,0 +1,120 @@
+/* offload.c : the facade: the user's words, opening and closing, what it says about itself. */
+#include "offload/offload.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "offload/fabric_local.h"
+#include "offload/offload_inside.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int offload_check(const struct codec *codec, int n_ranks)
+{
+    struct card_fit fit;
+    return card_fits(&codec->sum, n_ranks, "ranks", &fit);
+}
+
+/* "a,b,c" into o->names. */
+static int read_names(struct offload *o, const char *where)
+{
+    for (const char *at = where, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
+        const size_t n = comma ? (size_t)(comma - at) : strlen(at);
+        if (o->n_cards == OFFLOAD_MOST_CARDS)
+            return ERR(-EINVAL, "cannot use more than %d cards: '%s'", OFFLOAD_MOST_CARDS, where);
+        if (n >= OFFLOAD_NAME_BYTES)
+            return ERR(-EINVAL, "the name of a card is too long: '%s'", where);
+        memcpy(o->names[o->n_cards], at, n);
+        TRY(fpga_check_name(o->names[o->n_cards++]));
+    }
+    return 0;
+}
+
+static int read_options(struct offload *o, const struct offload_options *words)
+{
+    uint32_t ip;
+    TRY(read_names(o, words->where));
+    if (words->packets < 0 || words->packets > 1024)
+        return ERR(-EINVAL, "cannot have %d packets under way: 1 to 1024", words->packets);
+    if (words->local && (strlen(words->local) >= sizeof o->local || fabric_local(words->local, 0, 0, &ip)))
+        return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
+    if (words->provider && strlen(words->provider) >= sizeof o->provider)
+        return ERR(-EINVAL, "libfabric has no provider '%s'", words->provider);
+    if (words->local)
+        memcpy(o->local, words->local, strlen(words->local));
+    if (words->provider)
+        memcpy(o->provider, words->provider, strlen(words->provider));
+    o->packets = words->packets;
+    o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
+    o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;
+    o->retry_s = 1;
+    return 0;
+}
+
+int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *words, struct offload **out)
+{
+    struct offload *o = buf_alloc(sizeof *o);
+    int rc = o ? 0 : -ENOMEM;
+    if (!rc) {
+        o->comm = c;
+        o->codec = *codec;
+        rc = card_fits(&codec->sum, comm_n_ranks(c), "ranks", &o->fit);
+    }
+    if (!rc)
+        rc = read_options(o, words);
+    int8_t failed = rc != 0;
+    int agreed = comm_max_i8(c, &failed, 1);
+    if (!agreed && failed)
+        agreed = rc ? rc : -ECANCELED;
+    if (!agreed)
+        agreed = offload_join(o, 2);
+    if (agreed < 0) {
+        offload_close(o);
+        return agreed;
+    }
+    *out = o;
+    return 0;
+}
+
+void offload_close(struct offload *o)
+{
+    if (!o)
+        return;
+    offload_leave(o);
+    free(o);
+}
+
+bool offload_is_open(const struct offload *o)
+{
+    return o->open;
+}
+
+const char *offload_why(const struct offload *o)
+{
+    return o->why;
+}
+
+const char *offload_describe(struct offload *o)
+{
+    char *to = o->described;
+    const size_t room = sizeof o->described;
+    const struct way_count count = offload_way.counted(o);
+    size_t n = (size_t)snprintf(to, room, "%d card%s (", o->n_cards, o->n_cards == 1 ? "" : "s");
+    for (int i = 0; i < o->n_cards && n < room; i++)
+        n += (size_t)snprintf(to + n, room - n, "%s%s", i ? ", " : "", o->names[i]);
+    if (n < room)
+        snprintf(to + n, room - n, "), %u slots each, RTT %.0f us", o->jobs[0].slots, count.rtt_s * 1e6);
+    return to;
+}
+
+int offload_n_cards(const struct offload *o)
+{
+    return o->n_cards;
+}
+
+bool offload_card_time(struct offload *o, int card, struct fpga_time *out)
+{
+    struct fpga *f = card >= 0 && card < o->n_cards ? &o->cards[card] : NULL;
+    return f && f->ops && f->ops->time(f, out, o->card_deadline_s) == 0;
+}

@@ -1,0 +1,51 @@
+/* offload.h : sums added by cards in the network: a way (comm/way.h) that the reducer takes as long as it is open.
+ *
+ *     offload_check: could any card?   offload_open: is there one?   way: begin, max, sum, end of each step
+ *
+ * Rank 0 controls the cards and registers the job; every rank sends its own packets. A card that is missing, refuses or falls
+ * silent closes the way, which is no error: begin() tries again, at most once a second, then every ten. */
+#ifndef OFFLOAD_H
+#define OFFLOAD_H
+#include "comm/way.h"
+#include "offload/fpga.h"
+
+struct offload;
+
+enum { OFFLOAD_MOST_CARDS = 16 };
+
+struct offload_options {
+    const char *where;      /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "udp://host:port[,udp://host:port...]" */
+    const char *provider;   /* of libfabric; NULL: udp */
+    const char *local;      /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
+    double card_deadline_s; /* a card that is silent so long is given up; 0: 5 s */
+    double deadline_s;      /* a rank whose contribution is missing so long is gone; 0: 60 s */
+    int packets;            /* packets under way to a card; 0: 64 */
+};
+
+/* Can any card add codes of this settled codec? 0, or -EINVAL with a line that says why not. */
+int offload_check(const struct codec *codec, int n_ranks);
+
+/* All ranks call it, with the same options and a codec that offload_check() liked, which is copied. Whether the way is open
+ * or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL (a `where` or `local` that no card can have; rank 0
+ * speaks), -ENOMEM, -EIO. */
+int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *o, struct offload **out);
+
+/* Removes the job from the cards, and a card that was started. All ranks have done with the last step. NULL is legal. */
+void offload_close(struct offload *o);
+
+extern const struct way_ops offload_way; /* the struct offload is its `way` */
+
+bool offload_is_open(const struct offload *o);
+
+/* "2 cards (udp://10.0.0.9:4000, udp://10.0.0.10:4000), 64 slots each, RTT 41 us", while open; o's until the next call. */
+const char *offload_describe(struct offload *o);
+
+/* Why it is closed, in one line, known to rank 0 alone ("" elsewhere, and while it has never failed). */
+const char *offload_why(const struct offload *o);
+
+/* What card i says it has done since it was started: clocks in which it was busy, beats. Rank 0
+ * asks; false: it does not say. */
+bool offload_card_time(struct offload *o, int card, struct fpga_time *out);
+int offload_n_cards(const struct offload *o);
+
+#endif

@@ -1,0 +1,227 @@
+/* offload_join.c : opening the way, all ranks together; nothing is open unless everything is, on every rank.
+ *
+ *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
+ *     rank 0   registers a job on each   <-- addresses of the wires -----
+ *              a new key                 -- key, job, slots ------------>  every rank  pings each card at full length
+ *     all ranks agree that every pong came
+ *
+ * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures are. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "hls/packet.h"
+#include "offload/offload_inside.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_RETRY_S = 10 };
+static const double register_s = 2;
+
+/* What the ranks tell each other; the same program on all of them. */
+struct hello {
+    bool reached, on_this_host; /* on_this_host: some card cannot be reached from others */
+    uint32_t beats;
+    struct fpga_rank cards[OFFLOAD_MOST_CARDS];
+};
+struct reply {
+    bool bound;
+    char host[64], why[FABRIC_WHY_BYTES];
+    struct fpga_rank wires[OFFLOAD_MOST_CARDS];
+};
+struct terms {
+    bool registered;
+    struct fpga_job jobs[OFFLOAD_MOST_CARDS];
+};
+
+/* ---- rank 0 ---- */
+
+static void close_cards(struct offload *o)
+{
+    for (int i = 0; i < o->n_cards; i++)
+        fpga_close(&o->cards[i]);
+}
+
+/* All cards open, what they can do together in *hello. Returns 0 or a negative errno with o->why. */
+static int reach_cards(struct offload *o, double budget_s, struct hello *hello)
+{
+    const double until = clock_s() + budget_s;
+    hello->beats = WINDOW_BEATS;
+    for (int i = 0; i < o->n_cards; i++) {
+        struct fpga *card = &o->cards[i];
+        struct fpga_caps caps;
+        double left = until - clock_s();
+        left = left > 0.05 ? left : 0.05;
+        int rc = fpga_open(card, o->names[i], left);
+        if (!rc)
+            rc = fpga_job_caps(card, &o->fit, comm_n_ranks(o->comm), &caps, left);
+        if (!rc)
+            rc = card->ops->address(card, &hello->cards[i].ip, &hello->cards[i].port, left);
+        if (rc) {
+            snprintf(o->why, sizeof o->why, "%s", card->why);
+            close_cards(o);
+            return rc;
+        }
+        o->caps[i] = caps;
+        hello->beats = caps.beats < hello->beats ? caps.beats : hello->beats;
+        hello->on_this_host = hello->on_this_host || hello->cards[i].ip >> 24 == 127;
+    }
+    hello->reached = true;
+    return 0;
+}
+
+/* Is every rank's wire fit for use? */
+static bool all_bound(struct offload *o, const struct hello *hello, const struct reply *replies)
+{
+    for (int r = 0; r < comm_n_ranks(o->comm); r++) {
+        if (hello->on_this_host && strcmp(replies[r].host, replies[0].host)) {
+            snprintf(o->why, sizeof o->why,
+                     "rank %d is on host %.64s: a card at 127.0.0.1 can be reached from %.64s alone", r,
+                     replies[r].host, replies[0].host);
+            return false;
+        }
+        if (!replies[r].bound) {
+            snprintf(o->why, sizeof o->why, "rank %d: %s", r, replies[r].why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int register_jobs(struct offload *o, const struct reply *replies, struct terms *terms)
+{
+    const int n_ranks = comm_n_ranks(o->comm);
+    for (int i = 0; i < o->n_cards; i++) {
+        struct fpga_rank ranks[PKT_MAX_RANKS];
+        for (int r = 0; r < n_ranks; r++)
+            ranks[r] = replies[r].wires[i];
+        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, register_s, &terms->jobs[i]);
+        if (rc) {
+            snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
+            return rc;
+        }
+    }
+    terms->registered = true;
+    return 0;
+}
+
+/* ---- every rank ---- */
+
+static void close_wires(struct offload *o)
+{
+    for (int i = 0; i < o->n_cards; i++) {
+        if (o->wires[i].ops)
+            o->wires[i].ops->close(o->wires[i].own);
+        o->wires[i] = (struct wire){0};
+    }
+}
+
+static void bind_wires(struct offload *o, const struct hello *hello, struct reply *mine)
+{
+    mine->bound = true;
+    if (gethostname(mine->host, sizeof mine->host - 1))
+        mine->host[0] = 0;
+    for (int i = 0; i < o->n_cards && mine->bound; i++) {
+        const struct fabric_options f = {
+            .provider = o->provider[0] ? o->provider : NULL,
+            .local = o->local[0] ? o->local : NULL,
+            .card_ip = hello->cards[i].ip,
+            .card_port = hello->cards[i].port,
+            .frame_bytes = (size_t)(1 + card_fit_most(&o->fit, hello->beats)) * PKT_BEAT_BYTES,
+        };
+        if (fabric_open(&f, &o->wires[i], mine->why))
+            mine->bound = false;
+        else
+            o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);
+    }
+}
+
+/* Rank 0 has all replies. *agreed: on every rank, whether there are jobs, in *terms. */
+static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine, struct terms *terms)
+{
+    const bool first = comm_rank(o->comm) == 0;
+    struct reply *replies = first ? malloc((size_t)comm_n_ranks(o->comm) * sizeof *replies) : NULL;
+    if (first && !replies)
+        comm_abort(o->comm, ERR(-ENOMEM, "no memory for the addresses of %d ranks", comm_n_ranks(o->comm)));
+    int rc = comm_gather(o->comm, mine, sizeof *mine, replies);
+    if (!rc && first && all_bound(o, hello, replies))
+        (void)register_jobs(o, replies, terms);
+    free(replies);
+    return rc ? rc : comm_bcast(o->comm, terms, sizeof *terms, 0);
+}
+
+/* The window, and a pong from every card on every rank. */
+static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
+{
+    struct window_card cards[OFFLOAD_MOST_CARDS];
+    const struct window_config config = {
+        .rank = comm_rank(o->comm),
+        .n_ranks = comm_n_ranks(o->comm),
+        .fit = o->fit,
+        .saturate = o->codec.sum.overflow == MF_SATURATE,
+        .out_shift = o->codec.sum.out_shift,
+        .beats = hello->beats,
+        .packets = o->packets,
+        .card_deadline_s = o->card_deadline_s,
+        .deadline_s = o->deadline_s,
+    };
+    for (int i = 0; i < o->n_cards; i++) {
+        o->jobs[i] = terms->jobs[i];
+        cards[i] = (struct window_card){o->wires[i], terms->jobs[i], o->names[i]};
+    }
+    int rc = window_open(&config, cards, o->n_cards, clock_s(), &o->window);
+    if (rc)
+        comm_abort(o->comm, rc);
+    window_start_pings(o->window, clock_s());
+    rc = offload_drive(o, false);
+    int8_t failed = rc != 0;
+    TRY(comm_max_i8(o->comm, &failed, 1));
+    if (failed)
+        TRY(offload_learn_why(o));
+    return failed ? 0 : 1;
+}
+
+/* Rank 0: when to try again, after a failure. */
+static void put_off(struct offload *o)
+{
+    o->try_at = clock_s() + o->retry_s;
+    o->retry_s = 2 * o->retry_s < MOST_RETRY_S ? 2 * o->retry_s : MOST_RETRY_S;
+}
+
+void offload_leave(struct offload *o)
+{
+    const struct way_count now = offload_way.counted(o);
+    window_close(o->window);
+    o->window = NULL;
+    o->before = now;
+    close_wires(o);
+    close_cards(o);
+    o->open = false;
+}
+
+int offload_join(struct offload *o, double budget_s)
+{
+    struct hello hello = {0};
+    struct reply mine = {0};
+    struct terms terms = {0};
+    const bool first = comm_rank(o->comm) == 0;
+    if (first && clock_s() >= o->try_at && reach_cards(o, budget_s, &hello))
+        put_off(o);
+    TRY(comm_bcast(o->comm, &hello, sizeof hello, 0));
+    if (!hello.reached)
+        return 0;
+    bind_wires(o, &hello, &mine);
+    TRY(agree_terms(o, &hello, &mine, &terms));
+    int rc = terms.registered ? try_window(o, &hello, &terms) : 0;
+    if (rc <= 0) {
+        offload_leave(o);
+        put_off(o);
+        return rc;
+    }
+    o->open = true;
+    o->retry_s = 1;
+    if (o->failed && first)
+        err_warn("offload is back: %s", offload_describe(o));
+    o->failed = false;
+    return 1;
+}

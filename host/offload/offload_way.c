@@ -1,0 +1,166 @@
+/* offload_way.c : the way of a step through cards: exponents, sums, and what is done when one has to be given up. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "hls/packet.h"
+#include "offload/offload_inside.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SPINS = 10, YIELDS = 200 };
+static const double look_s = 1e-3;
+
+/* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep for a moment. */
+static void pause_between_polls(unsigned n_idle)
+{
+    if (n_idle < SPINS)
+        return;
+    if (n_idle < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+/* Names who has not sent anything, and ends the job. */
+static void end_with_stragglers(struct offload *o)
+{
+    const uint64_t missing = window_missing(o->window);
+    char list[160] = "";
+    for (int r = 0; r < comm_n_ranks(o->comm); r++) {
+        const size_t n = strlen(list);
+        if (missing >> r & 1)
+            snprintf(list + n, sizeof list - n, "%s%d", n ? ", " : "", r);
+    }
+    err_warn("the cards wait for rank %s, for longer than %g s", list, o->deadline_s);
+    comm_missing(o->comm);
+}
+
+/* Does anything but the window say that it is over? */
+static bool over(struct offload *o, bool in_step)
+{
+    for (int i = 0; i < o->n_cards; i++)
+        if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
+            snprintf(o->gave_up_why, sizeof o->gave_up_why, "card %s has closed its control connection", o->names[i]);
+            return true;
+        }
+    return in_step && comm_given_up(o->comm);
+}
+
+int offload_drive(struct offload *o, bool in_step)
+{
+    unsigned n_idle = 0;
+    for (double looked_at = clock_s();;) {
+        const double now = clock_s();
+        bool moved, end = false;
+        switch (window_turn(o->window, now, &moved)) {
+        case WINDOW_DONE:
+            return 0;
+        case WINDOW_LOST:
+            snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", window_why(o->window));
+            end = true;
+            break;
+        case WINDOW_STRAGGLER:
+            end_with_stragglers(o);
+            break;
+        case WINDOW_BUSY:
+            break;
+        }
+        if (!end && now - looked_at > look_s) {
+            looked_at = now;
+            end = over(o, in_step);
+        }
+        if (end)
+            return WAY_GAVE_UP;
+        n_idle = moved ? 0 : n_idle + 1;
+        pause_between_polls(n_idle);
+    }
+}
+
+/* ---- struct way_ops ---- */
+
+static int way_begin(void *way)
+{
+    struct offload *o = way;
+    o->gave_up = false;
+    o->gave_up_why[0] = 0;
+    return o->open ? 1 : offload_join(o, 0.2);
+}
+
+/* Drives what was started. Who has a reason to give up tells the others; who heard of it need not. */
+static int drive(struct offload *o)
+{
+    int rc = offload_drive(o, true);
+    if (rc != WAY_GAVE_UP)
+        return rc;
+    o->gave_up = true;
+    if (o->gave_up_why[0])
+        TRY(comm_give_up(o->comm));
+    return WAY_GAVE_UP;
+}
+
+static int way_max(void *way, uint32_t tag, int8_t *x, size_t n)
+{
+    struct offload *o = way;
+    if (!o->open || o->gave_up)
+        return WAY_GAVE_UP;
+    window_start_max(o->window, tag, x, n, clock_s());
+    return drive(o);
+}
+
+static int way_sum(void *way, const struct way_sum *sum)
+{
+    struct offload *o = way;
+    if (!o->open || o->gave_up) {
+        algo_need(&sum->flow, 0, sum->n);
+        return WAY_GAVE_UP;
+    }
+    window_start_sum(o->window, sum, clock_s());
+    int rc = drive(o);
+    if (rc)
+        window_need_rest(o->window);
+    return rc;
+}
+
+int offload_learn_why(struct offload *o)
+{
+    char all[PKT_MAX_RANKS][OFFLOAD_WHY_BYTES] = {{0}};
+    TRY(comm_gather(o->comm, o->gave_up_why, sizeof o->gave_up_why, all));
+    if (comm_rank(o->comm))
+        return 0;
+    const char *why = "a rank gave it up";
+    for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
+        if (all[r][0])
+            why = all[r];
+    snprintf(o->why, sizeof o->why, "%s", why);
+    return 0;
+}
+
+static int way_end(void *way, bool failed)
+{
+    struct offload *o = way;
+    if (!failed || !o->open)
+        return 0;
+    TRY(offload_learn_why(o));
+    if (comm_rank(o->comm) == 0)
+        err_warn("offload given up: %s; sums go over MPI, the bits are the same", o->why);
+    offload_leave(o);
+    o->failed = true;
+    o->retry_s = 1;
+    o->try_at = clock_s() + o->retry_s;
+    return 0;
+}
+
+static struct way_count way_counted(const void *way)
+{
+    const struct offload *o = way;
+    struct way_count count = o->window ? window_counted(o->window) : (struct way_count){0};
+    count.packets += o->before.packets;
+    count.resent += o->before.resent;
+    count.pings += o->before.pings;
+    count.stale += o->before.stale;
+    count.sent_bytes += o->before.sent_bytes;
+    count.received_bytes += o->before.received_bytes;
+    return count;
+}
+
+const struct way_ops offload_way = {way_begin, way_max, way_sum, way_end, way_counted};

@@ -1,0 +1,103 @@
+/* wheel.h : timers of many packets: a wheel of lists, one a tick; setting and stopping a timer takes the same few
+ * instructions however many there are.
+ *
+ *     wheel_add()  ->  list of its tick, modulo the wheel   wheel_turn(now): lists of the ticks gone by: due -> expired,
+ *                                                                            a later turn's -> stays       wheel_pop()
+ */
+#ifndef WHEEL_H
+#define WHEEL_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WHEEL_TICKS = 256 };
+static const double wheel_tick_s = 0.5e-3;
+
+struct wheel_timer {
+    struct wheel_timer *next, *prev; /* NULL: not set */
+    uint64_t due;                    /* tick */
+};
+
+struct wheel {
+    uint64_t tick; /* up to which it has been turned */
+    struct wheel_timer lists[WHEEL_TICKS], expired;
+};
+
+static inline void wheel_list_init(struct wheel_timer *list)
+{
+    list->next = list->prev = list;
+}
+
+static inline void wheel_list_add(struct wheel_timer *list, struct wheel_timer *t)
+{
+    t->next = list;
+    t->prev = list->prev;
+    list->prev->next = t;
+    list->prev = t;
+}
+
+static inline uint64_t wheel_ticks(double s)
+{
+    return s <= 0 ? 0 : (uint64_t)(s / wheel_tick_s);
+}
+
+static inline void wheel_init(struct wheel *w, double now)
+{
+    w->tick = wheel_ticks(now);
+    wheel_list_init(&w->expired);
+    for (int i = 0; i < WHEEL_TICKS; i++)
+        wheel_list_init(&w->lists[i]);
+}
+
+/* Legal for a timer that is not set. */
+static inline void wheel_remove(struct wheel_timer *t)
+{
+    if (!t->next)
+        return;
+    t->next->prev = t->prev;
+    t->prev->next = t->next;
+    t->next = t->prev = NULL;
+}
+
+/* At a time, at the next tick at the earliest. Moves a timer that is set. */
+static inline void wheel_add(struct wheel *w, struct wheel_timer *t, double at)
+{
+    wheel_remove(t);
+    t->due = wheel_ticks(at) + 1;
+    if (t->due <= w->tick)
+        t->due = w->tick + 1;
+    wheel_list_add(&w->lists[t->due % WHEEL_TICKS], t);
+}
+
+/* All that is due by now awaits wheel_pop(). */
+static inline void wheel_turn(struct wheel *w, double now)
+{
+    const uint64_t to = wheel_ticks(now);
+    uint64_t tick = w->tick;
+    if (to > tick + WHEEL_TICKS)
+        tick = to - WHEEL_TICKS; /* all lists, once */
+    while (tick < to) {
+        struct wheel_timer *list = &w->lists[++tick % WHEEL_TICKS];
+        for (struct wheel_timer *t = list->next, *next; t != list; t = next) {
+            next = t->next;
+            if (t->due > to)
+                continue;
+            wheel_remove(t);
+            wheel_list_add(&w->expired, t);
+        }
+    }
+    if (to > w->tick)
+        w->tick = to;
+}
+
+/* One that was due, no longer set; NULL: no more. */
+static inline struct wheel_timer *wheel_pop(struct wheel *w)
+{
+    struct wheel_timer *t = w->expired.next;
+    if (t == &w->expired)
+        return NULL;
+    wheel_remove(t);
+    return t;
+}
+
+#endif

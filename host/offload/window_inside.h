@@ -1,0 +1,92 @@
+/* window_inside.h : what the window's files share: its memory, a card, a slot. For them and their tests alone. */
+#ifndef WINDOW_INSIDE_H
+#define WINDOW_INSIDE_H
+#include "hls/packet.h"
+#include "offload/wheel.h"
+#include "offload/window.h"
+
+enum { WINDOW_FRAME_BYTES = PKT_HEADER_BYTES + WINDOW_BEATS * PKT_BEAT_BYTES, WINDOW_WHY_BYTES = 224 };
+
+/* A slot of the job on one card, as this rank sees it. One more of them, behind the others, asks for the way at the start. */
+struct window_slot {
+    struct wheel_timer timer; /* first: a timer's slot is where it lies */
+    struct window_end *end;
+    uint64_t m;      /* which packet of this card is, or was last, in it; meaningless before the first */
+    uint64_t echo;   /* of the ping that is not answered yet; 0: none */
+    double asked_at; /* when that was sent */
+    size_t n_result; /* bytes of payload that the result will have */
+    size_t n_frame;  /* of the frame */
+    uint8_t *frame;  /* [WINDOW_FRAME_BYTES] as it was sent */
+    bool out;        /* no result yet */
+    uint8_t tries;   /* pings since it was sent */
+};
+
+/* One card and what is under way to it. */
+struct window_end {
+    struct window_card card;
+    struct window_slot *slots; /* [card.job.slots + 1] */
+    uint32_t n_out;
+    uint64_t answered;   /* the latest packet (m) that has a result */
+    double answered_at;  /* when the last result came */
+    double silent_since; /* when the first question was asked that nothing has followed; 0: it has spoken since */
+    double rtt_s, var_s; /* smoothed; 0: never measured */
+};
+
+enum window_kind { WINDOW_PING, WINDOW_MAX, WINDOW_SUM };
+
+struct window_work {
+    enum window_kind kind;
+    uint32_t tag, per_packet;       /* elements */
+    uint64_t n_packets, sent, done; /* done: the first that has no result */
+    size_t n, needed, had;          /* elements; needed, had: what the flow has been told */
+    int8_t *x;                      /* MAX */
+    struct way_sum sum;             /* SUM */
+};
+
+struct window {
+    struct window_config config;
+    struct window_end *ends; /* [n_ends] */
+    int n_ends;
+    uint64_t base; /* packets of the job before this work */
+    struct window_work work;
+    struct wheel wheel;
+    uint64_t last_echo;
+    double progress_at, timed_at; /* timed_at: when timers were last looked at */
+    enum window_state state;
+    uint64_t missing;
+    int n_asked; /* cards that a starting ping has not come back from */
+    char why[WINDOW_WHY_BYTES];
+    struct way_count count;
+    uint64_t damaged, foreign; /* datagrams: no whole frame; none of this job */
+    struct window_slot *slots; /* of all cards */
+    uint8_t *frames;           /* of all slots */
+};
+
+/* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is taken. */
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now);
+
+/* Where packet i of the work lies: elements *at.., returns how many. */
+size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
+
+/* Sends a slot's frame again. */
+void window_resend(struct window *w, struct window_slot *s, double now);
+
+/* Asks the card how far the slot is. */
+void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
+
+/* Gives a card up: state, and why: "card NAME " + the rest. */
+void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- window_time.c ---- */
+
+/* What is done when a slot's timer has run out; sets it again. */
+void window_ask(struct window *w, struct window_slot *s, double now);
+
+/* Sets a slot's timer: an answer should have come by then. */
+void window_set_timer(struct window *w, struct window_slot *s, double now);
+
+/* A ping was answered after so long. */
+void window_measured(struct window *w, struct window_end *end, double rtt_s);
+
+#endif

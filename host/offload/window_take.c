@@ -1,0 +1,141 @@
+/* window_take.c : what comes from a card, or from anybody else: only answers to what this rank has under way are taken.
+ *
+ *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing that is open: stale
+ *
+ * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag and count, and once. */
+#include "hls/slot.h"
+#include "offload/frame.h"
+#include "offload/window_inside.h"
+#include <string.h>
+
+static uint64_t field(const uint8_t *bytes, int at, int n)
+{
+    return pkt_get_uint(bytes + at, n);
+}
+
+/* Is it about what s has under way? */
+static bool is_open(const struct window_slot *s, const uint8_t *bytes)
+{
+    return s->out && s->n_frame && !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
+}
+
+/* From the first to the last byte of the header that a result must repeat, op apart. */
+static bool repeats(const struct window_slot *s, const uint8_t *bytes)
+{
+    const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
+    return !memcmp(bytes + PKT_FLAGS_AT, s->frame + PKT_FLAGS_AT, PKT_STATUS_AT - PKT_FLAGS_AT) &&
+           !memcmp(bytes + PKT_COUNT_AT, s->frame + PKT_COUNT_AT, PKT_PAYLOAD_CRC_AT - PKT_COUNT_AT) &&
+           !(field(bytes, PKT_STATUS_AT, 4) & ~(uint64_t)known) && !field(bytes, PKT_ECHO_AT, 8);
+}
+
+/* The packet of the work that s has under way. */
+static uint64_t packet_of(const struct window *w, const struct window_slot *s)
+{
+    return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
+}
+
+static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n, double now)
+{
+    const uint8_t *payload = bytes + PKT_HEADER_BYTES;
+    if (!is_open(s, bytes)) {
+        w->count.stale++;
+        return;
+    }
+    if (n != PKT_HEADER_BYTES + s->n_result || !repeats(s, bytes)) {
+        w->foreign++;
+        return;
+    }
+    size_t at, elements = window_range(&w->work, packet_of(w, s), &at);
+    if (w->work.kind == WINDOW_MAX) {
+        memcpy(w->work.x + at, payload, elements);
+    } else {
+        const uint32_t width = w->config.fit.out_width;
+        memcpy(w->work.sum.result + at * width / 8, payload, (elements * width + 7) / 8);
+    }
+    wheel_remove(&s->timer);
+    s->out = false;
+    s->end->n_out--;
+    s->end->answered_at = now;
+    if (s->m > s->end->answered)
+        s->end->answered = s->m;
+    w->progress_at = now;
+    w->missing = 0;
+}
+
+static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
+{
+    if (is_open(s, bytes) && !memcmp(bytes + PKT_TAG_AT, s->frame + PKT_TAG_AT, PKT_TAG_BYTES))
+        window_lose(w, s->end, "refused a packet: %s", frame_nak_reason((uint32_t)field(bytes, PKT_STATUS_AT, 4)));
+    else
+        w->count.stale++;
+}
+
+/* The way is open at full length, and nobody has used the job yet. */
+static void take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h)
+{
+    wheel_remove(&s->timer);
+    s->out = false;
+    w->n_asked--;
+    if (h->chunk != UINT32_MAX || h->status)
+        window_lose(w, s->end, "has slots that are not new");
+}
+
+static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, double now)
+{
+    const struct pkt_header h = pkt_get(bytes);
+    const struct window_slot *starting = &s->end->slots[s->end->card.job.slots];
+    enum { FILLING = 1, KEPT = 2 };
+    if (w->work.kind == WINDOW_PING)
+        s = &s->end->slots[s->end->card.job.slots];
+    if (!s->out || !s->echo || h.echo != s->echo) {
+        w->count.stale++;
+        return;
+    }
+    s->echo = 0;
+    window_measured(w, s->end, now - s->asked_at);
+    if (s == starting) {
+        take_first_pong(w, s, &h);
+        return;
+    }
+    const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
+    const uint64_t in = h.tag | (uint64_t)h.count << 32;
+    const uint32_t before = s->m < s->end->card.job.slots ? 0 : KEPT; /* DONE of the chunk before */
+    if (h.status == FILLING && h.chunk == chunk && in >> w->config.rank & 1)
+        w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in; /* the others are late */
+    else if ((h.status == FILLING && h.chunk == chunk) || (h.status == KEPT && h.chunk == chunk) ||
+             (h.status == before && h.chunk == chunk - 1))
+        window_resend(w, s, now);
+    else
+        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot, chunk);
+}
+
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now)
+{
+    const struct fpga_job *job = &end->card.job;
+    w->count.received_bytes += n;
+    if (!frame_whole(bytes, n)) {
+        w->damaged++;
+        return;
+    }
+    const uint64_t slot = field(bytes, PKT_SLOT_AT, PKT_SLOT_BYTES) - job->slot_base;
+    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) != job->key || field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) != job->index ||
+        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) != (uint64_t)w->config.rank || slot >= job->slots) {
+        w->foreign++;
+        return;
+    }
+    end->silent_since = 0;
+    struct window_slot *s = &end->slots[slot];
+    switch (bytes[PKT_OP_AT]) {
+    case PKT_OP_RESULT:
+        take_result(w, s, bytes, n, now);
+        break;
+    case PKT_OP_NAK:
+        take_nak(w, s, bytes);
+        break;
+    case PKT_OP_PONG:
+        take_pong(w, s, bytes, now);
+        break;
+    default:
+        w->foreign++;
+    }
+}

@@ -1,0 +1,79 @@
+/* window_time.c : what is done when a result does not come: the card is asked, by a PING of 64 bytes, how far the slot is.
+ *
+ *     timer ran out --PING--> FILLING, this rank is in:        others are late: wait, ask again, twice as long each time
+ *                             DONE, or this rank is not in:    the packet or its result was lost: send it again
+ *                             anything else:                   the card has lost the slot's state: give it up
+ *                             nothing within the deadline:     the card is gone: give it up
+ *
+ * While results come in order the card is only slow, and nothing is asked.
+ *
+ * So nothing is sent again that the card has, however long a rank is late. The time to wait follows the pings' own round
+ * trips, which have no ambiguity: each has an echo of its own. */
+#include "offload/window_inside.h"
+
+static const double first_s = 0.05, least_s = 0.01, most_s = 0.2;
+enum { MOST_DOUBLED = 8, OVERTAKEN = 4 }; /* so many later, and its result or a packet of it is probably lost */
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Until an answer should have come, if nobody else is waited for. */
+static double timeout_s(const struct window_end *end)
+{
+    const double t = end->rtt_s + 4 * end->var_s;
+    return end->rtt_s == 0 ? first_s : t > least_s ? t : least_s;
+}
+
+void window_set_timer(struct window *w, struct window_slot *s, double now)
+{
+    const double once = timeout_s(s->end),
+                 most = smaller(smaller(w->config.card_deadline_s / 5, most_s), MOST_DOUBLED * once);
+    double t = once;
+    for (int i = 0; i < s->tries && t < most; i++)
+        t = smaller(2 * t, most);
+    wheel_add(&w->wheel, &s->timer, now + t);
+}
+
+void window_measured(struct window *w, struct window_end *end, double rtt_s)
+{
+    const double off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
+    (void)w;
+    if (end->rtt_s == 0) {
+        end->rtt_s = rtt_s;
+        end->var_s = rtt_s / 2;
+        return;
+    }
+    end->var_s += (off - end->var_s) / 4;
+    end->rtt_s += (rtt_s - end->rtt_s) / 8;
+}
+
+void window_ask(struct window *w, struct window_slot *s, double now)
+{
+    struct window_end *end = s->end;
+    const bool at_start = w->work.kind == WINDOW_PING;
+    if (!at_start && end->answered < s->m + OVERTAKEN && now - end->answered_at < timeout_s(end)) {
+        window_set_timer(w, s, now);
+        return;
+    }
+    const size_t payload = at_start ? (size_t)w->config.beats * PKT_BEAT_BYTES : 0;
+    if (end->silent_since != 0 && now - end->silent_since > w->config.card_deadline_s) {
+        if (at_start)
+            window_lose(w, end, "does not answer pings of %zu bytes", PKT_HEADER_BYTES + payload);
+        else
+            window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
+        return;
+    }
+    if (now - w->progress_at > w->config.deadline_s && !at_start) {
+        if (w->missing)
+            w->state = WINDOW_STRAGGLER;
+        else
+            window_lose(w, end, "answers, but takes no packets");
+        return;
+    }
+    window_send_ping(w, s, payload, now);
+    if (s->tries < UINT8_MAX)
+        s->tries++;
+    window_set_timer(w, s, now);
+}

@@ -1,0 +1,346 @@
+/* control.c : who may do what to a card that several programs control: bytes of hls/simlink.h in, answers out. No sockets. */
+#include "sim/control.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "hls/packet.h"
+#include "hls/regs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_JOBS = 64, STOP_READS = 20000, NOBODY = -1 };
+
+struct peer {
+    bool here;
+    char name[64];
+    uint32_t ip;
+    uint16_t port;
+    uint8_t *in, *out; /* [SIMLINK_BYTES + SIMLINK_MOST]: a message so far; [CONTROL_UNREAD]: answers not sent yet */
+    size_t in_n, out_n;
+};
+
+struct control {
+    const struct shell_ops *ops;
+    void *shell;
+    bool shared;
+    control_report *report;
+    void *arg;
+    uint32_t n_jobs, job_index; /* of the card; as JOB_INDEX was written last */
+    int owner[MOST_JOBS];       /* a peer, or NOBODY */
+    struct peer peer[CONTROL_PEERS];
+    uint8_t body[SIMLINK_MOST]; /* of an answer */
+};
+
+/* ---- registers ---- */
+
+static int bus_read(struct control *c, uint32_t at, uint32_t *value)
+{
+    *value = 0;
+    return at < REG_WINDOW ? c->ops->read(c->shell, at, value) : 1;
+}
+
+static int bus_write(struct control *c, uint32_t at, uint32_t value)
+{
+    return at < REG_WINDOW ? c->ops->write(c->shell, at, value) : 1;
+}
+
+/* Until the card has drained and cleared the job that was told to stop. */
+static int settle(struct control *c)
+{
+    for (int i = 0; i < STOP_READS; i++) {
+        uint32_t status;
+        TRY(bus_read(c, REG_STATUS, &status));
+        if (!(status & 1))
+            return 0;
+    }
+    return ERR(-EIO, "a job on the card does not stop");
+}
+
+/* JOB_COMMIT of the job that JOB_INDEX names. */
+static int commit(struct control *c, int peer, uint32_t start)
+{
+    const uint32_t index = c->job_index;
+    const bool known = index < c->n_jobs && index < MOST_JOBS;
+    uint32_t status;
+    if (known && c->owner[index] != NOBODY && c->owner[index] != peer)
+        return 1;
+    TRY(bus_write(c, REG_JOB_COMMIT, start));
+    if (!(start & 1)) {
+        TRY(settle(c));
+        if (known)
+            c->owner[index] = NOBODY;
+        return 0;
+    }
+    TRY(bus_read(c, REG_STATUS, &status));
+    if (known && !(status & 2))
+        c->owner[index] = peer;
+    return 0;
+}
+
+/* 0, 1: no such register, or not this peer's to write, -EIO with a line. */
+static int write_register(struct control *c, int peer, uint64_t at, uint32_t value)
+{
+    const uint32_t index = c->job_index;
+    switch (at) {
+    case REG_JOB_INDEX:
+        c->job_index = value;
+        break;
+    case REG_JOB_COMMIT:
+        return commit(c, peer, value);
+    case REG_RANK_COMMIT:
+        if (index < MOST_JOBS && c->owner[index] != NOBODY && c->owner[index] != peer)
+            return 1;
+        break;
+    case REG_CTRL:
+        value |= c->shared ? 1 : 0;
+        break;
+    case REG_DROP_IN:
+    case REG_DROP_OUT:
+    case REG_DROP_SEED:
+        if (c->shared)
+            return 1;
+        break;
+    default:
+        break;
+    }
+    return at < REG_WINDOW ? bus_write(c, (uint32_t)at, value) : 1;
+}
+
+/* ---- messages ---- */
+
+static int batch(struct control *c, int peer, const uint8_t *body, uint32_t bytes, struct simlink *answer, uint8_t *to)
+{
+    const uint32_t read_flag = 1u << 31;
+    for (uint32_t i = 0; i < bytes / 8; i++) {
+        const uint32_t at = (uint32_t)pkt_get_uint(body + 8 * (size_t)i, 4);
+        uint32_t value = (uint32_t)pkt_get_uint(body + 8 * (size_t)i + 4, 4);
+        int rc;
+        if (at & read_flag) {
+            rc = bus_read(c, at & ~read_flag, &value);
+        } else {
+            rc = write_register(c, peer, at, value);
+            value = 0;
+        }
+        TRY(rc);
+        if (rc) {
+            answer->status = 1;
+            break;
+        }
+        pkt_put_uint(to + 4 * (size_t)i, value, 4);
+        answer->a++;
+    }
+    answer->bytes = 4 * (uint32_t)answer->a;
+    return 0;
+}
+
+/* Why this header makes no sense, in a few words; NULL: it does. */
+static const char *nonsense(const struct simlink *m)
+{
+    switch (m->kind) {
+    case SIMLINK_WRITE:
+    case SIMLINK_READ:
+    case SIMLINK_ADDRESS:
+    case SIMLINK_TIME:
+    case SIMLINK_WIRE:
+    case SIMLINK_QUIT:
+        return m->bytes ? "it has a body" : NULL;
+    case SIMLINK_BATCH:
+        return m->bytes > SIMLINK_MOST ? "it is too long" : m->bytes % 8 ? "its body is no list of operations" : NULL;
+    default:
+        return "is the other program of another version?";
+    }
+}
+
+int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body, struct simlink *answer,
+                 uint8_t *to)
+{
+    const char *why = nonsense(&m);
+    struct shell_time time;
+    uint32_t value = 0;
+    int rc = 0;
+    if (why)
+        return ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name, why);
+    *answer = (struct simlink){.kind = SIMLINK_DONE};
+    switch (m.kind) {
+    case SIMLINK_WRITE:
+        TRY(rc = write_register(c, peer, m.a, (uint32_t)m.b));
+        answer->status = (uint32_t)rc;
+        return 0;
+    case SIMLINK_READ:
+        TRY(rc = bus_read(c, m.a < REG_WINDOW ? (uint32_t)m.a : REG_WINDOW, &value));
+        answer->status = (uint32_t)rc;
+        answer->b = value;
+        return 0;
+    case SIMLINK_ADDRESS:
+        answer->a = c->peer[peer].ip;
+        answer->b = c->peer[peer].port;
+        return 0;
+    case SIMLINK_TIME:
+        time = c->ops->time(c->shell);
+        answer->a = time.clocks;
+        answer->b = time.beats_in;
+        answer->c = time.beats_out;
+        return 0;
+    case SIMLINK_WIRE:
+        answer->bytes = c->report ? (uint32_t)c->report(c->arg, (char *)to, SIMLINK_MOST) : 0;
+        return 0;
+    default: /* BATCH; QUIT is the caller's */
+        return batch(c, peer, body, m.bytes, answer, to);
+    }
+}
+
+/* Behind the other answers. Returns 0, or 1 with a line for a peer that reads none. */
+static int say(struct control *c, int peer, struct simlink m, const uint8_t *body)
+{
+    struct peer *p = &c->peer[peer];
+    if (p->out_n + SIMLINK_BYTES + m.bytes > CONTROL_UNREAD)
+        return ERR(1, "%s reads no answers: it is dropped", p->name);
+    simlink_put(m, p->out + p->out_n);
+    if (m.bytes)
+        memcpy(p->out + p->out_n + SIMLINK_BYTES, body, m.bytes);
+    p->out_n += SIMLINK_BYTES + m.bytes;
+    return 0;
+}
+
+/* The message that is whole in p->in. */
+static int whole(struct control *c, int peer, struct simlink m)
+{
+    struct simlink answer;
+    if (m.kind == SIMLINK_QUIT)
+        return 1;
+    int rc = control_obey(c, peer, m, c->peer[peer].in + SIMLINK_BYTES, &answer, c->body);
+    return rc ? (rc == -EPROTO ? 1 : rc) : say(c, peer, answer, c->body);
+}
+
+int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
+{
+    struct peer *p = &c->peer[peer];
+    while (n) {
+        size_t want = SIMLINK_BYTES;
+        if (p->in_n >= SIMLINK_BYTES)
+            want += simlink_get(p->in).bytes;
+        const size_t take = want - p->in_n < n ? want - p->in_n : n;
+        memcpy(p->in + p->in_n, bytes, take);
+        p->in_n += take;
+        bytes += take;
+        n -= take;
+        if (p->in_n < SIMLINK_BYTES)
+            return 0;
+        const struct simlink m = simlink_get(p->in);
+        const char *why = nonsense(&m);
+        if (why)
+            return ERR(1, "cannot understand message %u of %s: %s: it is dropped", m.kind, p->name, why);
+        if (p->in_n < SIMLINK_BYTES + m.bytes)
+            continue;
+        p->in_n = 0;
+        int rc = whole(c, peer, m);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+const uint8_t *control_said(const struct control *c, int peer, size_t *n)
+{
+    *n = c->peer[peer].out_n;
+    return c->peer[peer].out;
+}
+
+void control_heard(struct control *c, int peer, size_t n)
+{
+    struct peer *p = &c->peer[peer];
+    memmove(p->out, p->out + n, p->out_n - n);
+    p->out_n -= n;
+}
+
+/* ---- peers ---- */
+
+int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port)
+{
+    int i = 0;
+    while (i < CONTROL_PEERS && c->peer[i].here)
+        i++;
+    if (i == CONTROL_PEERS)
+        return -EAGAIN;
+    struct peer *p = &c->peer[i];
+    if (!p->in)
+        p->in = buf_alloc(SIMLINK_BYTES + SIMLINK_MOST + CONTROL_UNREAD);
+    if (!p->in)
+        return -EAGAIN;
+    p->out = p->in + SIMLINK_BYTES + SIMLINK_MOST;
+    p->here = true;
+    snprintf(p->name, sizeof p->name, "%s", name);
+    p->ip = ip;
+    p->port = port;
+    p->in_n = p->out_n = 0;
+    (void)say(c, i, (struct simlink){.kind = SIMLINK_HELLO, .a = SIMLINK_VERSION}, NULL);
+    return i;
+}
+
+int control_leave(struct control *c, int peer)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < MOST_JOBS && !rc; i++) {
+        if (c->owner[i] != peer)
+            continue;
+        const uint32_t index = c->job_index;
+        rc = write_register(c, peer, REG_JOB_INDEX, i);
+        if (rc >= 0)
+            rc = commit(c, peer, 0);
+        if (rc >= 0)
+            rc = write_register(c, peer, REG_JOB_INDEX, index);
+    }
+    c->peer[peer].here = false;
+    return rc < 0 ? rc : 0;
+}
+
+int control_jobs(const struct control *c)
+{
+    int n = 0;
+    for (int i = 0; i < MOST_JOBS; i++)
+        n += c->owner[i] != NOBODY;
+    return n;
+}
+
+int control_peers(const struct control *c)
+{
+    int n = 0;
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        n += c->peer[i].here;
+    return n;
+}
+
+int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report, void *arg,
+                 struct control **control)
+{
+    struct control *c = buf_alloc(sizeof *c);
+    uint32_t jobs = 0;
+    if (!c)
+        return -ENOMEM;
+    c->ops = ops;
+    c->shell = shell;
+    c->shared = shared;
+    c->report = report;
+    c->arg = arg;
+    for (int i = 0; i < MOST_JOBS; i++)
+        c->owner[i] = NOBODY;
+    int rc = bus_read(c, REG_CAP_JOBS, &jobs);
+    if (rc >= 0 && shared)
+        rc = bus_write(c, REG_CTRL, 1);
+    if (rc < 0) {
+        control_close(c);
+        return rc;
+    }
+    c->n_jobs = jobs & 0xffff;
+    *control = c;
+    return 0;
+}
+
+void control_close(struct control *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        free(c->peer[i].in);
+    free(c);
+}

@@ -1,0 +1,265 @@
+/* datagrams.c : a card's frames as UDP datagrams of one socket, many a system call.
+ *
+ *     frames out, in order:  a b c a b c a b c    --> 3 messages  aaa bbb ccc  --> the kernel cuts each into its datagrams
+ *
+ * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for each receiver.) */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/inet.h"
+#include "sim/frame_queue.h"
+#include "sim/net.h"
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { AT_ONCE = NET_AT_ONCE, MESSAGE_BYTES = 60000, MOST_WAITING = 8192, SOCKET_BYTES = 64 << 20, TRIES = 32 };
+
+/* Datagrams to one receiver, all of the first one's length but for a shorter last one. */
+struct message {
+    struct sockaddr_in to;
+    unsigned n;
+    size_t bytes;
+    bool full;
+    size_t frame[AT_ONCE]; /* of the queue, counted from its first */
+    struct iovec at[AT_ONCE];
+    union {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(uint16_t))];
+    } segment;
+};
+
+struct datagrams {
+    int fd;
+    struct frame_queue out;
+    uint64_t came, empty, sent, full, refused; /* full: no room to wait; refused: by the system, as unreachable */
+    struct mmsghdr in_msg[AT_ONCE];
+    struct iovec in_at[AT_ONCE];
+    struct sockaddr_in from[AT_ONCE];
+    bool one_each; /* this system or way does not cut messages into datagrams */
+    struct message out_message[AT_ONCE];
+    struct mmsghdr out_msg[AT_ONCE];
+    uint8_t bytes[AT_ONCE][NET_FRAME_BYTES];
+};
+
+static int net_receive(void *net, net_take *take, void *arg)
+{
+    struct datagrams *d = net;
+    for (int i = 0; i < AT_ONCE; i++)
+        d->in_msg[i].msg_hdr.msg_namelen = sizeof d->from[i];
+    const int n = recvmmsg(d->fd, d->in_msg, AT_ONCE, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < n; i++) {
+        d->came++;
+        if (d->in_msg[i].msg_len)
+            take(arg, ntohl(d->from[i].sin_addr.s_addr), ntohs(d->from[i].sin_port), d->bytes[i], d->in_msg[i].msg_len);
+        else
+            d->empty++;
+    }
+    return n < 0 ? 0 : n;
+}
+
+/* The message, of n so far, that frame f may join, else a new one. */
+static struct message *message_for(struct datagrams *d, unsigned *n, const struct queued_frame *f)
+{
+    for (unsigned i = 0; i < *n && !d->one_each; i++) {
+        struct message *m = &d->out_message[i];
+        if (!m->full && m->to.sin_addr.s_addr == htonl(f->ip) && m->to.sin_port == htons(f->port)) {
+            if (f->n <= m->at[0].iov_len && m->bytes + f->n <= MESSAGE_BYTES)
+                return m;
+            m->full = true;
+        }
+    }
+    struct message *m = &d->out_message[(*n)++];
+    m->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(f->port), .sin_addr.s_addr = htonl(f->ip)};
+    m->n = 0;
+    m->bytes = 0;
+    m->full = false;
+    return m;
+}
+
+static void join(struct message *m, const struct queued_frame *f, size_t index, uint8_t *bytes)
+{
+    m->full = m->n && f->n < m->at[0].iov_len;
+    m->at[m->n] = (struct iovec){bytes, f->n};
+    m->frame[m->n++] = index;
+    m->bytes += f->n;
+}
+
+static struct msghdr header_of(struct message *m)
+{
+    struct msghdr h = {.msg_name = &m->to, .msg_namelen = sizeof m->to, .msg_iov = m->at, .msg_iovlen = m->n};
+    if (m->n > 1) {
+        const uint16_t each = (uint16_t)m->at[0].iov_len;
+        h.msg_control = m->segment.bytes;
+        h.msg_controllen = sizeof m->segment.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&h);
+        c->cmsg_level = SOL_UDP;
+        c->cmsg_type = UDP_SEGMENT;
+        c->cmsg_len = CMSG_LEN(sizeof each);
+        memcpy(CMSG_DATA(c), &each, sizeof each);
+    }
+    return h;
+}
+
+/* The first frames that wait as messages; those that have been sent already have length 0. Returns how many. */
+static unsigned make_messages(struct datagrams *d)
+{
+    const size_t waiting = frame_queue_waiting(&d->out);
+    const struct queued_frame *f = frame_queue_first(&d->out);
+    unsigned n = 0;
+    for (size_t i = 0; i < waiting && i < AT_ONCE; i++)
+        if (f[i].n)
+            join(message_for(d, &n, &f[i]), &f[i], i, d->out.bytes + f[i].at);
+    for (unsigned i = 0; i < n; i++)
+        d->out_msg[i].msg_hdr = header_of(&d->out_message[i]);
+    return n;
+}
+
+static void forget(struct datagrams *d, const struct message *m)
+{
+    for (unsigned k = 0; k < m->n; k++)
+        d->out.frames[d->out.first + m->frame[k]].n = 0;
+}
+
+static int net_flush(void *net)
+{
+    struct datagrams *d = net;
+    while (frame_queue_first(&d->out)) {
+        const unsigned n = make_messages(d);
+        const int sent = n ? sendmmsg(d->fd, d->out_msg, n, MSG_DONTWAIT) : 0;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == EINTR))
+            return 1;
+        if (sent < 0 && d->out_message[0].n > 1) {
+            d->one_each = true; /* another try */
+            continue;
+        }
+        for (int i = 0; i < (sent < 0 ? 1 : sent); i++) {
+            const struct message *m = &d->out_message[i];
+            *(sent < 0 ? &d->refused : &d->sent) += m->n;
+            forget(d, m);
+        }
+        for (const struct queued_frame *f; (f = frame_queue_first(&d->out)) && !f->n;)
+            frame_queue_drop(&d->out);
+    }
+    return 0;
+}
+
+static void net_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct datagrams *d = net;
+    const struct queued_frame f = {.ip = ip, .port = port, .n = n};
+    if (frame_queue_waiting(&d->out) >= AT_ONCE)
+        (void)net_flush(d);
+    if (frame_queue_waiting(&d->out) >= MOST_WAITING || frame_queue_put(&d->out, f, bytes))
+        d->full++;
+}
+
+static size_t net_report(const void *net, char *to, size_t room)
+{
+    const struct datagrams *d = net;
+    const int n = snprintf(to, room,
+                           "datagrams_in %llu\ndatagrams_empty %llu\ndatagrams_out %llu\ndatagrams_out_full %llu\n"
+                           "datagrams_out_refused %llu\n",
+                           (unsigned long long)d->came, (unsigned long long)d->empty, (unsigned long long)d->sent,
+                           (unsigned long long)d->full, (unsigned long long)d->refused);
+    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static int net_fd(const void *net)
+{
+    return ((const struct datagrams *)net)->fd;
+}
+
+static void net_close(void *net)
+{
+    struct datagrams *d = net;
+    if (!d)
+        return;
+    if (d->fd >= 0)
+        close(d->fd);
+    frame_queue_free(&d->out);
+    free(d);
+}
+
+/* ---- opening ---- */
+
+static int bind_to(int fd, uint32_t ip, uint16_t port)
+{
+    const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+    return bind(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
+}
+
+/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
+static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
+{
+    const int one = 1;
+    struct sockaddr_in at;
+    socklen_t n = sizeof at;
+    setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); /* a card may start anew where one has just ended */
+    int rc = bind_to(tcp, ip, *port);
+    if (!rc && getsockname(tcp, (struct sockaddr *)&at, &n))
+        rc = -errno;
+    if (!rc)
+        rc = bind_to(udp, ip, ntohs(at.sin_port));
+    if (!rc)
+        *port = ntohs(at.sin_port);
+    return rc;
+}
+
+/* Without the right to force it the system gives less. */
+static void set_buffers(int fd)
+{
+    const int bytes = SOCKET_BYTES;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
+{
+    int rc = -EADDRINUSE;
+    for (int i = 0; i < TRIES && rc == -EADDRINUSE; i++) {
+        *tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        rc = *tcp < 0 || *udp < 0 ? -errno : bind_both(ip, port, *tcp, *udp);
+        if (!rc && listen(*tcp, 64))
+            rc = -errno;
+        if (!rc)
+            return 0;
+        close(*tcp);
+        close(*udp);
+        if (*port)
+            break;
+    }
+    return rc;
+}
+
+int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
+{
+    char text[INET_TEXT];
+    struct datagrams *d = buf_alloc(sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->fd = -1;
+    int rc = open_sockets(ip, port, tcp, &d->fd);
+    if (rc) {
+        d->fd = -1;
+        net_close(d);
+        return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
+    }
+    set_buffers(d->fd);
+    for (int i = 0; i < AT_ONCE; i++) {
+        d->in_at[i] = (struct iovec){d->bytes[i], NET_FRAME_BYTES};
+        d->in_msg[i].msg_hdr = (struct msghdr){
+            .msg_name = &d->from[i], .msg_namelen = sizeof d->from[i], .msg_iov = &d->in_at[i], .msg_iovlen = 1};
+    }
+    *net = d;
+    return 0;
+}
+
+const struct net_ops net_datagrams = {net_receive, net_send, net_flush, net_report, net_fd, net_close};

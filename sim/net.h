@@ -1,0 +1,37 @@
+/* net.h : where a card's frames come from and go to: UDP datagrams of a socket (datagrams.c), or of a TAP interface (tap.c). */
+#ifndef NET_H
+#define NET_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NET_FRAME_BYTES = 2176, /* what is longer is cut, which is still longer than any card takes */
+    NET_AT_ONCE = 64        /* frames of one call of receive, at most */
+};
+
+/* A frame that came; bytes [n], n > 0, are the net's until the call returns. */
+typedef void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
+
+struct net_ops {
+    /* What has come: returns how many, fewer than NET_AT_ONCE: there are no more; take saw all that are frames. Does not block. */
+    int (*receive)(void *net, net_take *take, void *arg);
+    /* Sends a frame sometime; flush: now, as far as it goes without blocking. flush returns 1 when some is left. */
+    void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
+    int (*flush)(void *net);
+    /* Counts as lines of text, "name value", into to [room]; returns the length. */
+    size_t (*report)(const void *net, char *to, size_t room);
+    int (*fd)(const void *net); /* to poll */
+    void (*close)(void *net);
+};
+
+/* UDP on this address; *port 0: any, and it says which. tcp: a socket that then listens on the same port.
+ * Return 0 or a negative errno with a line. */
+int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net);
+extern const struct net_ops net_datagrams;
+
+/* A TAP interface of this name, made and brought up, on which the card has these addresses. Needs CAP_NET_ADMIN.
+ * Returns 0 or a negative errno with a line. */
+int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net);
+extern const struct net_ops net_tap;
+
+#endif

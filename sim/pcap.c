@@ -1,0 +1,63 @@
+/* pcap.c : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in nanoseconds.
+ *
+ *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32      in this machine's byte order
+ *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then they: IPv4 20, UDP 8, payload
+ *
+ * Source: draft-ietf-opsawg-pcap; RFC 791, 768, 1071. */
+#include "sim/pcap.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "sim/ether.h"
+#include <string.h>
+
+enum { LINK_RAW_IP = 101, LONGEST = 1 << 16 };
+
+int pcap_open(struct pcap *p, const char *path)
+{
+    const struct {
+        uint32_t magic;
+        uint16_t major, minor;
+        uint32_t zone, accuracy, longest, link;
+    } head = {0xa1b23c4d, 2, 4, 0, 0, LONGEST, LINK_RAW_IP};
+    *p = (struct pcap){.file = fopen(path, "wb"), .path = path};
+    if (!p->file)
+        return ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
+    fwrite(&head, sizeof head, 1, p->file);
+    p->flushed_s = clock_s() - 2;
+    pcap_flush(p);
+    return p->failed;
+}
+
+void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n)
+{
+    uint8_t headers[ETHER_IP_BYTES + ETHER_UDP_BYTES];
+    struct timespec t;
+    if (!p->file)
+        return;
+    clock_gettime(CLOCK_REALTIME, &t);
+    const uint32_t bytes = (uint32_t)(sizeof headers + n);
+    const uint32_t head[] = {(uint32_t)t.tv_sec, (uint32_t)t.tv_nsec, bytes, bytes};
+    ether_put_udp(headers, ends.from_ip, ends.from_port, ends.to_ip, ends.to_port, n);
+    fwrite(head, sizeof head, 1, p->file);
+    fwrite(headers, sizeof headers, 1, p->file);
+    fwrite(payload, 1, n, p->file);
+}
+
+void pcap_flush(struct pcap *p)
+{
+    if (!p->file || clock_s() < p->flushed_s + 1)
+        return;
+    p->flushed_s = clock_s();
+    errno = 0;
+    if ((fflush(p->file) || ferror(p->file)) && !p->failed)
+        p->failed = ERR(-EIO, "cannot write '%s': %s", p->path, strerror(errno ? errno : EIO));
+}
+
+void pcap_close(struct pcap *p)
+{
+    p->flushed_s = 0;
+    pcap_flush(p);
+    if (p->file)
+        fclose(p->file);
+    p->file = NULL;
+}

@@ -1,0 +1,290 @@
+/* serve.c : a card on the network: one loop over its clock, its frames and those who control it.
+ *
+ *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net        each --> only takes what there is
+ *
+ * While the card is busy, sockets are looked at between steps of a few clocks; when it is quiet, the process sleeps in poll(). */
+#include "sim/serve.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/inet.h"
+#include "sim/connections.h"
+#include "sim/net.h"
+#include "sim/pcap.h"
+#include <arpa/inet.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STEP_CLOCKS = 48, MOST_WAITING = 8192, TURN_DATAGRAMS = 512, TURNS = 16, FLUSH_MS = 1000 };
+
+struct server {
+    const struct shell_ops *ops;
+    const char *model;
+    void *shell;
+    struct control *control;
+    struct connections connections;
+    const struct net_ops *net_ops;
+    void *net;
+    int listener, signals;
+    uint32_t ip;
+    uint16_t port;
+    struct netfault in_faults, out_faults;
+    struct frame_queue in; /* for the card */
+    struct pcap pcap;
+    uint64_t frames_in, in_full, busy_ns, ticks; /* busy_ns: of our time, for so many ticks */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- frames ---- */
+
+/* A frame for the card. */
+static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    const struct queued_frame f = {.ip = ip, .port = port, .n = n};
+    if (frame_queue_waiting(&s->in) >= MOST_WAITING || frame_queue_put(&s->in, f, bytes)) {
+        s->in_full++;
+        return;
+    }
+    s->frames_in++;
+    pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
+}
+
+static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct server *s = arg;
+    if (s->in_faults.on)
+        netfault_put(&s->in_faults, ip, port, bytes, n, now_ns());
+    else
+        reach_card(s, ip, port, bytes, n);
+}
+
+static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct server *s = arg;
+    pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
+    if (s->out_faults.on)
+        netfault_put(&s->out_faults, ip, port, bytes, n, now_ns());
+    else
+        s->net_ops->send(s->net, ip, port, bytes, n);
+}
+
+/* Frames whose time in a bad network is over. */
+static void pass_due(struct server *s)
+{
+    const struct queued_frame *f;
+    const uint8_t *bytes;
+    while (s->in_faults.on && (f = netfault_next(&s->in_faults, now_ns(), &bytes)))
+        reach_card(s, f->ip, f->port, bytes, f->n);
+    while (s->out_faults.on && (f = netfault_next(&s->out_faults, now_ns(), &bytes)))
+        s->net_ops->send(s->net, f->ip, f->port, bytes, f->n);
+}
+
+static size_t report_faults(const struct netfault *f, const char *way, char *to, size_t room)
+{
+    const int n = snprintf(to, room, "%s_dropped %llu\n%s_repeated %llu\n%s_reordered %llu\n%s_delay_full %llu\n", way,
+                           (unsigned long long)f->dropped, way, (unsigned long long)f->repeated, way,
+                           (unsigned long long)f->reordered, way, (unsigned long long)f->full);
+    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static size_t report(void *arg, char *to, size_t room)
+{
+    const struct server *s = arg;
+    const uint64_t frames = s->frames_in - frame_queue_waiting(&s->in);
+    const double busy_s = (double)s->busy_ns * 1e-9;
+    size_t n = (size_t)snprintf(
+        to, room, "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz %.0f\nqueue_full %llu\n",
+        s->model, control_jobs(s->control), control_peers(s->control), (unsigned long long)frames,
+        (unsigned long long)s->busy_ns / 1000, busy_s > 0 ? (double)s->ticks / busy_s : 0.0,
+        (unsigned long long)s->in_full);
+    n += s->net_ops->report(s->net, to + n, room - n);
+    n += report_faults(&s->in_faults, "in", to + n, room - n);
+    return n + report_faults(&s->out_faults, "out", to + n, room - n);
+}
+
+/* ---- the loop ---- */
+
+/* How long poll may wait, in ms; -1: for ever. */
+static int patience(const struct server *s, int busy)
+{
+    const uint64_t now = now_ns(), in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults);
+    const uint64_t due = in < out ? in : out;
+    if (busy || due <= now)
+        return 0;
+    const int flush = s->pcap.file ? FLUSH_MS : -1;
+    if (due == UINT64_MAX)
+        return flush;
+    const uint64_t ms = (due - now) / 1000000 + 1;
+    return flush >= 0 && ms > FLUSH_MS ? flush : (int)ms;
+}
+
+/* Gives the card some clocks. Returns 1 while it is busy. */
+static int clock_card(struct server *s)
+{
+    const uint64_t start = now_ns(), ticks = s->ops->time(s->shell).ticks;
+    const int quiet = s->ops->step(s->shell, &s->in, STEP_CLOCKS);
+    s->busy_ns += now_ns() - start;
+    s->ticks += s->ops->time(s->shell).ticks - ticks;
+    return !quiet;
+}
+
+/* What has come, so that what finds no room is lost here, and counted; but a flood must not stop the card. */
+static int take_all(struct server *s)
+{
+    int n = 0, got = NET_AT_ONCE;
+    while (n < TURN_DATAGRAMS && got == NET_AT_ONCE)
+        n += got = s->net_ops->receive(s->net, from_net, s);
+    return n;
+}
+
+/* Waits for something to do, and does what the connections ask for. Returns 1 to end. */
+static int attend(struct server *s, int busy, int blocked)
+{
+    struct pollfd polls[CONNECTIONS_POLLS + 2] = {
+        {.fd = s->signals, .events = POLLIN},
+        {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
+    const int n = connections_polls(&s->connections, polls + 2);
+    if (poll(polls, (nfds_t)n + 2, patience(s, busy)) < 0 && errno != EINTR)
+        return ERR(-errno, "cannot poll: %s", strerror(errno));
+    if (polls[0].revents)
+        return 1;
+    TRY(connections_serve(&s->connections, polls + 2, n));
+    return s->connections.owner_left;
+}
+
+/* While datagrams keep coming, others run (to send more of them) instead of this process going to sleep, and connections
+ * wait for some turns. */
+static int loop(struct server *s)
+{
+    int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
+    while (!rc) {
+        if (!lively || ++turn % TURNS == 0)
+            rc = attend(s, busy || lively, blocked);
+        else if (!busy)
+            sched_yield();
+        lively = take_all(s) > 0;
+        pass_due(s);
+        busy = clock_card(s);
+        pass_due(s);
+        blocked = s->net_ops->flush(s->net);
+        pcap_flush(&s->pcap);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- opening ---- */
+
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? ERR(-errno, "cannot wait for signals: %s", strerror(errno)) : fd;
+}
+
+/* ip as four numbers, and the card's own Ethernet address. */
+static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
+{
+    struct in_addr at;
+    char rest;
+    if (inet_pton(AF_INET, o->ip, &at) != 1)
+        return ERR(-EINVAL, "cannot read '%s' as an address: --ip is as 10.0.0.9", o->ip);
+    *ip = ntohl(at.s_addr);
+    const uint8_t made[6] = {0x02, 0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8), (uint8_t)*ip};
+    memcpy(mac, made, sizeof made);
+    if (o->mac && (sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
+                          &mac[5], &rest) != 6 ||
+                   mac[0] & 1))
+        return ERR(-EINVAL, "cannot take '%s' as an Ethernet address: --mac is as 02:00:00:00:00:09", o->mac);
+    return 0;
+}
+
+/* Where frames come from: the port that is controlled, or a TAP interface. */
+static int open_net(struct server *s, const struct serve_options *o)
+{
+    uint8_t mac[6];
+    TRY(inet_parse(o->listen, &s->ip, &s->port));
+    TRY(datagrams_open(s->ip, &s->port, &s->listener, &s->net));
+    s->net_ops = &net_datagrams;
+    if (!o->tap)
+        return 0;
+    s->net_ops->close(s->net);
+    s->net = NULL;
+    s->net_ops = &net_tap;
+    TRY(parse_addresses(o, &s->ip, mac));
+    return tap_open(o->tap, mac, s->ip, s->port, &s->net);
+}
+
+static int open_all(struct server *s, const struct shell_ops *ops, const struct serve_options *o)
+{
+    s->ops = ops;
+    s->model = o->model;
+    netfault_init(&s->in_faults, o->rates, o->seed, 0);
+    netfault_init(&s->out_faults, o->rates, o->seed, 1);
+    TRY(s->signals = open_signals());
+    TRY(open_net(s, o));
+    if (o->pcap)
+        TRY(pcap_open(&s->pcap, o->pcap));
+    TRY(ops->open(o->wave, from_card, s, &s->shell));
+    TRY(control_open(ops, s->shell, true, report, s, &s->control));
+    connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
+    if (o->fd >= 0)
+        return connections_adopt(&s->connections, o->fd);
+    struct sockaddr_in here;
+    socklen_t n = sizeof here;
+    char text[INET_TEXT];
+    if (getsockname(s->listener, (struct sockaddr *)&here, &n))
+        return ERR(-errno, "cannot tell where the card listens: %s", strerror(errno));
+    printf("listening on %s\n", inet_text(ntohl(here.sin_addr.s_addr), s->port, text));
+    fflush(stdout);
+    return 0;
+}
+
+static void close_all(struct server *s)
+{
+    if (s->control)
+        connections_fini(&s->connections);
+    control_close(s->control);
+    if (s->shell)
+        s->ops->close(s->shell);
+    if (s->net)
+        s->net_ops->close(s->net);
+    if (s->listener >= 0)
+        close(s->listener);
+    if (s->signals >= 0)
+        close(s->signals);
+    pcap_close(&s->pcap);
+    netfault_fini(&s->in_faults);
+    netfault_fini(&s->out_faults);
+    frame_queue_free(&s->in);
+    free(s);
+}
+
+int serve(const struct shell_ops *ops, const struct serve_options *o)
+{
+    struct server *s = buf_alloc(sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->listener = s->signals = -1;
+    int rc = open_all(s, ops, o);
+    if (!rc)
+        rc = loop(s);
+    if (!rc && s->pcap.failed)
+        rc = s->pcap.failed;
+    close_all(s);
+    return rc;
+}

@@ -1,0 +1,138 @@
+/* tap.c : a card's frames as Ethernet frames of a TAP interface, which this creates: other hosts reach the card by its own IP. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "sim/ether.h"
+#include "sim/frame_queue.h"
+#include "sim/net.h"
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MOST_WAITING = 8192 };
+
+struct tap {
+    int fd;
+    struct ether ether;
+    struct frame_queue out;
+    uint64_t came[ETHER_FATES], sent, asked, full;
+};
+
+static void out(struct tap *t, const uint8_t *frame, size_t n)
+{
+    const struct queued_frame f = {.n = n};
+    if (frame_queue_waiting(&t->out) >= MOST_WAITING || frame_queue_put(&t->out, f, frame))
+        t->full++;
+}
+
+static int tap_receive(void *net, net_take *take, void *arg)
+{
+    struct tap *t = net;
+    int i = 0;
+    for (; i < NET_AT_ONCE; i++) {
+        uint8_t frame[ETHER_MOST], reply[ETHER_MOST];
+        struct ether_udp udp;
+        size_t reply_n;
+        const ssize_t n = read(t->fd, frame, sizeof frame);
+        if (n <= 0)
+            break;
+        const enum ether_fate fate = ether_take(&t->ether, frame, (size_t)n, &udp, reply, &reply_n);
+        t->came[fate]++;
+        if (fate == ETHER_REPLY)
+            out(t, reply, reply_n);
+        if (fate == ETHER_PAYLOAD && udp.n)
+            take(arg, udp.ip, udp.port, udp.payload, udp.n < NET_FRAME_BYTES ? udp.n : NET_FRAME_BYTES);
+    }
+    return i;
+}
+
+static void tap_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct tap *t = net;
+    uint8_t frame[ETHER_MOST];
+    int asked;
+    const size_t all = ether_put(&t->ether, ip, port, bytes, n, frame, &asked);
+    t->asked += asked != 0;
+    out(t, frame, all);
+}
+
+static int tap_flush(void *net)
+{
+    struct tap *t = net;
+    for (const struct queued_frame *f; (f = frame_queue_first(&t->out)); frame_queue_drop(&t->out)) {
+        if (write(t->fd, t->out.bytes + f->at, f->n) >= 0)
+            t->sent++;
+        else if (errno == EAGAIN || errno == EINTR)
+            return 1;
+    }
+    return 0;
+}
+
+static size_t tap_report(const void *net, char *to, size_t room)
+{
+    static const char *const names[ETHER_FATES] = {"payload", "answered", "learnt",  "other",
+                                                   "short",   "fragment", "checksum"};
+    const struct tap *t = net;
+    int n = snprintf(to, room, "tap_out %llu\ntap_asked %llu\ntap_full %llu\n", (unsigned long long)t->sent,
+                     (unsigned long long)t->asked, (unsigned long long)t->full);
+    for (int i = 0; i < ETHER_FATES && n >= 0 && (size_t)n < room; i++)
+        n += snprintf(to + n, room - (size_t)n, "tap_in_%s %llu\n", names[i], (unsigned long long)t->came[i]);
+    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static int tap_fd(const void *net)
+{
+    return ((const struct tap *)net)->fd;
+}
+
+static void tap_close(void *net)
+{
+    struct tap *t = net;
+    if (t->fd >= 0)
+        close(t->fd);
+    frame_queue_free(&t->out);
+    free(t);
+}
+
+/* The interface is there as long as fd is open. */
+static int attach(int fd, const char *name)
+{
+    struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    if (ioctl(fd, TUNSETIFF, &r))
+        return -errno;
+    const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int rc = any < 0 || ioctl(any, SIOCGIFFLAGS, &r) ? -errno : 0;
+    r.ifr_flags |= IFF_UP;
+    if (!rc && ioctl(any, SIOCSIFFLAGS, &r))
+        rc = -errno;
+    if (any >= 0)
+        close(any);
+    return rc;
+}
+
+int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net)
+{
+    struct tap *t = buf_alloc(sizeof *t);
+    if (!t)
+        return -ENOMEM;
+    memcpy(t->ether.mac, mac, 6);
+    t->ether.ip = ip;
+    t->ether.port = port;
+    t->fd = strlen(name) < IFNAMSIZ ? open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) : -1;
+    int rc = t->fd >= 0 ? attach(t->fd, name) : strlen(name) < IFNAMSIZ ? -errno : -ENAMETOOLONG;
+    if (!rc) {
+        *net = t;
+        return 0;
+    }
+    tap_close(t);
+    return ERR(rc, "cannot make TAP interface '%s': %s%s", name, strerror(-rc),
+               rc == -EPERM || rc == -EACCES ? " (it takes root or CAP_NET_ADMIN)" : "");
+}
+
+const struct net_ops net_tap = {tap_receive, tap_send, tap_flush, tap_report, tap_fd, tap_close};

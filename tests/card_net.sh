@@ -1,0 +1,65 @@
+# card_net.sh : for scripts that train through simulated cards: cards started and ended, runs and their checksums. Sourced.
+# Wants: dir (a scratch folder that is the current one), n (the program), fail().
+
+cards=  # process numbers, to be ended
+
+# card NAME OPTIONS...: a card on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
+card() {
+    name=$1
+    shift
+    "$n" sim --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.err" &
+    echo $! >"$name.pid"
+    cards="$cards $!"
+    for _ in $(seq 100); do
+        grep -q '^listening on ' "$name.out" && break
+        sleep 0.1
+    done
+    sed -n 's/^listening on /udp:\/\//p' "$name.out" >"$name.at"
+    [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
+}
+
+# uncard NAME [SIGNAL]
+uncard() {
+    kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null
+    wait "$(cat "$1.pid")" 2>/dev/null || true
+}
+
+# at NAME...: their addresses, as --offload takes them
+at() {
+    list=
+    for name in "$@"; do list="$list,$(cat "$name.at")"; done
+    echo "${list#,}"
+}
+
+# counter NAME COUNTER: of a card that runs
+counter() {
+    "$n" sim --counters "$(sed 's/^udp:..//' "$1.at")" --json | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"
+}
+
+# on RANKS OPTIONS...: a short run; 10 steps are an epoch
+on() {
+    ranks=$1
+    shift
+    mpirun -q -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
+}
+
+# checksum FILE: of the weights, from what a run printed
+checksum() { sed -n 's/^weights checksum //p' "$1"; }
+
+# by_card LOG: steps that came through cards, of how many
+by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '"kind":"step"' "$1")"; }
+
+# same WHAT FILE WANTED: the run's weights have this checksum
+same() {
+    [ -n "$3" ] && [ "$(checksum "$2")" = "$3" ] || fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
+}
+
+end_cards() {
+    for pid in $cards; do kill "$pid" 2>/dev/null; done
+    wait
+}
+
+# steps LOG: how many have been logged
+steps() {
+    if [ -s "$1" ]; then grep -c '"kind":"step"' "$1" || true; else echo 0; fi
+}

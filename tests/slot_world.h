@@ -1,0 +1,270 @@
+/* slot_world.h : a card's slots, the jobs that own them, their ranks and a network that does what it wants, as states for
+ * search.h. What a contribution does to a slot is said by hls/slot.h itself, or by a rule that is known to be bad.
+ *
+ *     rank sends packet n --network--> key, job, slot, source --FIFO--> key again, slot_take() --result--> rank has n
+ *
+ * The network keeps whatever was ever sent: it may deliver it at any time, in any order, again and again, or never. So it
+ * stands for a bag of any size that loses, repeats and reorders. It may also lose all it holds at once: who is not stuck
+ * then is not stuck when some of it is lost. Frames in the FIFO are kept and leave it likewise, which no real FIFO outdoes,
+ * and are lost with the rest: a real one runs empty.
+ *
+ * What a sum is made of is kept beside it (a tag: epoch of the job and packet), and never asked by the rules. The
+ * descriptions of all contributions are equal, as if their checksums had collided: the slot alone has to tell them apart. */
+#ifndef SLOT_WORLD_H
+#define SLOT_WORLD_H
+#include "hls/slot.h"
+#include "search.h"
+
+enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255 };
+enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };          /* of a sum, beside epoch * packets + n */
+enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 }; /* of a rank in a cell; rank.in_card */
+enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
+
+/* One rule of slot_take's kind. row: the cell whose sum and kept result the verdict is about. */
+typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks, unsigned rank,
+                                    uint32_t chunk, struct slot_desc desc);
+
+struct world_config {
+    const char *what;
+    enum search_verdict want;
+    uint8_t ranks[JOBS]; /* of each job */
+    uint8_t packets;     /* of each epoch; packet n goes to slot n % slots as chunk n / slots */
+    uint8_t slots;       /* of a job; 1 if there are two jobs */
+    uint8_t epochs;      /* registrations of each job */
+    uint8_t restarts;    /* of the card */
+    int8_t start;        /* first chunk of the first epoch; not 0: the chunk before it is done */
+    bool fifo;           /* frames wait between the checks and the slot */
+    bool masks;          /* results are sent later than they are decided on */
+    bool disagree;       /* rank 1 means something else by its packet 1 of the first epoch */
+    bool sorted;         /* ranks are alike: one order of them stands for all; traces number them anew at each step */
+    /* Rules that are broken on purpose. */
+    slot_rule *rule; /* NULL: slot_take() */
+    bool any_chunk, same_key, not_cleared, no_recheck, next_free, leaves, goes_on, any_range, any_source;
+};
+
+struct world_rank {
+    uint8_t have;  /* packets whose results it has */
+    uint8_t epoch; /* for which it has the key */
+    uint8_t gave_up;
+    uint8_t in_card;           /* CELL_BITS for each cell */
+    uint8_t submitted, places; /* next_free: packets that have a slot, and which */
+    /* A bit for each tag. In the network: contributions, results (all right, or not), refusals; in the FIFO. */
+    uint16_t sent, right, wrong, refused, waiting;
+};
+struct world_cell {
+    uint8_t flags;
+    int8_t chunk;      /* mod 2^32 */
+    uint8_t sum, kept; /* tags */
+};
+struct world_job {
+    uint8_t epoch;           /* that the votes have led to */
+    uint8_t registered, key; /* epochs: of rank 0's last registration, and of the key in the card */
+    uint8_t over;            /* given up for good */
+};
+struct world {
+    struct world_cell cell[CELLS];
+    struct world_job job[JOBS];
+    uint8_t restarted, zero;
+    struct world_rank rank[RANKS];
+};
+
+static inline int world_jobs(const struct world_config *c)
+{
+    return c->ranks[1] ? 2 : 1;
+}
+/* Where a job's ranks begin. */
+static inline int world_first(const struct world_config *c, int job)
+{
+    return job ? c->ranks[0] : 0;
+}
+static inline uint8_t world_all(const struct world_config *c)
+{
+    return (uint8_t)((1 << c->packets) - 1);
+}
+static inline int world_start(const struct world_config *c, int epoch)
+{
+    return epoch ? 0 : c->start;
+}
+static inline bool in_card(const struct world *w, int r, int cell, int what)
+{
+    return w->rank[r].in_card >> CELL_BITS * cell & what;
+}
+static inline void set_in_card(struct world *w, int r, int cell, int what, bool on)
+{
+    const uint8_t bits = (uint8_t)(what << CELL_BITS * cell);
+    w->rank[r].in_card = (uint8_t)(on ? w->rank[r].in_card | bits : w->rank[r].in_card & ~bits);
+}
+
+/* A slot as slot.h knows it, from and to its cell, which belongs to a job. */
+static inline struct slot get_slot(const struct world_config *c, const struct world *w, int job, int cell)
+{
+    struct slot s = slot_registered();
+    s.state = w->cell[cell].flags & CELL_FILLING ? SLOT_FILLING : SLOT_DONE;
+    s.kept = w->cell[cell].flags & CELL_KEPT ? 1 : 0;
+    s.desc.ops = w->cell[cell].flags & CELL_DESC ? 1 : 0;
+    s.chunk = (uint32_t)w->cell[cell].chunk;
+    s.bitmap = 0;
+    for (int k = 0; k < c->ranks[job]; k++)
+        s.bitmap |= (uint64_t)in_card(w, world_first(c, job) + k, cell, IN_BITMAP) << k;
+    return s;
+}
+static inline void put_slot(const struct world_config *c, struct world *w, int job, int cell, const struct slot *s)
+{
+    w->cell[cell].flags = (uint8_t)((s->state == SLOT_FILLING ? CELL_FILLING : 0) | (s->kept ? CELL_KEPT : 0) |
+                                    (s->desc.ops ? CELL_DESC : 0));
+    w->cell[cell].chunk = (int8_t)s->chunk;
+    for (int k = 0; k < c->ranks[job]; k++)
+        set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
+}
+
+/* As a registration of the job leaves it; before a first chunk that is not 0, as the chunk before leaves it. What the sum's
+ * memory holds is anybody's guess. */
+static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell, int start)
+{
+    struct slot s = slot_registered();
+    s.chunk += (uint32_t)start;
+    s.kept = start ? 1 : s.kept;
+    s.bitmap = start ? slot_everyone(c->ranks[job]) : s.bitmap;
+    w->cell[cell].sum = w->cell[cell].kept = TAG_WRONG;
+    for (int k = 0; k < c->ranks[job]; k++)
+        set_in_card(w, world_first(c, job) + k, cell, IN_SUM | TO_SEND, false);
+    put_slot(c, w, job, cell, &s);
+}
+/* The cells of a job, or of the only one. */
+static inline int cells_of(const struct world_config *c)
+{
+    return c->ranks[1] ? 1 : CELLS;
+}
+static inline struct world world_start_state(const struct world_config *c)
+{
+    struct world w;
+    memset(&w, 0, sizeof w);
+    for (int j = 0; j < world_jobs(c); j++)
+        for (int i = 0; i < cells_of(c); i++)
+            world_clear(c, &w, j, j + i, c->start);
+    return w;
+}
+
+/* Which cell and chunk a rank's packet goes to. */
+static inline void place_of(const struct world_config *c, const struct world *w, int r, int n, int *slot, int *use)
+{
+    *slot = n % c->slots;
+    *use = n / c->slots;
+    if (!c->next_free)
+        return;
+    *slot = w->rank[r].places >> n & 1;
+    *use = 0;
+    for (int k = 0; k < n; k++)
+        *use += (w->rank[r].places >> k & 1) == *slot;
+}
+/* A contribution is added to a sum: is that still one of every rank, all for one packet? */
+static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag, bool overwrites)
+{
+    struct world_cell *cell = &w->cell[row];
+    if (overwrites)
+        cell->sum = (uint8_t)tag;
+    else if (cell->sum != tag || in_card(w, r, row, IN_SUM))
+        cell->sum = TAG_WRONG;
+    for (int k = first; k < last && (overwrites || cell->sum == TAG_WRONG); k++)
+        set_in_card(w, k, row, IN_SUM, false);
+    if (cell->sum != TAG_WRONG)
+        set_in_card(w, r, row, IN_SUM, true);
+}
+
+/* A result for packet n of the job's epoch goes to rank r; what it is made of: tag. */
+static inline void send_result(const struct world_config *c, struct world *w, int job, int r, int n, int tag)
+{
+    const int as = w->job[job].key * c->packets + n;
+    if (w->job[job].key == NO_KEY || n < 0 || n >= c->packets)
+        return; /* no rank's */
+    if (tag == as)
+        w->rank[r].right |= (uint16_t)(1 << as);
+    else
+        w->rank[r].wrong |= (uint16_t)(1 << as);
+}
+/* The packet of rank r that (slot, use) is; -1: none. */
+static inline int packet_at(const struct world_config *c, const struct world *w, int r, int slot, int use)
+{
+    for (int n = 0; n < (c->next_free ? w->rank[r].submitted : c->packets); n++) {
+        int s, u;
+        place_of(c, w, r, n, &s, &u);
+        if (s == slot && u == use)
+            return n;
+    }
+    return -1;
+}
+
+/* A contribution that passed every check reaches a slot of `job`. sender: the job whose it says it is, of which it is
+ * rank `number`. */
+static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender, int slot, int number,
+                               uint32_t chunk, int tag, uint64_t desc)
+{
+    struct slot cells[CELLS];
+    const unsigned n_ranks = c->ranks[sender];
+    const int owner = world_first(c, job), at = job + slot;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = get_slot(c, w, job, i);
+    unsigned row = (unsigned)at;
+    const struct slot_desc d = {desc, 0};
+    enum slot_verdict v;
+    if (c->rule)
+        v = c->rule(cells, (unsigned)at, &row, n_ranks, (unsigned)number, chunk, d);
+    else
+        v = slot_take(&cells[at], n_ranks, (unsigned)number, chunk, d);
+    for (int i = 0; i < CELLS; i++)
+        put_slot(c, w, job, i, &cells[i]);
+
+    const int r = owner + number, use = (int)chunk - world_start(c, w->job[job].key);
+    struct world_cell *cell = &w->cell[row];
+    if (v == SLOT_BAD_DESC)
+        w->rank[r].refused |= (uint16_t)(1 << (w->job[job].key * c->packets + packet_at(c, w, r, slot, use)));
+    if (v <= SLOT_ADD_ONLY)
+        add_tag(w, (int)row, owner, owner + c->ranks[job], r, tag, v == SLOT_ADD_FIRST || v == SLOT_ADD_ONLY);
+    const bool last = v == SLOT_ADD_LAST || v == SLOT_ADD_ONLY;
+    if (last) {
+        cell->kept = cell->sum;
+        for (int k = owner; k < owner + c->ranks[job]; k++)
+            if (!in_card(w, k, (int)row, IN_SUM))
+                cell->kept = TAG_WRONG;
+    }
+    for (int k = owner; k < owner + c->ranks[job] && (last || v == SLOT_RESEND); k++) {
+        if ((!last && k != r) || sender != job) /* another job's rank has no use for it */
+            continue;
+        if (c->masks)
+            set_in_card(w, k, (int)row, TO_SEND, true);
+        else
+            send_result(c, w, job, k, packet_at(c, w, k, slot, use), cell->kept);
+    }
+}
+
+/* ---- the ranks ---- */
+
+/* Does it wait for packet n? */
+static inline bool outstanding(const struct world_config *c, const struct world *w, int r, int n)
+{
+    const int before = n - c->slots, have = w->rank[r].have;
+    if (have >> n & 1)
+        return false;
+    return c->next_free ? n < w->rank[r].submitted : before < 0 || have >> before & 1;
+}
+/* Does it take part in sums by the card? */
+static inline bool active(const struct world *w, int job, int r)
+{
+    return !w->job[job].over && !w->rank[r].gave_up && w->rank[r].epoch == w->job[job].epoch;
+}
+static inline bool complete(const struct world_config *c, const struct world *w, int job, int r)
+{
+    return w->rank[r].epoch == w->job[job].epoch && w->rank[r].have == world_all(c);
+}
+static inline bool world_goal(const void *arg, const void *state)
+{
+    const struct world_config *c = arg;
+    const struct world *w = state;
+    for (int j = 0; j < world_jobs(c); j++)
+        for (int r = world_first(c, j); r < world_first(c, j) + c->ranks[j]; r++)
+            if (!w->job[j].over && !complete(c, w, j, r))
+                return false;
+    return true;
+}
+
+#endif

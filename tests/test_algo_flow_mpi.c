@@ -1,0 +1,170 @@
+/* test_algo_flow_mpi.c : `direct` on long vectors: codes are asked for once and before they are read, sums are announced
+ * once and when they stand, in many segments and messages of many chunks; bytes and rounds are those of the formula. */
+/* RANKS: 1 2 3 5 */
+#include "base/buf.h"
+#include "base/err.h"
+#include "check.h"
+#include "comm/algo.h"
+#include "comm/comm_mpi.h"
+#include "hls/philox.h"
+#include <string.h>
+
+enum { MOST = 8, MESSAGE = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
+static const uint64_t seed = 20261121;
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+} t;
+
+/* What the algorithm is told, and what it says. */
+struct caller {
+    const struct codec *codec;
+    const uint8_t *own, *want; /* codes it may have, sums it must bring */
+    uint8_t *codes, *result;
+    uint8_t *needed, *had; /* [n / UNIT] how many times */
+    size_t n;
+};
+
+static void count(const struct caller *k, uint8_t *times, size_t at, size_t n)
+{
+    CHECK(n > 0 && at % UNIT == 0 && (n % UNIT == 0 || at + n == k->n) && at + n <= k->n, "range %zu + %zu of %zu", at,
+          n, k->n);
+    for (size_t i = at / UNIT; i < (at + n) / UNIT; i++)
+        times[i]++;
+}
+
+static void need(void *arg, size_t at, size_t n)
+{
+    const struct caller *k = arg;
+    const size_t from = vec_bytes(k->codec->fmt, at);
+    count(k, k->needed, at, n);
+    memcpy(k->codes + from, k->own + from, vec_bytes(k->codec->fmt, n));
+}
+
+static void have(void *arg, size_t at, size_t n)
+{
+    const struct caller *k = arg;
+    const size_t from = vec_bytes(k->codec->out, at);
+    count(k, k->had, at, n);
+    CHECK(memcmp(k->result + from, k->want + from, vec_bytes(k->codec->out, n)) == 0, "sums %zu + %zu do not stand", at,
+          n);
+}
+
+static void make_codes(struct mf_fmt fmt, size_t n, int rank, uint8_t *codes)
+{
+    const uint64_t key = philox_key(seed, (uint32_t)n, 0, (uint32_t)rank, 0);
+    const size_t bytes = vec_bytes(fmt, n); /* a multiple of 4 */
+    for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+        const uint32_t word = (uint32_t)(((key ^ i) * 0x9e3779b97f4a7c15u) >> 32);
+        memcpy(codes + i, &word, sizeof word);
+    }
+}
+
+static size_t times_other_than_1(const uint8_t *times, size_t n)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        wrong += times[i] != 1;
+    return wrong;
+}
+
+/* Elements that rank i sums up when n are cut for all ranks, in units, the longer ones first. */
+static size_t part_n(size_t n, int i)
+{
+    const size_t units = n / UNIT, p = (size_t)t.n_ranks;
+    return UNIT * (units / p + ((size_t)i < units % p));
+}
+
+static void check_counts(const struct codec *codec, size_t n, size_t each, struct comm_count before)
+{
+    const struct comm_count after = comm_counted(t.c);
+    uint64_t bytes = 0;
+    const size_t segments = n > each ? (n + each - 1) / each : 1;
+    for (size_t s = 0, left = n; s < segments; s++, left -= left < each ? left : each) {
+        const size_t k = left < each ? left : each, mine = part_n(k, t.rank);
+        bytes += vec_bytes(codec->fmt, k - mine) + (uint64_t)(t.n_ranks - 1) * vec_bytes(codec->out, mine);
+    }
+    CHECK(after.sent_bytes - before.sent_bytes == bytes, "n %zu: %llu bytes, not %llu", n,
+          (unsigned long long)(after.sent_bytes - before.sent_bytes), (unsigned long long)bytes);
+    CHECK(after.rounds - before.rounds == (t.n_ranks > 1 ? segments + 1 : 0), "n %zu, %zu segments: %llu rounds", n,
+          segments, (unsigned long long)(after.rounds - before.rounds));
+}
+
+static void run_once(const struct codec *codec, size_t n, size_t each, bool flows)
+{
+    const struct fold f = codec_fold(codec);
+    const size_t in = vec_bytes(codec->fmt, n), out = vec_bytes(codec->out, n);
+    const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, t.n_ranks, 0);
+    uint8_t *all = buf_alloc((size_t)t.n_ranks * in), *want = buf_alloc(out), *scratch = buf_alloc(scratch_bytes + 1);
+    struct caller k = {.codec = codec,
+                       .own = all + (size_t)t.rank * in,
+                       .want = want,
+                       .codes = buf_alloc(in),
+                       .result = buf_alloc(out + 1),
+                       .needed = buf_alloc(n / UNIT),
+                       .had = buf_alloc(n / UNIT),
+                       .n = n};
+    const uint8_t *parts[MOST];
+    for (int r = 0; r < t.n_ranks; r++) {
+        make_codes(codec->fmt, n, r, all + (size_t)r * in);
+        parts[r] = all + (size_t)r * in;
+    }
+    codec->ops->sum(&codec->sum, parts, t.n_ranks, n, codec->out, codec->sum.out_shift, want);
+    if (flows)
+        memset(k.codes, NEVER, in); /* wrong until asked for */
+    else
+        memcpy(k.codes, k.own, in);
+    scratch[scratch_bytes] = k.result[out] = CANARY;
+    const struct algo_flow flow = {need, have, &k};
+    const struct algo_call call = {.codec = codec,
+                                   .fold = f,
+                                   .n = n,
+                                   .codes = k.codes,
+                                   .result = k.result,
+                                   .scratch = scratch,
+                                   .flow = flows ? &flow : NULL};
+    const struct comm_count before = comm_counted(t.c);
+    CHECK(algo_direct.run(t.c, &call) == 0, "n %zu", n);
+    check_counts(codec, n, each, before);
+    CHECK(scratch[scratch_bytes] == CANARY && k.result[out] == CANARY, "n %zu: wrote too much", n);
+    CHECK(memcmp(k.result, want, out) == 0, "n %zu: wrong sums", n);
+    CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once", n);
+    CHECK(!flows || times_other_than_1(k.had, n / UNIT) == 0, "n %zu: sums announced not once", n);
+    free(all), free(want), free(scratch), free(k.codes), free(k.result), free(k.needed), free(k.had);
+}
+
+int main(void)
+{
+    static const struct {
+        struct codec_words words;
+        size_t message; /* elements: MESSAGE bytes of codes or of sums, whichever are longer */
+    } rows[] = {
+        {{.format = "e5m2", .out_format = "e5m2"}, MESSAGE},
+        {{.format = "e3m0", .out_format = "e4m3"}, MESSAGE},
+        {{.format = "e3m0", .out_format = "e3m0"}, 2 * MESSAGE},
+        {{.format = "fp32", .sum = "fp32"}, MESSAGE / 4},
+    };
+    if (comm_open(120, &t.c) < 0)
+        return 1;
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %llu\n", (unsigned long long)seed);
+    const size_t chunk = t.c->chunk_bytes;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const size_t each = rows[i].message * (size_t)t.n_ranks;
+        struct codec codec;
+        if (codec_parse(&rows[i].words, &codec) < 0 || algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
+            return 1;
+        const size_t sizes[] = {8, each - 8, each, each + 8, 3 * each + 24, (i == 0 ? 21 : 10) * each + 1016};
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            run_once(&codec, sizes[k], each, k % 2 == 0);
+            t.c->chunk_bytes = k < 5 ? 10007 : chunk;
+            run_once(&codec, sizes[k], each, true);
+            t.c->chunk_bytes = chunk;
+        }
+    }
+    comm_close(t.c);
+    DONE();
+}

@@ -1,0 +1,87 @@
+#!/bin/sh
+# test_bench_allreduce.sh : bench_allreduce prints a row for everything asked, in JSON that parses, with right sums and bytes;
+# it sees wrong sums; over netlab.sh it counts what passes the ports.
+# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d)
+trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/said" >&2; rm -rf "$dir"' EXIT
+cd "$dir"
+: >said
+bad=0
+
+fail() {
+    echo "test_bench_allreduce.sh: $*" >&2
+    bad=1
+}
+bench() {  # bench RANKS OPTION...
+    ranks=$1
+    shift
+    mpirun -q -np "$ranks" "$B/bench_allreduce" --reps 2 --warmup 1 "$@" 2>>said
+}
+# rows FILE WORD: lines of kind "allreduce" that hold WORD
+rows() { grep '"kind":"allreduce"' "$1" | grep -cF -- "$2" || true; }
+
+# --- every size, algorithm and format, once; the best of MPI's beside them ---
+bench 2 --json --sizes 1k:64k --factor 8 --algo direct,ring,gather --format e5m2,e3m0/e3m0 --label here >json
+[ "$(rows json '"label":"here"')" -eq 21 ] || fail "not 3 sizes x (1 + 6) rows: $(cat json)"
+for size in 1024 8192 65536; do
+    [ "$(rows json "\"size\":$size,")" -eq 7 ] || fail "not 7 rows of $size bytes"
+    [ "$(rows json "\"algo\":\"direct\",\"type\":\"e5m2\",\"redop\":\"mean\",\"ranks\":2,\"size\":$size,")" -eq 1 ] ||
+        fail "not one row of direct e5m2, $size bytes"
+done
+[ "$(rows json '"algo":"mpi:')" -eq 3 ] || fail "not one row of MPI's a size"
+[ "$(rows json '"wrong":0,')" -eq 21 ] || fail "wrong sums: $(grep -v '"wrong":0,' json)"
+# 2 ranks, 16384 elements, 8 bits: half of the codes to the other rank, half of the sums; and one exponent
+[ "$(grep '"algo":"direct","type":"e5m2"' json | grep '"size":65536,' | grep -c '"wire_bytes":16385,')" -eq 1 ] ||
+    fail "direct e5m2 does not send 16384 + 1 bytes"
+if [ -n "$(command -v python3)" ]; then
+    python3 -c 'import json, sys
+for line in open("json"):
+    row = json.loads(line)
+    assert row["kind"] in ("mpi", "allreduce")
+    if row["kind"] == "allreduce":
+        assert row["time_us"] > 0 and row["p99_us"] >= row["time_us"] and row["ratio"] > 0
+        assert abs(row["algbw"] * row["time_us"] * 1e3 / row["size"] - 1) < 1e-3' || fail "the JSON is not as it should be"
+else
+    echo 'skip  reading the JSON: no python3'
+fi
+
+# --- odd ranks and sizes, padded; one rank ---
+bench 3 --json --sizes 1004 --algo direct,ring --scale aps --format e4m3,fp32 >odd
+if [ "$(rows odd '"count":251,')" -ne 5 ] || [ "$(rows odd '"wrong":0,')" -ne 5 ]; then fail "3 ranks: $(cat odd)"; fi
+bench 1 --json --sizes 4k --algo self >one
+[ "$(rows one '"wrong":0,')" -eq 2 ] || fail "1 rank: $(cat one)"
+
+# --- a scale that loses all numbers is seen, on both ranks ---
+bench 2 --json --sizes 4k --algo direct --format e3m0 --scale const:0.0009765625 >lost
+[ "$(rows lost '"wrong":0,')" -eq 1 ] || fail "sums that are lost are not seen: $(cat lost)"
+
+# --- the table ---
+bench 2 --sizes 4k --algo direct >table
+grep -q '^# algo  *size  *count  *type  *redop  *root  *time  *p99  *algbw  *busbw  *#wrong .* ratio' table ||
+    fail "no headline: $(cat table)"
+grep -q '^direct  *4096  *1024  *e5m2  *mean  *-1 ' table || fail "no row: $(cat table)"
+
+# --- words that mean nothing ---
+for words in '--algo nothing' '--format e9m9' '--sizes 12monkeys' '--mpi nothing' '--factor 1'; do
+    # shellcheck disable=SC2086
+    if bench 2 $words >/dev/null; then fail "was taken: $words"; fi
+done
+
+# --- over a network, where there may be one: what passes the ports is what is sent, and headers ---
+code=0
+# shellcheck disable=SC2016
+"$here/../bench/netlab.sh" -n 2 -r none -- sh -c 'env -u OMPI_MCA_btl mpirun $NETLAB_MPI -np 2 "$@"' sh "$B/bench_allreduce" \
+    --json --reps 2 --sizes 1M --algo direct >net 2>net.said || code=$?
+if [ $code -eq 77 ]; then
+    grep '^skip' net.said
+elif [ $code -ne 0 ]; then
+    fail "over netlab.sh: $(cat net.said)"
+else
+    port=$(sed -n 's/.*"algo":"direct".*"wrong":0,.*"port_bytes":\([0-9]*\),.*/\1/p' net)
+    if [ "${port:-0}" -lt 262145 ] || [ "$port" -gt 300000 ]; then fail "262145 bytes sent, '$port' passed a port"; fi
+fi
+exit $bad

@@ -1,0 +1,152 @@
+/* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte: all pairs of formats, 1 to 9
+ * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more. */
+#include "card_frames.h"
+#include "check.h"
+#include "hls/beat.h"
+#include "hls/philox.h"
+#include "sim/card_model.h"
+
+enum { SEED = 77, MOST_OUT = 64 };
+static const uint8_t formats[] = {0x12, 0x21, 0x30, 0x16, 0x25, 0x34, 0x43, 0x52, 0xc3, 0x5a};
+enum { N_FORMATS = sizeof formats };
+
+struct side {
+    struct card *card;
+    int n;
+    size_t bytes[MOST_OUT];
+    uint32_t ip[MOST_OUT];
+    uint8_t frame[MOST_OUT][CARD_FRAME_BYTES];
+};
+static struct side plain, fast;
+static uint64_t drawn;
+static unsigned statuses; /* bits seen in results */
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(SEED, drawn++) % below;
+}
+
+static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct side *s = arg;
+    CHECK(s->n < MOST_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n, n);
+    if (s->n == MOST_OUT)
+        return;
+    s->ip[s->n] = ip;
+    s->bytes[s->n] = n;
+    memcpy(s->frame[s->n++], bytes, n);
+}
+
+static void write_both(void *arg, uint32_t at, uint32_t value)
+{
+    (void)arg;
+    CHECK(card_write(plain.card, at, value) == 0 && card_write(fast.card, at, value) == 0, "register %x", at);
+}
+
+/* One frame to both. */
+static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
+{
+    plain.n = fast.n = 0;
+    card_frame(plain.card, ip, port, frame, n);
+    card_frame(fast.card, ip, port, frame, n);
+    CHECK(plain.n == fast.n, "%d answers, and %d", plain.n, fast.n);
+    for (int i = 0; i < plain.n && i < fast.n; i++) {
+        CHECK(plain.bytes[i] == fast.bytes[i] && plain.ip[i] == fast.ip[i] &&
+                  !memcmp(plain.frame[i], fast.frame[i], plain.bytes[i]),
+              "answers differ: formats %02x -> %02x", plain.frame[i][PKT_IN_FMT_AT], plain.frame[i][PKT_OUT_FMT_AT]);
+        if (plain.frame[i][PKT_OP_AT] == PKT_OP_RESULT)
+            statuses |= 1u << plain.frame[i][PKT_STATUS_AT];
+    }
+}
+
+/* Codes of in_fmt: kind 0: anything; 1: no inf or nan; 2: small ones; 3: large ones of one sign;
+ * 4: small ones and now and then +inf; 5: -inf. */
+static void fill(uint8_t *payload, size_t bytes, struct beat_fmt in, uint32_t kind)
+{
+    for (size_t i = 0; i < bytes; i += BEAT_SIZE) {
+        struct beat b = beat_zero();
+        for (uint32_t k = 0; k < 512 / in.width; k++) {
+            uint32_t code = draw(1u << in.width);
+            if (kind && (code & mf_nan(in.fmt)) > mf_max(in.fmt))
+                code = mf_max(in.fmt) & 0x5555;
+            if (kind == 2 || kind >= 4)
+                code &= 1u << (in.width - 1) | mf_nan(in.fmt) >> 2;
+            if (kind == 3)
+                code = (code & 1) + mf_max(in.fmt) - (mf_max(in.fmt) > 2 ? 1u : 0u);
+            if (kind >= 4 && draw(100) == 0)
+                code = mf_inf(in.fmt) | (kind == 5 ? 1u << (in.width - 1) : 0u);
+            b = beat_put(b, in.width, k, code);
+        }
+        beat_store(b, payload + i);
+    }
+}
+
+/* A chunk of slot 3 from all ranks, in any order, some twice. */
+static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
+{
+    uint8_t frame[CARD_FRAME_BYTES];
+    const struct beat_fmt in = beat_format(h.op == PKT_OP_MAX ? 0x43 : h.in_fmt);
+    const struct beat_fmt out = beat_format(h.op == PKT_OP_MAX ? 0x43 : h.out_fmt);
+    const size_t beats = in.width >= out.width ? h.beats : h.beats * in.width / out.width;
+    const uint32_t start = draw(job.ranks);
+    for (uint32_t i = 0; i < job.ranks; i++) {
+        h.rank = (uint16_t)((start + i) % job.ranks);
+        fill(frame + PKT_HEADER_BYTES, beats * BEAT_SIZE, in, h.op == PKT_OP_MAX ? 0 : kind);
+        const size_t n = frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
+        if (draw(8) == 0) {
+            frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
+            give(frame_ip(job.index, h.rank), frame_port(h.rank), frame, n); /* damaged: dropped, or another key... */
+            fill(frame + PKT_HEADER_BYTES, beats * BEAT_SIZE, in, h.op == PKT_OP_MAX ? 0 : kind);
+            frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
+        }
+        for (uint32_t again = draw(6) == 0; again <= 1; again++)
+            give(frame_ip(job.index, h.rank), frame_port(h.rank), frame, n);
+    }
+}
+
+static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
+{
+    const uint32_t in = beat_format(in_fmt).width, out = beat_format(out_fmt).width;
+    const uint32_t ratio = in > out ? in / out : out / in;
+    for (int round = 0; round < rounds; round++) {
+        struct frame_job job = {1, 1 + draw(9), 2, 4, 0, 99};
+        struct pkt_header h;
+        memset(&h, 0, sizeof h);
+        h.key = job.key;
+        h.job = 1;
+        h.slot = 3;
+        frame_register(job, write_both, NULL);
+        for (h.chunk = 0; h.chunk < 6; h.chunk++) {
+            const int max = draw(12) == 0;
+            h.op = max ? PKT_OP_MAX : PKT_OP_SUM;
+            h.in_fmt = max ? 0 : in_fmt;
+            h.out_fmt = max ? 0 : out_fmt;
+            h.out_shift = (uint8_t)(max ? 0 : draw(PKT_MAX_SHIFT + 1));
+            h.beats = (uint8_t)(ratio * (1 + draw(6)));
+            h.flags = (uint8_t)draw(2);
+            h.tag = draw(1u << 30);
+            chunk(job, h, h.chunk);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const int rounds = argc > 1 && !strcmp(argv[1], "long") ? 80 : 4;
+    printf("seed %d\n", SEED);
+    plain.card = card_open(take, &plain);
+    fast.card = card_open_fast(take, &fast);
+    if (!plain.card || !fast.card)
+        return 1;
+    for (int i = 0; i < N_FORMATS; i++)
+        for (int k = 0; k < N_FORMATS; k++)
+            pair(formats[i], formats[k], rounds);
+    for (unsigned i = 0; i < REG_COUNTERS; i++)
+        CHECK(card_counter(plain.card, i) == card_counter(fast.card, i), "counter %u", i);
+    CHECK(card_counter(fast.card, CNT_OUT_RESULT) > 5000, "too few results");
+    CHECK((statuses & 0xff) == 0xff, /* any of +inf, -inf, overflow */
+          "not all of status were seen: %x", statuses);
+    card_close(plain.card);
+    card_close(fast.card);
+    DONE();
+}

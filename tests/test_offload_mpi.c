@@ -1,0 +1,194 @@
+/* test_offload_mpi.c : ranks, libfabric's udp on 127.0.0.1 and narrowcast-sim with the card's C model: sums through the way of a
+ * step against the same sums by `direct`, bit for bit; the card killed in mid-step, and back. */
+/* RANKS: 1 2 4 */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "check.h"
+#include "comm/algo.h"
+#include "hls/philox.h"
+#include "offload/card_sim.h"
+#include "offload/offload_inside.h"
+#include <signal.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N = 200000, BUCKETS = 3, EXPONENTS = 1500, STEPS = 4 };
+static const uint64_t seed = 1121;
+
+static struct {
+    struct comm *c;
+    struct codec codec;
+    int rank, n_ranks;
+    uint8_t *codes, *result, *want;
+    void *scratch;
+    size_t needed, had;
+} t;
+
+static void on_need(void *arg, size_t at, size_t n)
+{
+    (void)arg;
+    CHECK(at == t.needed, "asked for %zu after %zu", at, t.needed);
+    t.needed += n;
+}
+static void on_have(void *arg, size_t at, size_t n)
+{
+    (void)arg;
+    CHECK(at == t.had && t.had + n <= t.needed, "told of %zu after %zu", at, t.had);
+    t.had += n;
+}
+
+static void make_codes(uint32_t step, uint32_t bucket)
+{
+    const uint64_t key = philox_key(seed, step, bucket, (uint32_t)t.rank, 0);
+    for (size_t i = 0; i < vec_bytes(t.codec.fmt, N); i++)
+        t.codes[i] = (uint8_t)philox_u32(key, i);
+}
+
+static void sum_by_direct(size_t n)
+{
+    const struct fold fold = codec_fold(&t.codec);
+    const struct algo *algo = t.n_ranks > 1 ? &algo_direct : &algo_self;
+    const struct algo_call call = {
+        .codec = &t.codec, .fold = fold, .n = n, .codes = t.codes, .result = t.want, .scratch = t.scratch};
+    CHECK(algo->run(t.c, &call) == 0, "direct");
+}
+
+/* One step. Returns how many of its parts this rank did not get by the way. */
+static int step(struct offload *o, uint32_t number, int kill_at)
+{
+    static int8_t x[EXPONENTS], want[EXPONENTS];
+    uint64_t failed = 0;
+    int missed = 0, rc = offload_way.begin(o);
+    CHECK(rc >= 0, "begin: %d", rc);
+    if (rc != 1)
+        return -1;
+    for (size_t i = 0; i < EXPONENTS; i++)
+        x[i] = want[i] = (int8_t)philox_u32(philox_key(seed, number, 99, (uint32_t)t.rank, 0), i);
+    if (offload_way.max(o, number, x, EXPONENTS))
+        failed |= 1;
+    CHECK(comm_max_i8(t.c, want, EXPONENTS) == 0 && (failed || !memcmp(x, want, EXPONENTS)), "step %u: maxima", number);
+    for (uint32_t b = 0; b < BUCKETS; b++) {
+        const size_t n = N - 8 * (size_t)b * 501;
+        if ((int)b == kill_at && t.rank == 0)
+            kill(((struct card_sim *)o->cards[0].own)->pid, SIGKILL);
+        make_codes(number, b);
+        t.needed = t.had = 0;
+        const struct way_sum sum = {.codec = &t.codec,
+                                    .n = n,
+                                    .codes = t.codes,
+                                    .result = t.result,
+                                    .tag = number * 16 + b,
+                                    .flow = {on_need, on_have, NULL}};
+        rc = offload_way.sum(o, &sum);
+        CHECK(rc == 0 || rc == WAY_GAVE_UP, "step %u, bucket %u: %d", number, b, rc);
+        CHECK(t.needed == n && (rc || t.had == n), "step %u: asked for %zu, told of %zu of %zu", number, t.needed,
+              t.had, n);
+        failed |= rc ? 2ull << b : 0;
+        missed += rc != 0;
+        if (rc == 0 && kill_at < 0) {
+            sum_by_direct(n);
+            CHECK(!memcmp(t.result, t.want, vec_bytes(t.codec.sum.out, n)), "step %u, bucket %u: another sum", number,
+                  b);
+        }
+    }
+    CHECK(comm_vote(t.c, &failed, 1) == 0, "vote");
+    CHECK(offload_way.end(o, failed != 0) == 0, "end");
+    return missed;
+}
+
+static void try_cards(const char *where, const char *format, const char *out_format, bool kill_one)
+{
+    struct offload *o;
+    const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
+    const struct offload_options options = {.where = where, .card_deadline_s = 1, .deadline_s = 20};
+    CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
+    CHECK(codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0, "%s", format);
+    CHECK(offload_check(&t.codec, t.n_ranks) == 0, "%s", format);
+    const double start = clock_s();
+    if (offload_open(t.c, &t.codec, &options, &o)) {
+        CHECK(0, "cannot open %s", where);
+        return;
+    }
+    if (!offload_is_open(o)) {
+        CHECK(0, "%s is closed: %s", where, offload_why(o));
+        offload_close(o);
+        return;
+    }
+    const double opened = clock_s();
+    for (uint32_t s = 0; s < STEPS; s++)
+        CHECK(step(o, s, -1) == 0, "step %u", s);
+    const double done = clock_s();
+    const struct way_count count = offload_way.counted(o);
+    if (t.rank == 0)
+        printf("%s %s -> %s: %s; opened in %.0f ms, %d steps in %.0f ms, %llu packets, %llu again, %llu pings, %llu "
+               "stale, "
+               "%.2f bytes an element\n",
+               where, format, out_format, offload_describe(o), (opened - start) * 1e3, STEPS, (done - opened) * 1e3,
+               (unsigned long long)count.packets, (unsigned long long)count.resent, (unsigned long long)count.pings,
+               (unsigned long long)count.stale,
+               (double)(count.sent_bytes + count.received_bytes) / ((double)STEPS * BUCKETS * N));
+    if (kill_one) {
+        const int missed = step(o, STEPS, 1);
+        CHECK(missed >= 1 && missed <= 2 && !offload_is_open(o), "%d buckets missed", missed);
+        CHECK(t.rank || strlen(offload_why(o)) > 10, "no reason");
+        CHECK(step(o, STEPS + 1, -1) == -1, "open again at once");
+        int left = 40;
+        for (bool back = false; !back && left; left--) {
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+            back = step(o, STEPS + 2, -1) == 0;
+        }
+        CHECK(left && offload_is_open(o), "the card is not back: %s", offload_why(o));
+    }
+    offload_close(o);
+}
+
+/* No card is no error. */
+static void try_nowhere(void)
+{
+    struct offload *o = NULL;
+    const struct offload_options options = {.where = "udp://127.0.0.1:9", .card_deadline_s = 1};
+    CHECK(offload_open(t.c, &t.codec, &options, &o) == 0 && !offload_is_open(o), "a card where none is");
+    CHECK(step(o, 0, -1) == -1, "sums where no card is");
+    CHECK(t.rank || strstr(offload_why(o), "cannot reach card udp://127.0.0.1:9"), "%s", offload_why(o));
+    offload_close(o);
+}
+
+/* The card lies beside the folder of the tests. */
+static bool find_card(void)
+{
+    char self[2000], path[5000];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return false;
+    self[n] = 0;
+    const char *folder = dirname(dirname(self));
+    snprintf(path, sizeof path, "%s/narrowcast-sim", folder);
+    if (access(path, X_OK))
+        return false;
+    snprintf(path, sizeof path, "%s:%s", folder, getenv("PATH"));
+    return setenv("PATH", path, 1) == 0;
+}
+
+int main(void)
+{
+    if (!find_card())
+        SKIP("narrowcast-sim was not built");
+    if (comm_open(60, &t.c))
+        return 1;
+    t.rank = comm_rank(t.c);
+    t.n_ranks = comm_n_ranks(t.c);
+    t.codes = buf_alloc(2 * N + 8);
+    t.result = buf_alloc(2 * N);
+    t.want = buf_alloc(2 * N);
+    t.scratch = buf_alloc(32 * N);
+    try_cards("sim:c", "e4m3", "e4m3", true);
+    try_cards("sim:c,sim:c", "e3m0", "e4m3", false);
+    try_cards("sim:c,sim:c", "e3m0", "e3m0", false);
+    try_cards("sim:c", "e5m10", "e5m10", false);
+    try_nowhere();
+    comm_close(t.c);
+    DONE();
+}

@@ -1,0 +1,234 @@
+/* test_sim_control.c : who may do what to a card that several programs control: owners of jobs, batches, ends; and bytes that
+ * make no sense, 10^5 inputs of them, with `long` 10^6 (fuzz_control.c, which libFuzzer can drive, too). */
+#include "base/err.h"
+#include "check.h"
+#include "fuzz_control.c"
+#include "hls/philox.h"
+
+enum { SEED = 5, MOST_INPUT = 700 };
+
+/* ---- by example ---- */
+
+static uint8_t answer_body[SIMLINK_MOST];
+
+/* What a peer is told when it says m. */
+static struct simlink ask(int peer, struct simlink m, const uint8_t *body)
+{
+    uint8_t bytes[SIMLINK_BYTES + 4096];
+    size_t n;
+    simlink_put(m, bytes);
+    if (m.bytes)
+        memcpy(bytes + SIMLINK_BYTES, body, m.bytes);
+    struct simlink answer = {0};
+    /* in two pieces, at a place that moves */
+    static size_t cut;
+    const size_t all = SIMLINK_BYTES + m.bytes, first = ++cut % all;
+    int rc = control_take(fuzz.control, peer, bytes, first);
+    rc = rc ? rc : control_take(fuzz.control, peer, bytes + first, all - first);
+    CHECK(rc == 0, "message %u: %d", m.kind, rc);
+    const uint8_t *said = control_said(fuzz.control, peer, &n);
+    if (n >= SIMLINK_BYTES) {
+        answer = simlink_get(said);
+        CHECK(n == SIMLINK_BYTES + answer.bytes, "%zu bytes, %u said", n, answer.bytes);
+        memcpy(answer_body, said + SIMLINK_BYTES, answer.bytes);
+    }
+    control_heard(fuzz.control, peer, n);
+    return answer;
+}
+
+static uint32_t write_as(int peer, uint32_t at, uint32_t value)
+{
+    return ask(peer, (struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value}, NULL).status;
+}
+
+static uint32_t read_as(int peer, uint32_t at)
+{
+    return (uint32_t)ask(peer, (struct simlink){.kind = SIMLINK_READ, .a = at}, NULL).b;
+}
+
+static void stage(int peer, uint32_t index, uint32_t base, uint32_t slots)
+{
+    write_as(peer, REG_JOB_INDEX, index);
+    write_as(peer, REG_JOB_RANKS, 2);
+    write_as(peer, REG_JOB_SLOT_BASE, base);
+    write_as(peer, REG_JOB_SLOTS, slots);
+}
+
+static void owners(void)
+{
+    int a, b;
+    fuzz_join(&a, "a");
+    fuzz_join(&b, "b");
+    stage(a, 0, 0, 8);
+    CHECK(write_as(a, REG_JOB_COMMIT, 1) == 0 && read_as(a, REG_STATUS) == 0, "a's job does not start");
+    CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
+    CHECK(write_as(b, REG_JOB_COMMIT, 0) == 1, "b stops a's job");
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 1, "b starts a's job");
+    CHECK(write_as(b, REG_RANK_COMMIT, 1) == 1, "b moves a rank of a's");
+    CHECK(write_as(a, REG_RANK_COMMIT, 1) == 0, "a cannot move its rank");
+    stage(b, 1, 4, 8);
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 2, "b takes a's slots");
+    stage(b, 1, 8, 8);
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0, "b's job does not start");
+    CHECK(control_jobs(fuzz.control) == 3, "jobs %d", control_jobs(fuzz.control));
+    write_as(b, REG_JOB_INDEX, 3);
+    MUST(control_leave(fuzz.control, a) == 0);
+    CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
+    CHECK(read_as(b, REG_JOB_INDEX) == 3, "the end of a has moved b's JOB_INDEX to %u", read_as(b, REG_JOB_INDEX));
+    stage(b, 0, 0, 8);
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0, "a's slots are not free");
+    write_as(b, REG_JOB_COMMIT, 0);
+    CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
+    CHECK(write_as(b, REG_CTRL, 0) == 0 && read_as(b, REG_CTRL) == 1, "b disables the card");
+    CHECK(write_as(b, REG_DROP_IN, 7) == 1 && write_as(b, REG_DROP_OUT, 7) == 1 && write_as(b, REG_DROP_SEED, 7) == 1,
+          "b may lose frames");
+    CHECK(write_as(b, 0xffc, 1) == 1 && write_as(b, 0x10018, 1) == 1 && write_as(b, 0x1a, 1) == 1, "no such register");
+    CHECK(ask(b, (struct simlink){.kind = SIMLINK_READ, .a = 1ull << 40}, NULL).status == 1, "no such register");
+    const struct simlink where = ask(b, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL);
+    CHECK(where.a == 0x7f000001 && where.b == 4711, "address %llx", (unsigned long long)where.a);
+    MUST(control_leave(fuzz.control, b) == 0);
+    CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
+}
+
+static uint32_t put_op(uint8_t *ops, uint32_t n, uint32_t at, uint32_t value)
+{
+    pkt_put_uint(ops + 8 * (size_t)n, at, 4);
+    pkt_put_uint(ops + 8 * (size_t)n + 4, value, 4);
+    return n + 1;
+}
+
+/* Operations up to the first that is refused; the rest leave no trace. */
+static void batches(void)
+{
+    const uint32_t read_flag = 1u << 31;
+    uint8_t ops[80];
+    uint32_t n = 0;
+    int a;
+    fuzz_join(&a, "a");
+    n = put_op(ops, n, REG_JOB_RANKS, 17);
+    n = put_op(ops, n, REG_JOB_RANKS | read_flag, 0);
+    n = put_op(ops, n, REG_ID | read_flag, 0);
+    n = put_op(ops, n, REG_DROP_IN, 5);
+    n = put_op(ops, n, REG_JOB_RANKS, 18);
+    struct simlink m = ask(a, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * n}, ops);
+    CHECK(m.status == 1 && m.a == 3 && m.bytes == 12, "status %u after %llu", m.status, (unsigned long long)m.a);
+    CHECK(pkt_get_uint(answer_body, 4) == 0 && pkt_get_uint(answer_body + 4, 4) == 17 &&
+              pkt_get_uint(answer_body + 8, 4) == REG_ID_VALUE,
+          "what was read");
+    CHECK(read_as(a, REG_JOB_RANKS) == 17, "an operation behind a refused one was done");
+    m = ask(a, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 24}, ops);
+    CHECK(m.status == 0 && m.a == 3, "status %u after %llu", m.status, (unsigned long long)m.a);
+    MUST(control_leave(fuzz.control, a) == 0);
+}
+
+/* One line, and out. */
+static void told_off(struct simlink m, const char *what)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    int a;
+    fuzz_join(&a, "a");
+    simlink_put(m, bytes);
+    CHECK(control_take(fuzz.control, a, bytes, sizeof bytes) == 1, "was taken: %s", what);
+    MUST(control_leave(fuzz.control, a) == 0);
+}
+
+static void nonsense(void)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    size_t n;
+    int a, all[CONTROL_PEERS], n_all = 0, rc = 0;
+    told_off((struct simlink){.kind = SIMLINK_FRAME}, "FRAME");
+    told_off((struct simlink){.kind = SIMLINK_RUN, .a = 1}, "RUN");
+    told_off((struct simlink){.kind = SIMLINK_DONE}, "DONE");
+    told_off((struct simlink){.kind = 99}, "99");
+    told_off((struct simlink){.kind = SIMLINK_READ, .bytes = 4}, "READ with a body");
+    told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 12}, "BATCH of one operation and a half");
+    told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 1u << 31}, "BATCH without end");
+    told_off((struct simlink){.kind = SIMLINK_QUIT}, "QUIT");
+
+    /* who never reads */
+    fuzz_join(&a, "a");
+    simlink_put((struct simlink){.kind = SIMLINK_TIME}, bytes);
+    for (n = 0; !rc && n < CONTROL_UNREAD / SIMLINK_BYTES + 10; n++)
+        rc = control_take(fuzz.control, a, bytes, sizeof bytes);
+    CHECK(rc == 1, "answers pile up");
+    MUST(control_leave(fuzz.control, a) == 0);
+
+    /* one too many */
+    while ((a = control_join(fuzz.control, "one more", 1, 1)) >= 0)
+        all[n_all++] = a;
+    CHECK(a == -EAGAIN && n_all == CONTROL_PEERS - 1, "%d peers", n_all);
+    while (n_all)
+        MUST(control_leave(fuzz.control, all[--n_all]) == 0);
+}
+
+/* ---- by chance ---- */
+
+static uint64_t drawn;
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(SEED, drawn++) % below;
+}
+
+/* A message that may make sense, its registers those that matter. */
+static size_t message(uint8_t *to)
+{
+    static const uint8_t registers[] = {REG_JOB_INDEX,   REG_JOB_INDEX, REG_JOB_COMMIT,   REG_JOB_COMMIT,
+                                        REG_RANK_COMMIT, REG_CTRL,      REG_JOB_RANKS,    REG_JOB_SLOTS,
+                                        REG_RANK_INDEX,  REG_DROP_IN,   REG_STATUS,       REG_JOB_KEY_LO,
+                                        REG_RANK_IP,     REG_DROP_OUT,  REG_JOB_SLOT_BASE};
+    struct simlink m = {.kind = 1 + draw(SIMLINK_WIRE + 1), .a = registers[draw(sizeof registers)], .b = draw(4)};
+    uint32_t n_ops = 0;
+    if (draw(3) == 0)
+        m.kind = SIMLINK_BATCH;
+    if (m.kind == SIMLINK_FRAME || m.kind == SIMLINK_RUN || m.kind == SIMLINK_HELLO)
+        m.kind = SIMLINK_WRITE;
+    if (m.kind == SIMLINK_BATCH)
+        n_ops = draw(20);
+    m.bytes = 8 * n_ops;
+    simlink_put(m, to);
+    for (uint32_t i = 0; i < n_ops; i++)
+        put_op(to + SIMLINK_BYTES, i, registers[draw(sizeof registers)] | (draw(4) == 0 ? 1u << 31 : 0),
+               draw(draw(2) ? 4 : 130));
+    return SIMLINK_BYTES + m.bytes;
+}
+
+static void by_chance(uint64_t inputs)
+{
+    static uint8_t input[MOST_INPUT + 512];
+    for (uint64_t k = 0; k < inputs; k++) {
+        size_t n = 0;
+        for (uint32_t i = 0; i < 1 + draw(5) && n < MOST_INPUT - 250; i++) {
+            size_t bytes = draw(10) ? message(input + n + 2) : draw(60);
+            if (draw(6) == 0)
+                bytes = draw((uint32_t)bytes + 1);
+            input[n] = (uint8_t)bytes;
+            input[n + 1] = (uint8_t)draw(3);
+            n += 2 + bytes;
+        }
+        for (uint32_t i = draw(4); n && i > 0; i--)
+            input[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
+        err_hold();
+        (void)LLVMFuzzerTestOneInput(input, n);
+        err_release(false);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    printf("seed %d\n", SEED);
+    fuzz_open();
+    err_hold();
+    owners();
+    batches();
+    nonsense();
+    err_release(false);
+    fuzz_add();
+    by_chance(argc > 1 && !strcmp(argv[1], "long") ? 1000000 : 100000);
+    printf("%llu peers told off\n", (unsigned long long)fuzz.told_off);
+    CHECK(fuzz.told_off > 1000, "the inputs are too tame");
+    control_close(fuzz.control);
+    shell_fast.close(fuzz.shell);
+    DONE();
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# test_train_offload.sh : training whose sums come from simulated cards ends in the same weights, bit for bit, as over MPI:
+# with lost, repeated and reordered packets, over 1, 2 and 4 cards, with cards that die in mid-step and come back.
+# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
+"$n" info | grep -q '^libfabric *no' && { echo "skip: built without libfabric"; exit 77; }
+dir=$(mktemp -d)
+cd "$dir"
+: >stderr
+bad=0
+fail() {
+    echo "test_train_offload.sh: $*" >&2
+    bad=1
+}
+# shellcheck source=tests/card_net.sh
+. "$here/card_net.sh"
+trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+
+# through WHAT WANTED RANKS WHERE OPTIONS...: a run all of whose steps come through cards, to the wanted checksum
+through() {
+    what=$1 wanted=$2 ranks=$3 where=$4
+    shift 4
+    rm -f log
+    on "$ranks" --offload "$where" --log log "$@" >out 2>>stderr || fail "$what: exit $?"
+    same "$what" out "$wanted"
+    case "$(by_card log)" in
+    "0 of"*) fail "$what: no step came through the card: $(tail -n 3 stderr)" ;;
+    *) [ "$(by_card log | sed 's/ of.*//')" = "$(by_card log | sed 's/.*of //')" ] || fail "$what: $(by_card log) steps came through cards" ;;
+    esac
+}
+
+# --- the same bits: over MPI by two roads, through the card in C, through the Verilated one ---
+on 4 --steps 12 --algo direct --sum exact >direct.out 2>>stderr
+on 4 --steps 12 --algo group-scatter:2 >scatter.out 2>>stderr
+direct=$(checksum direct.out)
+same "group-scatter:2" scatter.out "$direct"
+through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
+grep -q '^all-reduce: offload through 1 card' stderr || fail "did not say what it chose: $(cat stderr)"
+through "4 ranks, a Verilated card of the run's own" "$direct" 4 sim --steps 12 --algo offload
+on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
+through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
+pgrep -f "$B/narrowcast-sim" >/dev/null && pgrep -fa "$B/narrowcast-sim --fd" && fail "a card has outlived its run"
+
+# --- a bad network, both ways, and several cards that share the packets ---
+bad_net="--drop 0.05 --dup 0.05 --reorder 0.1"
+for i in 1 2 3 4; do
+    # shellcheck disable=SC2086
+    card c$i --model c $bad_net --seed $i
+done
+# shellcheck disable=SC2086
+card rtl $bad_net --seed 9
+through "a bad network, 1 card" "$direct" 4 "$(at c1)" --steps 12
+through "a bad network, 2 cards" "$direct" 4 "$(at c1 c2)" --steps 12 --bucket-bytes 8k
+through "a bad network, 4 cards" "$direct" 4 "$(at c1 c2 c3 c4)" --steps 12
+through "a bad network, a Verilated card" "$direct" 4 "$(at rtl)" --steps 12
+for name in c1 c4 rtl; do
+    [ "$(counter $name IN_RESENT)" -gt 0 ] || fail "no packet of $name was ever sent again: the network was too good"
+done
+
+# --- a card is killed at five moments by chance: the run goes on, says one line, and ends in the same weights ---
+on 4 --steps 120 --algo direct >direct.out 2>>stderr
+direct=$(checksum direct.out)
+RANDOM=4711
+echo "seed 4711"
+partly=0
+for moment in 1 2 3 4 5; do
+    card mortal --model c
+    rm -f log
+    on 4 --steps 120 --offload "$(at mortal)" --card-deadline 1 --log "$dir/log" >out 2>err &
+    run=$!
+    wanted=$((1 + RANDOM % 80))
+    for _ in $(seq 600); do
+        [ "$(steps log)" -ge $wanted ] && break
+        sleep 0.01
+    done
+    sleep 0.0$((RANDOM % 10))
+    uncard mortal KILL
+    wait $run || fail "moment $moment: the run failed: $(cat err)"
+    cat err >>stderr
+    same "moment $moment" out "$direct"
+    [ "$(grep -c 'warning' err)" -eq 1 ] || fail "moment $moment (step $wanted): $(grep -c warning err) warnings: $(cat err)"
+    case "$(by_card log)" in "0 of"* | "120 of"*) ;; *) partly=$((partly + 1)) ;; esac
+done
+[ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
+
+# --- killed and started again on the same port: the run goes on through it ---
+card phoenix --model c
+port=$(sed 's/.*://' phoenix.at)
+rm -f log
+on 4 --steps 400 --offload "$(at phoenix)" --card-deadline 1 --log "$dir/log" >out 2>err &
+run=$!
+while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.01; done
+uncard phoenix KILL
+"$n" sim --listen "127.0.0.1:$port" --model c >phoenix.out 2>phoenix.err &
+echo $! >phoenix.pid
+cards="$cards $!"
+wait $run || fail "the run with a card that came back failed: $(cat err)"
+cat err >>stderr
+on 4 --steps 400 --algo direct >direct.out 2>>stderr
+same "a card that came back" out "$(checksum direct.out)"
+grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
+[ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
+
+# --- a rank is killed: the others end in time, the card has no job, nobody is left ---
+on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
+run=$!
+while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
+victims=$(pgrep -P "$(pgrep -P $run mpirun)" narrowcast)
+kill -9 "$(echo "$victims" | sed -n 3p)"
+start=$SECONDS
+code=0
+wait $run || code=$?
+[ $code -ne 0 ] || fail "a killed rank went unnoticed"
+[ $((SECONDS - start)) -le 10 ] || fail "a killed rank was noticed after $((SECONDS - start)) s"
+sleep 0.5
+for pid in $victims; do
+    case "$(ps -o stat= -p "$pid")" in '' | Z*) ;; *) fail "rank $pid is still there" ;; esac
+done
+[ "$(counter phoenix jobs)" = 0 ] || fail "the card still has $(counter phoenix jobs) jobs"
+
+# --- refusals: one line, at once ---
+refused() { # refused WORDS OPTIONS...
+    words=$1
+    shift
+    code=0
+    on 2 --steps 2 "$@" >out 2>err || code=$?
+    [ $code -ne 0 ] || fail "was taken: $*"
+    grep -qF -- "$words" err || fail "did not say '$words': $*: $(cat err)"
+}
+refused 'needs cards' --algo offload
+refused 'does not go through cards' --algo ring --sum nearest --scale aps --offload sim
+refused 'cannot' --format fp32 --scale none --offload sim
+refused 'no XRT' --offload xrt:0000:01:00.1
+refused 'udp://' --offload udp://nowhere
+refused 'udp://' --offload smi
+# a card that is not there is no mistake: one line, and MPI does it
+on 4 --steps 12 --algo direct >direct.out 2>>stderr
+on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"
+same "a card that is not there" out "$(checksum direct.out)"
+grep -q '^all-reduce: direct until a card answers' err || fail "a card that is not there: $(cat err)"
+exit $bad

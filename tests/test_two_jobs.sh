@@ -1,0 +1,56 @@
+#!/bin/bash
+# test_two_jobs.sh : two trainings through one card at the same time, while a third host sends it garbage, forged keys and
+# replayed frames: both end in the weights they have over MPI, and every frame that came is counted as what became of it.
+# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
+"$n" info | grep -q '^libfabric *no' && { echo "skip: built without libfabric"; exit 77; }
+dir=$(mktemp -d)
+cd "$dir"
+: >stderr
+bad=0
+fail() {
+    echo "test_two_jobs.sh: $*" >&2
+    bad=1
+}
+# shellcheck source=tests/card_net.sh
+. "$here/card_net.sh"
+trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+
+# two SECONDS STEPS CARD-OPTIONS...: both runs and the attack on a card of these options
+two() {
+    seconds=$1 steps=$2
+    shift 2
+    on 3 --steps "$steps" --algo direct >direct1 2>>stderr
+    on 2 --steps "$steps" --algo direct --seed 7 --format e4m3 >direct2 2>>stderr
+    card shared --pcap shared.pcap "$@"
+    "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" >attack.out &
+    attack=$!
+    on 3 --steps "$steps" --offload "$(at shared)" --log "$dir/log1" >out1 2>err1 &
+    first=$!
+    on 2 --steps "$steps" --offload "$(at shared)" --log "$dir/log2" --seed 7 --format e4m3 >out2 2>err2 || fail "the second run: exit $?"
+    wait $first || fail "the first run: exit $?"
+    wait $attack || fail "the attack: exit $?"
+    cat err1 err2 >>stderr
+    same "the first run ($*)" out1 "$(checksum direct1)"
+    same "the second run ($*)" out2 "$(checksum direct2)"
+    for log in log1 log2; do
+        [ "$(by_card $log)" = "$steps of $steps" ] || fail "$log: $(by_card $log) steps came through the card ($*)"
+    done
+    counters=$("$n" sim --counters "$(sed 's/^udp:..//' shared.at)" --json)
+    echo "$counters" >>stderr
+    # every frame the card was given is in one counter
+    echo "$counters" | tr ',{}' '\n' | tr -d '"' | awk -F: '
+        /^IN_|^DROP_/ { counted += $2 } $1 == "frames_in" { frames = $2 } /^DROP_(LENGTH|MAGIC|KEY|JOB|SOURCE|HEADER_CRC)/ && $2 == 0 { print $1 " is 0"; bad = 1 }
+        END { if (counted != frames || !frames) { print frames " frames, " counted " counted"; bad = 1 } exit bad }' ||
+        fail "the card's counters do not add up ($*): $counters"
+    cat attack.out
+    uncard shared
+    rm -f log1 log2 shared.pcap
+}
+two 4 60 --model c
+exit $bad

@@ -1,0 +1,240 @@
+/* test_window_fail.c : what does not work out: cards that fall silent, restart or forget, ranks that are late or contradict, a
+ * path too narrow for frames; and which slots a job gets on a card that others use. Each ends in time, with its reason. */
+#include "window_net.h"
+
+enum { N = 600000 };
+static uint8_t codes[NET_RANKS][N + 8], result[NET_RANKS][N];
+static struct net net;
+static struct net_job job;
+
+static void open_job(int n_ranks, int n_cards)
+{
+    net_open(&net, 7);
+    job = (struct net_job){.net = &net,
+                           .codec = net_codec("e4m3", "e4m3", "saturate", n_ranks),
+                           .n_ranks = n_ranks,
+                           .n_cards = n_cards,
+                           .card_deadline_s = 0.5,
+                           .deadline_s = 3};
+    net_job_open(&job);
+    net_pings(&job);
+}
+
+static void close_job(void)
+{
+    net_job_close(&job);
+    net_close(&net);
+}
+
+static void start(unsigned ranks, size_t n)
+{
+    for (int r = 0; r < job.n_ranks; r++) {
+        const struct way_sum sum = {.codec = &job.codec, .n = n, .codes = codes[r], .result = result[r], .tag = 5};
+        if (ranks >> r & 1)
+            window_start_sum(job.windows[r], &sum, net.now);
+    }
+}
+
+/* All of them have given up a card, for a reason with these words, within most_s. */
+static void expect_lost(unsigned ranks, const char *words, double most_s)
+{
+    const double start_s = net.now;
+    const unsigned busy = net_run(&job, ranks, 60);
+    CHECK(!busy && net.now - start_s < most_s, "'%s' after %g s, ranks %x still wait", words, net.now - start_s, busy);
+    for (int r = 0; r < job.n_ranks; r++)
+        if (ranks >> r & 1)
+            CHECK(job.windows[r]->state == WINDOW_LOST && strstr(window_why(job.windows[r]), words), "rank %d: %d '%s'",
+                  r, job.windows[r]->state, window_why(job.windows[r]));
+}
+
+static void falls_silent(void)
+{
+    open_job(3, 2);
+    start(7, N);
+    for (int i = 0; i < 8; i++)
+        net_turn(&job, 7);
+    net.cards[1].silent = true;
+    expect_lost(7, "is silent for", 1.2);
+    CHECK(strstr(window_why(job.windows[0]), "card net"), "%s", window_why(job.windows[0]));
+    close_job();
+}
+
+static void restarts(bool same_key)
+{
+    open_job(2, 1);
+    start(3, N);
+    net_run(&job, 3, 0.0004);
+    CHECK(job.windows[0]->work.done > 0 && job.windows[0]->work.done < job.windows[0]->work.n_packets,
+          "not in the middle: %llu", (unsigned long long)job.windows[0]->work.done);
+    net_card_restart(&net.cards[0]);
+    if (same_key) { /* what must never be done: a slot that is new under an old key */
+        struct fpga_op ops[] = {{REG_JOB_INDEX, false, job.jobs[0].index},
+                                {REG_JOB_RANKS, false, 2},
+                                {REG_JOB_KEY_LO, false, (uint32_t)job.jobs[0].key},
+                                {REG_JOB_KEY_HI, false, (uint32_t)(job.jobs[0].key >> 32)},
+                                {REG_JOB_SLOT_BASE, false, job.jobs[0].slot_base},
+                                {REG_JOB_SLOTS, false, job.jobs[0].slots},
+                                {REG_RANK_INDEX, false, 0},
+                                {REG_RANK_IP, false, NET_IP},
+                                {REG_RANK_PORT, false, NET_PORT},
+                                {REG_RANK_COMMIT, false, 1},
+                                {REG_RANK_INDEX, false, 1},
+                                {REG_RANK_IP, false, NET_IP + 1},
+                                {REG_RANK_COMMIT, false, 1},
+                                {REG_JOB_COMMIT, false, 1}};
+        size_t done;
+        net_card_batch(&net.cards[0].fpga, ops, sizeof ops / sizeof *ops, &done, 1);
+    }
+    expect_lost(3, same_key ? "has lost its state" : "is silent for", same_key ? 0.3 : 1.2);
+    close_job();
+}
+
+static void rank_is_late(void)
+{
+    open_job(4, 2);
+    start(13, N); /* not rank 1 */
+    const double start_s = net.now;
+    CHECK(net_run(&job, 13, 60) == 0, "still waits");
+    for (int r = 0; r < 4; r++)
+        if (r != 1)
+            CHECK(job.windows[r]->state == WINDOW_STRAGGLER && window_missing(job.windows[r]) == 2,
+                  "rank %d: %d, missing %llx: %s", r, job.windows[r]->state,
+                  (unsigned long long)window_missing(job.windows[r]), window_why(job.windows[r]));
+    CHECK(net.now - start_s > 3 && net.now - start_s < 4, "after %g s", net.now - start_s);
+    const struct way_count count = window_counted(job.windows[0]);
+    CHECK(!count.resent && (double)count.pings < 64 * 2 * 3 / 0.03, "%llu again, %llu pings",
+          (unsigned long long)count.resent, (unsigned long long)count.pings);
+    close_job();
+}
+
+/* Late, but within the deadline: all is well, and nothing was sent twice. */
+static void rank_comes_late(void)
+{
+    open_job(3, 1);
+    start(5, N);
+    CHECK(net_run(&job, 5, 1) == 5, "done without rank 1");
+    start(2, N);
+    CHECK(net_run(&job, 7, 1) == 0, "not done with rank 1");
+    for (int r = 0; r < 3; r++)
+        CHECK(job.windows[r]->state == WINDOW_DONE && !window_counted(job.windows[r]).resent, "rank %d", r);
+    close_job();
+}
+
+static void ranks_contradict(void)
+{
+    open_job(2, 1);
+    start(1, N);
+    net_run(&job, 1, 0.001);
+    const struct way_sum sum = {.codec = &job.codec, .n = N, .codes = codes[1], .result = result[1], .tag = 6};
+    window_start_sum(job.windows[1], &sum, net.now);
+    expect_lost(2, "differ from the first contribution", 0.1);
+    close_job();
+}
+
+static void path_is_narrow(void)
+{
+    open_job(2, 1);
+    net_job_close(&job);
+    net_job_open(&job); /* a second job: other slots, other key */
+    CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u", job.jobs[0].index,
+          job.jobs[0].slot_base);
+    net.cards[0].silent = true; /* as if nothing of that length got through */
+    for (int r = 0; r < 2; r++)
+        window_start_pings(job.windows[r], net.now);
+    expect_lost(3, "does not answer pings of 1472 bytes", 1.2);
+    close_job();
+}
+
+/* Nobody listens to this rank any more, though the card is well: its packets vanish, its pings do not. */
+static void packets_vanish(void)
+{
+    open_job(2, 1);
+    struct fpga_op ops[] = {{REG_JOB_INDEX, false, job.jobs[0].index}, {REG_JOB_COMMIT, false, 0}};
+    size_t done;
+    start(3, N);
+    net_card_batch(&net.cards[0].fpga, ops, 2, &done, 1);
+    expect_lost(3, "is silent for", 1.2); /* a stopped job does not answer pings either */
+    close_job();
+}
+
+/* 4 jobs fit in, with 64, 64 slots or less; then none. */
+static void card_fills_up(void)
+{
+    struct fpga_job jobs[6];
+    struct fpga_caps caps;
+    struct card_fit fit;
+    const struct codec codec = net_codec("e4m3", "e4m3", "saturate", 1);
+    const struct fpga_rank rank = {NET_IP, NET_PORT};
+    net_open(&net, 9);
+    struct fpga *fpga = &net.cards[0].fpga;
+    CHECK(card_fits(&codec.sum, 1, "ranks", &fit) == 0 && fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0, "%s", fpga->why);
+    CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS && caps.beats == CARD_BEATS,
+          "caps");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[0]) == 0 && jobs[0].slots == 64, "first job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[1]) == 0 && jobs[1].slot_base == 64, "second job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[2]) == -EBUSY, "a third");
+    CHECK(jobs[0].key != jobs[1].key && jobs[0].index != jobs[1].index, "jobs are the same");
+    const struct fpga_job first = jobs[0];
+    fpga_job_stop(fpga, &first, 1);
+    struct fpga_op ops[] = {{REG_JOB_INDEX, false, 3}, {REG_JOB_RANKS, false, 1},  {REG_JOB_SLOT_BASE, false, 20},
+                            {REG_JOB_SLOTS, false, 1}, {REG_JOB_COMMIT, false, 1}, {REG_STATUS, true, 0}};
+    size_t done;
+    net_card_batch(fpga, ops, 6, &done, 1);
+    CHECK(ops[5].value == 0, "status %u", ops[5].value);
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[3]) == 0 && jobs[3].slots == 32 &&
+              jobs[3].slot_base == 32,
+          "%u slots from %u", jobs[3].slots, jobs[3].slot_base);
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[4]) == 0 && jobs[4].slots == 16 &&
+              jobs[4].slot_base == 0,
+          "%u slots from %u", jobs[4].slots, jobs[4].slot_base);
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[5]) == -EBUSY && strstr(fpga->why, "is taken"), "%s",
+          fpga->why);
+    net_close(&net);
+}
+
+/* Every timer comes once, at its tick or when the wheel is next turned. */
+static void wheel_turns(void)
+{
+    enum { TIMERS = 2000 };
+    static struct wheel_timer timers[TIMERS];
+    static struct wheel wheel;
+    double due[TIMERS];
+    int left = 0;
+    wheel_init(&wheel, 100);
+    for (int i = 0; i < TIMERS; i++) {
+        due[i] = 100 + philox_u32(3, (unsigned)i) * 0x1p-32 * 0.7; /* several turns of the wheel */
+        wheel_add(&wheel, &timers[i], due[i]);
+        if (i % 3 == 0)
+            wheel_remove(&timers[i]);
+        left += i % 3 != 0;
+    }
+    double now = 100, before = 100;
+    for (uint32_t k = 0; left && now < 102; before = now) {
+        now += philox_u32(4, k++) % 16 ? 0.0011 : 0.2;
+        wheel_turn(&wheel, now);
+        for (struct wheel_timer *t; (t = wheel_pop(&wheel)); left--) {
+            const int i = (int)(t - timers);
+            CHECK(i % 3 && !t->next && due[i] <= now && due[i] > before - 2 * wheel_tick_s, "timer %d of %g at %g", i,
+                  due[i], now);
+        }
+    }
+    CHECK(!left, "%d timers never came", left);
+}
+
+int main(void)
+{
+    for (int r = 0; r < NET_RANKS; r++)
+        for (size_t i = 0; i < sizeof codes[r]; i++)
+            codes[r][i] = (uint8_t)philox_u32(11 + (unsigned)r, i);
+    wheel_turns();
+    card_fills_up();
+    falls_silent();
+    restarts(false);
+    restarts(true);
+    rank_is_late();
+    rank_comes_late();
+    ranks_contradict();
+    path_is_narrow();
+    packets_vanish();
+    DONE();
+}
