@@ -47,8 +47,10 @@ MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_r
 all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
 	$(Q)$(if $(FABRIC),:,echo 'skip  offload: no libfabric')
-run: $(B)/narrowcast                    ## train a network on 4 ranks with narrow gradients (NP=, ARGS=)
-	$(Q)$(MPIENV) mpirun -q -np $(NP) $< train $(ARGS)
+CARD     := $(if $(VERILATOR),$(if $(FABRIC),sim))
+run: $(B)/narrowcast $(if $(CARD),$(B)/narrowcast-sim)  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
+	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator and libfabric-dev, which `make tools` installs')
+	$(Q)$(MPIENV) NARROWCAST_OFFLOAD=$(CARD) mpirun -q -np $(NP) $< train $(ARGS)
 test: all                               ## all tests but the long ones, under 20 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(TEST_BIN) $(SCRIPTS)
 test-long: all                          ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
@@ -63,7 +65,7 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
-tools:                                  ## install what the build can do without: Verilator, Yosys, z3, Icarus, gnuplot
+tools:                                  ## install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot
 	$(Q)CC='$(CC)' host/install.sh tools
 sim: $(B)/narrowcast-sim                ## the simulated card: nic_core in Verilator, as a program of its own
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)

@@ -3,18 +3,18 @@
 if (!exists("json")) json = "build/bench_allreduce.json"
 if (!exists("chart")) chart = "build/bench_allreduce.svg"
 number = '\([0-9.e+-]*\)'
-# A line a row: "algo type" as one word, size, algbw, ratio. MPI's rows are one series, whichever algorithm won.
+# A line a row: "algo=type", size, algbw, ratio. MPI's rows are one series, whichever algorithm won.
 rows = "sed -n 's/.*\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"size\":" . number . ",.*\"algbw\":" . number . \
-       ",.*\"ratio\":" . number . ",.*/\\1_\\2 \\3 \\4 \\5/p' " . json . " | sed 's/^mpi:[a-z_]*/MPI_Allreduce/'"
+       ",.*\"ratio\":" . number . ",.*/\\1=\\2 \\3 \\4 \\5/p' " . json . " | sed 's/^mpi:[a-z_]*=/MPI_Allreduce=/'"
 series = system(rows . " | cut -d' ' -f1 | sort -u")
 of(s) = "< " . rows . " | grep '^" . s . " '"
-title_of(s) = system("echo '" . s . "' | sed 's/_\\([^_]*\\)$/ \\1/'")
+title_of(s) = system("echo '" . s . "' | tr '=' ' '")
 
 set terminal svg size 900,900 background "white" font "sans,12"
 set output chart
 set multiplot layout 2,1
 set logscale x 2
-set format x "%.0b %B"
+set format x "%.0b %BB"
 set grid
 set key left top noenhanced
 set xlabel "fp32 bytes a rank"

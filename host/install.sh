@@ -1,7 +1,7 @@
 #!/bin/sh
 # install.sh : what the build cannot do without: is it here? Installs it with apt-get when root or sudo is there, otherwise
 # says the command to type and fails. Prints nothing when all is there. Called by the Makefile.
-# usage: install.sh [tools]     tools: instead, what the build can do without: simulation, synthesis, proofs, charts
+# usage: install.sh [tools]     tools: instead, what the build can do without: simulation, cards on a network, synthesis, proofs, charts
 set -eu
 cc=${CC:-cc}
 packages=
@@ -18,6 +18,7 @@ header() { echo "#include <$1>" | "$cc" -E -; }
 if [ "${1-}" = tools ]; then
     need g++ tool c++
     need verilator tool verilator
+    need libfabric-dev header rdma/fabric.h
     need yosys tool yosys
     need z3 tool z3
     need iverilog tool iverilog

@@ -7,11 +7,12 @@ cards=  # process numbers, to be ended
 card() {
     name=$1
     shift
+    rm -f "$name.out"
     "$n" sim --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.err" &
     echo $! >"$name.pid"
     cards="$cards $!"
     for _ in $(seq 100); do
-        grep -q '^listening on ' "$name.out" && break
+        grep -qs "^listening on " "$name.out" && break
         sleep 0.1
     done
     sed -n 's/^listening on /udp:\/\//p' "$name.out" >"$name.at"
@@ -20,7 +21,7 @@ card() {
 
 # uncard NAME [SIGNAL]
 uncard() {
-    kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null
+    kill "-${2-TERM}" "$(cat "$1.pid")" 2>/dev/null || true
     wait "$(cat "$1.pid")" 2>/dev/null || true
 }
 
@@ -55,8 +56,8 @@ same() {
 }
 
 end_cards() {
-    for pid in $cards; do kill "$pid" 2>/dev/null; done
-    wait
+    for pid in $cards; do kill "$pid" 2>/dev/null || true; done
+    wait || true
 }
 
 # steps LOG: how many have been logged

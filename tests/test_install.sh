@@ -32,7 +32,7 @@ grep -q 'cannot install' "$dir/out" || fail "should say what failed"
 # shellcheck disable=SC2016  # expands in the fake, not here
 fake apt-get 'echo "apt-get $*" >>"$LOG"'
 LOG=$dir/log2 env -i PATH="$dir" LOG="$dir/log2" "$script" tools >"$dir/out" 2>&1 || fail "root: should have installed the tools"
-grep -q 'install -y --no-install-recommends g++ gnuplot-nox iverilog verilator yosys z3' "$dir/log2" || fail "tools: should have called apt-get install"
+grep -q 'install -y --no-install-recommends g++ gnuplot-nox iverilog libfabric-dev verilator yosys z3' "$dir/log2" || fail "tools: should have called apt-get install"
 
 # all is there: silent
 "$script" >"$dir/out" 2>&1 || fail "here everything is installed"

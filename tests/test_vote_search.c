@@ -317,11 +317,12 @@ static const struct vote_config good[] = {
     {"vote", .ranks = 2, .buckets = 3, .steps = 3, .deaths = 3},
     {"vote", .ranks = 3, .buckets = 1, .steps = 2, .deaths = 1},
     {"vote", .ranks = 3, .buckets = 2, .steps = 3, .deaths = 2},
+    {"vote", .ranks = 4, .buckets = 1, .steps = 2, .deaths = 1},
 };
 static const struct vote_config large[] = {
     {"vote", .ranks = 3, .buckets = 3, .steps = 3, .deaths = 3},
-    {"vote", .ranks = 4, .buckets = 1, .steps = 2, .deaths = 1},
     {"vote", .ranks = 4, .buckets = 2, .steps = 2, .deaths = 2},
+    {"vote", .ranks = 4, .buckets = 2, .steps = 4, .deaths = 3},
 };
 
 static void search_one(const char *kind, const struct vote_config *c, size_t most)

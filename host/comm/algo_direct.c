@@ -177,33 +177,33 @@ static bool have_come(const struct pipe *p, size_t s, int kind)
     return comm_lot_done(p->comm, &p->mem.slots[s % WINDOW].in[kind]);
 }
 
-/* One piece of work, the one that others wait for most. Returns 1, 0 when there is none until a message comes, or a
- * negative errno. */
-static int work(struct pipe *p)
+/* Posts and sends all it can. */
+static int exchange(struct pipe *p)
 {
-    if (p->posted < p->n_segments && p->posted < p->had + WINDOW) {
+    for (; p->posted < p->n_segments && p->posted < p->had + WINDOW; p->posted++)
         TRY(post(p, p->posted));
-        p->posted++;
-        return 1;
-    }
-    int sent = send_one(p);
-    if (sent != 0)
-        return sent;
+    int sent;
+    do
+        sent = send_one(p);
+    while (sent > 0);
+    return sent;
+}
+
+/* Adds or casts one segment, what others wait for first. False: there is none until a message comes. */
+static bool work(struct pipe *p)
+{
     if (p->folded < p->made && have_come(p, p->folded, CODES)) {
-        fold(p, p->folded);
-        p->folded++;
+        fold(p, p->folded++);
     } else if (p->made < p->posted) {
-        const struct algo_range r = segment(p, p->made);
+        const struct algo_range r = segment(p, p->made++);
         algo_need(p->call->flow, r.at, r.n);
-        p->made++;
     } else if (p->had < p->folded && have_come(p, p->had, SUMS)) {
-        const struct algo_range r = segment(p, p->had);
+        const struct algo_range r = segment(p, p->had++);
         algo_have(p->call->flow, r.at, r.n);
-        p->had++;
     } else {
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 static int open_lots(struct pipe *p)
@@ -243,10 +243,13 @@ static int direct_run(struct comm *c, const struct algo_call *call)
         for (int by = 0; by < p.all.n; by++)
             p.mem.sent[kind][by] = 0;
     TRY(open_lots(&p));
-    while (p.had < p.n_segments || !all_sent(&p)) {
-        int done = work(&p);
-        TRY(done);
-        TRY(comm_some(c, done == 0));
+    for (;;) {
+        TRY(exchange(&p));
+        const bool worked = work(&p);
+        if (!worked && p.had == p.n_segments && all_sent(&p))
+            break;
+        if (!worked || p.n_segments > 1) /* one segment has no others to move on */
+            TRY(comm_some(c, !worked));
     }
     return p.all.n > 1 ? comm_round(c) : comm_wait(c); /* until the last messages are gone */
 }

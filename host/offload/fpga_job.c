@@ -1,6 +1,6 @@
 /* fpga_job.c : a job on a card: a free index, a free range of slots, a key, the ranks' addresses.
  *
- *     for 64, 32, 16, 8 slots: for each place: for each index: one batch of all that belongs to a job, and JOB_COMMIT
+ *     for 64, 32, 16, 8 slots: for each place: for each index: one batch: the job, and JOB_COMMIT; then its ranks
  *
  * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would touch another job, and its owner
  * what would touch another connection's. The registers are shared by all connections, so a try is one batch. */
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WORDS = 7, MOST_OPS = WORDS + 4 * PKT_MAX_RANKS + 2, MOST_SLOTS = 64, LEAST_SLOTS = 8, MOST_TRIED = 1024 };
+enum { WORDS = 7, MOST_SLOTS = 64, LEAST_SLOTS = 8, MOST_TRIED = 1024 };
 enum { STOPPING = 1, REFUSED = 2 }; /* bits of STATUS */
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s)
@@ -41,7 +41,7 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, st
     return 0;
 }
 
-enum try_result { STARTED, TAKEN, SLOTS_TAKEN, STILL_STOPPING };
+enum try_result { STARTED, TAKEN, STILL_STOPPING };
 
 static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
 {
@@ -50,10 +50,10 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
 }
 
 /* One try, as *job says. Returns an enum try_result or a negative errno. */
-static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, uint32_t n_ranks, double timeout_s)
+static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit, uint32_t n_ranks,
+                   double timeout_s)
 {
-    struct fpga_op ops[MOST_OPS];
+    struct fpga_op ops[WORDS + 2];
     size_t n = 0, done;
     n = put_op(ops, n, REG_JOB_INDEX, job->index);
     n = put_op(ops, n, REG_JOB_RANKS, n_ranks);
@@ -62,32 +62,42 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct c
     n = put_op(ops, n, REG_JOB_SLOT_BASE, job->slot_base);
     n = put_op(ops, n, REG_JOB_SLOTS, job->slots);
     n = put_op(ops, n, REG_JOB_FORMATS, fit->in_fmt | fit->out_fmt << 8);
-    for (uint32_t r = 0; r < n_ranks; r++) {
-        n = put_op(ops, n, REG_RANK_INDEX, r);
-        n = put_op(ops, n, REG_RANK_IP, ranks[r].ip);
-        n = put_op(ops, n, REG_RANK_PORT, ranks[r].port);
-        n = put_op(ops, n, REG_RANK_COMMIT, 1);
-    }
     n = put_op(ops, n, REG_JOB_COMMIT, 1);
     ops[n++] = (struct fpga_op){.at = REG_STATUS, .read = true};
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     if (done < n)
         return TAKEN;
     if (ops[n - 1].value & REFUSED)
-        return ops[n - 1].value & STOPPING ? STILL_STOPPING : SLOTS_TAKEN;
+        return ops[n - 1].value & STOPPING ? STILL_STOPPING : TAKEN;
     return STARTED;
 }
 
+/* The addresses of a job that has started: nobody knows its key yet, so nothing can have come for it. */
+static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks, uint32_t n_ranks,
+                     double timeout_s)
+{
+    struct fpga_op ops[1 + 4 * PKT_MAX_RANKS];
+    size_t n = put_op(ops, 0, REG_JOB_INDEX, job->index), done;
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        n = put_op(ops, n, REG_RANK_INDEX, r);
+        n = put_op(ops, n, REG_RANK_IP, ranks[r].ip);
+        n = put_op(ops, n, REG_RANK_PORT, ranks[r].port);
+        n = put_op(ops, n, REG_RANK_COMMIT, 1);
+    }
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    return done == n ? 0 : fpga_failed(card, -EPROTO, "card %s does not take the ranks' addresses", card->name);
+}
+
 /* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative errno. */
-static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, uint32_t n_ranks, double until, struct fpga_job *job)
+static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit, uint32_t n_ranks,
+                   double until, struct fpga_job *job)
 {
     bool stopping = false;
     for (job->slots = MOST_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
         for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots; job->slot_base += job->slots)
             for (job->index = 0; job->index < caps->jobs; job->index++) {
                 const double left = until - clock_s();
-                int rc = try_job(card, job, fit, ranks, n_ranks, left > 0 ? left : 0);
+                int rc = try_job(card, job, fit, n_ranks, left > 0 ? left : 0);
                 if (rc == STARTED || rc < 0)
                     return rc;
                 stopping = stopping || rc == STILL_STOPPING;
@@ -103,10 +113,11 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
     if (getrandom(&job.key, sizeof job.key, 0) != sizeof job.key)
         return fpga_failed(card, -EIO, "cannot make a key: the system has no random numbers");
     for (;;) {
-        int rc = try_all(card, caps, fit, ranks, (uint32_t)n_ranks, until, &job);
+        int rc = try_all(card, caps, fit, (uint32_t)n_ranks, until, &job);
         if (rc < 0)
             return rc;
         if (rc == STARTED) {
+            TRY(put_ranks(card, &job, ranks, (uint32_t)n_ranks, timeout_s));
             *out = job;
             return 0;
         }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPINS = 10, YIELDS = 200 };
+enum { SPINS = 10, YIELDS = 30 };
 static const double look_s = 1e-3;
 
 /* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep for a moment. */

@@ -199,6 +199,7 @@ void window_send_ping(struct window *w, struct window_slot *s, size_t payload_by
     memset(frame + PKT_HEADER_BYTES, 0, payload_bytes);
     w->count.pings += put_on_wire(w, s->end, frame, frame_put_header(h, payload_bytes, frame));
     s->asked_at = now;
+    s->end->asker = s;
     if (s->end->silent_since == 0)
         s->end->silent_since = now;
 }

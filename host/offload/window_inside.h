@@ -26,8 +26,9 @@ struct window_end {
     struct window_card card;
     struct window_slot *slots; /* [card.job.slots + 1] */
     uint32_t n_out;
-    uint64_t answered;   /* the latest packet (m) that has a result */
-    double answered_at;  /* when the last result came */
+    uint64_t answered;               /* the latest packet (m) that has a result */
+    double answered_at;              /* when the last result came */
+    const struct window_slot *asker; /* whose ping was the last */
     double silent_since; /* when the first question was asked that nothing has followed; 0: it has spoken since */
     double rtt_s, var_s; /* smoothed; 0: never measured */
 };

@@ -80,6 +80,10 @@ static void take_first_pong(struct window *w, struct window_slot *s, const struc
         window_lose(w, s->end, "has slots that are not new");
 }
 
+/* Where a slot can be while this rank waits for the result of chunk c, of which it has that of c - 1:
+ *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
+ *     FILLING(c) with this rank                      others are late
+ *     DONE(c), FILLING(c + 1) without this rank      the result was lost; others have it and have gone on */
 static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, double now)
 {
     const struct pkt_header h = pkt_get(bytes);
@@ -98,12 +102,13 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         return;
     }
     const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
-    const uint64_t in = h.tag | (uint64_t)h.count << 32;
     const uint32_t before = s->m < s->end->card.job.slots ? 0 : KEPT; /* DONE of the chunk before */
-    if (h.status == FILLING && h.chunk == chunk && in >> w->config.rank & 1)
-        w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in; /* the others are late */
-    else if ((h.status == FILLING && h.chunk == chunk) || (h.status == KEPT && h.chunk == chunk) ||
-             (h.status == before && h.chunk == chunk - 1))
+    const uint64_t in = h.tag | (uint64_t)h.count << 32;
+    const bool is_in = in >> w->config.rank & 1;
+    if (h.status == FILLING && h.chunk == chunk && is_in)
+        w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
+    else if ((h.status == FILLING && h.chunk == chunk) || (h.status == before && h.chunk == chunk - 1) ||
+             (h.status == KEPT && h.chunk == chunk) || (h.status == FILLING && h.chunk == chunk + 1 && !is_in))
         window_resend(w, s, now);
     else
         window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot, chunk);

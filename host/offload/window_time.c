@@ -1,8 +1,8 @@
 /* window_time.c : what is done when a result does not come: the card is asked, by a PING of 64 bytes, how far the slot is.
  *
  *     timer ran out --PING--> FILLING, this rank is in:        others are late: wait, ask again, twice as long each time
- *                             DONE, or this rank is not in:    the packet or its result was lost: send it again
- *                             anything else:                   the card has lost the slot's state: give it up
+ *                             this rank is not in, or all are: the packet or its result was lost: send it again
+ *                             what cannot be:                  the card has lost the slot's state: give it up
  *                             nothing within the deadline:     the card is gone: give it up
  *
  * While results come in order the card is only slow, and nothing is asked.
@@ -11,7 +11,7 @@
  * trips, which have no ambiguity: each has an echo of its own. */
 #include "offload/window_inside.h"
 
-static const double first_s = 0.05, least_s = 0.01, most_s = 0.2;
+static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum { MOST_DOUBLED = 8, OVERTAKEN = 4 }; /* so many later, and its result or a packet of it is probably lost */
 
 static double smaller(double a, double b)
@@ -63,6 +63,10 @@ void window_ask(struct window *w, struct window_slot *s, double now)
             window_lose(w, end, "does not answer pings of %zu bytes", PKT_HEADER_BYTES + payload);
         else
             window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
+        return;
+    }
+    if (end->silent_since != 0 && end->asker != s) { /* one question at a time to who does not answer */
+        wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
     if (now - w->progress_at > w->config.deadline_s && !at_start) {

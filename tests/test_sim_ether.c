@@ -1,0 +1,218 @@
+/* test_sim_ether.c : a card's end of an Ethernet: ARP, ping, datagrams there and back, and frames that are none: by example, and
+ * 300,000 damaged ones (`long`: 10^7), of which none may be taken for another.
+ *
+ *     test_sim_ether A.B.C.D      pings that host, as root: exit 0 when it answers */
+#include "check.h"
+#include "hls/philox.h"
+#include "sim/ether.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SEED = 9 };
+static struct ether card, host;
+static struct ether_udp udp;
+static uint8_t frame[ETHER_MOST], reply[ETHER_MOST], copy[ETHER_MOST];
+static size_t reply_n;
+
+static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
+{
+    /* exactly n bytes of memory, so that a sanitizer sees a look beyond */
+    uint8_t *exact = malloc(n ? n : 1);
+    memcpy(exact, bytes, n);
+    memset(&udp, 0, sizeof udp);
+    reply_n = 0;
+    const enum ether_fate fate = ether_take(who, exact, n, &udp, reply, &reply_n);
+    if (fate == ETHER_PAYLOAD) {
+        CHECK(udp.payload >= exact && udp.payload + udp.n <= exact + n, "a payload outside of its frame");
+        memcpy(copy, udp.payload, udp.n < sizeof copy ? udp.n : sizeof copy);
+        udp.payload = copy;
+    }
+    free(exact);
+    return fate;
+}
+
+/* The checksum of an ICMP message or IP header into its place at `at`. */
+static void seal(uint8_t *bytes, size_t n, size_t at)
+{
+    bytes[at] = bytes[at + 1] = 0;
+    const uint32_t sum = ~ether_sum(0, bytes, n);
+    bytes[at] = (uint8_t)(sum >> 8);
+    bytes[at + 1] = (uint8_t)sum;
+}
+
+static void meet(void)
+{
+    const struct ether empty = {.mac = {2, 0, 0, 0, 0, 1}, .ip = 0x0a4d0001, .port = 5000};
+    int asked;
+    host = empty;
+    card = (struct ether){.mac = {2, 0, 0, 0, 0, 9}, .ip = 0x0a4d0009, .port = 4711};
+    size_t n = ether_put(&host, card.ip, card.port, (const uint8_t *)"hello", 5, frame, &asked);
+    CHECK(asked && n == 42, "the host knows the card already");
+    CHECK(take(&card, frame, n) == ETHER_REPLY && reply_n == 42, "the card does not answer ARP");
+    memcpy(frame, reply, reply_n);
+    CHECK(take(&host, frame, reply_n) == ETHER_LEARNT, "the host does not learn");
+    n = ether_put(&host, card.ip, card.port, (const uint8_t *)"hello", 5, frame, &asked);
+    CHECK(!asked && n == ETHER_HEADERS + 5, "the host does not know the card");
+    CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.ip == host.ip && udp.port == host.port && udp.n == 5 &&
+              !memcmp(udp.payload, "hello", 5),
+          "the datagram does not come through");
+    CHECK(take(&host, frame, n) == ETHER_OTHER, "the host takes the card's frame");
+    n = ether_put(&card, host.ip, host.port, (const uint8_t *)"there", 5, frame, &asked);
+    CHECK(!asked && take(&host, frame, n) == ETHER_PAYLOAD && !memcmp(udp.payload, "there", 5), "nor the answer");
+}
+
+/* A datagram of n bytes of payload from host to card, in frame; its length. */
+static size_t datagram(size_t n)
+{
+    uint8_t payload[1472];
+    int asked;
+    for (size_t i = 0; i < n; i++)
+        payload[i] = (uint8_t)(i * 7 + 1);
+    return ether_put(&host, card.ip, card.port, payload, n, frame, &asked);
+}
+
+static void udp_checksum(void)
+{
+    const size_t n = datagram(11);
+    uint8_t pseudo[12], *u = frame + ETHER_BYTES + ETHER_IP_BYTES;
+    memcpy(pseudo, frame + ETHER_BYTES + 12, 8);
+    pseudo[8] = pseudo[10] = 0;
+    pseudo[9] = 17;
+    pseudo[11] = 19;
+    const uint32_t sum = ~ether_sum(ether_sum(0, pseudo, sizeof pseudo), u, 19);
+    u[6] = (uint8_t)(sum >> 8);
+    u[7] = (uint8_t)sum;
+    CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.n == 11, "a right checksum");
+    u[10] ^= 4;
+    CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "a wrong checksum");
+}
+
+static void by_example(void)
+{
+    size_t n = datagram(100);
+    uint8_t *ip = frame + ETHER_BYTES;
+    CHECK(take(&card, frame, n + 18) == ETHER_PAYLOAD && udp.n == 100, "padding behind the packet");
+    CHECK(take(&card, frame, n - 1) == ETHER_SHORT, "a byte is missing");
+    for (size_t k = 0; k < n; k++)
+        CHECK(take(&card, frame, k) == ETHER_SHORT, "%zu bytes of it", k);
+    ip[6] = 0x20; /* more fragments */
+    seal(ip, 20, 10);
+    CHECK(take(&card, frame, n) == ETHER_FRAGMENT, "a first fragment");
+    ip[6] = 0;
+    ip[7] = 3;
+    seal(ip, 20, 10);
+    CHECK(take(&card, frame, n) == ETHER_FRAGMENT, "a later fragment");
+    ip[7] = 0;
+    ip[8] = 1;
+    CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "the header is damaged");
+    seal(ip, 20, 10);
+    CHECK(take(&card, frame, n) == ETHER_PAYLOAD, "its last hop");
+    ip[25] = 109; /* UDP's length: one more than there is */
+    CHECK(take(&card, frame, n) == ETHER_SHORT, "UDP's length");
+    n = datagram(0);
+    CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.n == 0, "an empty datagram");
+    frame[ETHER_BYTES + 23]++;
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "another port");
+    datagram(0);
+    frame[5]++;
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "another host's frame");
+    datagram(0);
+    frame[12] = 0x86;
+    frame[13] = 0xdd;
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "IPv6");
+
+    /* ping of 60 bytes */
+    n = datagram(60);
+    uint8_t *icmp = ip + 20;
+    ip[9] = 1;
+    seal(ip, 20, 10);
+    memset(icmp, 0, 8);
+    icmp[0] = 8;
+    icmp[5] = 77;
+    seal(icmp, 68, 2);
+    CHECK(take(&card, frame, n) == ETHER_REPLY && reply_n == n, "a ping is not answered");
+    const uint8_t *r = reply + ETHER_BYTES;
+    CHECK(!memcmp(reply, host.mac, 6) && !memcmp(reply + 6, card.mac, 6) && ether_sum(0, r, 20) == 0xffff,
+          "its header");
+    CHECK(!memcmp(r + 12, ip + 16, 4) && !memcmp(r + 16, ip + 12, 4) && r[9] == 1, "its addresses");
+    CHECK(r[20] == 0 && ether_sum(0, r + 20, 68) == 0xffff && !memcmp(r + 24, icmp + 4, 64), "its message");
+    icmp[40] ^= 1;
+    CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "a damaged ping");
+    icmp[40] ^= 1;
+    icmp[0] = 0;
+    seal(icmp, 68, 2);
+    CHECK(take(&card, frame, n) == ETHER_OTHER, "an answer to a ping is answered");
+}
+
+static void by_chance(uint64_t frames)
+{
+    uint64_t drawn = 0, fates[ETHER_FATES] = {0};
+    for (uint64_t k = 0; k < frames; k++) {
+        const uint32_t what = philox_u32(SEED, drawn++), flips = 1 + what % 4;
+        size_t n = datagram(what >> 8 & 63);
+        if (what & 16) /* ARP */
+            frame[13] = 6;
+        for (uint32_t i = 0; i < flips; i++) {
+            const uint32_t at = philox_u32(SEED, drawn++);
+            frame[at % n] = (uint8_t)(frame[at % n] ^ (1u << (at >> 16 & 7)));
+        }
+        if (what & 32) /* what a checksum would catch goes further */
+            seal(frame + ETHER_BYTES, 20, 10);
+        n = what & 64 ? n : what % (n + 1);
+        struct ether c = card;
+        fates[take(&c, frame, n)]++;
+        CHECK(reply_n <= ETHER_MOST, "a reply of %zu bytes", reply_n);
+    }
+    for (int i = 0; i < ETHER_FATES; i++) {
+        printf("fate %d: %llu\n", i, (unsigned long long)fates[i]);
+        CHECK(fates[i] > 0 || i == ETHER_LEARNT || i == ETHER_REPLY, "fate %d never happened", i);
+    }
+}
+
+static int ping(const char *where)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct {
+        struct icmphdr head;
+        uint8_t data[56];
+    } echo = {.head = {.type = ICMP_ECHO}};
+    const int fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+    if (fd < 0 || inet_pton(AF_INET, where, &to.sin_addr) != 1)
+        return 1;
+    echo.head.un.echo.id = htons(4711);
+    for (size_t i = 0; i < sizeof echo.data; i++)
+        echo.data[i] = (uint8_t)i;
+    seal((uint8_t *)&echo, sizeof echo, 2);
+    for (int i = 0; i < 50; i++) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        (void)!sendto(fd, &echo, sizeof echo, 0, (struct sockaddr *)&to, sizeof to);
+        while (poll(&p, 1, 200) > 0) {
+            uint8_t got[2048];
+            const ssize_t n = recv(fd, got, sizeof got, 0);
+            if (n == 20 + (ssize_t)sizeof echo && got[20] == ICMP_ECHOREPLY &&
+                !memcmp(got + 24, (uint8_t *)&echo + 4, sizeof echo - 4) && !memcmp(got + 12, &to.sin_addr, 4)) {
+                close(fd);
+                return 0;
+            }
+        }
+    }
+    close(fd);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "long"))
+        return ping(argv[1]);
+    printf("seed %d\n", SEED);
+    meet();
+    udp_checksum();
+    by_example();
+    by_chance(argc > 1 ? 10000000 : 300000);
+    DONE();
+}
