@@ -1,15 +1,15 @@
 /* test_attack.c : a card under attack adds what its jobs send and nothing else, and counts every bad frame once.
  * usage: test_attack                                      the card's C model, two jobs, three attacks between any two frames
- *        test_attack HOST:PORT CARD.pcap SECONDS          sends such frames to a card on the network, and what CARD.pcap holds once
- *                                                         more; as root also under the address of who sent it first */
+ *        test_attack HOST:PORT CARD.pcap SECONDS RATE     sends RATE such frames a second to a card on the network, and what
+ *                                                         CARD.pcap holds once more; as root also under the first sender's address */
 #include "attack.h"
+#include "base/clock.h"
 #include "check.h"
 #include "sim/card_model.h"
 #include <arpa/inet.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SEED = 20261121, ROUNDS = 400, BEATS = 2, RANKS = 3, ELEMENTS = BEATS * 64 };
@@ -185,7 +185,7 @@ static void spoof(struct net *net)
         net->spoofed++;
 }
 
-static int on_the_network(const char *where, const char *pcap, double seconds)
+static int on_the_network(const char *where, const char *pcap, double seconds, double rate)
 {
     struct net net = {.udp = socket(AF_INET, SOCK_DGRAM, 0), .raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW)};
     char host[64] = "";
@@ -197,18 +197,20 @@ static int on_the_network(const char *where, const char *pcap, double seconds)
     if (inet_pton(AF_INET, host, &net.card.sin_addr) != 1 || net.udp < 0)
         return 1;
     t.attack.random = SEED;
-    const time_t end = time(NULL) + (time_t)seconds;
-    while (time(NULL) < end) {
-        overhear(&net, pcap);
-        for (int k = 0; k < 64; k++) {
+    const double start = clock_s();
+    for (double now = start, heard = 0; now < start + seconds; now = clock_s(), usleep(500)) {
+        if (now > heard + 0.2) {
+            overhear(&net, pcap);
+            heard = now;
+        }
+        for (int k = 0; k < 256 && (double)(net.sent + net.spoofed) < rate * (now - start); k++) {
             uint8_t bytes[ATTACK_BYTES];
             const size_t n = attack_frame(&t.attack, bytes);
             if (sendto(net.udp, bytes, n, 0, (struct sockaddr *)&net.card, sizeof net.card) == (ssize_t)n)
                 net.sent++;
-            if (net.raw >= 0 && t.attack.n_kept && k % 2)
+            if (net.raw >= 0 && t.attack.n_kept && rtl_rand(&t.attack.random) % 2)
                 spoof(&net);
         }
-        usleep(500);
     }
     printf("sent %llu spoofed %llu overheard %zu\n", (unsigned long long)net.sent, (unsigned long long)net.spoofed,
            t.attack.n_kept);
@@ -217,5 +219,5 @@ static int on_the_network(const char *where, const char *pcap, double seconds)
 
 int main(int argc, char **argv)
 {
-    return argc == 4 ? on_the_network(argv[1], argv[2], atof(argv[3])) : on_the_model();
+    return argc == 5 ? on_the_network(argv[1], argv[2], atof(argv[3]), atof(argv[4])) : on_the_model();
 }

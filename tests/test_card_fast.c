@@ -1,5 +1,6 @@
 /* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte: all pairs of formats, 1 to 9
- * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more. */
+ * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more. `speed`: tests nothing, prints how fast the two are. */
+#include "base/clock.h"
 #include "card_frames.h"
 #include "check.h"
 #include "hls/beat.h"
@@ -130,9 +131,60 @@ static void pair(uint8_t in_fmt, uint8_t out_fmt, int rounds)
     }
 }
 
+/* ---- how fast ---- */
+
+static void ignore(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    (void)arg, (void)ip, (void)port, (void)bytes, (void)n;
+}
+
+static void write_one(void *arg, uint32_t at, uint32_t value)
+{
+    (void)card_write(arg, at, value);
+}
+
+/* Whole packets of 4 ranks, 64 at a time, from memory; the frames are made while the clock stands. */
+static void speed(const char *name, struct card *card, uint32_t chunks)
+{
+    enum { RANKS = 4, SLOTS = 64, BEATS = 22, BYTES = 64 * (BEATS + 1) };
+    static uint8_t frames[SLOTS][RANKS][BYTES];
+    const struct frame_job job = {1, RANKS, 0, SLOTS, 0, 99};
+    struct pkt_header h = {.key = 99, .job = 1, .op = PKT_OP_SUM, .beats = BEATS, .in_fmt = 0x43, .out_fmt = 0x43};
+    double seconds = 0;
+    frame_register(job, write_one, card);
+    for (h.chunk = 0; h.chunk < chunks; h.chunk++) {
+        for (h.slot = 0; h.slot < SLOTS; h.slot++)
+            for (h.rank = 0; h.rank < RANKS; h.rank++) {
+                uint8_t *frame = frames[h.slot][h.rank];
+                if (!h.chunk) {
+                    fill(frame + PKT_HEADER_BYTES, BYTES - PKT_HEADER_BYTES, beat_format(0x43), 2);
+                    frame_put(h, frame + PKT_HEADER_BYTES, BEATS, frame);
+                }
+                struct pkt_header now = pkt_get(frame);
+                now.chunk = h.chunk;
+                pkt_put(now, frame);
+            }
+        const double start = clock_s();
+        for (uint32_t s = 0; s < SLOTS; s++)
+            for (uint32_t r = 0; r < RANKS; r++)
+                card_frame(card, frame_ip(1, r), frame_port(r), frames[s][r], BYTES);
+        seconds += clock_s() - start;
+    }
+    const double n = chunks * SLOTS * RANKS;
+    printf("%s: %.0f frames/s, %.0f MB/s of payload in\n", name, n / seconds, n * 1408e-6 / seconds);
+    card_close(card);
+}
+
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 && !strcmp(argv[1], "long") ? 80 : 4;
+    if (argc > 1 && !strcmp(argv[1], "speed")) {
+        for (int i = 0; i < 3; i++) {
+            speed("plain", card_open(ignore, NULL), 10);
+            speed("fast", card_open_fast(ignore, NULL), 500);
+        }
+        return 0;
+    }
     printf("seed %d\n", SEED);
     plain.card = card_open(take, &plain);
     fast.card = card_open_fast(take, &fast);

@@ -68,12 +68,14 @@ direct=$(checksum direct.out)
 RANDOM=4711
 echo "seed 4711"
 partly=0
-for moment in 1 2 3 4 5; do
-    card mortal --model c
+# killed MOMENT STEPS LAST CARD-OPTIONS...: once, at any time before step LAST has ended
+killed() {
+    moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
+    shift 3
+    card mortal "$@"
     rm -f log
-    on 4 --steps 120 --offload "$(at mortal)" --card-deadline 1 --log "$dir/log" >out 2>err &
+    on 4 --steps "$n_steps" --offload "$(at mortal)" --card-deadline 1 --log "$dir/log" >out 2>err &
     run=$!
-    wanted=$((1 + RANDOM % 80))
     for _ in $(seq 600); do
         [ "$(steps log)" -ge $wanted ] && break
         sleep 0.01
@@ -82,11 +84,23 @@ for moment in 1 2 3 4 5; do
     uncard mortal KILL
     wait $run || fail "moment $moment: the run failed: $(cat err)"
     cat err >>stderr
+    [ "$(grep -c 'warning' err)" -le 1 ] || fail "moment $moment (step $wanted): $(grep -c warning err) warnings: $(cat err)"
+    case "$(by_card log)" in
+    "0 of"* | "$n_steps of"*) ;;
+    *)
+        partly=$((partly + 1))
+        [ "$(grep -c 'warning' err)" -eq 1 ] || fail "moment $moment (step $wanted): said nothing: $(cat err)"
+        ;;
+    esac
+}
+for moment in 1 2 3 4 5; do
+    killed $moment 120 80 --model c
     same "moment $moment" out "$direct"
-    [ "$(grep -c 'warning' err)" -eq 1 ] || fail "moment $moment (step $wanted): $(grep -c warning err) warnings: $(cat err)"
-    case "$(by_card log)" in "0 of"* | "120 of"*) ;; *) partly=$((partly + 1)) ;; esac
 done
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
+on 4 --steps 12 --algo direct >direct.out 2>>stderr
+killed "of a Verilated card" 12 6 --model rtl
+same "a Verilated card that died" out "$(checksum direct.out)"
 
 # --- killed and started again on the same port: the run goes on through it ---
 card phoenix --model c

@@ -21,14 +21,14 @@ fail() {
 . "$here/card_net.sh"
 trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
-# two SECONDS STEPS CARD-OPTIONS...: both runs and the attack on a card of these options
+# two SECONDS RATE STEPS CARD-OPTIONS...: both runs on a card of these options, and so many bad frames a second
 two() {
-    seconds=$1 steps=$2
-    shift 2
+    seconds=$1 rate=$2 steps=$3
+    shift 3
     on 3 --steps "$steps" --algo direct >direct1 2>>stderr
     on 2 --steps "$steps" --algo direct --seed 7 --format e4m3 >direct2 2>>stderr
     card shared --pcap shared.pcap "$@"
-    "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" >attack.out &
+    "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" "$rate" >attack.out &
     attack=$!
     on 3 --steps "$steps" --offload "$(at shared)" --log "$dir/log1" >out1 2>err1 &
     first=$!
@@ -52,5 +52,6 @@ two() {
     uncard shared
     rm -f log1 log2 shared.pcap
 }
-two 4 60 --model c
+two 4 200000 60 --model c
+two 8 200 5 --model rtl # a frame takes 24 of its 60,000 clocks a second
 exit $bad

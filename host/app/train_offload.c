@@ -1,5 +1,6 @@
 /* train_offload.c : a run's gradients through cards in the network: opened once, said in one line; from then on the way is
  * open or closed from step to step (comm/way.h). */
+#include "app/reduce_card.h"
 #include "app/train.h"
 #include "base/err.h"
 
@@ -35,7 +36,8 @@ static void print_cards(struct offload *offload)
     for (int i = 0; i < offload_n_cards(offload); i++) {
         struct fpga_time time;
         if (offload_card_time(offload, i, &time) && time.clocks > 0)
-            printf("card %d         %llu clocks busy, %.2f beats in a clock\n", i, (unsigned long long)time.clocks,
+            printf("card %d         %llu clocks busy, %.1f ms at %d MHz, the estimate; %.2f beats a clock\n", i,
+                   (unsigned long long)time.clocks, 1e-3 * (double)time.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ,
                    (double)time.beats_in / (double)time.clocks);
     }
 }

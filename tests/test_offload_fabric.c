@@ -1,0 +1,123 @@
+/* test_offload_fabric.c : a wire through libfabric against a plain UDP socket: whose address it has, datagrams of every length
+ * both ways, bursts, ones that are too long; and what it says where it cannot be opened. */
+#include "base/err.h"
+#include "check.h"
+#include "offload/fabric.h"
+#include "offload/fabric_local.h"
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FRAME = 1472, LOOPBACK = 0x7f000001, BURST = 60, ROUNDS = 20 };
+static struct wire wire;
+static int fd;
+static struct sockaddr_in peer; /* the wire, as the socket sees it */
+
+/* The next datagram of the wire, waited for. Its length, or 0. */
+static size_t next(uint8_t *bytes, size_t room)
+{
+    for (int i = 0; i < 5000; i++) {
+        const uint8_t *at;
+        size_t n;
+        int rc = wire.ops->receive(wire.own, &at, &n);
+        CHECK(rc >= 0, "receive: %d", rc);
+        if (rc > 0) {
+            memcpy(bytes, at, n < room ? n : room);
+            return n;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    }
+    return 0;
+}
+
+static void both_ways(void)
+{
+    uint8_t out[FRAME], in[FRAME + 64];
+    for (size_t n = 64; n <= FRAME; n += 64) {
+        struct sockaddr_in from;
+        socklen_t size = sizeof from;
+        memset(out, (int)(n / 64), n);
+        CHECK(wire.ops->send(wire.own, out, n) == 0, "send %zu", n);
+        const ssize_t got = recvfrom(fd, in, sizeof in, 0, (struct sockaddr *)&from, &size);
+        CHECK(got == (ssize_t)n && !memcmp(in, out, n), "%zd of %zu bytes came", got, n);
+        CHECK(from.sin_addr.s_addr == peer.sin_addr.s_addr && from.sin_port == peer.sin_port, "from another address");
+        CHECK(sendto(fd, out, n, 0, (struct sockaddr *)&peer, sizeof peer) == (ssize_t)n, "answer");
+        memset(in, 0, sizeof in);
+        CHECK(next(in, sizeof in) == n && !memcmp(in, out, n), "answer of %zu bytes", n);
+    }
+}
+
+static void bursts(void)
+{
+    uint8_t bytes[FRAME + 64];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < BURST; i++) {
+            memset(bytes, i, sizeof bytes);
+            CHECK(sendto(fd, bytes, FRAME, 0, (struct sockaddr *)&peer, sizeof peer) == FRAME, "send");
+        }
+        for (int i = 0; i < BURST; i++)
+            CHECK(next(bytes, sizeof bytes) == FRAME && bytes[0] == i && bytes[FRAME - 1] == i, "round %d, datagram %d",
+                  round, i);
+    }
+    uint8_t long_one[4000] = {7};
+    CHECK(sendto(fd, long_one, sizeof long_one, 0, (struct sockaddr *)&peer, sizeof peer) > 0, "send");
+    CHECK(sendto(fd, long_one, 1, 0, (struct sockaddr *)&peer, sizeof peer) == 1, "send");
+    size_t n = next(bytes, sizeof bytes);
+    CHECK(n != FRAME && n <= sizeof bytes, "%zu bytes of a datagram that is too long", n);
+    if (n != 1)
+        CHECK(next(bytes, sizeof bytes) == 1 && bytes[0] == 7, "nothing comes behind a datagram that is too long");
+}
+
+static void refusals(struct fabric_options o)
+{
+    struct wire none;
+    char why[FABRIC_WHY_BYTES];
+    uint32_t ip = 0;
+    o.provider = "carrier-pigeon";
+    CHECK(fabric_open(&o, &none, why) == -ENODATA && strstr(why, "carrier-pigeon"), "%s", why);
+    o.provider = NULL;
+    o.local = "192.0.2.77"; /* for documentation: nobody's */
+    CHECK(fabric_open(&o, &none, why) == -EINVAL && strstr(why, "192.0.2.77"), "%s", why);
+    o.local = "no-such-interface";
+    CHECK(fabric_open(&o, &none, why) == -EINVAL && strstr(why, "no-such-interface"), "%s", why);
+    o.local = "lo";
+    CHECK(fabric_open(&o, &none, why) == 0, "%s", why);
+    none.ops->close(none.own);
+    o.local = NULL;
+    o.frame_bytes = 100000;
+    CHECK(fabric_open(&o, &none, why) == -ENODATA && strstr(why, "100000 bytes"), "%s", why);
+    CHECK(fabric_local("127.0.0.1", 0, 0, &ip) == 0 && ip == LOOPBACK, "%08x", ip);
+    CHECK(fabric_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
+}
+
+int main(void)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(LOOPBACK)}};
+    const struct timeval wait = {.tv_sec = 5};
+    socklen_t size = sizeof own;
+    char why[FABRIC_WHY_BYTES];
+    uint32_t ip;
+    uint16_t port;
+    fd = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&own, size) && !getsockname(fd, (struct sockaddr *)&own, &size),
+          "socket");
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    const struct fabric_options o = {.card_ip = LOOPBACK, .card_port = ntohs(own.sin_port), .frame_bytes = FRAME};
+    int rc = fabric_open(&o, &wire, why);
+    if (rc == -ENOSYS)
+        SKIP("this build has no libfabric");
+    CHECK(rc == 0, "%s", why);
+    if (rc)
+        DONE();
+    wire.ops->address(wire.own, &ip, &port);
+    CHECK(ip == LOOPBACK && port, "%08x:%u", ip, port);
+    peer = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(ip)}};
+    both_ways();
+    bursts();
+    wire.ops->close(wire.own);
+    refusals(o);
+    close(fd);
+    DONE();
+}

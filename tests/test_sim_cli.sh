@@ -1,0 +1,71 @@
+#!/bin/bash
+# test_sim_cli.sh : `narrowcast sim` on the command line: a card that starts, counts, is asked, and ends; what cannot be is one line.
+set -eu
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+dir=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
+cd "$dir"
+bad=0
+fail() {
+    echo "test_sim_cli.sh: $*" >&2
+    bad=1
+}
+refused() { # refused WORDS COMMAND...: fails, and says one line that holds the words
+    words=$1
+    shift
+    if timeout 20 "$@" >stdout 2>stderr; then
+        fail "was taken: $*"
+    fi
+    [ "$(wc -l <stderr)" -eq 1 ] || fail "did not say one line: $*: $(cat stderr)"
+    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
+    [ ! -s stdout ] || fail "wrote to stdout: $*"
+}
+
+# without a card
+"$n" sim --help >help
+for option in listen model drop dup reorder delay seed wave pcap tap ip counters json; do
+    grep -q -- "--$option " help || fail "--help does not know --$option"
+done
+refused '--listen 127.0.0.1' "$n" sim
+refused '--counters' "$n" sim --json
+refused 'cannot reach a card at 127.0.0.1:1' "$n" sim --counters 127.0.0.1:1
+refused 'HOST:PORT' "$n" sim --counters here
+refused "did you mean '--listen'" "$n" sim --lisen 127.0.0.1:0
+refused '--drop' "$n" sim --listen 127.0.0.1:0 --drop 1.5
+cp "$n" alone
+refused 'make sim' env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
+
+if [ ! -x "$B/narrowcast-sim" ]; then
+    [ $bad = 0 ] || exit 1
+    echo 'skip: no narrowcast-sim: it needs Verilator'
+    exit 77
+fi
+
+# with one
+refused 'cannot write' "$n" sim --listen 127.0.0.1:0 --pcap /nowhere/file
+refused 'no clock' "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
+refused 'HOST:PORT' "$n" sim --listen here
+refused '--tap' "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
+"$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
+card=$!
+for _ in $(seq 100); do
+    grep -q '^listening on ' out && break
+    sleep 0.1
+done
+at=$(sed -n 's/^listening on //p' out)
+refused 'cannot listen' "$n" sim --listen "$at" --model c
+"$B/tests/test_sim_listen" "$at" || fail 'no sums through the card'
+"$n" sim --counters "$at" >table || fail 'no counters'
+"$n" sim --counters "$at" --json >json || fail 'no counters as JSON'
+[ "$(grep -cE '^(IN|DROP|OUT|LOST)_[A-Z_]+ +[0-9]+  [a-zA-Z]' table)" -eq 25 ] || fail "not 25 counters: $(cat table)"
+grep -qE '^IN_ADDED +480 ' table || fail "IN_ADDED: $(cat table)"
+# one object; every frame the card was given is in one counter
+tr ',{}' '\n' <json | tr -d '"' | awk -F: '/^IN_|^DROP_/ { sum += $2 } $1 == "frames_in" { frames = $2 } $1 == "jobs" && $2 { bad = 1 }
+    END { exit bad || !frames || sum != frames }' || fail "the counters do not add up: $(cat json)"
+[ "$(wc -l <json)" -eq 1 ] || fail 'not one line of JSON'
+kill -INT "$card"
+wait "$card" || fail "it ended with $?: $(cat err)"
+[ ! -s err ] || fail "it said: $(cat err)"
+exit $bad
