@@ -4,6 +4,7 @@
  *
  * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's algorithms among them, which
  * is found first. A run is timed on each rank from a barrier on; the slowest rank counts. The sums are known: #wrong. */
+#include "allreduce_card.h"
 #include "allreduce_data.h"
 #include "allreduce_peer.h"
 #include "allreduce_row.h"
@@ -18,7 +19,7 @@
 enum { MAX_REPS = 1000, MAX_CONTENDERS = 32, NAME_BYTES = 24 };
 
 struct options {
-    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label;
+    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload;
     int64_t factor, reps, warmup;
     bool json;
 };
@@ -28,6 +29,7 @@ struct contender {
     char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
     const struct peer *peer;
     struct reducer *reducer;
+    struct through_card card;
     double seconds[MAX_REPS], codec_s[MAX_REPS]; /* of this rank, by run */
     uint64_t wrong, wire_bytes, port_bytes;
 };
@@ -76,7 +78,9 @@ static int run(struct contender *c, size_t rep)
     const double start = clock_s();
     if (c->reducer)
         TRY(reducer_run(c->reducer, b.step++, &b.x, &report));
-    else
+    if (c->card.offload && !report.by_way)
+        return ERR(-EIO, "the card was given up: this would measure MPI");
+    if (!c->reducer)
         peer_run(c->peer, b.own, b.x, b.n);
     c->seconds[rep] = clock_s() - start;
     c->codec_s[rep] = report.codec_s;
@@ -157,6 +161,7 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     const struct algo *algo;
     struct codec codec;
     int group;
+    const bool offload = strcmp(algo_word, "offload") == 0;
     *c = (struct contender){.wrong = 0};
     snprintf(c->algo, sizeof c->algo, "%s", algo_word);
     snprintf(c->type, sizeof c->type, "%s", type);
@@ -166,13 +171,16 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     err_hold();
     int rc = codec_parse(&words, &codec);
     if (rc == 0)
-        rc = algo_find(algo_word, b.n_ranks, &algo, &group);
+        rc = algo_find(choice_algo(algo_word), b.n_ranks, &algo, &group);
     if (rc == 0)
         rc = algo_settle(algo, group, b.n_ranks, &codec);
+    if (rc == 0 && offload)
+        rc = offload_check(&codec, b.n_ranks);
     err_release(b.rank == 0 && !b.said);
     if (rc < 0)
         return 1;
-    return reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer);
+    TRY(reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer));
+    return offload ? card_open_for(&c->card, b.comm, b.o.offload, &codec, c->reducer) : 0;
 }
 
 /* The word of a list that begins at *at, which moves on; false behind the last. */
@@ -223,12 +231,15 @@ static int report(struct contender *c, double *base_s)
     row.wrong = wrong;
     row.wire_bytes = most[0];
     row.port_bytes = most[1];
+    row.by_card = c->card.offload != NULL;
+    if (row.by_card)
+        row.cost = card_cost_of(&c->card, b.rank == 0, (double)n);
     if (b.rank > 0)
         return 0;
     progress_clear(&b.progress);
     if (b.o.json)
         return row_json(&row, b.o.label);
-    row_print(&row);
+    row_print(&row, b.o.offload != NULL);
     return 0;
 }
 
@@ -238,10 +249,12 @@ static int measure(void)
     TRY(choose_peer(&b.c[0]));
     for (int64_t rep = -b.o.warmup; rep < b.o.reps; rep++)
         for (int i = 0; i < b.n_contenders; i++) {
+            if (rep == 0)
+                card_begin(&b.c[i].card, b.rank == 0);
             TRY(run(&b.c[i], rep < 0 ? 0 : (size_t)rep));
             if (progress_due(&b.progress))
                 progress_say(&b.progress, "%zu bytes: %s %s, run %lld of %lld", 4 * b.n, b.c[i].algo, b.c[i].type,
-                             (long long)rep + 1, (long long)b.o.reps);
+                             (long long)(rep + b.o.warmup) + 1, (long long)(b.o.reps + b.o.warmup));
         }
     for (int i = 0; i < b.n_contenders; i++)
         TRY(report(&b.c[i], &base_s));
@@ -261,8 +274,10 @@ static int run_size(size_t bytes)
     }
     if (rc == 0)
         rc = measure();
-    for (int i = 0; i < b.n_contenders; i++)
+    for (int i = 0; i < b.n_contenders; i++) {
+        offload_close(b.c[i].card.offload);
         reducer_close(b.c[i].reducer);
+    }
     free(b.own);
     free(b.want);
     free(b.x);
@@ -293,7 +308,7 @@ static int run_all(void)
     TRY(comm_agree(b.comm, b.peers.n > 0 ? 0 : ERR(-EINVAL, "MPI has no all-reduce algorithm \"%s\"", b.o.mpi)));
     progress_init(&b.progress, b.rank == 0);
     if (b.rank == 0 && !b.o.json)
-        row_head();
+        row_head(b.o.offload != NULL);
     int rc = 0;
     for (uint64_t size = from; size <= to && rc == 0; size *= (uint64_t)b.o.factor)
         rc = run_size(size);
@@ -305,6 +320,8 @@ static int run_all(void)
 static const struct opt opts[] = {
     {"algo", "LIST", "direct,ring", "Algorithms, as in `narrowcast train --algo`, with commas between.", OPT_TEXT,
      AT(algo), 0, 0, 0},
+    {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.", OPT_TEXT,
+     AT(offload), 0, 0, 0},
     {"format", "LIST", "e5m2", "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.",
      OPT_TEXT, AT(format), 0, 0, 0},
     {"out-format", "FORMAT", NULL, "Of the sums where --format names none: auto.", OPT_TEXT, AT(out_format), 0, 0, 0},
@@ -335,6 +352,7 @@ static const struct opt_command command = {
         "  wire_bytes  payload that a rank sends (of MPI, which does not say: that of a ring)\n"
         "  port_bytes  what left the busiest host's interfaces, headers and all (0 within one host)\n"
         "  ratio       how many times faster than MPI_Allreduce of fp32\n"
+        "  packets, resent, cycles, line_us (offload)   of a rank; of the busiest card; those at its estimated clock\n"
         "  codec_us    spent casting on the slowest rank; with `direct` much of it while codes travel\n"
         "\n"
         "The first row of a size is MPI_Allreduce of fp32 by the algorithm of Open MPI that is fastest there: all are\n"
@@ -355,6 +373,8 @@ int main(int argc, char **argv)
     struct opt_parsed parsed;
     if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
         return 2;
+    if (!b.o.offload && strstr(b.o.algo, "offload"))
+        return ERR(2, "--algo offload needs cards: --offload udp://HOST:PORT or sim");
     if (parsed.help) {
         opt_help(&command, stdout);
         return 0;

@@ -40,7 +40,7 @@ struct datagrams {
     struct mmsghdr in_msg[AT_ONCE];
     struct iovec in_at[AT_ONCE];
     struct sockaddr_in from[AT_ONCE];
-    bool one_each; /* this system or way does not cut messages into datagrams */
+    bool one_each; /* for now: something was refused, perhaps the cutting */
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
     uint8_t bytes[AT_ONCE][NET_FRAME_BYTES];
@@ -128,6 +128,7 @@ static void forget(struct datagrams *d, const struct message *m)
 static int net_flush(void *net)
 {
     struct datagrams *d = net;
+    d->one_each = false;
     while (frame_queue_first(&d->out)) {
         const unsigned n = make_messages(d);
         const int sent = n ? sendmmsg(d->fd, d->out_msg, n, MSG_DONTWAIT) : 0;

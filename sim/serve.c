@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_CLOCKS = 48, MOST_WAITING = 8192, TURN_DATAGRAMS = 512, TURNS = 16, FLUSH_MS = 1000 };
+enum { STEP_CLOCKS = 48, MOST_WAITING = 8192, TURN_DATAGRAMS = 512, TURNS = 16, FLUSH_NS = 1000000000 };
 
 struct server {
     const struct shell_ops *ops;
@@ -115,18 +115,18 @@ static size_t report(void *arg, char *to, size_t room)
 
 /* ---- the loop ---- */
 
-/* How long poll may wait, in ms; -1: for ever. */
-static int patience(const struct server *s, int busy)
+/* How long poll may wait, in ns; UINT64_MAX: for ever. */
+static uint64_t patience(const struct server *s, int busy)
 {
-    const uint64_t now = now_ns(), in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults);
-    const uint64_t due = in < out ? in : out;
-    if (busy || due <= now)
+    const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults), due = in < out ? in : out;
+    uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
+    if (busy)
         return 0;
-    const int flush = s->pcap.file ? FLUSH_MS : -1;
-    if (due == UINT64_MAX)
-        return flush;
-    const uint64_t ms = (due - now) / 1000000 + 1;
-    return flush >= 0 && ms > FLUSH_MS ? flush : (int)ms;
+    if (due != UINT64_MAX) {
+        const uint64_t now = now_ns(), left = due > now ? due - now : 0;
+        wait = left < wait ? left : wait;
+    }
+    return wait;
 }
 
 /* Gives the card some clocks. Returns 1 while it is busy. */
@@ -155,7 +155,9 @@ static int attend(struct server *s, int busy, int blocked)
         {.fd = s->signals, .events = POLLIN},
         {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
     const int n = connections_polls(&s->connections, polls + 2);
-    if (poll(polls, (nfds_t)n + 2, patience(s, busy)) < 0 && errno != EINTR)
+    const uint64_t wait_ns = patience(s, busy);
+    const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
+    if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 && errno != EINTR)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;

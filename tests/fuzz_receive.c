@@ -1,8 +1,10 @@
 /* fuzz_receive.c : the host's receive path under any datagrams: random ones, replays, damaged, forged. A job of two ranks and two
  * cards goes on beside it, and no sum that it completes may be wrong.
  *
- * For libFuzzer, with the objects of a build by clang in B (no main: tests/test_fuzz_receive.c brings its own):
- *     clang -g -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_receive.c $B/libsim.a $B/libnarrowcast.a -lm
+ *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_receive.c host/offload/window*.c \
+ *         host/offload/frame.c build/libsim.a build/libnarrowcast.a -lm
+ *
+ * searches on; test_fuzz_receive.c replays.
  *
  * An input: byte 0, bits 1..0: what the datagram is, bit 2: its length is changed; then
  *     RAW     the bytes that follow        REPLAY   byte 1: which of the frames seen lately; as it was

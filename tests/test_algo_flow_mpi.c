@@ -9,7 +9,7 @@
 #include "hls/philox.h"
 #include <string.h>
 
-enum { MOST = 8, MESSAGE = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
+enum { MOST = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
 static const uint64_t seed = 20261121;
 
 static struct {
@@ -76,11 +76,19 @@ static size_t part_n(size_t n, int i)
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
-static void check_counts(const struct codec *codec, size_t n, size_t each, struct comm_count before)
+/* Elements of a segment: an 8th of the vector, but messages of SHORT..LONG bytes, whether of codes or of sums. */
+static size_t segment_n(const struct codec *codec, size_t n)
+{
+    const size_t in = vec_bytes(codec->fmt, UNIT), out = vec_bytes(codec->out, UNIT), unit_bytes = in > out ? in : out;
+    const size_t message = n / UNIT * unit_bytes / (size_t)t.n_ranks / 8;
+    return (message < SHORT ? SHORT : message > LONG ? LONG : message) / unit_bytes * UNIT * (size_t)t.n_ranks;
+}
+
+static void check_counts(const struct codec *codec, size_t n, struct comm_count before)
 {
     const struct comm_count after = comm_counted(t.c);
     uint64_t bytes = 0;
-    const size_t segments = n > each ? (n + each - 1) / each : 1;
+    const size_t each = segment_n(codec, n), segments = n > each ? (n + each - 1) / each : 1;
     for (size_t s = 0, left = n; s < segments; s++, left -= left < each ? left : each) {
         const size_t k = left < each ? left : each, mine = part_n(k, t.rank);
         bytes += vec_bytes(codec->fmt, k - mine) + (uint64_t)(t.n_ranks - 1) * vec_bytes(codec->out, mine);
@@ -91,7 +99,7 @@ static void check_counts(const struct codec *codec, size_t n, size_t each, struc
           segments, (unsigned long long)(after.rounds - before.rounds));
 }
 
-static void run_once(const struct codec *codec, size_t n, size_t each, bool flows)
+static void run_once(const struct codec *codec, size_t n, bool flows)
 {
     const struct fold f = codec_fold(codec);
     const size_t in = vec_bytes(codec->fmt, n), out = vec_bytes(codec->out, n);
@@ -126,7 +134,7 @@ static void run_once(const struct codec *codec, size_t n, size_t each, bool flow
                                    .flow = flows ? &flow : NULL};
     const struct comm_count before = comm_counted(t.c);
     CHECK(algo_direct.run(t.c, &call) == 0, "n %zu", n);
-    check_counts(codec, n, each, before);
+    check_counts(codec, n, before);
     CHECK(scratch[scratch_bytes] == CANARY && k.result[out] == CANARY, "n %zu: wrote too much", n);
     CHECK(memcmp(k.result, want, out) == 0, "n %zu: wrong sums", n);
     CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once", n);
@@ -136,15 +144,10 @@ static void run_once(const struct codec *codec, size_t n, size_t each, bool flow
 
 int main(void)
 {
-    static const struct {
-        struct codec_words words;
-        size_t message; /* elements: MESSAGE bytes of codes or of sums, whichever are longer */
-    } rows[] = {
-        {{.format = "e5m2", .out_format = "e5m2"}, MESSAGE},
-        {{.format = "e3m0", .out_format = "e4m3"}, MESSAGE},
-        {{.format = "e3m0", .out_format = "e3m0"}, 2 * MESSAGE},
-        {{.format = "fp32", .sum = "fp32"}, MESSAGE / 4},
-    };
+    static const struct codec_words rows[] = {{.format = "e5m2", .out_format = "e5m2"},
+                                              {.format = "e3m0", .out_format = "e4m3"},
+                                              {.format = "e3m0", .out_format = "e3m0"},
+                                              {.format = "fp32", .sum = "fp32"}};
     if (comm_open(120, &t.c) < 0)
         return 1;
     t.n_ranks = comm_n_ranks(t.c);
@@ -153,15 +156,16 @@ int main(void)
         printf("seed %llu\n", (unsigned long long)seed);
     const size_t chunk = t.c->chunk_bytes;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const size_t each = rows[i].message * (size_t)t.n_ranks;
         struct codec codec;
-        if (codec_parse(&rows[i].words, &codec) < 0 || algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
+        if (codec_parse(&rows[i], &codec) < 0 || algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
             return 1;
-        const size_t sizes[] = {8, each - 8, each, each + 8, 3 * each + 24, (i == 0 ? 19 : 9) * each + 16};
+        const size_t each = segment_n(&codec, UNIT); /* of short vectors */
+        const size_t sizes[] = {
+            UNIT, each - 8, each, each + 8, 3 * each + 24, 11 * each + 240, (i ? 17 : 38) * each + 16};
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            run_once(&codec, sizes[k], each, k % 2 == 0);
+            run_once(&codec, sizes[k], k % 2 == 0);
             t.c->chunk_bytes = k < 5 ? 10007 : chunk;
-            run_once(&codec, sizes[k], each, true);
+            run_once(&codec, sizes[k], true);
             t.c->chunk_bytes = chunk;
         }
     }

@@ -1,5 +1,5 @@
 /* test_sim_control.c : who may do what to a card that several programs control: owners of jobs, batches, ends; and bytes that
- * make no sense, 10^5 inputs of them, with `long` 10^6 (fuzz_control.c, which libFuzzer can drive, too). */
+ * make no sense, 10^6 inputs of them, with `long` 10^7 (fuzz_control.c, which libFuzzer can drive, too). */
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     nonsense();
     err_release(false);
     fuzz_add();
-    by_chance(argc > 1 && !strcmp(argv[1], "long") ? 1000000 : 100000);
+    by_chance(argc > 1 && !strcmp(argv[1], "long") ? 10000000 : 1000000);
     printf("%llu peers told off\n", (unsigned long long)fuzz.told_off);
     CHECK(fuzz.told_off > 1000, "the inputs are too tame");
     control_close(fuzz.control);

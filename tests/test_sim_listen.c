@@ -2,6 +2,7 @@
  * disorder; jobs end with their connection; garbage ends a connection alone; captures and waves are whole at the end.
  *
  *     test_sim_listen HOST:PORT      sums through a card that runs there, and no more */
+#include "sim/ether.h"
 #include "sim_client.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -186,6 +187,46 @@ static void bad_network(const char *const *words, uint32_t chunks)
     close(p.said);
 }
 
+/* A rank whose address cannot be sent to keeps no other from its results. */
+static void unreachable(void)
+{
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
+    struct client_job job = {.index = 2, .base = 0, .slots = 32, .key = 7};
+    struct client_ops move = {0};
+    struct simlink done;
+    struct process p;
+    struct client c;
+    if (start(&p, -1, words))
+        return;
+    CHECK(!client_open(&c, p.ip, p.port) && client_register(&c, &job) == 0, "no job");
+    for (uint32_t s = 0; s < job.slots; s++)
+        client_send(&job, 2, s, 2);
+    for (int i = 0; i < 500 && client_counter(&c, CNT_IN_ADDED) < job.slots; i++)
+        sleep_ms(10);
+    client_op(&move, REG_RANK_INDEX, 2);
+    client_op(&move, REG_RANK_PORT, 0);
+    client_op(&move, REG_RANK_COMMIT, 1);
+    CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * move.n}, move.bytes, &done) &&
+              !done.status,
+          "the rank does not move");
+    for (uint32_t s = 0; s < job.slots; s++)
+        for (uint32_t r = 0; r < 2; r++)
+            client_send(&job, r, s, 2);
+    for (uint32_t r = 0; r < 2; r++)
+        for (uint32_t s = 0; s < job.slots; s++) {
+            uint8_t bytes[CLIENT_MOST];
+            struct pollfd ready = {.fd = job.udp[r], .events = POLLIN};
+            const ssize_t n = poll(&ready, 1, 5000) > 0 ? recv(job.udp[r], bytes, sizeof bytes, 0) : 0;
+            CHECK(n > 0 && client_check(&job, r, bytes, (size_t)n, 2) >= 0, "result %u does not come to rank %u", s, r);
+        }
+    CHECK(client_wire(&c, "datagrams_out_refused") == job.slots, "%lld were refused",
+          (long long)client_wire(&c, "datagrams_out_refused"));
+    client_close_ranks(&job);
+    close(c.fd);
+    CHECK(stop(&p, SIGTERM) == 0, "it does not end well");
+    close(p.said);
+}
+
 /* The card that another program starts for itself: its end is the program's. */
 static void own_card(void)
 {
@@ -223,6 +264,7 @@ static void whole_capture(const char *path, long least)
         const size_t n = (size_t)pkt_get_uint(record + 8, 4);
         CHECK(n == pkt_get_uint(record + 12, 4) && n <= sizeof bytes && fread(bytes, 1, n, f) == n, "record %ld",
               n_records);
+        CHECK(ether_sum(0, bytes, 20) == 0xffff, "record %ld: IP checksum", n_records);
         CHECK(bytes[0] == 0x45 && ((size_t)bytes[2] << 8 | bytes[3]) == n && bytes[9] == 17,
               "record %ld is no datagram", n_records);
         CHECK(((size_t)bytes[24] << 8 | bytes[25]) == n - 20 && !memcmp(bytes + 28, "ncs\1", 4), "record %ld",
@@ -230,6 +272,22 @@ static void whole_capture(const char *path, long least)
         n_records++;
     }
     CHECK(n_records >= least, "%ld records", n_records);
+    if (f)
+        fclose(f);
+}
+
+/* An FST file begins with a block of 329 bytes; when it ends stands in there once it is closed. */
+static void whole_wave(const char *path)
+{
+    uint8_t head[25] = {0};
+    uint64_t bytes = 0, end = 0;
+    FILE *f = fopen(path, "rb");
+    CHECK(f && fread(head, 1, sizeof head, f) == sizeof head, "no waves");
+    for (int i = 0; i < 8; i++) {
+        bytes = bytes << 8 | head[1 + i];
+        end = end << 8 | head[17 + i];
+    }
+    CHECK(head[0] == 0 && bytes == 329 && end > 1000, "waves that end at %llu", (unsigned long long)end);
     if (f)
         fclose(f);
 }
@@ -272,15 +330,13 @@ int main(int argc, char **argv)
 
     good_network("c");
     bad_network(bad_c, 12);
+    unreachable();
     own_card();
     files("c", "--pcap", pcap);
     whole_capture(pcap, 2 * 2 * CLIENT_RANKS * 2);
     good_network("rtl");
     files("rtl", "--wave", wave);
-    FILE *f = fopen(wave, "rb");
-    CHECK(f && fgetc(f) == 0, "no wave file"); /* FST: its header block is the first one, and is written at the end */
-    if (f)
-        fclose(f);
+    whole_wave(wave);
     unlink(pcap);
     unlink(wave);
     DONE();

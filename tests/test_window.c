@@ -138,6 +138,38 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
     net_close(&net);
 }
 
+/* Cards on which others have left 64 and 8 slots: each has its own count of chunks. */
+static void try_uneven(void)
+{
+    static struct net net;
+    net_open(&net, seed + 99);
+    net.drop = net.dup = 0.02;
+    for (uint32_t base = 0; base < 120; base += 60) {
+        struct fpga_op ops[] = {{REG_JOB_INDEX, false, base / 60},
+                                {REG_JOB_RANKS, false, 1},
+                                {REG_JOB_SLOT_BASE, false, base},
+                                {REG_JOB_SLOTS, false, 60},
+                                {REG_JOB_COMMIT, false, 1}};
+        size_t done;
+        net_card_batch(&net.cards[1].fpga, ops, 5, &done, 1);
+    }
+    struct net_job j = {.net = &net,
+                        .codec = net_codec("e4m3", "e4m3", "saturate", 3),
+                        .n_ranks = 3,
+                        .n_cards = 2,
+                        .card_deadline_s = 2,
+                        .deadline_s = 10};
+    net_job_open(&j);
+    CHECK(j.jobs[0].slots == 64 && j.jobs[1].slots == 8, "%u and %u slots", j.jobs[0].slots, j.jobs[1].slots);
+    net_pings(&j);
+    for (uint32_t step = 0; step < 3; step++) {
+        run_max(&j, 3000, step);
+        run_sum(&j, MOST / 4 + 8 * step, 10 + step, true);
+    }
+    net_job_close(&j);
+    net_close(&net);
+}
+
 int main(void)
 {
     static const char *const formats[][2] = {{"e5m2", "e5m2"}, {"e4m3", "e4m3"},   {"e3m0", "e3m0"},
@@ -153,5 +185,6 @@ int main(void)
     try_job("e4m3", "e4m3", 3, 1, true, 8, MOST); /* slots are used again while other ranks wait for them */
     try_job("e3m0", "e3m0", 4, 1, true, 8, MOST);
     try_job("e5m10", "e5m10", 2, 2, true, 8, MOST);
+    try_uneven();
     DONE();
 }

@@ -16,10 +16,11 @@
 #include "comm/comm_mpi.h"
 
 enum {
-    MESSAGE_BYTES =
-        60 * 1024, /* the longest: Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
-    WINDOW = 8,    /* segments under way; each has a slot */
-    FLIGHTS = 4,   /* messages this rank sends at a time */
+    MESSAGE_MIN = 30 * 1024, /* bytes of a message but for the last ones: what is shorter is not worth cutting */
+    MESSAGE_MAX = 60 * 1024, /* Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
+    SEGMENTS = 8,            /* of a vector that is long enough: the first and the last one travel alone */
+    WINDOW = 8,              /* segments under way; each has a slot */
+    FLIGHTS = 4,             /* messages this rank sends at a time */
 };
 
 enum { CODES, SUMS, N_KINDS }; /* what a message is */
@@ -48,23 +49,24 @@ struct pipe {
 };
 
 /* Elements of a segment but the last. */
-static size_t segment_n(const struct fold *f, int n_ranks)
+static size_t segment_n(const struct fold *f, size_t n, int n_ranks)
 {
-    const size_t in = f->ops->in_bytes(f, f->unit), out = f->ops->out_bytes(f, f->unit),
-                 unit_bytes = in > out ? in : out;
-    const size_t units = unit_bytes < MESSAGE_BYTES ? MESSAGE_BYTES / unit_bytes : 1;
-    return units * f->unit * (size_t)n_ranks;
+    const size_t in = f->ops->in_bytes(f, f->unit), out = f->ops->out_bytes(f, f->unit);
+    const size_t unit_bytes = in > out ? in : out, all_bytes = n / f->unit * unit_bytes;
+    size_t message = all_bytes / (size_t)n_ranks / SEGMENTS;
+    message = message < MESSAGE_MIN ? MESSAGE_MIN : message > MESSAGE_MAX ? MESSAGE_MAX : message;
+    return (unit_bytes < message ? message / unit_bytes : 1) * f->unit * (size_t)n_ranks;
 }
 
 static size_t count_segments(const struct fold *f, size_t n, int n_ranks)
 {
-    const size_t each = segment_n(f, n_ranks);
+    const size_t each = segment_n(f, n, n_ranks);
     return n > each ? (n + each - 1) / each : 1;
 }
 
 static struct algo_range segment(const struct pipe *p, size_t s)
 {
-    const size_t each = segment_n(&p->call->fold, p->all.n), at = s * each, left = p->call->n - at;
+    const size_t each = segment_n(&p->call->fold, p->call->n, p->all.n), at = s * each, left = p->call->n - at;
     return (struct algo_range){.at = at, .n = left < each ? left : each};
 }
 
@@ -80,7 +82,7 @@ static size_t place_of(const struct pipe *p, const struct algo_cut *cut, int i)
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
 {
-    const size_t each = segment_n(f, n_ranks), n_slots = count_segments(f, n, n_ranks);
+    const size_t each = segment_n(f, n, n_ranks), n_slots = count_segments(f, n, n_ranks);
     const struct algo_cut longest = {
         .fold = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};

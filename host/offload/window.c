@@ -1,4 +1,4 @@
-/* window.c : one rank's packets under way: what is sent, in order, as slots become free, and what that means to the caller. */
+/* window.c : one rank's packets under way: what is sent as slots become free, and what that means to the caller. */
 #include "offload/window.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -199,7 +199,7 @@ void window_send_ping(struct window *w, struct window_slot *s, size_t payload_by
     memset(frame + PKT_HEADER_BYTES, 0, payload_bytes);
     w->count.pings += put_on_wire(w, s->end, frame, frame_put_header(h, payload_bytes, frame));
     s->asked_at = now;
-    s->end->asker = s;
+    s->end->n_questions++;
     if (s->end->silent_since == 0)
         s->end->silent_since = now;
 }
@@ -226,29 +226,54 @@ void window_need_rest(struct window *w)
     work->needed = work->n;
 }
 
-/* In order, as long as slots are free and the card has not too many. */
-static bool send_new(struct window *w, double now)
+void window_make_ready(struct window *w, struct window_slot *s, uint64_t m)
+{
+    struct window_end *end = s->end;
+    const uint64_t n = m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends);
+    if (n - w->base >= w->work.n_packets)
+        return;
+    s->next_m = m;
+    s->next_ready = NULL;
+    if (end->ready)
+        end->last_ready->next_ready = s;
+    else
+        end->ready = s;
+    end->last_ready = s;
+}
+
+/* The next packet to one card, if a slot is free and the card has not too many. False: none. */
+static bool send_next(struct window *w, struct window_end *end, double now)
 {
     struct window_work *work = &w->work;
+    struct window_slot *s = end->ready;
+    if (!s || end->n_out >= (uint32_t)w->config.packets || w->state != WINDOW_BUSY)
+        return false;
+    const uint64_t before = s->m, i = s->next_m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends) - w->base;
+    need(work, i);
+    s->m = s->next_m;
+    (work->kind == WINDOW_SUM ? build_sum : build_max)(w, s, i);
+    if (!put_on_wire(w, end, s->frame, s->n_frame)) {
+        s->m = before;
+        return false;
+    }
+    end->ready = s->next_ready;
+    s->out = s->used = true;
+    s->tries = 0;
+    s->echo = 0;
+    end->n_out++;
+    w->count.packets++;
+    window_set_timer(w, s, now);
+    return true;
+}
+
+/* To all cards by turns. A slot that waits holds up no other one. */
+static bool send_new(struct window *w, double now)
+{
     bool moved = false;
-    while (work->sent < work->n_packets && w->state == WINDOW_BUSY) {
-        uint64_t m;
-        struct window_slot *s = slot_of(w, work->sent, &m);
-        if (s->out || s->end->n_out >= (uint32_t)w->config.packets)
-            break;
-        need(work, work->sent);
-        s->m = m;
-        (work->kind == WINDOW_SUM ? build_sum : build_max)(w, s, work->sent);
-        if (!put_on_wire(w, s->end, s->frame, s->n_frame))
-            break;
-        s->out = true;
-        s->tries = 0;
-        s->echo = 0;
-        s->end->n_out++;
-        work->sent++;
-        w->count.packets++;
-        window_set_timer(w, s, now);
-        moved = true;
+    for (bool any = true; any; moved = moved || any) {
+        any = false;
+        for (int i = 0; i < w->n_ends; i++)
+            any = send_next(w, &w->ends[i], now) || any;
     }
     return moved;
 }
@@ -257,9 +282,9 @@ static bool send_new(struct window *w, double now)
 static void have(struct window *w)
 {
     struct window_work *work = &w->work;
-    for (uint64_t m; work->done < work->sent; work->done++) {
+    for (uint64_t m; work->done < work->n_packets; work->done++) {
         const struct window_slot *s = slot_of(w, work->done, &m);
-        if (s->m == m && s->out)
+        if (!s->used || s->m < m || (s->m == m && s->out))
             break;
     }
     size_t to = (size_t)work->done * work->per_packet;
@@ -281,6 +306,14 @@ static void start(struct window *w, struct window_work work, double now)
     w->work = work;
     w->state = WINDOW_BUSY;
     w->progress_at = now;
+    for (int i = 0; i < w->n_ends; i++) {
+        struct window_end *end = &w->ends[i];
+        const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
+        const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0; /* of this card in this work */
+        end->ready = NULL;
+        for (uint64_t m = first; m < first + n_slots; m++)
+            window_make_ready(w, &end->slots[m % n_slots], m);
+    }
 }
 
 void window_start_pings(struct window *w, double now)

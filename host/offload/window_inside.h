@@ -11,37 +11,40 @@ enum { WINDOW_FRAME_BYTES = PKT_HEADER_BYTES + WINDOW_BEATS * PKT_BEAT_BYTES, WI
 struct window_slot {
     struct wheel_timer timer; /* first: a timer's slot is where it lies */
     struct window_end *end;
-    uint64_t m;      /* which packet of this card is, or was last, in it; meaningless before the first */
-    uint64_t echo;   /* of the ping that is not answered yet; 0: none */
-    double asked_at; /* when that was sent */
-    size_t n_result; /* bytes of payload that the result will have */
-    size_t n_frame;  /* of the frame */
-    uint8_t *frame;  /* [WINDOW_FRAME_BYTES] as it was sent */
-    bool out;        /* no result yet */
-    uint8_t tries;   /* pings since it was sent */
+    struct window_slot *next_ready; /* behind it in the card's list */
+    uint64_t next_m;                /* what it is ready for */
+    uint64_t m;                     /* which packet of this card is, or was last, in it; meaningless before the first */
+    uint64_t echo;                  /* of the ping that is not answered yet; 0: none */
+    double asked_at;                /* when that was sent */
+    size_t n_result;                /* bytes of payload that the result will have */
+    size_t n_frame;                 /* of the frame */
+    uint8_t *frame;                 /* [WINDOW_FRAME_BYTES] as it was sent */
+    bool out, used;                 /* out: no result yet; used: there has been a packet in it */
+    uint8_t tries;                  /* pings since it was sent */
 };
 
 /* One card and what is under way to it. */
 struct window_end {
     struct window_card card;
-    struct window_slot *slots; /* [card.job.slots + 1] */
+    struct window_slot *slots;              /* [card.job.slots + 1] */
+    struct window_slot *ready, *last_ready; /* slots whose next packet may be sent, in that order */
     uint32_t n_out;
-    uint64_t answered;               /* the latest packet (m) that has a result */
-    double answered_at;              /* when the last result came */
-    const struct window_slot *asker; /* whose ping was the last */
-    double silent_since; /* when the first question was asked that nothing has followed; 0: it has spoken since */
-    double rtt_s, var_s; /* smoothed; 0: never measured */
+    uint64_t answered;    /* the latest packet (m) that has a result */
+    double answered_at;   /* when the last result came */
+    uint32_t n_questions; /* pings since it was heard last */
+    double silent_since;  /* when the first question was asked that nothing has followed; 0: it has spoken since */
+    double rtt_s, var_s;  /* smoothed; 0: never measured */
 };
 
 enum window_kind { WINDOW_PING, WINDOW_MAX, WINDOW_SUM };
 
 struct window_work {
     enum window_kind kind;
-    uint32_t tag, per_packet;       /* elements */
-    uint64_t n_packets, sent, done; /* done: the first that has no result */
-    size_t n, needed, had;          /* elements; needed, had: what the flow has been told */
-    int8_t *x;                      /* MAX */
-    struct way_sum sum;             /* SUM */
+    uint32_t tag, per_packet; /* elements */
+    uint64_t n_packets, done; /* done: the first that has no result */
+    size_t n, needed, had;    /* elements; needed, had: what the flow has been told */
+    int8_t *x;                /* MAX */
+    struct way_sum sum;       /* SUM */
 };
 
 struct window {
@@ -68,6 +71,9 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
 
 /* Where packet i of the work lies: elements *at.., returns how many. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
+
+/* The slot is free for packet m of its card, if there is one in this work. */
+void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
 
 /* Sends a slot's frame again. */
 void window_resend(struct window *w, struct window_slot *s, double now);

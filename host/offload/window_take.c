@@ -58,6 +58,7 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
     s->end->answered_at = now;
     if (s->m > s->end->answered)
         s->end->answered = s->m;
+    window_make_ready(w, s, s->m + s->end->card.job.slots);
     w->progress_at = now;
     w->missing = 0;
 }
@@ -129,6 +130,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
         return;
     }
     end->silent_since = 0;
+    end->n_questions = 0;
     struct window_slot *s = &end->slots[slot];
     switch (bytes[PKT_OP_AT]) {
     case PKT_OP_RESULT:

@@ -12,7 +12,11 @@
 #include "offload/window_inside.h"
 
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
-enum { MOST_DOUBLED = 8, OVERTAKEN = 4 }; /* so many later, and its result or a packet of it is probably lost */
+enum {
+    MOST_DOUBLED = 8,
+    OVERTAKEN = 4,
+    MOST_QUESTIONS = 8
+}; /* so many later, and its result or a packet of it is probably lost */
 
 static double smaller(double a, double b)
 {
@@ -65,7 +69,7 @@ void window_ask(struct window *w, struct window_slot *s, double now)
             window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
         return;
     }
-    if (end->silent_since != 0 && end->asker != s) { /* one question at a time to who does not answer */
+    if (end->n_questions >= MOST_QUESTIONS && !s->echo) { /* to who does not answer; others ask again */
         wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
