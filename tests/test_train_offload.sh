@@ -114,6 +114,8 @@ uncard phoenix KILL
 echo $! >phoenix.pid
 cards="$cards $!"
 wait $run || fail "the run with a card that came back failed: $(cat err)"
+[ "$(sed -n 's/.*warning: \(offload [a-z]* [a-z]*\).*/\1/p' err | tr '\n' ';')" = "offload given up;offload is back;" ] ||
+    fail "a card that came back: warnings: $(grep warning err)"
 cat err >>stderr
 on 4 --steps 400 --algo direct >direct.out 2>>stderr
 same "a card that came back" out "$(checksum direct.out)"

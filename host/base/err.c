@@ -40,6 +40,16 @@ void err_warn(const char *format, ...)
     va_end(ap);
 }
 
+void err_news(const char *format, ...)
+{
+    char text[448];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fprintf(stderr, "narrowcast: warning: %s\n", text);
+}
+
 void err_hold(void)
 {
     err.held = true;

@@ -22,6 +22,9 @@ int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 
 /* Says one line that is no failure ("narrowcast: warning: ..."). Held like errors are. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same at once, even while lines are held: for what one rank alone says, of a job that goes on. */
+void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of them
  * may find the same mistake; comm_agree() then lets one of them speak, and N equal lines become one. */
 void err_hold(void);

@@ -221,7 +221,7 @@ int offload_join(struct offload *o, double budget_s)
     o->open = true;
     o->retry_s = 1;
     if (o->failed && first)
-        err_warn("offload is back: %s", offload_describe(o));
+        err_news("offload is back: %s", offload_describe(o));
     o->failed = false;
     return 1;
 }

@@ -34,7 +34,7 @@ static void end_with_stragglers(struct offload *o)
         speaker += speaker == r && missing >> r & 1;
     }
     if (comm_rank(o->comm) == speaker)
-        err_warn("the cards wait for rank %s, for longer than %g s", list, o->deadline_s);
+        err_news("the cards wait for rank %s, for longer than %g s", list, o->deadline_s);
     comm_missing(o->comm);
 }
 
@@ -145,7 +145,7 @@ static int way_end(void *way, bool failed)
         return 0;
     TRY(offload_learn_why(o));
     if (comm_rank(o->comm) == 0)
-        err_warn("offload given up: %s; sums go over MPI, the bits are the same", o->why);
+        err_news("offload given up: %s; sums go over MPI, the bits are the same", o->why);
     offload_leave(o);
     o->failed = true;
     o->retry_s = 1;
