@@ -46,10 +46,10 @@ MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_r
 .PHONY: all run test test-long bench tools sim formal synth lint fmt clean help force
 all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
-	$(Q)$(if $(FABRIC),:,echo 'skip  offload: no libfabric')
-CARD     := $(if $(VERILATOR),$(if $(FABRIC),sim))
+	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
+CARD     := $(if $(VERILATOR),sim)
 run: $(B)/narrowcast $(if $(CARD),$(B)/narrowcast-sim)  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
-	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator and libfabric-dev, which `make tools` installs')
+	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator, which `make tools` installs')
 	$(Q)$(MPIENV) NARROWCAST_OFFLOAD=$(CARD) mpirun -q -np $(NP) $< train $(ARGS)
 test: all                               ## all tests but the long ones, under 20 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(TEST_BIN) $(SCRIPTS)

@@ -2,7 +2,8 @@
  *
  *     frames out, in order:  a b c a b c a b c    --> 3 messages  aaa bbb ccc  --> the kernel cuts each into its datagrams
  *
- * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for each receiver.) */
+ * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for each receiver. Likewise
+ * on the way in, UDP_GRO: what comes together from one sender may come as one message.) */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -17,7 +18,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { AT_ONCE = NET_AT_ONCE, MESSAGE_BYTES = 60000, MOST_WAITING = 8192, SOCKET_BYTES = 64 << 20, TRIES = 32 };
+enum {
+    AT_ONCE = 64,
+    MESSAGES_IN = 16,
+    IN_BYTES = 1 << 16,
+    MESSAGE_BYTES = 60000,
+    MOST_WAITING = 8192,
+    SOCKET_BYTES = 64 << 20,
+    TRIES = 32
+};
 
 /* Datagrams to one receiver, all of the first one's length but for a shorter last one. */
 struct message {
@@ -37,29 +46,60 @@ struct datagrams {
     int fd;
     struct frame_queue out;
     uint64_t came, empty, sent, full, refused; /* full: no room to wait; refused: by the system, as unreachable */
-    struct mmsghdr in_msg[AT_ONCE];
-    struct iovec in_at[AT_ONCE];
-    struct sockaddr_in from[AT_ONCE];
+    struct mmsghdr in_msg[MESSAGES_IN];
+    struct iovec in_at[MESSAGES_IN];
+    struct sockaddr_in from[MESSAGES_IN];
+    union {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } in_part[MESSAGES_IN];
     bool one_each; /* for now: something was refused, perhaps the cutting */
     struct message out_message[AT_ONCE];
     struct mmsghdr out_msg[AT_ONCE];
-    uint8_t bytes[AT_ONCE][NET_FRAME_BYTES];
+    uint8_t bytes[MESSAGES_IN][IN_BYTES];
 };
+
+/* Bytes of the datagrams that message i was joined from, but for a shorter last one. */
+static size_t part_of(struct datagrams *d, int i)
+{
+    struct msghdr *m = &d->in_msg[i].msg_hdr;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+        if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+            int part;
+            memcpy(&part, CMSG_DATA(c), sizeof part);
+            return part > 0 ? (size_t)part : d->in_msg[i].msg_len;
+        }
+    return d->in_msg[i].msg_len;
+}
+
+/* Returns how many datagrams it held. */
+static int take_message(struct datagrams *d, int i, net_take *take, void *arg)
+{
+    const size_t bytes = d->in_msg[i].msg_len, part = part_of(d, i);
+    int count = !bytes;
+    d->empty += !bytes;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < part ? bytes - at : part;
+        count++;
+        take(arg, ntohl(d->from[i].sin_addr.s_addr), ntohs(d->from[i].sin_port), d->bytes[i] + at,
+             n < NET_FRAME_BYTES ? n : NET_FRAME_BYTES);
+    }
+    d->came += (uint64_t)count;
+    return count;
+}
 
 static int net_receive(void *net, net_take *take, void *arg)
 {
     struct datagrams *d = net;
-    for (int i = 0; i < AT_ONCE; i++)
+    for (int i = 0; i < MESSAGES_IN; i++) {
         d->in_msg[i].msg_hdr.msg_namelen = sizeof d->from[i];
-    const int n = recvmmsg(d->fd, d->in_msg, AT_ONCE, MSG_DONTWAIT, NULL);
-    for (int i = 0; i < n; i++) {
-        d->came++;
-        if (d->in_msg[i].msg_len)
-            take(arg, ntohl(d->from[i].sin_addr.s_addr), ntohs(d->from[i].sin_port), d->bytes[i], d->in_msg[i].msg_len);
-        else
-            d->empty++;
+        d->in_msg[i].msg_hdr.msg_controllen = sizeof d->in_part[i].bytes;
     }
-    return n < 0 ? 0 : n;
+    const int n = recvmmsg(d->fd, d->in_msg, MESSAGES_IN, MSG_DONTWAIT, NULL);
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += take_message(d, i, take, arg);
+    return count;
 }
 
 /* The message, of n so far, that frame f may join, else a new one. */
@@ -214,11 +254,12 @@ static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
 /* Without the right to force it the system gives less. */
 static void set_buffers(int fd)
 {
-    const int bytes = SOCKET_BYTES;
+    const int bytes = SOCKET_BYTES, one = 1;
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);
 }
 
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
@@ -254,10 +295,13 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
         return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
     }
     set_buffers(d->fd);
-    for (int i = 0; i < AT_ONCE; i++) {
-        d->in_at[i] = (struct iovec){d->bytes[i], NET_FRAME_BYTES};
-        d->in_msg[i].msg_hdr = (struct msghdr){
-            .msg_name = &d->from[i], .msg_namelen = sizeof d->from[i], .msg_iov = &d->in_at[i], .msg_iovlen = 1};
+    for (int i = 0; i < MESSAGES_IN; i++) {
+        d->in_at[i] = (struct iovec){d->bytes[i], IN_BYTES};
+        d->in_msg[i].msg_hdr = (struct msghdr){.msg_name = &d->from[i],
+                                               .msg_namelen = sizeof d->from[i],
+                                               .msg_iov = &d->in_at[i],
+                                               .msg_iovlen = 1,
+                                               .msg_control = d->in_part[i].bytes};
     }
     *net = d;
     return 0;

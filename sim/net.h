@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 enum {
-    NET_FRAME_BYTES = 2176, /* what is longer is cut, which is still longer than any card takes */
-    NET_AT_ONCE = 64        /* frames of one call of receive, at most */
+    NET_FRAME_BYTES = 2176 /* what is longer is cut, which is still longer than any card takes */
 };
 
 /* A frame that came; bytes [n], n > 0, are the net's until the call returns. */
 typedef void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct net_ops {
-    /* What has come: returns how many, fewer than NET_AT_ONCE: there are no more; take saw all that are frames. Does not block. */
+    /* Some of what has come: take sees all that are frames. Returns how many datagrams that were; 0: there are no more. Does not
+     * block. */
     int (*receive)(void *net, net_take *take, void *arg);
     /* Sends a frame sometime; flush: now, as far as it goes without blocking. flush returns 1 when some is left. */
     void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);

@@ -142,8 +142,8 @@ static int clock_card(struct server *s)
 /* What has come, so that what finds no room is lost here, and counted; but a flood must not stop the card. */
 static int take_all(struct server *s)
 {
-    int n = 0, got = NET_AT_ONCE;
-    while (n < TURN_DATAGRAMS && got == NET_AT_ONCE)
+    int n = 0, got = 1;
+    while (n < TURN_DATAGRAMS && got > 0)
         n += got = s->net_ops->receive(s->net, from_net, s);
     return n;
 }

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST_WAITING = 8192 };
+enum { MOST_WAITING = 8192, AT_ONCE = 64 }; /* frames that wait to be sent, that are read in one go */
 
 struct tap {
     int fd;
@@ -34,7 +34,7 @@ static int tap_receive(void *net, net_take *take, void *arg)
 {
     struct tap *t = net;
     int i = 0;
-    for (; i < NET_AT_ONCE; i++) {
+    for (; i < AT_ONCE; i++) {
         uint8_t frame[ETHER_MOST], reply[ETHER_MOST];
         struct ether_udp udp;
         size_t reply_n;

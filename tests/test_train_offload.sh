@@ -41,6 +41,11 @@ direct=$(checksum direct.out)
 same "group-scatter:2" scatter.out "$direct"
 through "4 ranks, a card in C of the run's own" "$direct" 4 sim:c --steps 12
 grep -q '^all-reduce: offload through 1 card' stderr || fail "did not say what it chose: $(cat stderr)"
+if "$n" info | grep -q '^libfabric *not'; then
+    echo "skip: built without libfabric: --fabric udp"
+else
+    through "4 ranks, libfabric's udp" "$direct" 4 sim:c --steps 12 --fabric udp
+fi
 through "4 ranks, a Verilated card of the run's own" "$direct" 4 sim --steps 12 --algo offload
 on 3 --steps 4 --scale none --format e3m0 --algo direct >direct3.out 2>>stderr
 through "3 ranks, 4 bits in, 8 bits out" "$(checksum direct3.out)" 3 sim:c --steps 4 --scale none --format e3m0
@@ -154,6 +159,7 @@ refused 'cannot' --format fp32 --scale none --offload sim
 refused 'no XRT' --offload xrt:0000:01:00.1
 refused 'udp://' --offload udp://nowhere
 refused 'udp://' --offload smi
+refused 'carrier-pigeon' --offload sim:c --fabric carrier-pigeon
 # a card that is not there is no mistake: one line, and MPI does it
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 on 4 --steps 12 --offload udp://127.0.0.1:9 >out 2>err || fail "a card that is not there: exit $?"

@@ -122,6 +122,12 @@ static int net_wire_send(void *wire, const uint8_t *bytes, size_t n)
     return 0;
 }
 
+static int net_wire_flush(void *wire)
+{
+    (void)wire;
+    return 0;
+}
+
 static int net_wire_receive(void *wire, const uint8_t **bytes, size_t *n)
 {
     struct net_wire *w = wire;
@@ -148,7 +154,8 @@ static void net_wire_close(void *wire)
     (void)wire;
 }
 
-static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_receive, net_wire_address, net_wire_close};
+static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush, net_wire_receive, net_wire_address,
+                                             net_wire_close};
 
 /* ---- cards ---- */
 

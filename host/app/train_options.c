@@ -82,7 +82,10 @@ static const struct opt opts[] = {
         "that fails costs time, no bits: its step is repeated over MPI.")},
     {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.", OPT_REAL,
      AT(card_deadline), 0.05, 1e4, 0},
-    {TEXT("fabric", "NAME", "udp", fabric, 0, "Provider of libfabric with datagrams: udp, verbs, efa.")},
+    {TEXT("fabric", "NAME", "socket", fabric, 0,
+          "How packets reach cards: socket (UDP of the system, many packets a call) or a provider of libfabric with "
+          "datagrams: "
+          "udp, verbs, efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave by; default: the one by which the card is reached.")},
 

@@ -91,6 +91,12 @@ static int fabric_send(void *wire, const uint8_t *bytes, size_t n)
     return rc == -FI_EAGAIN || rc == -ENOBUFS ? -EAGAIN : 0;
 }
 
+static int fabric_flush(void *wire)
+{
+    (void)wire; /* nothing waits */
+    return 0;
+}
+
 /* The next completions, if there are any. 1, 0 or a negative errno. */
 static int read_more(struct fabric *f)
 {
@@ -160,23 +166,22 @@ static void fabric_close(void *wire)
     free(f);
 }
 
-static const struct wire_ops ops = {fabric_send, fabric_receive, fabric_address, fabric_close};
+static const struct wire_ops ops = {fabric_send, fabric_flush, fabric_receive, fabric_address, fabric_close};
 
 /* ---- opening ---- */
 
 static int failed(char *why, const char *what, int rc)
 {
-    snprintf(why, FABRIC_WHY_BYTES, "libfabric cannot %s: %s", what, fi_strerror(-rc));
+    snprintf(why, WIRE_WHY_BYTES, "libfabric cannot %s: %s", what, fi_strerror(-rc));
     return rc;
 }
 
-/* The provider's own description of an endpoint of such datagrams at this address, in f->info. */
-static int find(struct fabric *f, const struct fabric_options *o, const char *local, char *why)
+/* Datagrams over IPv4 by this provider, and what they may ask for; NULL: no memory. */
+static struct fi_info *hints_for(const char *provider)
 {
-    const char *provider = o->provider ? o->provider : "udp";
-    struct fi_info *hints = fi_allocinfo(), *all = NULL;
+    struct fi_info *hints = fi_allocinfo();
     if (!hints)
-        return failed(why, "find a provider", -FI_ENOMEM);
+        return NULL;
     hints->caps = FI_MSG;
     hints->mode = FI_MSG_PREFIX | FI_CONTEXT | FI_CONTEXT2;
     hints->addr_format = FI_SOCKADDR_IN;
@@ -184,22 +189,39 @@ static int find(struct fabric *f, const struct fabric_options *o, const char *lo
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(provider);
-    int rc = fi_getinfo(FI_VERSION(1, 14), local, "0", FI_SOURCE, hints, &all);
-    for (struct fi_info *i = all; i && !rc && !f->info; i = i->next)
-        if (!strcmp(i->fabric_attr->prov_name, provider) && i->addr_format == FI_SOCKADDR_IN &&
-            i->ep_attr->max_msg_size >= o->frame_bytes + i->ep_attr->msg_prefix_size)
-            f->info = fi_dupinfo(i);
-    fi_freeinfo(hints);
-    if (all)
-        fi_freeinfo(all);
-    if (f->info)
-        return 0;
-    snprintf(why, FABRIC_WHY_BYTES, "libfabric's provider '%s' has no datagrams of %zu bytes over IPv4 at %s%s%s",
-             provider, o->frame_bytes, local, rc ? ": " : "", rc ? fi_strerror(-rc) : "");
-    return -ENODATA;
+    return hints;
 }
 
-static int make_buffers(struct fabric *f, const struct fabric_options *o, char *why)
+/* The first description that libfabric has, at a local address or any (NULL), of at least so long datagrams. */
+static struct fi_info *find(const char *provider, const char *local, size_t frame_bytes)
+{
+    struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
+    const uint64_t flags = local ? FI_SOURCE : 0;
+    int rc = hints ? fi_getinfo(FI_VERSION(1, 14), local, local ? "0" : NULL, flags, hints, &all) : -FI_ENOMEM;
+    for (struct fi_info *i = all; i && !rc && !found; i = i->next)
+        if (!strcmp(i->fabric_attr->prov_name, provider) && i->addr_format == FI_SOCKADDR_IN &&
+            i->ep_attr->max_msg_size >= frame_bytes + i->ep_attr->msg_prefix_size)
+            found = fi_dupinfo(i);
+    if (hints)
+        fi_freeinfo(hints);
+    if (all)
+        fi_freeinfo(all);
+    return found;
+}
+
+int fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
+{
+    struct fi_info *found = find(provider, NULL, 0);
+    if (!found) {
+        snprintf(why, WIRE_WHY_BYTES, "libfabric has no provider '%.32s' with datagrams over IPv4; socket needs none",
+                 provider);
+        return -ENODATA;
+    }
+    fi_freeinfo(found);
+    return 0;
+}
+
+static int make_buffers(struct fabric *f, const struct wire_options *o, char *why)
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64; /* longer ones are seen to be too long */
@@ -245,7 +267,7 @@ static int make_endpoint(struct fabric *f, char *why)
 }
 
 /* The card's address known, receives posted, the own name read. */
-static int settle(struct fabric *f, const struct fabric_options *o, char *why)
+static int settle(struct fabric *f, const struct wire_options *o, char *why)
 {
     struct sockaddr_in card = {.sin_family = AF_INET, .sin_port = htons(o->card_port)};
     size_t size = sizeof f->name;
@@ -261,13 +283,13 @@ static int settle(struct fabric *f, const struct fabric_options *o, char *why)
     return rc ? failed(why, "receive", rc) : 0;
 }
 
-int fabric_open(const struct fabric_options *o, struct wire *out, char why[FABRIC_WHY_BYTES])
+int fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
 {
     char local[INET_ADDRSTRLEN] = "";
     uint32_t ip;
     int rc = fabric_local(o->local, o->card_ip, o->card_port, &ip);
     if (rc) {
-        snprintf(why, FABRIC_WHY_BYTES, "cannot bind to '%s': %s", o->local ? o->local : "the way to the card",
+        snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s", o->local ? o->local : "the way to the card",
                  strerror(-rc));
         return o->local ? -EINVAL : rc;
     }
@@ -277,7 +299,13 @@ int fabric_open(const struct fabric_options *o, struct wire *out, char why[FABRI
         free(f);
         return failed(why, "have memory", -FI_ENOMEM);
     }
-    rc = find(f, o, local, why);
+    const char *provider = o->provider ? o->provider : "udp";
+    f->info = find(provider, local, o->frame_bytes);
+    if (!f->info) {
+        snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams of %zu bytes over IPv4 at %s",
+                 provider, o->frame_bytes, local);
+        rc = -ENODATA;
+    }
     if (!rc)
         rc = make_endpoint(f, why);
     if (!rc)

@@ -3,11 +3,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-int fabric_open(const struct fabric_options *o, struct wire *out, char why[FABRIC_WHY_BYTES])
+int fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
-    (void)o, (void)out;
-    snprintf(why, FABRIC_WHY_BYTES, "this build reaches no card: libfabric was not there (libfabric-dev)");
+    snprintf(why, WIRE_WHY_BYTES, "no provider '%.32s': this build has no libfabric (libfabric-dev), only socket",
+             provider);
     return -ENOSYS;
+}
+
+int fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+{
+    (void)out;
+    return fabric_check(o->provider ? o->provider : "udp", why);
 }
 
 void fabric_library(char *text, size_t n)

@@ -33,14 +33,15 @@ static int read_names(struct offload *o, const char *where)
 
 static int read_options(struct offload *o, const struct offload_options *words)
 {
+    char why[WIRE_WHY_BYTES] = "the name of the provider is too long";
     uint32_t ip;
     TRY(read_names(o, words->where));
     if (words->packets < 0 || words->packets > 1024)
         return ERR(-EINVAL, "cannot have %d packets under way: 1 to 1024", words->packets);
     if (words->local && (strlen(words->local) >= sizeof o->local || fabric_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
-    if (words->provider && strlen(words->provider) >= sizeof o->provider)
-        return ERR(-EINVAL, "libfabric has no provider '%s'", words->provider);
+    if (wire_check(words->provider, why) || (words->provider && strlen(words->provider) >= sizeof o->provider))
+        return ERR(-EINVAL, "%s", why);
     if (words->local)
         memcpy(o->local, words->local, strlen(words->local));
     if (words->provider)

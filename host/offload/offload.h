@@ -15,7 +15,7 @@ enum { OFFLOAD_MOST_CARDS = 16 };
 
 struct offload_options {
     const char *where;      /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "udp://host:port[,udp://host:port...]" */
-    const char *provider;   /* of libfabric; NULL: udp */
+    const char *provider;   /* NULL: socket, the system's own; or one of libfabric: udp, verbs, efa */
     const char *local;      /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
     double card_deadline_s; /* a card that is silent so long is given up; 0: 5 s */
     double deadline_s;      /* a rank whose contribution is missing so long is gone; 0: 60 s */

@@ -26,7 +26,7 @@ struct hello {
 };
 struct reply {
     bool bound;
-    char host[64], why[FABRIC_WHY_BYTES];
+    char host[64], why[WIRE_WHY_BYTES];
     struct fpga_rank wires[OFFLOAD_MOST_CARDS];
 };
 struct terms {
@@ -122,14 +122,14 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     if (gethostname(mine->host, sizeof mine->host - 1))
         mine->host[0] = 0;
     for (int i = 0; i < o->n_cards && mine->bound; i++) {
-        const struct fabric_options f = {
+        const struct wire_options f = {
             .provider = o->provider[0] ? o->provider : NULL,
             .local = o->local[0] ? o->local : NULL,
             .card_ip = hello->cards[i].ip,
             .card_port = hello->cards[i].port,
             .frame_bytes = (size_t)(1 + card_fit_most(&o->fit, hello->beats)) * PKT_BEAT_BYTES,
         };
-        if (fabric_open(&f, &o->wires[i], mine->why))
+        if (wire_open(&f, &o->wires[i], mine->why))
             mine->bound = false;
         else
             o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);

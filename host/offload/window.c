@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD = 32, TOGETHER = 8, MOST_TAKEN = 256 }; /* packets cast at once, decoded at once; datagrams a turn */
-static const double timers_s = 0.01;                 /* timers run so often even in a flood of datagrams */
+enum { AHEAD = 32, TOGETHER = 8 };   /* packets cast at once, decoded at once */
+static const double timers_s = 0.01; /* timers run so often even in a flood of datagrams */
 
 /* ---- life ---- */
 
@@ -342,28 +342,6 @@ void window_start_sum(struct window *w, const struct way_sum *sum, double now)
           now);
 }
 
-static bool receive(struct window *w, double now, bool *drained)
-{
-    bool moved = false;
-    *drained = true;
-    for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
-        struct window_end *end = &w->ends[i];
-        int rc = 1;
-        for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
-            const uint8_t *bytes;
-            size_t n;
-            rc = end->card.wire.ops->receive(end->card.wire.own, &bytes, &n);
-            if (rc > 0)
-                window_take(w, end, bytes, n, now);
-            moved = moved || rc > 0;
-        }
-        if (rc < 0)
-            window_lose(w, end, "cannot be heard: %s", strerror(-rc));
-        *drained = *drained && !rc;
-    }
-    return moved;
-}
-
 static void run_timers(struct window *w, double now)
 {
     w->timed_at = now;
@@ -373,17 +351,28 @@ static void run_timers(struct window *w, double now)
             window_ask(w, (struct window_slot *)t, now);
 }
 
+static void flush(struct window *w)
+{
+    for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
+        struct window_end *end = &w->ends[i];
+        int rc = end->card.wire.ops->flush(end->card.wire.own);
+        if (rc && rc != -EAGAIN)
+            window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
+    }
+}
+
 enum window_state window_turn(struct window *w, double now, bool *moved)
 {
     bool drained;
     *moved = false;
     if (w->state != WINDOW_BUSY)
         return w->state;
-    *moved = receive(w, now, &drained);
+    *moved = window_receive(w, now, &drained);
     if (w->state == WINDOW_BUSY && (drained || now - w->timed_at > timers_s))
         run_timers(w, now);
     if (w->state == WINDOW_BUSY)
         *moved = send_new(w, now) || *moved;
+    flush(w);
     have(w);
     if (w->state == WINDOW_BUSY && w->work.done == w->work.n_packets && !w->n_asked)
         w->state = WINDOW_DONE;

@@ -69,6 +69,9 @@ struct window {
 /* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is taken. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now);
 
+/* Takes what has come from all cards, some of it when there is much; *drained: all. True when there was anything. */
+bool window_receive(struct window *w, double now, bool *drained);
+
 /* Where packet i of the work lies: elements *at.., returns how many. */
 size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
 

@@ -8,6 +8,8 @@
 #include "offload/window_inside.h"
 #include <string.h>
 
+enum { MOST_TAKEN = 256 }; /* datagrams of a card in a turn */
+
 static uint64_t field(const uint8_t *bytes, int at, int n)
 {
     return pkt_get_uint(bytes + at, n);
@@ -145,4 +147,26 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     default:
         w->foreign++;
     }
+}
+
+bool window_receive(struct window *w, double now, bool *drained)
+{
+    bool moved = false;
+    *drained = true;
+    for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
+        struct window_end *end = &w->ends[i];
+        int rc = 1;
+        for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
+            const uint8_t *bytes;
+            size_t n;
+            rc = end->card.wire.ops->receive(end->card.wire.own, &bytes, &n);
+            if (rc > 0)
+                window_take(w, end, bytes, n, now);
+            moved = moved || rc > 0;
+        }
+        if (rc < 0)
+            window_lose(w, end, "cannot be heard: %s", strerror(-rc));
+        *drained = *drained && !rc;
+    }
+    return moved;
 }

@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 struct wire_ops {
-    /* Sends bytes [n], the caller's again when it returns. Never blocks. 0; -EAGAIN: no room at the moment; another negative errno:
-     * the wire is broken. Silent. */
+    /* Sends bytes [n], the caller's again when it returns, at flush at the latest. Never blocks. 0; -EAGAIN: no room at the
+     * moment; another negative errno: the wire is broken. Silent. flush as send; what it leaves goes with the next one. */
     int (*send)(void *wire, const uint8_t *bytes, size_t n);
+    int (*flush)(void *wire);
 
     /* The next datagram that has come: bytes [n] are the wire's until the next call. Never blocks. 1; 0: there is none; a negative
      * errno: the wire is broken. Silent. */
@@ -22,5 +23,24 @@ struct wire {
     const struct wire_ops *ops;
     void *own;
 };
+
+enum { WIRE_WHY_BYTES = 160 };
+
+struct wire_options {
+    const char
+        *provider;     /* NULL or "socket": UDP sockets of the system; else a provider of libfabric: udp, verbs, efa */
+    const char *local; /* IPv4 address or interface to bind to; NULL: that by which the card is reached */
+    uint32_t card_ip;  /* of the card's frames: 127.0.0.1 is 0x7f000001 */
+    uint16_t card_port;
+    size_t frame_bytes; /* of the longest frame */
+};
+
+/* Binds to an address of this host, never to all of them. Returns 0, or a negative errno with why: -ENOSYS: the provider is one of
+ * libfabric, which this build has not; -EINVAL: local is no address or interface of this host; -ENODATA: no such provider, or
+ * not for such datagrams. */
+int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
+
+/* Is there such a provider? 0, or a negative errno with why. NULL is legal. */
+int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 
 #endif
