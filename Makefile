@@ -48,6 +48,7 @@ all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build ever
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 CARD     := $(if $(VERILATOR),sim)
+comma    := ,
 run: $(B)/narrowcast $(if $(CARD),$(B)/narrowcast-sim)  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator, which `make tools` installs')
 	$(Q)$(MPIENV) NARROWCAST_OFFLOAD=$(CARD) mpirun -q -np $(NP) $< train $(ARGS)
@@ -58,7 +59,7 @@ test-long: all                          ## the exhaustive ones too: 2^32 floats,
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(MPIENV) $(B)/bench_train
 	$(Q)$(MPIENV) B=$(B) bench/bench_native.sh 4
-	$(Q)$(MPIENV) mpirun -q -np 4 $(B)/bench_allreduce --algo direct,ring,native --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
+	$(Q)$(MPIENV) mpirun -q -np 4 $(B)/bench_allreduce --algo direct,ring,native$(if $(CARD),$(comma)offload --offload sim:c) --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \
 	    bench/bench_allreduce.gp && echo 'chart $(B)/bench_allreduce.svg'; else echo 'skip  gnuplot: not installed'; fi
 	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77

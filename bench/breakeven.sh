@@ -1,25 +1,36 @@
 #!/bin/bash
 # breakeven.sh : where narrow floats pay: the ratio to MPI's fp32 all-reduce over the speed of the links, by netlab.sh.
 # usage: bench/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]      SIZE: fp32 bytes a rank [16M]
-# environment: B, the build folder; RATES, words of RATE:NODES. Writes $B/breakeven.json, a table, and $B/breakeven.svg.
+# environment: B, the build folder; RATES, words of RATE:NODES; REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg.
+# Where narrowcast-sim was built, a card in plain C takes part, on the port without limit: where a switch would be.
 # A machine of few cores carries all nodes' packets, so 10 Gbit/s are honest for 2 nodes only.
 set -eu
 cd "$(dirname "$0")/.."
 size=${1:-16M}
 shift $(($# > 0))
-B=${B:-build}
+export B=${B:-build} NODES
 rates=${RATES:-100mbit:4 250mbit:4 1gbit:4 2.5gbit:4 10gbit:2 none:2 none:4}
-[ $# -gt 0 ] || set -- --algo direct --format e5m2,e3m0/e4m3,e3m0/e3m0 --scale aps
 json=$B/breakeven.json
 : >"$json"
+
+# At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+# shellcheck disable=SC2016  # the variables are netlab.sh's
+at_head='
+if [ -x "$B/narrowcast-sim" ]; then
+    "$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
+    trap "kill $!" EXIT
+    sleep 0.5
+    set -- "$@" --algo direct,offload --offload udp://10.77.0.254:4000
+fi
+mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
+
 for word in $rates; do
-    rate=${word%:*} nodes=${word#*:}
-    echo "breakeven.sh: $nodes nodes, $rate" >&2
-    # MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
-    # shellcheck disable=SC2016  # the variables are netlab.sh's
-    bench/netlab.sh -n "$nodes" -r "$rate" -- bash -c 'mpirun $NETLAB_MPI -np "$0" "$@"' "$nodes" \
-        "$B/bench_allreduce" --json --label "$rate, $nodes nodes" --sizes "$size" --reps "${REPS:-9}" "$@" \
-        2> >(grep -v setpgid >&2) >>"$json" || exit
+    rate=${word%:*} NODES=${word#*:}
+    for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # two jobs fit on a card
+        echo "breakeven.sh: $NODES nodes, $rate, $formats" >&2
+        bench/netlab.sh -n "$NODES" -r "$rate" -- bash -c "$at_head" bench --json --label "$rate, $NODES nodes" \
+            --sizes "$size" --reps "${REPS:-9}" --algo direct --format "$formats" --scale aps "$@" >>"$json" || exit
+    done
 done
 echo
 printf '%-18s %-24s %12s %8s\n' links 'algorithm and format' 'ms' 'ratio'

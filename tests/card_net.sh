@@ -1,5 +1,6 @@
 # card_net.sh : for scripts that train through simulated cards: cards started and ended, runs and their checksums. Sourced.
 # Wants: dir (a scratch folder that is the current one), n (the program), fail().
+# shellcheck shell=bash disable=SC2154
 
 cards=  # process numbers, to be ended
 
@@ -52,7 +53,9 @@ by_card() { echo "$(grep -c '"kind":"step".*"offload":true' "$1") of $(grep -c '
 
 # same WHAT FILE WANTED: the run's weights have this checksum
 same() {
-    [ -n "$3" ] && [ "$(checksum "$2")" = "$3" ] || fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
+    if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
+        fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
+    fi
 }
 
 end_cards() {

@@ -84,4 +84,28 @@ else
     port=$(sed -n 's/.*"algo":"direct".*"wrong":0,.*"port_bytes":\([0-9]*\),.*/\1/p' net)
     if [ "${port:-0}" -lt 262145 ] || [ "$port" -gt 300000 ]; then fail "262145 bytes sent, '$port' passed a port"; fi
 fi
+
+# --- through a card: n codes leave a rank and n come back, and headers: payload of datagrams; with theirs, through the port ---
+if [ $code -ne 0 ]; then
+    echo 'skip  bytes through a card: no network'
+elif [ ! -x "$B/narrowcast-sim" ]; then
+    echo 'skip  bytes through a card: no narrowcast-sim'
+else
+    # shellcheck disable=SC2016
+    "$here/../bench/netlab.sh" -n 4 -r none -- bash -c '
+        "$0/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null & trap "kill $!" EXIT
+        sleep 0.5
+        env -u OMPI_MCA_btl mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
+            --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
+    # through TYPE CODES: 1048576 elements in 745 packets, and one of the exponents, each with a header of 64 bytes; on a busy machine some
+    # pings and repetitions; what the port carries has UDP, IP and Ethernet around it (and their vote, over MPI)
+    through() {
+        line=$(grep "\"algo\":\"offload\",\"type\":\"$1\"" card | grep '"wrong":0,') || fail "$1: no row of right sums: $(cat card card.said)"
+        wire=$(echo "$line" | sed 's/.*"wire_bytes":\([0-9]*\),.*/\1/') port=$(echo "$line" | sed 's/.*"port_bytes":\([0-9]*\),.*/\1/')
+        if [ "$wire" -lt $(($2 * 1045 / 1000)) ] || [ "$wire" -gt $(($2 * 12 / 10)) ]; then fail "$1: $2 bytes of codes, $wire sent"; fi
+        if [ "$port" -lt "$wire" ] || [ "$port" -gt $((wire * 11 / 10)) ]; then fail "$1: $wire bytes sent, $port through the port"; fi
+    }
+    through e5m2 1048576
+    through e3m0/e3m0 524288
+fi
 exit $bad

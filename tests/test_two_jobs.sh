@@ -12,7 +12,7 @@ n=$B/narrowcast
 dir=$(mktemp -d)
 cd "$dir"
 : >stderr
-bad=0
+bad=0 code=0
 fail() {
     echo "test_two_jobs.sh: $*" >&2
     bad=1
