@@ -28,9 +28,9 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
 
 /* All ranks. Returns 0, or a negative errno with a line of rank 0 when the cards do not take it: here that is a failure. */
 static inline int card_open_for(struct through_card *c, struct comm *comm, const char *where, const char *fabric,
-                                const struct codec *codec, struct reducer *reducer)
+                                int slots, const struct codec *codec, struct reducer *reducer)
 {
-    const struct offload_options options = {.where = where, .provider = fabric};
+    const struct offload_options options = {.where = where, .provider = fabric, .slots = slots};
     TRY(offload_open(comm, codec, &options, &c->offload));
     if (!offload_is_open(c->offload)) {
         if (comm_rank(comm) == 0)

@@ -20,7 +20,7 @@ enum { MAX_REPS = 1000, MAX_CONTENDERS = 32, NAME_BYTES = 24 };
 
 struct options {
     const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric;
-    int64_t factor, reps, warmup;
+    int64_t factor, reps, warmup, slots;
     bool json;
 };
 
@@ -180,7 +180,7 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     if (rc < 0)
         return 1;
     TRY(reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer));
-    return offload ? card_open_for(&c->card, b.comm, b.o.offload, b.o.fabric, &codec, c->reducer) : 0;
+    return offload ? card_open_for(&c->card, b.comm, b.o.offload, b.o.fabric, (int)b.o.slots, &codec, c->reducer) : 0;
 }
 
 /* The word of a list that begins at *at, which moves on; false behind the last. */
@@ -322,6 +322,8 @@ static const struct opt opts[] = {
      AT(algo), 0, 0, 0},
     {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.", OPT_TEXT,
      AT(offload), 0, 0, 0},
+    {"card-slots", "N", "64", "Slots wanted of each card; two formats share one of 128.", OPT_INT, AT(slots), 8, 1024,
+     0},
     {"fabric", "NAME", NULL, "How packets reach cards, as in `narrowcast train --fabric`.", OPT_TEXT, AT(fabric), 0, 0,
      0},
     {"format", "LIST", "e5m2", "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.",

@@ -170,9 +170,9 @@ static void card_fills_up(void)
     CHECK(card_fits(&codec.sum, 1, "ranks", &fit) == 0 && fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0, "%s", fpga->why);
     CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS && caps.beats == CARD_BEATS,
           "caps");
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[0]) == 0 && jobs[0].slots == 64, "first job");
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[1]) == 0 && jobs[1].slot_base == 64, "second job");
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[2]) == -EBUSY, "a third");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[0]) == 0 && jobs[0].slots == 64, "first job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[1]) == 0 && jobs[1].slot_base == 64, "second job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[2]) == -EBUSY, "a third");
     CHECK(jobs[0].key != jobs[1].key && jobs[0].index != jobs[1].index, "jobs are the same");
     const struct fpga_job first = jobs[0];
     fpga_job_stop(fpga, &first, 1);
@@ -181,13 +181,13 @@ static void card_fills_up(void)
     size_t done;
     net_card_batch(fpga, ops, 6, &done, 1);
     CHECK(ops[5].value == 0, "status %u", ops[5].value);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[3]) == 0 && jobs[3].slots == 32 &&
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[3]) == 0 && jobs[3].slots == 32 &&
               jobs[3].slot_base == 32,
           "%u slots from %u", jobs[3].slots, jobs[3].slot_base);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[4]) == 0 && jobs[4].slots == 16 &&
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[4]) == 0 && jobs[4].slots == 16 &&
               jobs[4].slot_base == 0,
           "%u slots from %u", jobs[4].slots, jobs[4].slot_base);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 1, &jobs[5]) == -EBUSY && strstr(fpga->why, "is taken"), "%s",
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[5]) == -EBUSY && strstr(fpga->why, "is taken"), "%s",
           fpga->why);
     net_close(&net);
 }

@@ -142,6 +142,12 @@ static int net_wire_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
+static int net_wire_fd(const void *wire)
+{
+    (void)wire;
+    return -1;
+}
+
 static void net_wire_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct net_wire *w = wire;
@@ -154,8 +160,8 @@ static void net_wire_close(void *wire)
     (void)wire;
 }
 
-static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush, net_wire_receive, net_wire_address,
-                                             net_wire_close};
+static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush,   net_wire_receive,
+                                             net_wire_fd,   net_wire_address, net_wire_close};
 
 /* ---- cards ---- */
 
@@ -269,7 +275,7 @@ static void net_job_open(struct net_job *j)
             net_wire_address(&j->net->wires[j->first + r][c], &ranks[r].ip, &ranks[r].port);
         struct fpga *fpga = &j->net->cards[c].fpga;
         CHECK(fpga_job_caps(fpga, &j->fit, j->n_ranks, &caps, 1) == 0 &&
-                  fpga_job_start(fpga, &caps, &j->fit, ranks, j->n_ranks, 1, &j->jobs[c]) == 0,
+                  fpga_job_start(fpga, &caps, &j->fit, ranks, j->n_ranks, 64, 1, &j->jobs[c]) == 0,
               "%s", fpga->why);
         beats = caps.beats < beats ? caps.beats : beats;
     }

@@ -12,6 +12,7 @@ int train_offload_open(struct train *t)
     const struct offload_options options = {.where = t->choice.cards,
                                             .provider = o->fabric,
                                             .local = o->fabric_address,
+                                            .slots = (int)o->card_slots,
                                             .card_deadline_s = o->card_deadline,
                                             .deadline_s = o->deadline};
     TRY(offload_open(t->comm, &t->codec, &options, &t->offload));

@@ -18,6 +18,7 @@ struct train_options {
     const char *algo, *offload, *fabric, *fabric_address;
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
+    int64_t card_slots;
     const char *device;
     int64_t threads;
     const char *log, *save, *resume;

@@ -1,6 +1,6 @@
 /* fpga_job.c : a job on a card: a free index, a free range of slots, a key, the ranks' addresses.
  *
- *     for 64, 32, 16, 8 slots: for each place: for each index: one batch: the job, and JOB_COMMIT; then its ranks
+ *     for 64 (or so), 32, 16, 8 slots: for each place: for each index: one batch: the job, and JOB_COMMIT; then its ranks
  *
  * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would touch another job, and its owner
  * what would touch another connection's. The registers are shared by all connections, so a try is one batch. */
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WORDS = 7, MOST_SLOTS = 64, LEAST_SLOTS = 8, MOST_TRIED = 1024 };
+enum { WORDS = 7, LEAST_SLOTS = 8, MOST_TRIED = 1024 };
 enum { STOPPING = 1, REFUSED = 2 }; /* bits of STATUS */
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s)
@@ -90,10 +90,10 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
 
 /* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative errno. */
 static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit, uint32_t n_ranks,
-                   double until, struct fpga_job *job)
+                   uint32_t most_slots, double until, struct fpga_job *job)
 {
     bool stopping = false;
-    for (job->slots = MOST_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
+    for (job->slots = most_slots; job->slots >= LEAST_SLOTS; job->slots /= 2)
         for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots; job->slot_base += job->slots)
             for (job->index = 0; job->index < caps->jobs; job->index++) {
                 const double left = until - clock_s();
@@ -106,14 +106,15 @@ static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct
 }
 
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, int n_ranks, double timeout_s, struct fpga_job *out)
+                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots, double timeout_s,
+                   struct fpga_job *out)
 {
     const double until = clock_s() + timeout_s;
     struct fpga_job job = {0};
     if (getrandom(&job.key, sizeof job.key, 0) != sizeof job.key)
         return fpga_failed(card, -EIO, "cannot make a key: the system has no random numbers");
     for (;;) {
-        int rc = try_all(card, caps, fit, (uint32_t)n_ranks, until, &job);
+        int rc = try_all(card, caps, fit, (uint32_t)n_ranks, most_slots, until, &job);
         if (rc < 0)
             return rc;
         if (rc == STARTED) {

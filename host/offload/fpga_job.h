@@ -21,10 +21,11 @@ struct fpga_job {
 /* What the card is, and whether it is one for sums of this kind. Returns 0 or a negative errno, the reason in card->why. */
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s);
 
-/* Starts a job with a new key: 64 slots if they are free in one piece, else 32, 16 or 8. Tries until timeout_s while another
+/* Starts a job with a new key: most_slots (a power of two) if they are free in one piece, else half of that, down to 8. Tries until timeout_s while another
  * job is being stopped. Returns 0, -EBUSY (no index or slots are free), or another negative errno; the reason in card->why. */
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, int n_ranks, double timeout_s, struct fpga_job *out);
+                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots, double timeout_s,
+                   struct fpga_job *out);
 
 /* Retires the key. The card may be gone. */
 void fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);

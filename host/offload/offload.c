@@ -36,8 +36,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
     char why[WIRE_WHY_BYTES] = "the name of the provider is too long";
     uint32_t ip;
     TRY(read_names(o, words->where));
-    if (words->packets < 0 || words->packets > 1024)
-        return ERR(-EINVAL, "cannot have %d packets under way: 1 to 1024", words->packets);
+    if (words->slots && (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
+        return ERR(-EINVAL, "cannot ask a card for %d slots: a power of two from 8 to 1024", words->slots);
     if (words->local && (strlen(words->local) >= sizeof o->local || fabric_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
     if (wire_check(words->provider, why) || (words->provider && strlen(words->provider) >= sizeof o->provider))
@@ -46,7 +46,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
         memcpy(o->local, words->local, strlen(words->local));
     if (words->provider)
         memcpy(o->provider, words->provider, strlen(words->provider));
-    o->packets = words->packets;
+    o->slots = words->slots ? words->slots : 64;
     o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
     o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;
     o->retry_s = 1;

@@ -12,7 +12,7 @@ struct offload {
     struct codec codec;
     struct card_fit fit;
     char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES], local[OFFLOAD_NAME_BYTES];
-    int n_cards, packets;
+    int n_cards, slots;
     double card_deadline_s, deadline_s;
 
     bool open;                                 /* the same on all ranks */

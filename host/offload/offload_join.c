@@ -95,7 +95,8 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
         struct fpga_rank ranks[PKT_MAX_RANKS];
         for (int r = 0; r < n_ranks; r++)
             ranks[r] = replies[r].wires[i];
-        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, register_s, &terms->jobs[i]);
+        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, (uint32_t)o->slots, register_s,
+                                &terms->jobs[i]);
         if (rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
             return rc;
@@ -161,7 +162,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         .saturate = o->codec.sum.overflow == MF_SATURATE,
         .out_shift = o->codec.sum.out_shift,
         .beats = hello->beats,
-        .packets = o->packets,
+        .packets = o->slots,
         .card_deadline_s = o->card_deadline_s,
         .deadline_s = o->deadline_s,
     };
