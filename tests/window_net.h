@@ -142,12 +142,6 @@ static int net_wire_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
-static int net_wire_fd(const void *wire)
-{
-    (void)wire;
-    return -1;
-}
-
 static void net_wire_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct net_wire *w = wire;
@@ -160,8 +154,8 @@ static void net_wire_close(void *wire)
     (void)wire;
 }
 
-static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush,   net_wire_receive,
-                                             net_wire_fd,   net_wire_address, net_wire_close};
+static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush, net_wire_receive, net_wire_address,
+                                             net_wire_close};
 
 /* ---- cards ---- */
 

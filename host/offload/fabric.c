@@ -137,12 +137,6 @@ static int fabric_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
-static int fabric_fd(const void *wire)
-{
-    (void)wire; /* a queue that can be waited for costs a system call an entry */
-    return -1;
-}
-
 static void fabric_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct fabric *f = wire;
@@ -172,7 +166,7 @@ static void fabric_close(void *wire)
     free(f);
 }
 
-static const struct wire_ops ops = {fabric_send, fabric_flush, fabric_receive, fabric_fd, fabric_address, fabric_close};
+static const struct wire_ops ops = {fabric_send, fabric_flush, fabric_receive, fabric_address, fabric_close};
 
 /* ---- opening ---- */
 

@@ -14,9 +14,6 @@ struct wire_ops {
      * errno: the wire is broken. Silent. */
     int (*receive)(void *wire, const uint8_t **bytes, size_t *n);
 
-    /* A file descriptor that poll() finds readable when something has come; -1: there is none. */
-    int (*fd)(const void *wire);
-
     /* Where the card's answers are to be sent. */
     void (*address)(const void *wire, uint32_t *ip, uint16_t *port);
     void (*close)(void *wire);

@@ -131,11 +131,6 @@ static int socket_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
-static int socket_fd(const void *wire)
-{
-    return ((const struct wire_socket *)wire)->fd;
-}
-
 static void socket_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct wire_socket *w = wire;
@@ -151,7 +146,7 @@ static void socket_close(void *wire)
     free(w);
 }
 
-static const struct wire_ops ops = {socket_send, socket_flush, socket_receive, socket_fd, socket_address, socket_close};
+static const struct wire_ops ops = {socket_send, socket_flush, socket_receive, socket_address, socket_close};
 
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
