@@ -9,6 +9,7 @@ case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast
 [ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
 "$n" info | grep -q '^libfabric *no' && { echo "skip: built without libfabric"; exit 77; }
+[ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 dir=$(mktemp -d)
 cd "$dir"
 : >stderr
@@ -79,7 +80,7 @@ killed() {
     shift 3
     card mortal "$@"
     rm -f log
-    on 4 --steps "$n_steps" --offload "$(at mortal)" --card-deadline 1 --log "$dir/log" >out 2>err &
+    on 4 --steps "$n_steps" --offload "$(at mortal)" --card-deadline 3 --log "$dir/log" >out 2>err &
     run=$!
     for _ in $(seq 600); do
         [ "$(steps log)" -ge $wanted ] && break
@@ -111,7 +112,7 @@ same "a Verilated card that died" out "$(checksum direct.out)"
 card phoenix --model c
 port=$(sed 's/.*://' phoenix.at)
 rm -f log
-on 4 --steps 400 --offload "$(at phoenix)" --card-deadline 1 --log "$dir/log" >out 2>err &
+on 4 --steps 800 --offload "$(at phoenix)" --card-deadline 3 --log "$dir/log" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.01; done
 uncard phoenix KILL
@@ -122,7 +123,7 @@ wait $run || fail "the run with a card that came back failed: $(cat err)"
 [ "$(sed -n 's/.*warning: \(offload [a-z]* [a-z]*\).*/\1/p' err | tr '\n' ';')" = "offload given up;offload is back;" ] ||
     fail "a card that came back: warnings: $(grep warning err)"
 cat err >>stderr
-on 4 --steps 400 --algo direct >direct.out 2>>stderr
+on 4 --steps 800 --algo direct >direct.out 2>>stderr
 same "a card that came back" out "$(checksum direct.out)"
 grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n' ' ' >turns
 [ "$(cat turns)" = "true false true " ] || fail "a card that came back: steps through it: $(cat turns): $(cat err)"
