@@ -4,9 +4,9 @@
  *     one vote of all ranks: what has any of them missed?
  *     missed exponents, then missed buckets in ascending order, then buckets that travel in fp32, over MPI
  *
- * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not encoded again; a rank that had the way's result takes part and
- * replaces it by an equal one. Nothing else of the step comes before the vote: ranks that got different results must not
- * meet in different collectives. */
+ * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not encoded again; a rank
+ * that had the way's result takes part and replaces it by an equal one. Nothing else of the step comes before the vote:
+ * ranks that got different results must not meet in different collectives. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/reducer_inside.h"
