@@ -22,9 +22,10 @@ struct reducer_step {
     uint64_t sent_bytes; /* this rank, this step */
     uint64_t code_bytes; /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
     uint64_t fp32_bytes; /* 4 bytes an element, for the ratio */
-    int n_guessed; /* layers whose codes were made, rightly, while their largest magnitude was sought; those of steps with n_redone are not counted */
-    bool by_way;   /* all narrow buckets came by the way of reducer_set_way() */
-    int n_redone;  /* buckets that the way was to bring and MPI did */
+    /* Layers whose codes were made, rightly, while their largest magnitude was sought; not of buckets redone. */
+    int n_guessed;
+    bool by_way;            /* all narrow buckets came by the way of reducer_set_way() */
+    int n_redone;           /* buckets that the way was to bring and MPI did */
     double codec_s, comm_s; /* seconds */
 };
 
