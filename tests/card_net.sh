@@ -1,6 +1,21 @@
-# card_net.sh : for scripts that train through simulated cards: cards started and ended, runs and their checksums. Sourced.
-# Wants: dir (a scratch folder that is the current one), n (the program), fail().
-# shellcheck shell=bash disable=SC2154
+# card_net.sh : for scripts that train through simulated cards: where they run, cards started and ended, runs and their checksums.
+# Sourced first, under `set -eu`. Gives: n (the program), dir (a scratch folder, the current one), fail; exits 77 where there is no card.
+# shellcheck shell=bash
+
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
+[ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
+dir=$(mktemp -d)
+cd "$dir"
+: >stderr # of the runs: shown when something failed
+bad=0 code=0
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    bad=1
+}
+trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
 
 cards=  # process numbers, to be ended
 

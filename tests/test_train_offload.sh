@@ -3,24 +3,8 @@
 # with lost, repeated and reordered packets, over 1, 2 and 4 cards, with cards that die in mid-step and come back.
 # Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
-"$n" info | grep -q '^libfabric *no' && { echo "skip: built without libfabric"; exit 77; }
-[ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
-dir=$(mktemp -d)
-cd "$dir"
-: >stderr
-bad=0
-fail() {
-    echo "test_train_offload.sh: $*" >&2
-    bad=1
-}
 # shellcheck source=tests/card_net.sh
-. "$here/card_net.sh"
-trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+. "$(dirname "$0")/card_net.sh"
 
 # through WHAT WANTED RANKS WHERE OPTIONS...: a run all of whose steps come through cards, to the wanted checksum
 through() {

@@ -3,23 +3,8 @@
 # replayed frames: both end in the weights they have over MPI, and every frame that came is counted as what became of it.
 # Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
-"$n" info | grep -q '^libfabric *no' && { echo "skip: built without libfabric"; exit 77; }
-dir=$(mktemp -d)
-cd "$dir"
-: >stderr
-bad=0 code=0
-fail() {
-    echo "test_two_jobs.sh: $*" >&2
-    bad=1
-}
 # shellcheck source=tests/card_net.sh
-. "$here/card_net.sh"
-trap 'code=$?; pkill -f "$dir/log" || true; end_cards; [ $code -eq 0 ] || tail -n 30 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
+. "$(dirname "$0")/card_net.sh"
 
 # two SECONDS RATE STEPS CARD-OPTIONS...: both runs on a card of these options, and so many bad frames a second
 two() {

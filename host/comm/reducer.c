@@ -168,10 +168,9 @@ static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
     const double start = clock_s();
-    memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
-    TRY(comm_max_i8(r->comm, r->exponents, (size_t)r->n_layers));
+    TRY(reducer_max_mpi(r));
     s->report->comm_s += clock_s() - start;
-    *finite = memchr(r->exponents, CODEC_NOT_FINITE, (size_t)r->n_layers) == NULL;
+    *finite = reducer_all_finite(r);
     for (int i = 0; i < r->plans[r->force_fp32].n_buckets && *finite; i++)
         TRY(reducer_bucket_mpi(s, i));
     return 0;

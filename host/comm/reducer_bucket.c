@@ -28,6 +28,17 @@ void reducer_scan(const struct reducing *s)
     s->report->codec_s += clock_s() - start;
 }
 
+int reducer_max_mpi(struct reducer *r)
+{
+    memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
+    return comm_max_i8(r->comm, r->exponents, (size_t)r->n_layers);
+}
+
+bool reducer_all_finite(const struct reducer *r)
+{
+    return memchr(r->exponents, CODEC_NOT_FINITE, (size_t)r->n_layers) == NULL;
+}
+
 /* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the layer's own, padding
  * included. False: none of it. */
 static bool overlap(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n, size_t *from,

@@ -54,6 +54,12 @@ struct reducing {
 /* This rank's exponents of all layers, and the codes that could be guessed. */
 void reducer_scan(const struct reducing *s);
 
+/* The exponents over all ranks, from each one's own, over MPI. Returns 0 or a negative errno of comm.h. */
+int reducer_max_mpi(struct reducer *r);
+
+/* No rank has inf or nan, by the exponents of the step. */
+bool reducer_all_finite(const struct reducer *r);
+
 /* Casting of a bucket while it travels: encodes what was not guessed, decodes means in place. */
 struct bucket_flow {
     const struct reducing *step;

@@ -40,11 +40,6 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
-static bool all_finite(const struct reducer *r)
-{
-    return memchr(r->exponents, CODEC_NOT_FINITE, (size_t)r->n_layers) == NULL;
-}
-
 /* Returns as the way's sum. */
 static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
 {
@@ -79,7 +74,7 @@ static int go(const struct reducing *s)
     s->report->comm_s += clock_s() - start;
     if (rc == WAY_GAVE_UP)
         mark(r, BIT_MAX);
-    if (rc || !all_finite(r))
+    if (rc || !reducer_all_finite(r))
         return rc;
     const uint32_t exponents = crc32c(r->exponents, (size_t)r->n_layers);
     for (int i = 0; i < plan->n_buckets; i++) {
@@ -99,11 +94,9 @@ static int make_up(const struct reducing *s, bool *finite)
     struct reducer *r = s->r;
     const struct plan *plan = &r->plans[NARROW];
     const bool lost_max = marked(r, BIT_MAX);
-    if (lost_max) {
-        memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
-        TRY(comm_max_i8(r->comm, r->exponents, (size_t)r->n_layers));
-    }
-    *finite = all_finite(r);
+    if (lost_max)
+        TRY(reducer_max_mpi(r));
+    *finite = reducer_all_finite(r);
     for (int i = 0; i < plan->n_buckets && *finite; i++) {
         const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
         s->report->n_redone += again;
