@@ -1,5 +1,6 @@
-/* vec.c : what all backends share: sizes of accumulators and of wide partial sums. */
+/* vec.c : what all backends share: sizes of accumulators and of wide partial sums, many spans one after the other. */
 #include "vec/vec.h"
+#include <string.h>
 
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n)
 {
@@ -17,4 +18,42 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
 {
     int bits = mf_acc_bits(sum->in, (unsigned)sum->n_ranks) + 2;
     return n * (size_t)((bits + 7) / 8);
+}
+
+void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
+{
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = ops->absmax(spans[i].x, spans[i].n);
+}
+
+static struct vec_cast cast_of(const struct vec_cast *cast, const struct vec_span *span)
+{
+    struct vec_cast own = *cast;
+    own.key = span->key;
+    return own;
+}
+
+/* Zero codes behind the last one. */
+static void pad(struct mf_fmt fmt, const struct vec_span *span)
+{
+    const size_t used = vec_bytes(fmt, span->n);
+    memset(span->codes + used, 0, vec_bytes(fmt, span->padded) - used);
+}
+
+void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+{
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_cast own = cast_of(cast, &spans[i]);
+        ops->encode(&own, spans[i].x, spans[i].n, spans[i].at, spans[i].shift, spans[i].codes);
+        pad(cast->fmt, &spans[i]);
+    }
+}
+
+void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+{
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_cast own = cast_of(cast, &spans[i]);
+        spans[i].absmax = ops->scan_encode(&own, spans[i].x, spans[i].n, spans[i].at, spans[i].shift, spans[i].codes);
+        pad(cast->fmt, &spans[i]);
+    }
 }

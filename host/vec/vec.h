@@ -12,27 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "hls/mf.h"
-
-/* How floats become codes. */
-struct vec_cast {
-    struct mf_fmt fmt; /* flavour fn: e < 8 */
-    enum mf_round round;
-    enum mf_overflow overflow;
-    bool trunc;   /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
-    uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
-};
-
-/* How codes of several ranks add up. */
-enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULES };
-struct vec_sum {
-    enum vec_rule rule;
-    enum mf_overflow overflow;
-    struct mf_fmt in;  /* format of the addends, and of partial sums that travel */
-    struct mf_fmt out; /* format of the result */
-    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;       /* addends at most; sizes the wide partial sums */
-};
+#include "hls/rules.h"
 
 /* Bytes of n packed codes. */
 static inline size_t vec_bytes(struct mf_fmt fmt, size_t n)
@@ -47,8 +27,9 @@ size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
  * rounded up to whole bytes: 5 for e5m2 and up to 32 ranks. */
 size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 
-/* One backend. All calls block, allocate nothing and cannot fail; buffers are the caller's and do not overlap
- * unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need no alignment. */
+/* One backend. All calls but alloc block, allocate nothing and cannot fail; buffers are the caller's and do not overlap
+ * unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need no alignment. A GPU's fp32 arrays are device memory,
+ * all else is what alloc gives. */
 struct vec_ops {
     const char *name;
 
@@ -86,7 +67,24 @@ struct vec_ops {
     /* Exact only: accumulators to vec_wide_bytes() and back, the latter adding. */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);
     void (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first);
+
+    /* absmax, encode (with zero codes up to padded), and both of them, of many spans: one launch on a GPU. ops: this
+     * table. */
+    void (*absmax_all)(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
+    void (*encode_all)(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans);
+    void (*scan_encode_all)(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
+                            int n_spans);
+
+    /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed, 64-byte aligned; NULL
+     * after a line. free takes NULL. */
+    void *(*alloc)(size_t bytes);
+    void (*free)(void *p);
 };
+
+/* The three of them as loops over the table's own operations. */
+void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
+void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans);
+void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans);
 
 /* The plain backend: loops over hls/mf.h, the one all others are held against. */
 extern const struct vec_ops vec_plain;

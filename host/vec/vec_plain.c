@@ -3,11 +3,13 @@
  * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU can change. The two,
  * the additions of VEC_FP32 and decode's division, run in IEEE mode: a library built with -ffast-math may have set
  * another one for the whole process. */
+#include "base/buf.h"
 #include "hls/philox.h"
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
 #include "vec/sum_blocks.h"
 #include "vec/vec.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 256 }; /* elements; a multiple of 8, so that every block starts on a byte */
@@ -263,4 +265,9 @@ const struct vec_ops vec_plain = {
     .sum = plain_sum,
     .spill = plain_spill,
     .fold_wide = plain_fold_wide,
+    .absmax_all = vec_absmax_each,
+    .encode_all = vec_encode_each,
+    .scan_encode_all = vec_scan_encode_each,
+    .alloc = buf_alloc,
+    .free = free,
 };

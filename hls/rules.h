@@ -1,0 +1,39 @@
+/* rules.h : how floats become codes and how codes add up, as plain data that CPU and GPU backends share. */
+#ifndef RULES_H
+#define RULES_H
+#include "hls/mf.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How floats become codes. */
+struct vec_cast {
+    struct mf_fmt fmt; /* flavour fn: e < 8 */
+    enum mf_round round;
+    enum mf_overflow overflow;
+    bool trunc;   /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
+    uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
+};
+
+/* How codes of several ranks add up. */
+enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULES };
+struct vec_sum {
+    enum vec_rule rule;
+    enum mf_overflow overflow;
+    struct mf_fmt in;  /* format of the addends, and of partial sums that travel */
+    struct mf_fmt out; /* format of the result */
+    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
+    int n_ranks;       /* addends at most; sizes the wide partial sums */
+};
+
+/* One layer of a bucket, for operations on many of them at once. */
+struct vec_span {
+    const float *x;   /* [n] */
+    uint8_t *codes;   /* out: codes of n elements and zero codes up to padded; begins on a byte */
+    size_t n, padded; /* padded >= n */
+    size_t at;        /* index of x[0] in its layer (counts the random bits); a multiple of 8 */
+    uint64_t key;     /* stochastic rounding: takes the place of the cast's */
+    int32_t shift;    /* codes = cast(x * 2^shift) */
+    uint32_t absmax;  /* out: fp32 bits of the largest |x|, as vec_ops.absmax */
+};
+
+#endif
