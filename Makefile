@@ -15,7 +15,7 @@ san      := $(strip $(SAN))
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-format-truncation
 FLAGS     = $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-LIBS      = -lopenblas -lz -lm $(FABRIC)
+LIBS      = -lopenblas -lz -lm -ldl -lpthread $(FABRIC)
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
@@ -26,8 +26,10 @@ RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
 TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
-ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch]))
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh bench/*.sh .ci/run))
+CU       := $(sort $(wildcard device/*.cu))
+ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
+            tests/emu/*.cu)) $(CU)
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci/run))
 SIM_C    := $(sort $(wildcard sim/*.c))
 SIM_LIB  := $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -39,13 +41,29 @@ VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign 
 SIM       := $(if $(VERILATOR),$(B)/narrowcast-sim $(RTL_TESTS:tests/%.c=$(B)/tests/%))
 TEST_BIN  := $(TESTS:tests/%.c=$(B)/tests/%) $(filter $(B)/tests/%,$(SIM))
 
+# What runs on a GPU is a library of its own, which needs nvcc and cuDNN to build; and once more for the CPU, by tests/emu.
+NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
+CUDNN    := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include cudnn.h /dev/null >/dev/null 2>&1 && echo -lcudnn))
+NCCL     := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include nccl.h /dev/null >/dev/null 2>&1 && echo -lnccl))
+# Code for the chips this nvcc knows, and for later ones from the last. GPU_ARCHS=sm_90: a shorter build
+GPU_ARCHS := $(or $(GPU_ARCHS),$(filter sm_80 sm_90 sm_100,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))))
+gpu_last := $(patsubst sm_%,%,$(lastword $(GPU_ARCHS)))
+NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
+            $(foreach a,$(GPU_ARCHS:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last)
+GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
+EMU_LIB  := $(if $(shell command -v $(CXX)),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
+
 # Ranks may outnumber cores: yield while waiting, do not pin, one BLAS thread a rank.
 MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
             OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .PHONY: all run test test-long bench tools sim formal synth lint fmt clean help force
-all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM)  ## build everything this machine can build
+all: $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM) $(GPU_LIB) $(EMU_LIB)  ## build everything this machine can build
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
+	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,nvcc)')
+	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
+	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no $(CXX)')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 CARD     := $(if $(VERILATOR),sim)
 comma    := ,
@@ -78,6 +96,8 @@ lint: all                               ## other compilers' and linters' opinion
 	$(Q)if command -v clang >/dev/null; then for f in $(SRC) $(TESTS) $(BENCH); do \
 	    OMPI_CC=clang $(MPICC) $(FLAGS) -c $$f -o /dev/null || exit 1; done; \
 	    else echo 'skip  clang: not installed'; fi
+	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
+	    else echo 'skip  clang++: not installed'; fi
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck -x $(ALL_SH); else echo 'skip  shellcheck: not installed'; fi
 	$(Q)if command -v cppcheck >/dev/null; then cppcheck -q --error-exitcode=1 --inline-suppr --enable=warning,portability \
 	    --suppress=normalCheckLevelMaxBranches -I. -Ihost -Ihost/include $(LIB) $(APP); else echo 'skip  cppcheck: not installed'; fi
@@ -95,6 +115,8 @@ $(B)/installed: host/install.sh
 	$(Q)mkdir -p $(@D); CC='$(CC)' MPICC='$(MPICC)' ./$< && touch $@
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' > $@
+$(B)/gpu/flags: force
+	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(NCCL)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(NCCL)' > $@
 force: ;
 
 $(B)/o/%.o: %.c $(B)/flags | $(B)/installed
@@ -114,6 +136,21 @@ $(B)/tests/%: $(B)/o/tests/%.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+# The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
+$(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
+	$(if $(V),,@echo 'nvcc  $<')
+	$(Q)$(NVCC) $(NVFLAGS) -MMD -MP -c $< -o $@
+$(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(NVCC) -shared $^ -L$(CUDA)/lib64 -Xlinker -rpath=$(CUDA)/lib64 -lcublas $(CUDNN) $(NCCL) -o $@
+# The same for the CPU. build.sh compiles what has changed.
+$(B)/emu/libnarrowcast_cuda.so: $(CU)
+$(B)/emu/selftest.so: tests/emu/selftest_kernels.cu tests/emu/selftest_host.cu | $(B)/emu/libnarrowcast_cuda.so
+$(B)/emu/%.so: $(wildcard device/* hls/* tests/emu/*) $(B)/flags
+	$(if $(V),,@echo 'c++   $@')
+	$(Q)mkdir -p $(@D); CXX='$(CXX)' SAN='$(san)' JOBS=2 V='$(V)' OBJECTS=$(@D)/o \
+	    tests/emu/build.sh $@ $(filter $(if $(findstring self,$@),tests/emu,device)/%.cu,$^)
+$(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
 # after: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in hls/packet.def hls/regs.def hls/mm_regs.def
@@ -138,10 +175,10 @@ $(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
 $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(patsubst %/model.o,%/Vmodel__ALL.a,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
-	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -lm -o $@
+	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/verilated.o $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/card/Vmodel__ALL.a $(B)/rtl/verilated.o \
-	    $(B)/libnarrowcast.a -lz -lpthread -lm -o $@
+	    $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 .SECONDARY:
--include $(shell find $(B)/o -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)
+-include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

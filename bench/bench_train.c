@@ -1,26 +1,23 @@
-/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes.
- *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--json] */
+/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes; or on one GPU.
+ *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--device cuda --precision fp16] [--json] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/opt.h"
 #include "base/progress.h"
-#include "hls/philox.h"
+#include "nn/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
+#include "vec/gpu.h"
 
-enum { CLASSES = 10, MIN_STEPS = 3 };
+enum { CLASSES = 10, MIN_STEPS = 3, WARM_STEPS = 4 };
 static const double MIN_S = 4;
 
-struct bench {
-    const char *model;
-    int batch, size, channels;
-    bool json;
-};
-
 struct options {
-    const char *model;
+    const char *model, *device, *precision;
     int64_t batch, size, channels;
     bool json;
 };
@@ -31,15 +28,30 @@ static const struct opt opts[] = {
     {"batch", "N", "128", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
     {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
     {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
+    {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
+    {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).", OPT_CHOICE,
+     AT(precision), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_train",
     .args = "",
-    .about = "Speed of one training step on one core, and the share of it that CBLAS takes.",
+    .about =
+        "Speed of one training step on one core, and the share of it that CBLAS takes; or on one GPU. Images come as\n"
+        "bytes and are normalised on the way.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,
+};
+
+/* What a step works on. */
+struct bench {
+    struct options o;
+    struct nn_model *model;
+    struct optim *optim;
+    struct dataset data; /* two batches of noise */
+    struct feed *feed;
+    uint32_t *order;
 };
 
 struct times {
@@ -60,82 +72,135 @@ static double step_flop(const struct nn_model *m, int batch)
     return sum;
 }
 
-static void step(struct nn_model *m, struct optim *o, const real *x, const int32_t *labels, int batch)
+static void step(struct bench *b, uint64_t i)
 {
+    const size_t batch = (size_t)b->o.batch;
     size_t n;
-    nn_model_train(m, x, labels, batch, 1, NULL, NULL);
-    optim_step(o, nn_model_weights(m, &n), nn_model_grads(m), 0.01);
+    if (!feed_waiting(b->feed))
+        feed_next(b->feed, 0, b->order, (int)batch);
+    feed_next(b->feed, 0, b->order + (i % 2 ? 0 : batch), (int)batch);
+    feed_train(b->feed, 1, NULL, NULL);
+    optim_step(b->optim, nn_model_weights(b->model, &n), nn_model_grads(b->model), 0.01);
 }
 
-static struct times measure(struct nn_model *m, struct optim *o, const real *x, const int32_t *labels, int batch)
+static struct times measure(struct bench *b)
 {
-    step(m, o, x, labels, batch); /* touches all memory once */
+    for (uint64_t i = 0; i < WARM_STEPS; i++) /* touches all memory, makes plans, records */
+        step(b, i);
     struct times t = {0};
     struct progress progress;
     progress_init(&progress, true);
-    double start = clock_s(), gemm = nn_model_gemm_s(m), now = start;
+    double start = clock_s(), gemm = nn_model_gemm_s(b->model), now = start;
     progress.next_s = start + 2;
     for (; t.steps < MIN_STEPS || now - start < MIN_S; t.steps++) {
-        step(m, o, x, labels, batch);
+        step(b, (uint64_t)t.steps);
         now = clock_s();
         if (progress_due(&progress))
             progress_say(&progress, "%d steps, %.1f s", t.steps + 1, now - start);
     }
     progress_clear(&progress);
     t.step_s = (now - start) / t.steps;
-    t.gemm_s = (nn_model_gemm_s(m) - gemm) / t.steps;
+    t.gemm_s = (nn_model_gemm_s(b->model) - gemm) / t.steps;
     return t;
 }
 
-static void show(const struct bench *b, struct times t, double flop)
+static void show(const struct options *o, struct times t, double flop)
 {
-    double images_s = b->batch / t.step_s, share = t.gemm_s / t.step_s;
-    if (b->json)
-        printf("{\"model\":\"%s\",\"batch\":%d,\"size\":%d,\"channels\":%d,\"steps\":%d,\"step_s\":%.6g,"
-               "\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_s\":%.4g}\n",
-               b->model, b->batch, b->size, b->channels, t.steps, t.step_s, images_s, share, 1e-9 * flop / t.step_s);
+    const double images_s = (double)o->batch / t.step_s, share = t.gemm_s / t.step_s;
+    const int batch = (int)o->batch, size = (int)o->size, channels = (int)o->channels;
+    if (o->json)
+        printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,\"channels\":%d,"
+               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_s\":%.4g}\n",
+               o->model, o->device, o->precision, batch, size, channels, t.steps, t.step_s, images_s, share,
+               1e-9 * flop / t.step_s);
     else
-        printf("%s, %dx%dx%d, batch %d: %.1f ms a step, %.0f images/s, %.1f GFLOP/s, %.1f %% of the time in CBLAS\n",
-               b->model, b->size, b->size, b->channels, b->batch, 1e3 * t.step_s, images_s, 1e-9 * flop / t.step_s,
-               100 * share);
+        printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s", o->model, size, size,
+               channels, batch, o->device, o->precision, 1e3 * t.step_s, images_s, 1e-9 * flop / t.step_s);
+    if (!o->json && t.gemm_s > 0)
+        printf(", %.1f %% of the time in CBLAS", 100 * share);
+    if (!o->json)
+        printf("\n");
+}
+
+static int make_data(struct bench *b)
+{
+    const size_t side = (size_t)b->o.size, n = 2 * (size_t)b->o.batch, bytes = n * side * side * (size_t)b->o.channels;
+    b->data = (struct dataset){.h = (int)side,
+                               .w = (int)side,
+                               .c = (int)b->o.channels,
+                               .n_classes = CLASSES,
+                               .n_train = n,
+                               .train_x = buf_alloc(bytes),
+                               .train_y = buf_alloc(n),
+                               .mean = {0.5f, 0.5f, 0.5f},
+                               .inv_std = {4, 4, 4}};
+    b->order = buf_alloc(n * sizeof *b->order);
+    if (!b->data.train_x || !b->data.train_y || !b->order)
+        return -ENOMEM;
+    for (size_t i = 0; i < bytes; i++)
+        b->data.train_x[i] = (uint8_t)(i * 2654435761u >> 24);
+    for (size_t i = 0; i < n; i++) {
+        b->data.train_y[i] = (uint8_t)(i % CLASSES);
+        b->order[i] = (uint32_t)i;
+    }
+    return 0;
+}
+
+static int open_bench(struct bench *b)
+{
+    const struct options *o = &b->o;
+    const bool on_gpu = strcmp(o->device, "cuda") == 0;
+    const struct nn_setup setup = {.math = !strcmp(o->precision, "tf32")   ? NN_TF32
+                                           : !strcmp(o->precision, "fp16") ? NN_FP16
+                                           : !strcmp(o->precision, "bf16") ? NN_BF16
+                                                                           : NN_FP32};
+    const struct nn_ops *ops = on_gpu ? &nn_cuda : &nn_cpu;
+    const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4};
+    const struct dataset_augment augment = {.crop = 0};
+    const int side = (int)o->size;
+    int n_params;
+    size_t n_weights;
+    if (!on_gpu && setup.math != NN_FP32)
+        return ERR(-EINVAL, "--precision %s needs --device cuda", o->precision);
+    if (on_gpu)
+        TRY(gpu_open(0));
+    nn_cpu_threads(1);
+    TRY(nn_model_open(ops, &setup, o->model, (struct nn_shape){side, side, (int)o->channels}, CLASSES, (int)o->batch, 1,
+                      &b->model));
+    const struct nn_param *params = nn_model_params(b->model, &n_params);
+    nn_model_weights(b->model, &n_weights);
+    TRY(optim_open(ops, nn_model_ctx(b->model), &sgd, params, n_params, n_weights, &b->optim));
+    TRY(make_data(b));
+    return feed_open(b->model, &b->data, &augment, (int)o->batch, &b->feed);
+}
+
+static void close_bench(struct bench *b)
+{
+    feed_close(b->feed);
+    free(b->order);
+    free(b->data.train_x);
+    free(b->data.train_y);
+    optim_close(b->optim);
+    nn_model_close(b->model);
+    gpu_close();
 }
 
 int main(int argc, char **argv)
 {
-    struct options given = {0};
+    struct bench b = {.model = NULL};
     struct opt_parsed parsed;
-    if (opt_parse(&command, argc - 1, argv + 1, &given, &parsed) < 0)
+    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
         return 2;
     if (parsed.help) {
         opt_help(&command, stdout);
         return 0;
     }
-    const struct bench b = {.model = given.model,
-                            .batch = (int)given.batch,
-                            .size = (int)given.size,
-                            .channels = (int)given.channels,
-                            .json = given.json};
-    nn_cpu_threads(1);
-    struct nn_model *m;
-    if (nn_model_open(&nn_cpu, b.model, (struct nn_shape){b.size, b.size, b.channels}, CLASSES, b.batch, 1, &m) < 0)
+    if (open_bench(&b) < 0)
         return 1;
-    int n_params;
-    size_t n_weights, pixels = (size_t)b.batch * (size_t)(b.size * b.size * b.channels);
-    const struct nn_param *params = nn_model_params(m, &n_params);
-    nn_model_weights(m, &n_weights);
-    struct optim *o;
-    struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
-    real *x = malloc(pixels * sizeof *x);
-    int32_t *labels = malloc((size_t)b.batch * sizeof *labels);
-    if (!x || !labels || optim_open(&nn_cpu, &options, params, n_params, n_weights, &o) < 0)
-        return 1;
-    for (size_t i = 0; i < pixels; i++)
-        x[i] = (real)philox_u32(1, i) * 0x1p-31f - 1;
-    for (int i = 0; i < b.batch; i++)
-        labels[i] = i % CLASSES;
-    show(&b, measure(m, o, x, labels, b.batch), step_flop(m, b.batch));
-    free(x), free(labels);
-    optim_close(o);
-    nn_model_close(m);
-    return 0;
+    const struct times t = measure(&b);
+    const bool failed = nn_model_failed(b.model) < 0;
+    if (!failed)
+        show(&b.o, t, step_flop(b.model, (int)b.o.batch));
+    close_bench(&b);
+    return failed;
 }

@@ -10,8 +10,11 @@ enum { CU_THREADS = 256 };
 /* host's err_say(), set by run->open(); before that a line goes to stderr. */
 extern dev_say *cu_say;
 
+extern int cu_ordinal; /* of the open device; CUDA wants to hear it in every thread */
 static inline cudaStream_t cu_stream(struct dev_stream *s)
 {
+    if (cu_ordinal > 0)
+        (void)cudaSetDevice(cu_ordinal);
     return (cudaStream_t)s;
 }
 

@@ -28,6 +28,7 @@ struct dev_sgd {      /* one tensor of a step; lists are reachable memory */
     size_t offset, n; /* into weights, gradients, velocities */
     float weight_decay, trust;
 };
+enum { DEV_SGD_SCRATCH = 64 }; /* floats a tensor */
 struct dev_sgd_all {
     float momentum;
     bool nesterov;
@@ -96,7 +97,7 @@ struct dev_nn_ops {
                         void *dlogits, struct dev_result *result);
 
     /* One step of SGD over all tensors of a list, in one launch (two with LARS). rate: [1] reachable. scratch: device,
-     * [2 * n_tensors] float, used where a trust coefficient is not 0. grads [n]: not changed. */
+     * [DEV_SGD_SCRATCH * n_tensors] float, used where a trust coefficient is not 0; NULL: none is. g [n]: not changed. */
     int (*sgd)(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
                const float *rate, float *w, const float *g, float *v, float *scratch);
 

@@ -13,7 +13,10 @@
 #include "host/nn/model.c"
 #include "host/nn/model_build.c"
 #include "host/nn/model_plan.c"
+#include "host/nn/model_train.c"
+#include "host/nn/model_walk.c"
 #include "host/nn/model_zoo.c"
+#include "host/nn/model_zoo_wide.c"
 
 #include "check.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels, which view of it. */
 #include "data_fixture.h"
-#include "nn/draw.h"
+#include "hls/draw.h"
 #include <math.h>
 
 enum { SEED = 20240131 };

@@ -278,7 +278,10 @@ WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c
 WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
            shortcut_backward(l->ctx, l->g.in, l->g.out.c, l->batch, l->dy, DX))
 WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y), relu_backward(l->ctx, l->n_y, l->y, l->dy, DX))
-WEIGHTLESS(dropout, dropout(l->ctx, l->n_y, l->p, 5, X, l->y), dropout(l->ctx, l->n_y, l->p, 5, l->dy, DX))
+static const uint64_t dropout_key = 5;
+WEIGHTLESS(dropout, dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, X, l->y),
+           dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, l->dy, DX))
+WEIGHTLESS(scale, scale(l->ctx, l->n_y, l->p, X, l->y), scale(l->ctx, l->n_y, l->p, l->dy, DX))
 
 static void check_weightless(void *ctx, const char *name, void (*forward)(struct layer *),
                              void (*backward)(struct layer *), int batch, struct nn_window g)
@@ -310,6 +313,7 @@ static void check_all_weightless(void *ctx)
         struct nn_window same = {.in = in, .out = in};
         check_weightless(ctx, "relu", relu_y, relu_d, 2, same);
         check_weightless(ctx, "dropout", dropout_y, dropout_d, 2, same);
+        check_weightless(ctx, "scale", scale_y, scale_d, 2, same);
         check_weightless(ctx, "mean", mean_y, mean_d, 3, (struct nn_window){.in = in, .out = {1, 1, in.c}});
         struct nn_window half = {.in = in, .out = {(in.h + 1) / 2, (in.w + 1) / 2, 2 * in.c}};
         check_weightless(ctx, "shortcut", shortcut_y, shortcut_d, 3, half);
@@ -350,7 +354,7 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    if (nn_cpu.open(&ctx) < 0)
+    if (nn_cpu.open(NULL, &ctx) < 0)
         return 1;
     puts("seeds: x 1, weights 2, biases 3, addend 4, dropout 5, r 99");
     check_convs(ctx);

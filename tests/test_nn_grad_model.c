@@ -18,17 +18,17 @@ static uint64_t pattern(const struct nn_model *m)
     uint64_t sum = 0;
     for (int i = 1; i < m->n_nodes; i++) {
         const struct node *node = &m->nodes[i];
-        size_t n = elements_of(node->window.out, BATCH);
+        size_t n = graph_elements(node->window.out, BATCH);
         if (node->kind == NODE_RELU || (node->kind == NODE_NORM && node->relu))
             for (size_t j = 0; j < n; j++)
                 sum = sum * 3 + (node->y[j] > 0);
         if (node->kind == NODE_POOL_MAX) {
             double *ones = buf_alloc(n * sizeof *ones),
-                   *at = buf_alloc(elements_of(node->window.in, BATCH) * sizeof *at);
+                   *at = buf_alloc(graph_elements(node->window.in, BATCH) * sizeof *at);
             for (size_t j = 0; j < n; j++)
                 ones[j] = 1;
             nn_cpu.pool_max_backward(m->ctx, &node->window, BATCH, m->nodes[node->in].y, node->y, ones, at);
-            for (size_t j = 0; j < elements_of(node->window.in, BATCH); j++)
+            for (size_t j = 0; j < graph_elements(node->window.in, BATCH); j++)
                 sum = sum * 3 + (at[j] > 0);
             free(ones), free(at);
         }
@@ -45,7 +45,7 @@ static double loss(struct case_data *c)
 static void check_model(const char *name, struct nn_model *m)
 {
     struct case_data c = {.m = m};
-    size_t n_x = elements_of(m->nodes[0].window.out, BATCH), n_w;
+    size_t n_x = graph_elements(m->nodes[0].window.out, BATCH), n_w;
     double *w = nn_model_weights(m, &n_w), *grads = malloc(n_w * sizeof *grads);
     c.x = malloc(n_x * sizeof *c.x);
     for (size_t i = 0; i < n_x; i++)
@@ -89,7 +89,7 @@ static struct nn_model *opened(struct nn_shape in)
     if (!m)
         exit(1);
     graph_init(m, &nn_cpu, in, BATCH);
-    if (nn_cpu.open(&m->ctx) < 0)
+    if (nn_cpu.open(NULL, &m->ctx) < 0)
         exit(1);
     return m;
 }
@@ -108,7 +108,39 @@ static struct nn_model *all_kinds(struct nn_shape in)
     x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
     x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
-    graph_linear(m, x, "classifier", CLASSES);
+    graph_linear(m, x, "classifier", CLASSES, true);
+    return m;
+}
+
+/* Additions behind a ReLU, one after the other and one whose addend is itself a sum: the gradient of each goes two ways. */
+static struct nn_model *sums(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
+    int y = graph_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
+    x = graph_add(m, x, y);
+    y = graph_relu(m, graph_conv(m, x, "conv3", 4, 3, 1, 1, true));
+    x = graph_scale(m, graph_add(m, x, y), 1.5);
+    y = graph_norm(m, graph_conv(m, x, "conv4", 4, 1, 1, 0, false), "norm3", -1, false);
+    x = graph_add(m, x, graph_add(m, y, graph_conv(m, y, "conv5", 4, 3, 1, 1, false)));
+    x = graph_linear(m, graph_mean(m, x), "classifier", CLASSES, false);
+    graph_scale(m, x, 0.125);
+    return m;
+}
+
+/* Projections, bottlenecks, both stems; a few channels instead of 64. */
+static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
+{
+    static const int blocks[4] = {2, 1, 1, 2};
+    struct nn_model *m = opened(in);
+    wide_resnet(m, blocks, bottleneck, 4, CLASSES);
+    return m;
+}
+
+static struct nn_model *narrow_davidnet(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    davidnet(m, 4, CLASSES);
     return m;
 }
 
@@ -130,7 +162,7 @@ static struct nn_model *planned(struct nn_model *m)
 static struct nn_model *named(const char *name)
 {
     struct nn_model *m;
-    if (nn_model_open(&nn_cpu, name, (struct nn_shape){28, 28, 1}, CLASSES, BATCH, 4, &m) < 0)
+    if (nn_model_open(&nn_cpu, NULL, name, (struct nn_shape){28, 28, 1}, CLASSES, BATCH, 4, &m) < 0)
         exit(1);
     return m;
 }
@@ -142,6 +174,12 @@ int main(void)
     check_model("all kinds of nodes, 9x11x3", planned(all_kinds((struct nn_shape){9, 11, 3})));
     check_model("all kinds of nodes, 8x8x1", planned(all_kinds((struct nn_shape){8, 8, 1})));
     check_model("resnet8, 7x5x3", planned(small_resnet((struct nn_shape){7, 5, 3})));
+    check_model("sums, 6x7x3", planned(sums((struct nn_shape){6, 7, 3})));
+    check_model("resnet of 6 blocks, 9x8x3", planned(narrow_resnet(false, (struct nn_shape){9, 8, 3})));
+    check_model("resnet of 6 bottlenecks, 12x11x1", planned(narrow_resnet(true, (struct nn_shape){12, 11, 1})));
+    check_model("resnet of 6 bottlenecks, 64x65x3", planned(narrow_resnet(true, (struct nn_shape){64, 65, 3})));
+    check_model("davidnet, 4 channels, 16x16x3", planned(narrow_davidnet((struct nn_shape){16, 16, 3})));
+    check_model("davidnet, 4 channels, 8x9x1", planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
     check_model("mlp", named("mlp"));
     check_model("lenet5", named("lenet5"));
     DONE();

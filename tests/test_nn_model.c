@@ -45,12 +45,12 @@ struct session {
 static struct session open_session(const char *model, struct nn_shape in, uint64_t seed)
 {
     struct session s;
-    if (nn_model_open(&nn_cpu, model, in, CLASSES, BATCH, seed, &s.m) < 0)
+    if (nn_model_open(&nn_cpu, NULL, model, in, CLASSES, BATCH, seed, &s.m) < 0)
         exit(1);
     s.params = nn_model_params(s.m, &s.n_params);
     s.w = nn_model_weights(s.m, &s.n_weights);
     struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
-    if (optim_open(&nn_cpu, &options, s.params, s.n_params, s.n_weights, &s.o) < 0)
+    if (optim_open(&nn_cpu, nn_model_ctx(s.m), &options, s.params, s.n_params, s.n_weights, &s.o) < 0)
         exit(1);
     return s;
 }
@@ -162,6 +162,48 @@ static size_t resnet_weights(int n, size_t channels)
     return sum;
 }
 
+/* Parameters as torchvision and DAWNBench's program count them, for 10 classes; and a step of one image runs. */
+static void check_wide(const char *model, struct nn_shape in, size_t want)
+{
+    struct data d = random_images(1, in);
+    struct nn_model *m;
+    size_t n;
+    if (nn_model_open(&nn_cpu, NULL, model, in, CLASSES, 1, 1, &m) < 0)
+        exit(1);
+    nn_model_weights(m, &n);
+    CHECK(n == want, "%s for %dx%d has %zu weights, not %zu", model, in.h, in.w, n, want);
+    struct nn_result r = nn_model_train(m, d.x, d.labels, 1, 1, NULL, NULL);
+    CHECK(r.loss_sum > 0 && r.loss_sum < 100, "%s: loss %g", model, r.loss_sum);
+    CHECK(nn_model_failed(m) == 0, "%s: failed", model);
+    nn_model_close(m);
+    free_data(d);
+}
+
+/* Halved by every bad step, doubled by 2000 good ones in a row, between 1 and 2^24. */
+static void check_loss_scale(void)
+{
+    struct session s = open_session("mlp", (struct nn_shape){28, 28, 1}, 1);
+    struct nn_loss_scale *scale = nn_model_loss_scale(s.m);
+    nn_model_loss_scale_update(s.m, false);
+    CHECK(scale->value == 1 && !scale->moving, "fp32 has a scale of %g", scale->value);
+    *scale = (struct nn_loss_scale){.value = 8, .moving = true};
+    for (int i = 0; i < 5; i++)
+        nn_model_loss_scale_update(s.m, false);
+    CHECK(scale->value == 1, "scale %g after 5 bad steps", scale->value);
+    for (int i = 0; i < 1999; i++)
+        nn_model_loss_scale_update(s.m, true);
+    nn_model_loss_scale_update(s.m, false);
+    for (int i = 0; i < 2000; i++) {
+        CHECK(scale->value == 1, "scale %g after %d good steps", scale->value, i);
+        nn_model_loss_scale_update(s.m, true);
+    }
+    CHECK(scale->value == 2, "scale %g after 2000 good steps", scale->value);
+    for (int i = 0; i < 30 * 2000; i++)
+        nn_model_loss_scale_update(s.m, true);
+    CHECK(scale->value == 0x1p24, "scale %g in the end", scale->value);
+    close_session(&s);
+}
+
 static void check_refusals(void)
 {
     static const struct {
@@ -170,16 +212,57 @@ static void check_refusals(void)
         int classes, batch;
     } bad[] = {
         {"resnet9", {28, 28, 1}, 10, 8}, {"", {28, 28, 1}, 10, 8},      {"mlp", {27, 28, 1}, 10, 8},
-        {"mlp", {28, 65, 1}, 10, 8},     {"mlp", {28, 28, 2}, 10, 8},   {"mlp", {28, 28, 1}, 1, 8},
+        {"mlp", {28, 225, 1}, 10, 8},    {"mlp", {28, 28, 2}, 10, 8},   {"mlp", {28, 28, 1}, 1, 8},
         {"mlp", {28, 28, 1}, 10, 0},     {"resnet8", {0, 0, 0}, 10, 8},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct nn_model *m = NULL;
-        int rc = nn_model_open(&nn_cpu, bad[i].model, bad[i].in, bad[i].classes, bad[i].batch, 1, &m);
+        int rc = nn_model_open(&nn_cpu, NULL, bad[i].model, bad[i].in, bad[i].classes, bad[i].batch, 1, &m);
         CHECK(rc == -EINVAL && !m, "case %zu: rc %d", i, rc);
+    }
+    struct nn_model *m = NULL;
+    for (enum nn_math math = NN_TF32; math <= NN_BF16; math++) {
+        const struct nn_setup setup = {.math = math};
+        int rc = nn_model_open(&nn_cpu, &setup, "mlp", (struct nn_shape){28, 28, 1}, 10, 8, 1, &m);
+        CHECK(rc == -EINVAL && !m, "math %d on the cpu: rc %d", (int)math, rc);
     }
     nn_model_close(NULL);
     optim_close(NULL);
+}
+
+/* ---- a backend that fails on the way ---- */
+
+static int bad_wait(void *ctx)
+{
+    (void)ctx;
+    return -EIO;
+}
+
+static void no_mark(void *ctx, uint32_t *flag)
+{
+    (void)ctx, (void)flag;
+}
+
+/* The loss is not a number, and nobody waits for gradients in vain. */
+static void check_failure(void)
+{
+    struct nn_ops broken = nn_cpu;
+    struct nn_shape in = {28, 28, 1};
+    struct data d = random_images(2, in);
+    struct nn_model *m;
+    if (nn_model_open(&broken, NULL, "lenet5", in, CLASSES, 2, 1, &m) < 0)
+        exit(1);
+    broken.wait = bad_wait;
+    broken.mark = no_mark;
+    struct order o = {.m = m};
+    nn_model_params(m, &o.next);
+    CHECK(isfinite(nn_model_eval(m, d.x, d.labels, 2).loss_sum) == 0, "a failed evaluation has a loss");
+    struct nn_result r = nn_model_train(m, d.x, d.labels, 2, 1, note, &o);
+    CHECK(isnan(r.loss_sum) && nn_model_failed(m) == -EIO, "a failed pass: loss %g, code %d", r.loss_sum,
+          nn_model_failed(m));
+    CHECK(!o.bad && o.next == 0, "a failed pass leaves %d params untold", o.next);
+    nn_model_close(m);
+    free_data(d);
 }
 
 /* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model changes. */
@@ -218,6 +301,16 @@ int main(void)
         check_eval(models[i]);
     }
     check_params("resnet110");
+    check_params("resnet18");
+    check_params("resnet50");
+    check_params("davidnet");
+    check_wide("resnet18", (struct nn_shape){32, 32, 3}, 11173962);
+    check_wide("resnet18", (struct nn_shape){224, 224, 3}, 11181642);
+    check_wide("resnet50", (struct nn_shape){32, 32, 3}, 23520842);
+    check_wide("resnet50", (struct nn_shape){224, 200, 3}, 23528522);
+    check_wide("davidnet", (struct nn_shape){32, 32, 3}, 6573120);
+    check_wide("davidnet", (struct nn_shape){28, 31, 1}, 6573120 - 2 * 9 * 64);
+    check_loss_scale();
     static const struct {
         const char *name;
         int n;
@@ -227,6 +320,7 @@ int main(void)
         check_size(family[i].name, (struct nn_shape){32, 32, 3}, resnet_weights(family[i].n, 3));
     check_size("lenet5", (struct nn_shape){28, 28, 1}, 61706);
     check_size("mlp", (struct nn_shape){28, 28, 1}, 784 * 128 + 128 + 128 * 128 + 128 + 1290);
+    check_failure();
     check_refusals();
     check_learns("mlp", 0.02, 30);
     check_learns("lenet5", 0.03, 50);

@@ -229,15 +229,16 @@ static void check_loss(void *ctx)
 static void check_dropout(void *ctx)
 {
     enum { N = 100000 };
+    const uint64_t key = 9;
     real *x = uniforms(N, 1), *y = uniforms(N, 2), *dx = uniforms(N, 3), *other = uniforms(N, 4);
     for (size_t i = 0; i < N; i++)
         x[i] = 1;
     for (int tenths = 0; tenths < 10; tenths += 3) {
         double p = tenths / 10.0;
         size_t kept = 0, same = 0;
-        nn_cpu.dropout(ctx, N, p, 11, x, y);
-        nn_cpu.dropout(ctx, N, p, 11, x, dx);
-        nn_cpu.dropout(ctx, N, p, 12, x, other);
+        nn_cpu.dropout(ctx, N, p, &key, 11, x, y);
+        nn_cpu.dropout(ctx, N, p, &key, 11, x, dx);
+        nn_cpu.dropout(ctx, N, p, &key, 12, x, other);
         CHECK(memcmp(y, dx, N * sizeof *y) == 0, "p %g: two masks of one key", p);
         for (size_t i = 0; i < N; i++) {
             kept += y[i] != 0;
@@ -256,9 +257,10 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
-    if (nn_cpu.open(&ctx) < 0)
+    if (nn_cpu.open(NULL, &ctx) < 0)
         return 1;
-    puts("seeds: x 1, weights and addend 2, biases 3, dy 4, what must be overwritten 5, factors 6, dropout 11 12");
+    puts("seeds: x 1, weights and addend 2, biases 3, dy 4, what must be overwritten 5, factors 6, dropout 9, nodes 11 "
+         "12");
     static const int kernels[][3] = {{1, 1, 0}, {3, 1, 1}, {3, 2, 1}, {3, 1, 2}, {3, 1, 0},
                                      {5, 1, 2}, {5, 3, 4}, {2, 2, 0}, {1, 2, 0}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {

@@ -10,13 +10,15 @@
 #include <zlib.h>
 
 static const char magic[8] = "nc-ckpt\n";
-enum { VERSION = 1, CRC_BLOCK = 1 << 16 };
+enum { VERSION = 2, CRC_BLOCK = 1 << 16 };
 
 struct checkpoint_head {
     char magic[8];
     uint32_t version, text_bytes, n_ranks, real_bytes;
     uint64_t n_weights, n_stats;
     uint64_t step, skipped, skipped_in_row;
+    double loss_scale;        /* fp16 */
+    uint64_t loss_scale_good; /* steps since it moved */
 };
 
 /* The parts behind the head, where they lie in memory on rank 0. */
@@ -25,6 +27,7 @@ struct parts {
     char text[TRAIN_LINES_MAX];
     uint8_t *mine, *all; /* one rank's part; [n_ranks] of them, rank 0 only */
     size_t rank_bytes;
+    real *velocities; /* [n_weights] loading only */
 };
 
 static int parts_init(struct parts *p, const struct train *t)
@@ -50,6 +53,7 @@ static void parts_fini(struct parts *p)
 {
     free(p->mine);
     free(p->all);
+    free(p->velocities);
 }
 
 /* ---- saving ---- */
@@ -75,10 +79,12 @@ static int put_all(struct file_out *out, const struct parts *p, const struct tra
     uint32_t crc = 0;
     TRY(put(out, &crc, &p->head, sizeof p->head));
     TRY(put(out, &crc, p->text, p->head.text_bytes));
-    TRY(put(out, &crc, t->weights, t->n_weights * sizeof(real)));
+    TRY(nn_model_get(t->model, t->host, t->weights, t->n_weights));
+    TRY(put(out, &crc, t->host, t->n_weights * sizeof(real)));
     size_t n;
     const real *velocities = optim_state(t->optim, &n);
-    TRY(put(out, &crc, velocities, n * sizeof(real)));
+    TRY(nn_model_get(t->model, t->host, velocities, n));
+    TRY(put(out, &crc, t->host, n * sizeof(real)));
     TRY(put(out, &crc, p->all, p->rank_bytes * (size_t)t->n_ranks));
     return file_out_write(out, &crc, sizeof crc);
 }
@@ -102,8 +108,12 @@ int checkpoint_save(struct train *t, int *file_rc)
     p.head.step = t->state.step;
     p.head.skipped = t->state.skipped;
     p.head.skipped_in_row = t->state.skipped_in_row;
+    p.head.loss_scale = nn_model_loss_scale(t->model)->value;
+    p.head.loss_scale_good = nn_model_loss_scale(t->model)->n_good;
     memcpy(p.mine, &t->state.sums, sizeof t->state.sums);
-    memcpy(p.mine + sizeof t->state.sums, t->stats, t->n_stats * sizeof(real));
+    rc = nn_model_get(t->model, p.mine + sizeof t->state.sums, t->stats, t->n_stats);
+    if (rc < 0)
+        goto fini;
     rc = comm_gather(t->comm, p.mine, p.rank_bytes, p.all);
     *file_rc = rc < 0 || t->rank > 0 ? 0 : write_file(&p, t);
 fini:
@@ -183,10 +193,8 @@ static int get_all(struct file_in *in, struct parts *p, struct train *t)
     TRY(check_crc(in));
     TRY(get(in, &head, sizeof head));
     TRY(check_head(in, &head, p, t));
-    TRY(get(in, t->weights, t->n_weights * sizeof(real)));
-    size_t n;
-    real *velocities = optim_state(t->optim, &n);
-    TRY(get(in, velocities, n * sizeof(real)));
+    TRY(get(in, t->host, t->n_weights * sizeof(real)));
+    TRY(get(in, p->velocities, t->n_weights * sizeof(real)));
     TRY(get(in, p->all, p->rank_bytes * (size_t)t->n_ranks));
     p->head = head;
     return 0;
@@ -209,21 +217,31 @@ static int hand_out(struct parts *p, struct train *t)
     size_t n;
     real *velocities = optim_state(t->optim, &n);
     TRY(comm_bcast(t->comm, &p->head, sizeof p->head, 0));
-    TRY(comm_bcast(t->comm, t->weights, t->n_weights * sizeof(real), 0));
-    TRY(comm_bcast(t->comm, velocities, n * sizeof(real), 0));
+    TRY(comm_bcast(t->comm, t->host, t->n_weights * sizeof(real), 0));
+    TRY(comm_bcast(t->comm, p->velocities, n * sizeof(real), 0));
+    TRY(nn_model_put(t->model, t->weights, t->host, t->n_weights));
+    TRY(nn_model_put(t->model, velocities, p->velocities, n));
     TRY(comm_scatter(t->comm, p->all, p->rank_bytes, p->mine));
     t->state.step = p->head.step;
     t->state.skipped = p->head.skipped;
     t->state.skipped_in_row = p->head.skipped_in_row;
     memcpy(&t->state.sums, p->mine, sizeof t->state.sums);
-    memcpy(t->stats, p->mine + sizeof t->state.sums, t->n_stats * sizeof(real));
-    return 0;
+    nn_model_loss_scale(t->model)->value = p->head.loss_scale;
+    nn_model_loss_scale(t->model)->n_good = (uint32_t)p->head.loss_scale_good;
+    return nn_model_put(t->model, t->stats, p->mine + sizeof t->state.sums, t->n_stats);
+}
+
+static int open_parts(struct parts *p, const struct train *t)
+{
+    TRY(parts_init(p, t));
+    p->velocities = buf_alloc(t->n_weights * sizeof *p->velocities);
+    return p->velocities ? 0 : -ENOMEM;
 }
 
 int checkpoint_load(struct train *t)
 {
     struct parts p;
-    int rc = train_agree(t, parts_init(&p, t));
+    int rc = train_agree(t, open_parts(&p, t));
     if (rc == 0)
         rc = train_agree(t, read_file(&p, t));
     if (rc == 0)

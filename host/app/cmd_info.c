@@ -19,7 +19,7 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "info",
     .args = "",
-    .about = "Says what this build and this machine can do: compiler, libraries, CPU, network interfaces, cards.",
+    .about = "Says what this build and this machine can do: compiler, libraries, GPU, CPU, network interfaces, cards.",
     .examples = "  narrowcast info\n  narrowcast info --json\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
@@ -64,6 +64,7 @@ int cmd_info(int argc, char **argv)
     TRY(vec_best_check());
     struct info info = {.n = 0};
     info_build(&info);
+    info_gpu(&info);
     info_machine(&info);
     return o.json ? print_json(&info) : print_table(&info);
 }

@@ -47,8 +47,9 @@ int grad_dump_step(struct train *t)
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/step%06llu.rank%d.f32", t->o->dump_dir, (unsigned long long)step, t->rank);
     struct file_out out;
+    TRY(nn_model_get(t->model, t->host, t->grads, t->n_weights));
     TRY(file_out_open(&out, path));
-    int rc = file_out_write(&out, t->grads, t->n_weights * sizeof *t->grads);
+    int rc = file_out_write(&out, t->host, t->n_weights * sizeof *t->host);
     if (rc)
         file_out_discard(&out);
     return rc ? rc : file_out_commit(&out);

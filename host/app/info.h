@@ -2,10 +2,10 @@
 #ifndef INFO_H
 #define INFO_H
 
-enum { INFO_MAX = 96 };
+enum { INFO_MAX = 96, INFO_VALUE = 208 };
 
 struct info_fact {
-    char key[48], value[208];
+    char key[48], value[INFO_VALUE];
 };
 struct info {
     struct info_fact facts[INFO_MAX];
@@ -16,6 +16,7 @@ struct info {
 void info_add(struct info *info, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 void info_build(struct info *info);   /* compiler, libraries, backends */
+void info_gpu(struct info *info);     /* the GPU, its library, or why there is none */
 void info_machine(struct info *info); /* CPU, memory, network interfaces, accelerator cards */
 
 #endif

@@ -28,7 +28,5 @@ void info_build(struct info *info)
     fabric_library(fabric, sizeof fabric);
     info_add(info, "libfabric", "%s", fabric);
     info_add(info, "simulated card", "%s", beside("narrowcast-sim", path) == path ? path : "not built");
-    static const char *const absent[] = {"CUDA", "XRT"};
-    for (unsigned i = 0; i < sizeof absent / sizeof *absent; i++)
-        info_add(info, absent[i], "not in this build");
+    info_add(info, "XRT", "not in this build");
 }

@@ -10,10 +10,13 @@
 #define TRAIN_H
 #include "app/train_options.h"
 #include "app/train_report.h"
+#include "base/trace.h"
 #include "comm/algo.h"
 #include "comm/comm.h"
 #include "comm/reducer.h"
 #include "nn/dataset.h"
+#include "nn/feed.h"
+#include "nn/gemm_low.h"
 #include "nn/model.h"
 #include "nn/optim.h"
 #include "offload/choice.h"
@@ -46,14 +49,17 @@ struct train {
     int group;
     struct reducer *reducer;
     struct choice choice;    /* cards that gradients go through */
+    const struct nn_ops *nn; /* the backend of the network */
+    struct nn_setup setup;
+    struct gemm_rule gemm;
+    char transport[96];      /* by what gradients on GPUs travel, in words */
     struct offload *offload; /* NULL: none */
 
     struct dataset *data;
     uint32_t *order; /* [data->n_train] of this epoch */
     int share;       /* images of a step on this rank */
     int eval_batch;  /* of a rank; not less than share */
-    real *x;         /* [eval_batch] images */
-    int32_t *labels;
+    struct feed *feed;
 
     struct nn_model *model;
     const struct nn_param *params;
@@ -61,14 +67,17 @@ struct train {
     real *weights, *grads, *stats;
     float **layers; /* [n_params] into grads */
     size_t n_weights, n_stats;
-    real *own_stats; /* [n_stats] spare */
-    double *wide;    /* [n_stats] spare */
+    real *host;      /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and checksums */
+    real *own_stats; /* [n_stats] spare, host memory */
+    double *wide;    /* [n_stats] spare, host memory */
     struct optim *optim;
     struct schedule schedule;
 
     uint64_t steps_per_epoch, n_steps; /* n_steps: of the whole run */
     struct train_state state;
     struct report report;
+    struct trace *trace; /* NULL: none */
+    struct trace_span *trace_block;
 };
 
 /* All ranks call this with their own result; the lowest that failed speaks. Returns its code on every rank. */
@@ -77,6 +86,18 @@ int train_agree(struct train *t, int rc);
 /* t: zeroed but for o and comm. Each phase ends in train_agree(). Returns 0 or a negative errno, the same on all ranks. */
 int train_open(struct train *t);
 void train_close(struct train *t);
+
+/* The codec of the options, not settled yet. Returns 0 or -EINVAL with a line. */
+int train_codec(const struct train *t, struct codec *out);
+
+/* ---- CPU or GPU (train_device.c) ---- */
+
+/* What the options say about numbers. Returns 0 or -EINVAL with a line. */
+int train_device_settle(struct train *t);
+/* Behind the choice of cards: takes the device, settles codec and algorithm for it. All ranks; ends in train_agree(). */
+int train_device_open(struct train *t);
+void train_device_say(const struct train *t); /* which GPU, one line of rank 0; nothing on the CPU */
+void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
@@ -87,14 +108,19 @@ void train_offload_say(struct train *t);         /* what was chosen and why, one
 void train_offload_print(const struct train *t); /* lines of the final table */
 void train_offload_close(struct train *t);
 
+/* ---- the timeline (train_trace.c); nothing without --trace ---- */
+
+int train_trace_open(struct train *t);  /* behind the reducer */
+int train_trace_start(struct train *t); /* all ranks: time 0 is now */
+/* All ranks; rank 0 writes. Returns 0 or a negative errno of comm.h; *file_rc: what became of the file, on rank 0. */
+int train_trace_write(struct train *t, int *file_rc);
+void train_trace_close(struct train *t);
+
 /* Trains to the end. Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
 int train_run(struct train *t);
 
 /* Averages the batch norms' statistics over ranks, tests with them, compares the ranks, reports the epoch. keep: the averages
  * stay (the end of an epoch), else they serve for this test alone. */
 int train_epoch_end(struct train *t, bool keep);
-
-/* zlib's crc32 of the weights' bytes. */
-uint32_t train_checksum(const struct train *t);
 
 #endif

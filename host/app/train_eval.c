@@ -5,19 +5,31 @@
 #include <string.h>
 #include <zlib.h>
 
-uint32_t train_checksum(const struct train *t)
+/* zlib's crc32 of the weights' bytes. */
+static int checksum(struct train *t, uint32_t *out)
 {
-    return (uint32_t)crc32_z(0, (const Bytef *)t->weights, t->n_weights * sizeof *t->weights);
+    TRY(nn_model_get(t->model, t->host, t->weights, t->n_weights));
+    *out = (uint32_t)crc32_z(0, (const Bytef *)t->host, t->n_weights * sizeof *t->host);
+    return 0;
 }
 
+/* The mean over ranks of own_stats becomes the network's. */
 static int average_stats(struct train *t)
 {
     for (size_t i = 0; i < t->n_stats; i++)
-        t->wide[i] = (double)t->stats[i];
+        t->wide[i] = (double)t->own_stats[i];
     TRY(comm_sum_f64(t->comm, t->wide, t->n_stats));
     for (size_t i = 0; i < t->n_stats; i++)
-        t->stats[i] = (real)(t->wide[i] / t->n_ranks);
-    return 0;
+        t->host[i] = (real)(t->wide[i] / t->n_ranks);
+    return nn_model_put(t->model, t->stats, t->host, t->n_stats);
+}
+
+/* The feed's next are as many of [first, end) as fit. Returns how many. */
+static size_t feed_test(struct train *t, size_t first, size_t end)
+{
+    const size_t left = end - first, n = left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch;
+    feed_next_test(t->feed, first, (int)n);
+    return n;
 }
 
 /* This rank's part of the test images; parts differ by one image at most. */
@@ -26,14 +38,15 @@ static struct train_sums test_share(struct train *t)
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
     const size_t end = n * (rank + 1) / n_ranks;
     struct train_sums sums = {0};
-    for (size_t at = n * rank / n_ranks; at < end; at += (size_t)t->eval_batch) {
+    size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
+    for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
+        while (next < end && feed_waiting(t->feed) < NN_SLOTS)
+            next += feed_test(t, next, end);
         const size_t left = end - at;
-        const int batch = left < (size_t)t->eval_batch ? (int)left : t->eval_batch;
-        dataset_test_batch(t->data, at, batch, t->x, t->labels);
-        const struct nn_result r = nn_model_eval(t->model, t->x, t->labels, batch);
+        const struct nn_result r = feed_eval(t->feed);
         sums.loss += r.loss_sum;
         sums.correct += r.n_correct;
-        sums.images += batch;
+        sums.images += (double)(left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch);
     }
     return sums;
 }
@@ -63,12 +76,14 @@ static double mean(double sum, double n)
 int train_epoch_end(struct train *t, bool keep)
 {
     struct train_sums trained = t->state.sums;
-    memcpy(t->own_stats, t->stats, t->n_stats * sizeof *t->stats);
+    TRY(nn_model_get(t->model, t->own_stats, t->stats, t->n_stats));
     TRY(average_stats(t));
     struct train_sums tested = test_share(t);
     if (!keep)
-        memcpy(t->stats, t->own_stats, t->n_stats * sizeof *t->stats);
+        TRY(nn_model_put(t->model, t->stats, t->own_stats, t->n_stats));
     TRY(add_up(t, &trained, &tested));
+    uint32_t weights_crc;
+    TRY(checksum(t, &weights_crc));
 
     const struct report_epoch epoch = {
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
@@ -76,7 +91,7 @@ int train_epoch_end(struct train *t, bool keep)
         .train_accuracy = mean(trained.correct, trained.images),
         .test_loss = mean(tested.loss, tested.images),
         .test_accuracy = mean(tested.correct, tested.images),
-        .checksum = train_checksum(t),
+        .checksum = weights_crc,
     };
     TRY(train_agree(t, compare_ranks(t, epoch.checksum)));
     const int rc = report_epoch(t, &epoch);

@@ -22,17 +22,34 @@ static void begin_epoch(struct train *t, uint64_t epoch)
     reducer_force_fp32(t->reducer, epoch < (uint64_t)t->o->first_epochs_fp32);
 }
 
-/* Forward and backward over this rank's share of the batch. */
-static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at)
+/* This rank's share of the batch is the feed's next. */
+static void feed_share(struct train *t, uint64_t epoch, uint64_t at)
 {
-    const uint32_t *index = t->order + at * t->o->batch + (size_t)t->rank * (size_t)t->share;
-    const bool crop = strstr(t->o->augment, "crop"), flip = strstr(t->o->augment, "flip");
-    const struct dataset_augment augment = {.crop = crop ? 4 : 0, .flip = flip, .seed = t->o->seed, .epoch = epoch};
+    const double start_s = clock_s();
+    feed_next(t->feed, epoch, t->order + at * t->o->batch + (size_t)t->rank * (size_t)t->share, t->share);
+    trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
+}
+
+static void grads_ready(void *ctx, int first, int n)
+{
+    struct train *t = ctx;
+    reducer_ready(t->reducer, first, n);
+}
+
+/* Forward and backward over it, while the next one of the epoch is on its way. early: the reducer has begun. */
+static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bool early)
+{
     const uint64_t step = t->state.step;
     const uint64_t key =
         philox_key(t->o->seed, (uint32_t)step, (uint32_t)(step >> 32), (uint32_t)t->rank, STAGE_DROPOUT);
-    dataset_batch(t->data, index, t->share, &augment, t->x, t->labels);
-    return nn_model_train(t->model, t->x, t->labels, t->share, key, NULL, NULL);
+    if (!feed_waiting(t->feed))
+        feed_share(t, epoch, at);
+    if (at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
+        feed_share(t, epoch, at + 1);
+    const double start_s = clock_s();
+    const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
+    trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
+    return result;
 }
 
 /* Tells all ranks the loss of the whole batch and whether one of them has failed. */
@@ -58,29 +75,63 @@ static int count_skipped(struct train *t, bool skipped)
                               TRAIN_SKIPS_MAX, (unsigned long long)s->step));
 }
 
-static void take_step(struct train *t, const struct nn_result *mine, double lr)
+static void count_taken(struct train *t, const struct nn_result *mine)
 {
-    optim_step(t->optim, t->weights, t->grads, lr);
     t->state.sums.loss += mine->loss_sum;
     t->state.sums.correct += mine->n_correct;
     t->state.sums.images += t->share;
+}
+
+/* Waits for the means over ranks, and updates the layers whose means stand while others still travel. */
+static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
+{
+    const char *name = reducer_overlaps(t->reducer) ? "wait" : "reduce";
+    double start_s = clock_s();
+    int first, n;
+    while (reducer_next(t->reducer, &first, &n)) {
+        trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
+        const double update_s = clock_s();
+        optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
+        trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
+        start_s = clock_s();
+    }
+    TRY(reducer_finish(t->reducer, reduced));
+    trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
+    return 0;
+}
+
+/* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they were. */
+static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, double lr, struct nn_result *mine,
+                              struct reducer_step *reduced)
+{
+    const bool early = reducer_overlaps(t->reducer) && !t->o->dump_dir;
+    if (early)
+        reducer_begin(t->reducer, t->state.step, t->layers);
+    *mine = compute(t, epoch, at, early);
+    if (t->o->dump_dir)
+        note(t, grad_dump_step(t));
+    if (!early)
+        reducer_begin(t->reducer, t->state.step, t->layers);
+    return reduce_and_update(t, lr, reduced);
 }
 
 static int one_step(struct train *t, uint64_t epoch, uint64_t at)
 {
     const double start_s = clock_s();
     struct report_step step = {.epoch = epoch, .lr = schedule_lr(&t->schedule, (double)t->state.step)};
-    const struct nn_result mine = compute(t, epoch, at);
-    if (t->o->dump_dir)
-        note(t, grad_dump_step(t));
-    TRY(reducer_run(t->reducer, t->state.step, t->layers, &step.reduced));
+    struct nn_result mine;
+    TRY(compute_and_update(t, epoch, at, step.lr, &mine, &step.reduced));
+    note(t, nn_model_failed(t->model));
+    nn_model_loss_scale_update(t->model, !step.reduced.skipped);
     t->state.step++;
     if (!step.reduced.skipped)
-        take_step(t, &mine, step.lr);
+        count_taken(t, &mine);
 
     const double meet_s = clock_s();
     TRY(meet(t, &mine, &step));
     step.reduced.comm_s += clock_s() - meet_s;
+    trace_add(t->trace, TRACE_MAIN, "meet", -1, meet_s);
+    trace_add(t->trace, TRACE_MAIN, "step", (int64_t)t->state.step - 1, start_s);
     step.seconds = clock_s() - start_s;
     note(t, report_step(t, &step));
     return count_skipped(t, step.reduced.skipped);
@@ -88,8 +139,26 @@ static int one_step(struct train *t, uint64_t epoch, uint64_t at)
 
 static int save(struct train *t)
 {
+    const double start_s = clock_s();
     int file_rc = 0;
     TRY(checkpoint_save(t, &file_rc));
+    note(t, file_rc);
+    trace_add(t->trace, TRACE_MAIN, "checkpoint", -1, start_s);
+    return 0;
+}
+
+static int test(struct train *t, bool keep)
+{
+    const double start_s = clock_s();
+    TRY(train_epoch_end(t, keep));
+    trace_add(t->trace, TRACE_MAIN, "eval", -1, start_s);
+    return 0;
+}
+
+static int write_trace(struct train *t)
+{
+    int file_rc;
+    TRY(train_trace_write(t, &file_rc));
     note(t, file_rc);
     return 0;
 }
@@ -107,16 +176,17 @@ int train_run(struct train *t)
         const bool epoch_ends = at + 1 == per_epoch, run_ends = s->step == t->n_steps;
         tested = epoch_ends || run_ends;
         if (tested)
-            TRY(train_epoch_end(t, epoch_ends));
+            TRY(test(t, epoch_ends));
         if (epoch_ends)
             s->sums = (struct train_sums){0};
         if (t->o->save && (run_ends || (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
     if (!tested) { /* resumed at its end */
-        TRY(train_epoch_end(t, false));
+        TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));
     }
+    TRY(write_trace(t));
     return train_agree(t, t->pending);
 }

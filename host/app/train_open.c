@@ -30,6 +30,15 @@ static int compare_options(struct train *t)
                theirs);
 }
 
+int train_codec(const struct train *t, struct codec *out)
+{
+    const struct train_options *o = t->o;
+    const struct codec_words words = {o->format, o->scale, o->sum, o->out_format, o->overflow, o->round};
+    TRY(codec_parse(&words, out));
+    out->seed = o->seed;
+    return 0;
+}
+
 /* What the options mean for this number of ranks; before any work. */
 static int settle(struct train *t)
 {
@@ -39,9 +48,8 @@ static int settle(struct train *t)
                    (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
     t->share = (int)(o->batch / (uint64_t)t->n_ranks);
     t->eval_batch = t->share > EVAL_BATCH_MIN ? t->share : EVAL_BATCH_MIN;
-    struct codec_words words = {o->format, o->scale, o->sum, o->out_format, o->overflow, o->round};
-    TRY(codec_parse(&words, &t->codec));
-    t->codec.seed = o->seed;
+    TRY(train_codec(t, &t->codec));
+    TRY(train_device_settle(t));
     TRY(algo_find(choice_algo(o->algo), t->n_ranks, &t->algo, &t->group));
     TRY(algo_settle(t->algo, t->group, t->n_ranks, &t->codec));
     TRY(choice_cards(o->algo, o->offload, &t->codec, t->n_ranks, &t->choice));
@@ -69,23 +77,24 @@ static int open_model(struct train *t)
     const struct dataset *d = t->data;
     const struct nn_shape in = {d->h, d->w, d->c};
     nn_cpu_threads((int)o->threads);
-    TRY(nn_model_open(&nn_cpu, o->model, in, d->n_classes, t->eval_batch, o->seed, &t->model));
+    TRY(nn_model_open(t->nn, &t->setup, o->model, in, d->n_classes, t->eval_batch, o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
     const struct optim_options sgd = {!strcmp(o->optimizer, "lars"), o->nesterov, o->momentum, o->weight_decay,
                                       o->trust};
-    TRY(optim_open(&nn_cpu, &sgd, t->params, t->n_params, t->n_weights, &t->optim));
+    TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights, &t->optim));
 
-    size_t image = (size_t)d->h * (size_t)d->w * (size_t)d->c, batch = (size_t)t->eval_batch;
+    const struct dataset_augment augment = {
+        .crop = strstr(o->augment, "crop") ? 4 : 0, .flip = strstr(o->augment, "flip") != NULL, .seed = o->seed};
+    TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
-    t->x = buf_alloc(batch * image * sizeof *t->x);
-    t->labels = buf_alloc(batch * sizeof *t->labels);
     t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
+    t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);
     t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
     t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
-    if (!t->order || !t->x || !t->labels || !t->layers || !t->own_stats || !t->wide)
+    if (!t->order || !t->layers || !t->host || !t->own_stats || !t->wide)
         return -ENOMEM;
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = t->grads + t->params[i].offset;
@@ -105,11 +114,18 @@ static int open_reducer(struct train *t)
     return rc;
 }
 
+/* Do buckets travel while the backward pass goes on? Behind count_fp32(), which has none. */
+static int open_overlap(struct train *t)
+{
+    const bool on = !strcmp(t->o->overlap, "on") || (t->nn != &nn_cpu && !strcmp(t->o->overlap, "auto"));
+    return on ? reducer_set_overlap(t->reducer, true) : 0;
+}
+
 /* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same algorithm. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;
-    memset(t->grads, 0, t->n_weights * sizeof *t->grads);
+    TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* zeros, still */
     reducer_force_fp32(t->reducer, true);
     TRY(reducer_run(t->reducer, 0, t->layers, &step));
     t->report.fp32_sent_bytes = step.sent_bytes;
@@ -122,18 +138,22 @@ int train_open(struct train *t)
     t->n_ranks = comm_n_ranks(t->comm);
     TRY(train_agree(t, compare_options(t)));
     TRY(train_agree(t, settle(t)));
+    TRY(train_device_open(t));
     TRY(train_agree(t, open_data(t)));
     TRY(train_agree(t, open_model(t)));
     TRY(train_agree(t, open_reducer(t)));
     TRY(train_agree(t, count_fp32(t)));
+    TRY(train_agree(t, open_overlap(t)));
     TRY(train_agree(t, train_offload_open(t)));
+    TRY(train_agree(t, train_trace_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
     if (t->o->resume)
         TRY(checkpoint_load(t));
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
     TRY(train_agree(t, report_open(t)));
+    train_device_say(t);
     train_offload_say(t);
-    return 0;
+    return train_trace_start(t);
 }
 
 void train_close(struct train *t)
@@ -141,13 +161,15 @@ void train_close(struct train *t)
     report_close(t);
     train_offload_close(t);
     reducer_close(t->reducer);
+    train_trace_close(t);
     free(t->wide);
     free(t->own_stats);
+    free(t->host);
     free(t->layers);
-    free(t->labels);
-    free(t->x);
     free(t->order);
+    feed_close(t->feed);
     optim_close(t->optim);
     nn_model_close(t->model);
     dataset_close(t->data);
+    train_device_close(t);
 }

@@ -70,6 +70,10 @@ static const struct opt opts[] = {
           "Exact sums have the same bits by all of them.")},
     {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE, AT(bucket_bytes), 1, 1e12,
      TRAIN_BITS},
+    {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
+            "Buckets travel while the backward pass goes on, by a thread of their own; the bits are the same. auto: on "
+            "where "
+            "gradients are on a GPU.")},
     {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.", OPT_REAL, AT(deadline), 0.1,
      1e6, 0},
 
@@ -93,13 +97,29 @@ static const struct opt opts[] = {
           "IPv4 address or interface that packets leave by; default: the one by which the card is reached.")},
 
     {GROUP("machine")},
-    {CHOICE("device", "auto|cpu|cuda", "auto", device, 0, "auto: cpu in this build.")},
+    {CHOICE("device", "auto|cpu|cuda", "auto", device, TRAIN_BITS,
+            "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
+    {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
+            "Of matrix products and activations with --device cuda; weights, their gradients and the optimiser stay "
+            "fp32.")},
+    {TEXT("loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
+          "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: from 65536 on, half "
+          "after "
+          "a step with inf or nan, twice after 2000 without.")},
+    {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
+          "Emulates matrix units with a narrow accumulator: every product and every partial sum is rounded to this "
+          "format, as "
+          "e5m10 or e6m9+kahan.")},
     {"threads", "N", "1", "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
      AT(threads), 1, 1024, TRAIN_BITS},
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
           "JSON lines: one of kind run, then one a step and one an epoch. --resume appends.")},
+    {TEXT("trace", "FILE", NULL, trace, 0,
+          "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and what travels when. Of a "
+          "long run "
+          "the end.")},
     {TEXT("save", "FILE", NULL, save, 0,
           "Checkpoint, written at the end (and see --save-every), whole or not at all.")},
     {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE, AT(save_every), 0, 1e12, 0},
@@ -145,8 +165,12 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
         return ERR(-EINVAL, "--nesterov needs --momentum above 0");
     if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--trust needs --optimizer lars");
-    if (!strcmp(o->device, "cuda"))
-        return ERR(-EINVAL, "--device cuda: this build has no CUDA");
+    if (strcmp(o->precision, "fp16") && opt_given(&train_command, p, "loss-scale"))
+        return ERR(-EINVAL, "--loss-scale needs --precision fp16: the others have the exponents of fp32");
+    if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32"))
+        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32", o->precision);
+    if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32"))
+        return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
     return 0;
 }
 

@@ -15,13 +15,13 @@ struct train_options {
     const char *format, *scale, *sum, *out_format, *overflow, *round;
     int64_t first_epochs_fp32;
     bool fp32_last_layer;
-    const char *algo, *offload, *fabric, *fabric_address;
+    const char *algo, *overlap, *offload, *fabric, *fabric_address;
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
-    const char *device;
+    const char *device, *precision, *loss_scale, *gemm;
     int64_t threads;
-    const char *log, *save, *resume;
+    const char *log, *trace, *save, *resume;
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;

@@ -11,6 +11,13 @@ static double reduce_percent(const struct report_time *time)
     return time->seconds > 0 ? 100 * (time->comm_s + time->codec_s) / time->seconds : 0;
 }
 
+/* The share of casting, sending and adding that was done while this rank computed, %. */
+static double hidden_percent(const struct report_time *time)
+{
+    const double all_s = time->hidden_s + time->exposed_s;
+    return all_s > 0 ? 100 * time->hidden_s / all_s : 0;
+}
+
 static void log_option(struct jsonl *log, const struct opt *o, const void *values)
 {
     char text[512];
@@ -53,6 +60,9 @@ static void add_time(struct report_time *to, const struct report_step *step)
     to->seconds += step->seconds;
     to->comm_s += step->reduced.comm_s;
     to->codec_s += step->reduced.codec_s;
+    to->hidden_s += step->reduced.hidden_s;
+    to->exposed_s += step->reduced.exposed_s;
+    to->waited_s += step->reduced.waited_s;
     to->steps++;
 }
 
@@ -93,6 +103,9 @@ int report_step(struct train *t, const struct report_step *step)
     jsonl_uint(&r->log, "fp32_bytes", reduced->fp32_bytes);
     jsonl_real(&r->log, "comm_s", reduced->comm_s);
     jsonl_real(&r->log, "codec_s", reduced->codec_s);
+    jsonl_real(&r->log, "hidden_s", reduced->hidden_s);
+    jsonl_real(&r->log, "exposed_s", reduced->exposed_s);
+    jsonl_real(&r->log, "waited_s", reduced->waited_s);
     jsonl_bool(&r->log, "skipped", reduced->skipped);
     jsonl_bool(&r->log, "offload", reduced->by_way);
     jsonl_int(&r->log, "redone", reduced->n_redone);
@@ -153,6 +166,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
         printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
         printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% casting\n",
                reduce_percent(all), 100 * all->comm_s / all->seconds, 100 * all->codec_s / all->seconds);
+        if (reducer_overlaps(t->reducer))
+            printf("hidden         %.1f %% of the all-reduce, behind the backward pass; %.1f %% of the time was waited "
+                   "for it\n",
+                   hidden_percent(all), 100 * all->waited_s / all->seconds);
     }
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);

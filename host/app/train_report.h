@@ -21,7 +21,7 @@ struct report_epoch {
 };
 
 struct report_time {
-    double seconds, comm_s, codec_s, steps;
+    double seconds, comm_s, codec_s, hidden_s, exposed_s, waited_s, steps;
 };
 
 struct report {

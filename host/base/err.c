@@ -1,6 +1,7 @@
 /* err.c : one line for every failure. The only state: whether lines are held, and the one that is (errors before
- * warnings, the first before later ones). */
+ * warnings, the first before later ones); under a lock, since a rank's threads may fail at once. */
 #include "base/err.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -8,12 +9,14 @@ static struct {
     bool held, full, full_of_error;
     char line[512];
 } err;
+static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void say(bool error, const char *format, va_list ap)
 {
     char text[448];
     const char *kind = error ? "" : "warning: ";
     vsnprintf(text, sizeof text, format, ap);
+    pthread_mutex_lock(&err_lock);
     if (!err.held) {
         fprintf(stderr, "narrowcast: %s%s\n", kind, text);
     } else if (!err.full || (error && !err.full_of_error)) {
@@ -21,6 +24,7 @@ static void say(bool error, const char *format, va_list ap)
         err.full = true;
         err.full_of_error = error;
     }
+    pthread_mutex_unlock(&err_lock);
 }
 
 int err_say(int code, const char *format, ...)
@@ -52,12 +56,16 @@ void err_news(const char *format, ...)
 
 void err_hold(void)
 {
+    pthread_mutex_lock(&err_lock);
     err.held = true;
+    pthread_mutex_unlock(&err_lock);
 }
 
 void err_release(bool print)
 {
+    pthread_mutex_lock(&err_lock);
     if (print && err.full)
         fputs(err.line, stderr);
     err.held = err.full = err.full_of_error = false;
+    pthread_mutex_unlock(&err_lock);
 }

@@ -182,19 +182,21 @@ int codec_shift(const struct codec *c, int8_t exponent)
     return top - exponent;
 }
 
-static struct vec_cast cast_of(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank)
+uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank)
 {
-    return (struct vec_cast){.fmt = c->fmt,
-                             .round = c->round,
-                             .overflow = c->overflow,
-                             .trunc = c->rule == VEC_TRUNC,
-                             .key = philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST)};
+    return philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST);
+}
+
+static struct vec_cast cast_of(const struct codec *c, uint64_t key)
+{
+    return (struct vec_cast){
+        .fmt = c->fmt, .round = c->round, .overflow = c->overflow, .trunc = c->rule == VEC_TRUNC, .key = key};
 }
 
 void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t at,
                        size_t n, int shift, uint8_t *codes)
 {
-    const struct vec_cast cast = cast_of(c, step, layer, rank);
+    const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
     c->ops->encode(&cast, x + at, n, at, shift, codes + vec_bytes(c->fmt, at));
 }
 
@@ -207,11 +209,42 @@ void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t
 uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,
                            size_t n, int shift, uint8_t *codes)
 {
-    const struct vec_cast cast = cast_of(c, step, layer, rank);
+    const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
     return c->ops->scan_encode(&cast, x, n, 0, shift, codes);
 }
 
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x)
 {
     c->ops->decode(c->out, codes, n, c->sum.out_shift - shift, (float)c->n_ranks, x);
+}
+
+/* ---- many layers ---- */
+
+struct vec_span codec_span(const struct codec *c, uint64_t key, const float *x, size_t at, size_t n, size_t padded,
+                           int shift, uint8_t *codes)
+{
+    return (struct vec_span){.x = x + at,
+                             .codes = codes + vec_bytes(c->fmt, at),
+                             .n = n,
+                             .padded = padded,
+                             .at = at,
+                             .key = key,
+                             .shift = shift};
+}
+
+void codec_absmax_all(const struct codec *c, struct vec_span *spans, int n_spans)
+{
+    c->ops->absmax_all(c->ops, spans, n_spans);
+}
+
+void codec_encode_all(const struct codec *c, struct vec_span *spans, int n_spans)
+{
+    const struct vec_cast cast = cast_of(c, 0);
+    c->ops->encode_all(c->ops, &cast, spans, n_spans);
+}
+
+void codec_scan_encode_all(const struct codec *c, struct vec_span *spans, int n_spans)
+{
+    const struct vec_cast cast = cast_of(c, 0);
+    c->ops->scan_encode_all(c->ops, &cast, spans, n_spans);
 }

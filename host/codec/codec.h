@@ -74,6 +74,16 @@ void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uin
 uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,
                            size_t n, int shift, uint8_t *codes);
 
+/* Many layers at once, one launch on a GPU: spans that codec_span() has filled.
+ *   key        codec_key() of the layer, for this step and rank
+ *   x, codes   the layer's first      at   a multiple of 8: elements at..at+n are meant, with zero codes up to at + padded */
+struct vec_span codec_span(const struct codec *c, uint64_t key, const float *x, size_t at, size_t n, size_t padded,
+                           int shift, uint8_t *codes);
+uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank);
+void codec_absmax_all(const struct codec *c, struct vec_span *spans, int n_spans);
+void codec_encode_all(const struct codec *c, struct vec_span *spans, int n_spans);
+void codec_scan_encode_all(const struct codec *c, struct vec_span *spans, int n_spans);
+
 /* x = the MEAN over ranks: ldexp(decode(codes), c - shift) / (float)P, c = out_shift; codes in the out format. */
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);
 

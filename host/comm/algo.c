@@ -66,6 +66,13 @@ unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt)
     return algo->rules_for ? algo->rules_for(fmt) : algo->rules;
 }
 
+void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
+{
+    if (algo->close && home->state)
+        algo->close(c, home);
+    home->state = NULL;
+}
+
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec)
 {
     const unsigned rules = algo_rules(algo, codec->fmt);

@@ -23,6 +23,15 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
+/* The memory of all calls of one caller, for algorithms that other processes' GPUs reach it through, and what such an
+ * algorithm keeps between calls. Filled by the caller after its buffers stand; codes, result and scratch of every
+ * call lie inside. */
+struct algo_home {
+    uint8_t *codes, *result, *scratch;
+    size_t codes_bytes, result_bytes, scratch_bytes; /* the same on every rank */
+    void *state;                                     /* the algorithm's; NULL at first */
+};
+
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
 struct algo_call {
     const struct codec *codec; /* settled */
@@ -33,6 +42,7 @@ struct algo_call {
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
     int group;                    /* K of group-*:K, else 0 */
     const struct algo_flow *flow; /* or NULL */
+    struct algo_home *home;       /* may be NULL unless the algorithm has a close slot */
 };
 
 struct algo {
@@ -48,11 +58,18 @@ struct algo {
     size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
     /* Returns 0 or a negative errno of comm.h, never for what is in the data. */
     int (*run)(struct comm *c, const struct algo_call *call);
+    /* Gives back home->state, made by the first run; all ranks, before the home's memory is freed. NULL = there is
+     * none. */
+    void (*close)(struct comm *c, struct algo_home *home);
 };
 
 /* One file each. */
 extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter, algo_gather,
     algo_native;
+
+/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL: gpu_choose.h picks them. */
+extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc, algo_group_scatter_nccl,
+    algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 
 /* All of them, for --help: NULL behind the last. */
 const struct algo *algo_at(int i);
@@ -63,6 +80,9 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
 
 /* The rules that a codec of this format may be settled with for the algorithm. */
 unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt);
+
+/* Before the memory of a home is freed: gives back what its algorithm keeps. */
+void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
 
 /* codec_settle() for this algorithm, and the algorithm's own check. Returns 0 or -EINVAL with a line. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);

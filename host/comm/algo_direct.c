@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "comm/algo_step.h"
 #include "comm/comm_mpi.h"
+#include <assert.h>
 
 enum {
     MESSAGE_MIN = 30 * 1024, /* bytes of a message but for the last ones: what is shorter is not worth cutting */
@@ -32,9 +33,7 @@ struct slot {
 
 struct layout {
     void *acc;
-    const uint8_t **parts; /* [P] of the segment that is added */
-    struct slot *slots;    /* [WINDOW] */
-    size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
+    struct slot slots[WINDOW];
 };
 
 struct pipe {
@@ -42,6 +41,8 @@ struct pipe {
     const struct algo_call *call;
     struct algo_set all;
     struct layout mem;
+    const uint8_t **parts; /* [P] of the segment that is added */
+    size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
     size_t n_segments;
     size_t posted, made, folded, had; /* segments: receives posted, own codes there, summed, all sums there */
     struct comm_lot flights[FLIGHTS];
@@ -87,15 +88,8 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
         .fold = f, .form = ALGO_IN, .whole = {.n = n < each ? n : each}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->parts = algo_take(&a, (size_t)n_ranks * sizeof *l->parts);
-    l->slots = algo_take(&a, WINDOW * sizeof *l->slots);
-    for (int kind = 0; kind < N_KINDS; kind++)
-        l->sent[kind] = algo_take(&a, (size_t)n_ranks * sizeof **l->sent);
-    for (size_t i = 0; i < WINDOW && i < n_slots; i++) {
-        uint8_t *store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_bytes(&longest, 0));
-        if (scratch)
-            l->slots[i].store = store;
-    }
+    for (size_t i = 0; i < WINDOW && i < n_slots; i++)
+        l->slots[i].store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_bytes(&longest, 0));
     return a.used;
 }
 
@@ -132,10 +126,10 @@ static void fold(struct pipe *p, size_t s)
 {
     const struct slot *slot = &p->mem.slots[s % WINDOW];
     const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
-    p->mem.parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
+    p->parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
     for (int by = 1; by < p->all.n; by++)
-        p->mem.parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0);
-    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->mem.parts, p->all.n, p->mem.acc, ALGO_OUT,
+        p->parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0);
+    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->parts, p->all.n, p->mem.acc, ALGO_OUT,
               p->call->result + place_of(p, &out, p->all.me));
     p->comm->count.rounds += p->all.n > 1;
 }
@@ -157,7 +151,7 @@ static int send_one(struct pipe *p)
     for (int tries = 1; tries < p->all.n && flight; tries++) {
         const int by = p->next, to = around(p, by);
         p->next = by + 1 < p->all.n ? by + 1 : 1;
-        size_t *sums = &p->mem.sent[SUMS][by], *codes = &p->mem.sent[CODES][by];
+        size_t *sums = &p->sent[SUMS][by], *codes = &p->sent[CODES][by];
         if (*sums < p->folded) {
             const struct algo_cut out = cut_of(p, (*sums)++, ALGO_OUT);
             TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to, p->call->result + place_of(p, &out, p->all.me),
@@ -231,19 +225,29 @@ static int open_lots(struct pipe *p)
 static bool all_sent(const struct pipe *p)
 {
     for (int by = 1; by < p->all.n; by++)
-        if (p->mem.sent[SUMS][by] < p->n_segments || p->mem.sent[CODES][by] < p->n_segments)
+        if (p->sent[SUMS][by] < p->n_segments || p->sent[CODES][by] < p->n_segments)
             return false;
     return true;
+}
+
+/* Pointers and counters lie where the CPU reads them, whatever memory scratch is. */
+static void lay_out_book(struct pipe *p)
+{
+    p->parts = p->comm->book;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        p->sent[kind] = (size_t *)p->comm->book + (1 + kind) * p->all.n;
+    static_assert(COMM_BOOK >= sizeof(uint8_t *) + N_KINDS * sizeof(size_t), "the book is too small");
 }
 
 static int direct_run(struct comm *c, const struct algo_call *call)
 {
     struct pipe p = {.comm = c, .call = call, .all = algo_all(c), .next = 1};
+    lay_out_book(&p);
     lay_out(&call->fold, call->n, p.all.n, call->scratch, &p.mem);
     p.n_segments = count_segments(&call->fold, call->n, p.all.n);
     for (int kind = 0; kind < N_KINDS; kind++)
         for (int by = 0; by < p.all.n; by++)
-            p.mem.sent[kind][by] = 0;
+            p.sent[kind][by] = 0;
     TRY(open_lots(&p));
     for (;;) {
         TRY(exchange(&p));

@@ -17,7 +17,12 @@ size_t algo_acc_bytes(const struct fold *f)
 void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, const uint8_t *const *parts, int n_parts,
                void *acc, enum algo_form to, uint8_t *sum)
 {
-    const size_t block = block_of(f);
+    algo_fold_blocks(f, block_of(f), r, from, parts, n_parts, acc, to, sum);
+}
+
+void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
+                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum)
+{
     if (from == ALGO_IN && to != ALGO_WIDE) {
         if (r.n > 0)
             f->ops->sum(f, r.at, parts, n_parts, r.n, to == ALGO_OUT, sum);

@@ -9,15 +9,13 @@
 
 struct layout {
     void *acc;
-    const uint8_t **parts; /* [P] */
-    uint8_t *store;        /* [(P - 1) * in_bytes(n)] */
+    uint8_t *store; /* [(P - 1) * in_bytes(n)] */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->parts = algo_take(&a, (size_t)n_ranks * sizeof *l->parts);
     l->store = algo_take(&a, (size_t)(n_ranks - 1) * algo_bytes(f, ALGO_IN, n));
     return a.used;
 }
@@ -29,16 +27,16 @@ static size_t gather_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, n_ranks, NULL, &l);
 }
 
-static int exchange_all(struct comm *c, const struct algo_call *call, const struct layout *l)
+static int exchange_all(struct comm *c, const struct algo_call *call, const struct layout *l, const uint8_t **parts)
 {
     const int n_ranks = comm_n_ranks(c), me = comm_rank(c);
     const size_t bytes = algo_bytes(&call->fold, ALGO_IN, call->n);
-    l->parts[me] = call->codes;
+    parts[me] = call->codes;
     for (int by = 1; by < n_ranks; by++) {
         const int from = (me + n_ranks - by) % n_ranks;
         uint8_t *place = l->store + (size_t)(by - 1) * bytes;
         TRY(comm_recv(c, from, place, bytes));
-        l->parts[from] = place;
+        parts[from] = place;
     }
     for (int by = 1; by < n_ranks; by++)
         TRY(comm_send(c, (me + by) % n_ranks, call->codes, bytes));
@@ -48,9 +46,10 @@ static int exchange_all(struct comm *c, const struct algo_call *call, const stru
 static int gather_run(struct comm *c, const struct algo_call *call)
 {
     struct layout l;
+    const uint8_t **parts = c->book;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
-    TRY(exchange_all(c, call, &l));
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, comm_n_ranks(c), l.acc, ALGO_OUT,
+    TRY(exchange_all(c, call, &l, parts));
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c), l.acc, ALGO_OUT,
               call->result);
     return 0;
 }

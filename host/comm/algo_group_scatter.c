@@ -7,6 +7,7 @@
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
+#include "comm/comm_mpi.h"
 
 /* The shape of one call. */
 struct plan {
@@ -30,22 +31,19 @@ static struct plan make_plan(const struct fold *f, size_t n, int n_ranks, int gr
 
 struct layout {
     void *acc;
-    const uint8_t **parts; /* [max(K, P/K)] */
-    uint8_t *store;        /* [K - 1 parts of the vector] */
-    uint8_t *node;         /* the node's sum of this rank's part */
-    uint8_t *node_store;   /* [P/K - 1 ranges of that] */
+    uint8_t *store;      /* [K - 1 parts of the vector] */
+    uint8_t *node;       /* the node's sum of this rank's part */
+    uint8_t *node_store; /* [P/K - 1 ranges of that] */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch, struct layout *l)
 {
     const struct plan p = make_plan(f, n, n_ranks, group, 0); /* member 0 has the longest part */
-    const int n_nodes = n_ranks / group;
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->parts = algo_take(&a, (size_t)(group > n_nodes ? group : n_nodes) * sizeof *l->parts);
     l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_bytes(&p.in, 0));
     l->node = algo_take(&a, algo_bytes(f, p.across.form, p.across.whole.n));
-    l->node_store = algo_take(&a, (size_t)(n_nodes - 1) * algo_cut_bytes(&p.across, 0));
+    l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_bytes(&p.across, 0));
     return a.used;
 }
 
@@ -60,8 +58,9 @@ static int across_nodes(struct comm *c, const struct algo_call *call, const stru
                         uint8_t *result)
 {
     const struct algo_set nodes = algo_across(c, call->group);
-    TRY(algo_alltoall(c, &nodes, &p->across, l->node, l->node_store, l->parts));
-    algo_fold(&call->fold, algo_cut_range(&p->across, nodes.me), p->across.form, l->parts, nodes.n, l->acc, ALGO_OUT,
+    const uint8_t **parts = c->book;
+    TRY(algo_alltoall(c, &nodes, &p->across, l->node, l->node_store, parts));
+    algo_fold(&call->fold, algo_cut_range(&p->across, nodes.me), p->across.form, parts, nodes.n, l->acc, ALGO_OUT,
               result + algo_cut_at(&p->across_out, nodes.me));
     return algo_allgather(c, &nodes, &p->across_out, result);
 }
@@ -72,10 +71,11 @@ static int scatter_run(struct comm *c, const struct algo_call *call)
     const bool one_node = node.n == comm_n_ranks(c);
     const struct plan p = make_plan(&call->fold, call->n, comm_n_ranks(c), call->group, node.me);
     uint8_t *result = call->result + algo_cut_at(&p.out, node.me);
+    const uint8_t **parts = c->book;
     struct layout l;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
-    TRY(algo_alltoall(c, &node, &p.in, call->codes, l.store, l.parts));
-    algo_fold(&call->fold, p.across.whole, ALGO_IN, l.parts, node.n, l.acc, one_node ? ALGO_OUT : p.across.form,
+    TRY(algo_alltoall(c, &node, &p.in, call->codes, l.store, parts));
+    algo_fold(&call->fold, p.across.whole, ALGO_IN, parts, node.n, l.acc, one_node ? ALGO_OUT : p.across.form,
               one_node ? result : l.node);
     if (!one_node)
         TRY(across_nodes(c, call, &p, &l, result));

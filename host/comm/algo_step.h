@@ -60,6 +60,11 @@ size_t algo_acc_bytes(const struct fold *f);
 void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, const uint8_t *const *parts, int n_parts,
                void *acc, enum algo_form to, uint8_t *sum);
 
+/* The same with blocks of another length, a multiple of the fold's unit: a GPU wants long ones. acc:
+ * acc_bytes(block). */
+void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
+                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum);
+
 /* ---- steps (algo_step.c). All members of the set call them. Return 0 or a negative errno of comm.h ---- */
 
 /* One round: member i gets part i of everybody's vector.

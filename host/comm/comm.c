@@ -16,18 +16,18 @@ int comm_mpi_check(int mpi_rc, const char *what)
 }
 
 /* MPI of a process: begun here unless the caller has done so, whose choice of threads then holds. */
-static int begin_mpi(bool *began)
+static int begin_mpi(bool *began, int *level)
 {
-    int done = 0, ended = 0, level = MPI_THREAD_SINGLE;
+    int done = 0, ended = 0;
     MPI_Finalized(&ended);
     if (ended)
         return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
     MPI_Initialized(&done);
     *began = !done;
     if (done)
-        return 0;
-    TRY(comm_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start MPI"));
-    if (level < MPI_THREAD_FUNNELED)
+        return comm_mpi_check(MPI_Query_thread(level), "ask MPI for threads");
+    TRY(comm_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level), "start MPI"));
+    if (*level < MPI_THREAD_FUNNELED)
         return ERR(-ENOTSUP, "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
     return 0;
 }
@@ -42,7 +42,8 @@ static int make_room(struct comm *c)
     c->heard = buf_alloc(n * sizeof *c->heard);
     c->gave_up = buf_alloc(n * sizeof *c->gave_up);
     c->scratch = buf_alloc(n * COMM_BLOCK);
-    if (!c->req || !c->status || !c->heard || !c->gave_up || !c->scratch)
+    c->book = buf_alloc(n * COMM_BOOK);
+    if (!c->req || !c->status || !c->heard || !c->gave_up || !c->scratch || !c->book)
         return ERR(-ENOMEM, "cannot open a job of %d ranks: out of memory", c->n_ranks);
     return 0;
 }
@@ -54,6 +55,7 @@ static void give_back(struct comm *c)
     free(c->heard);
     free(c->gave_up);
     free(c->scratch);
+    free(c->book);
     free(c);
 }
 
@@ -64,9 +66,11 @@ int comm_open(double deadline_s, struct comm **out)
         return -ENOMEM;
     c->deadline_s = deadline_s;
     c->chunk_bytes = (size_t)1 << 30;
-    int rc = begin_mpi(&c->began_mpi);
+    int level = MPI_THREAD_SINGLE;
+    int rc = begin_mpi(&c->began_mpi, &level);
     if (rc < 0)
         goto free_comm;
+    c->threads = level >= MPI_THREAD_SERIALIZED;
     rc = comm_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &c->mpi), "join the job");
     if (rc < 0)
         goto free_comm;
@@ -110,6 +114,10 @@ int comm_rank(const struct comm *c)
 int comm_n_ranks(const struct comm *c)
 {
     return c->n_ranks;
+}
+bool comm_threads(const struct comm *c)
+{
+    return c->threads;
 }
 struct comm_count comm_counted(const struct comm *c)
 {

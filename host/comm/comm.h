@@ -1,7 +1,8 @@
 /* comm.h : ranks and what they exchange. The only folder that knows MPI; every wait has a deadline.
  *
  * A wait that passes the deadline ends the whole job, after one line that names the ranks that do not answer: a call
- * below either returns or the process is gone. One thread calls, the one that opened. */
+ * below either returns or the process is gone. One thread calls at a time, the one that opened or, where comm_threads() says
+ * so, any other. */
 #ifndef COMM_H
 #define COMM_H
 #include <stdbool.h>
@@ -20,6 +21,9 @@ int comm_open(double deadline_s, struct comm **out);
 void comm_close(struct comm *c);
 int comm_rank(const struct comm *c);
 int comm_n_ranks(const struct comm *c);
+
+/* May other threads than the one that opened call, one at a time? (MPI_THREAD_SERIALIZED) */
+bool comm_threads(const struct comm *c);
 
 /* All ranks call this with their own result of a step that any of them may have failed. The lowest rank that failed
  * prints its held line (err_hold() is on until then), and every rank gets that rank's code; 0 when none failed (rank

@@ -12,6 +12,7 @@ enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2, COMM_TAG_GIVE_UP = 3, COMM_TAG_SUM 
 struct comm {
     MPI_Comm mpi;
     bool began_mpi; /* by this comm, so it ends it */
+    bool threads;   /* MPI allows several, one at a time */
     int rank, n_ranks;
     double deadline_s;
     size_t chunk_bytes; /* the longest message: MPI counts in int. Tests make it small */
@@ -21,8 +22,10 @@ struct comm {
     bool *heard;   /* [n_ranks] who answered the roll call */
     bool *gave_up; /* [n_ranks] who gave up this step's way, as far as is known here */
     void *scratch; /* [n_ranks * COMM_BLOCK] of the collectives */
+    void *book; /* [n_ranks * COMM_BOOK] pointers and counters of the algorithm that runs: its scratch may be a GPU's */
     struct comm_count count;
 };
+enum { COMM_BOOK = 32 };    /* bytes a rank */
 enum { COMM_BLOCK = 8192 }; /* bytes a rank that a collective with a buffer of its own handles at a time */
 
 /* 0, or -EIO and a line: what ("send") could not be done, and why MPI thinks so. */

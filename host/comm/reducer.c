@@ -1,4 +1,4 @@
-/* reducer.c : the lazy all-reduce of a step: exponents first, in one message, then bucket by bucket.
+/* reducer.c : the lazy all-reduce of a step: exponents first, then bucket by bucket.
  *
  *     gradients --absmax--> exponents --max over ranks--> shifts
  *     gradients --encode, each layer with its shift--> codes --algo--> result --decode--> means, in place
@@ -9,13 +9,15 @@
  * much memory, and buckets take turns in one place.
  *
  * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there is another way than MPI
- * (a card), narrow buckets take that (reducer_way.c). */
+ * (a card), narrow buckets take that (reducer_way.c). The exponents of all layers go in one message; with overlap
+ * (reducer_thread.c) those of one bucket do. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/reducer_inside.h"
+#include "vec/gpu.h"
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- opening: everything a step needs is allocated here ---- */
 
@@ -26,9 +28,10 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->exponents = buf_alloc(n);
     r->own_exponents = buf_alloc(n);
     r->guesses = buf_alloc(n * sizeof *r->guesses);
-    r->failed_words = (n + 2 + 63) / 64;
-    r->failed = buf_alloc(r->failed_words * sizeof *r->failed);
-    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed)
+    r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
+    r->spans = buf_alloc(n * sizeof *r->spans);
+    r->span_layers = buf_alloc(n * sizeof *r->span_layers);
+    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed || !r->spans || !r->span_layers)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
@@ -49,7 +52,8 @@ static int make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     p->buckets = buf_alloc((size_t)r->n_layers * sizeof *p->buckets);
     p->places = buf_alloc((size_t)r->n_layers * sizeof *p->places);
     p->starts = buf_alloc((size_t)r->n_layers * sizeof *p->starts);
-    if (!p->buckets || !p->places || !p->starts)
+    p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
+    if (!p->buckets || !p->places || !p->starts || !p->bucket_of)
         return -ENOMEM;
     p->n_buckets = bucket_cut(r->layers, r->n_layers, r->folds, all_fp32, bucket_bytes, p->buckets);
     for (int i = 0; i < p->n_buckets; i++) {
@@ -59,6 +63,7 @@ static int make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
         size_t at = 0;
         for (int l = b->last; l > b->last - b->n_layers; l--) {
             p->starts[l] = at;
+            p->bucket_of[l] = i;
             p->places[l] = place + f->ops->in_bytes(f, at);
             at += bucket_padded(f, r->layers[l].n);
         }
@@ -72,9 +77,10 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Buffers for both plans. */
+/* Buffers for both plans, where the backend and MPI reach them. */
 static int make_buffers(struct reducer *r)
 {
+    const struct vec_ops *ops = r->codecs[NARROW].ops;
     size_t codes = (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < r->plans[p].n_buckets; i++) {
@@ -85,9 +91,15 @@ static int make_buffers(struct reducer *r)
             scratch = larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
         }
     }
-    r->codes = buf_alloc(codes);
-    r->result = buf_alloc(result);
-    r->scratch = buf_alloc(scratch);
+    r->codes = ops->alloc(codes);
+    r->result = ops->alloc(result);
+    r->scratch = ops->alloc(scratch);
+    r->home = (struct algo_home){.codes = r->codes,
+                                 .result = r->result,
+                                 .scratch = r->scratch,
+                                 .codes_bytes = codes,
+                                 .result_bytes = result,
+                                 .scratch_bytes = scratch};
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
@@ -122,6 +134,7 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
     r->algo = algo;
     r->group = group;
     r->n_layers = n_layers;
+    r->batches = codec->ops->encode_all != vec_encode_each;
     int rc = make(r, bucket_bytes, layers);
     if (rc < 0) {
         reducer_close(r);
@@ -135,19 +148,25 @@ void reducer_close(struct reducer *r)
 {
     if (!r)
         return;
+    overlap_close(r->overlap);
+    algo_leave(r->algo, r->comm, &r->home);
     for (int i = 0; i < 2; i++) {
         free(r->plans[i].buckets);
         free(r->plans[i].places);
         free(r->plans[i].starts);
+        free(r->plans[i].bucket_of);
     }
     free(r->layers);
     free(r->exponents);
     free(r->own_exponents);
     free(r->guesses);
     free(r->failed);
-    free(r->codes);
-    free(r->result);
-    free(r->scratch);
+    free(r->spans);
+    free(r->span_layers);
+    const struct vec_ops *ops = r->codecs[NARROW].ops;
+    ops->free(r->codes);
+    ops->free(r->result);
+    ops->free(r->scratch);
     free(r);
 }
 
@@ -162,17 +181,73 @@ void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg)
     r->way_arg = arg;
 }
 
+void reducer_set_trace(struct reducer *r, struct trace *trace)
+{
+    r->trace = trace;
+}
+
+/* A thread of this rank alone that MPI does not allow keeps all ranks from it: they must send the same messages. */
+int reducer_set_overlap(struct reducer *r, bool on)
+{
+    int8_t refused = on && !comm_threads(r->comm);
+    overlap_close(r->overlap);
+    r->overlap = NULL;
+    TRY(comm_max_i8(r->comm, &refused, 1));
+    if (refused && comm_rank(r->comm) == 0)
+        err_warn("gradients travel after the backward pass, not during it: this MPI allows one thread alone");
+    return on && !refused ? overlap_open(r, &r->overlap) : 0;
+}
+
+bool reducer_overlaps(const struct reducer *r)
+{
+    return r->overlap;
+}
+
 /* ---- a step ---- */
 
+int reducer_n_groups(const struct reducer *r)
+{
+    return r->overlap ? r->plans[r->force_fp32].n_buckets : 1;
+}
+
+struct group reducer_group(const struct reducer *r, int g)
+{
+    const struct plan *p = &r->plans[r->force_fp32];
+    if (!r->overlap)
+        return (struct group){.n_buckets = p->n_buckets, .n_layers = r->n_layers};
+    const struct bucket *b = &p->buckets[g];
+    return (struct group){.bucket = g, .n_buckets = 1, .first = b->last - b->n_layers + 1, .n_layers = b->n_layers};
+}
+
+enum trace_row reducer_row(const struct reducer *r)
+{
+    return r->overlap ? TRACE_REDUCE : TRACE_MAIN;
+}
+
+/* Those of buckets 0..n_buckets; none of a GPU that has failed, which ends the step. */
+static void hand_out_means(struct reducer *r, int n_buckets)
+{
+    if (!r->batches || gpu_failed() == 0)
+        overlap_hand_out(r->overlap, n_buckets);
+}
+
+/* When the last group is finite the step will be taken: means are handed out from then on. */
 static int step_mpi(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
-    const double start = clock_s();
-    TRY(reducer_max_mpi(r));
-    s->report->comm_s += clock_s() - start;
-    *finite = reducer_all_finite(r);
-    for (int i = 0; i < r->plans[r->force_fp32].n_buckets && *finite; i++)
-        TRY(reducer_bucket_mpi(s, i));
+    const int n_groups = reducer_n_groups(r);
+    *finite = true;
+    for (int k = 0; k < n_groups && *finite; k++) {
+        const struct group g = reducer_group(r, k);
+        TRY(reducer_scan(s, &g));
+        TRY(reducer_max_mpi(s, &g));
+        *finite = reducer_all_finite(r, &g);
+        for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
+            if (k == n_groups - 1)
+                hand_out_means(r, i);
+            TRY(reducer_bucket_mpi(s, i));
+        }
+    }
     return 0;
 }
 
@@ -190,21 +265,86 @@ static uint64_t sent(const struct reducer *r)
     return comm_counted(r->comm).sent_bytes + (r->way ? r->way->counted(r->way_arg).sent_bytes : 0);
 }
 
-int reducer_run(struct reducer *r, uint64_t step, float *const *grads, struct reducer_step *report)
+int reducer_step_all(struct reducer *r)
 {
+    struct reducer_step *done = &r->done;
+    const struct reducing s = {r, r->step, r->grads, done};
     const uint64_t sent_before = sent(r);
-    struct reducer_step done = {.code_bytes = r->plans[r->force_fp32].code_bytes, .fp32_bytes = r->fp32_bytes};
-    const struct reducing s = {r, step, grads, &done};
-    bool finite = false;
     const double start = clock_s();
+    bool finite = false;
+    r->max_s = 0;
+    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes, .fp32_bytes = r->fp32_bytes};
     int open = way_is_open(r);
     TRY(open);
-    done.comm_s = clock_s() - start;
-    reducer_scan(&s);
+    done->comm_s = clock_s() - start;
     TRY(open ? reducer_step_way(&s, &finite) : step_mpi(&s, &finite));
-    done.skipped = !finite;
-    done.by_way = open && !done.n_redone;
-    done.sent_bytes = sent(r) - sent_before;
-    *report = done;
+    if (r->batches)
+        TRY(gpu_failed());
+    done->skipped = !finite;
+    done->by_way = open && !done->n_redone;
+    done->sent_bytes = sent(r) - sent_before;
     return 0;
+}
+
+void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
+{
+    assert(!r->begun);
+    r->begun = true;
+    r->ran = false;
+    r->waited_s = 0;
+    r->step = step;
+    r->grads = grads;
+    if (r->overlap)
+        overlap_begin(r->overlap);
+}
+
+void reducer_ready(struct reducer *r, int first, int n)
+{
+    assert(r->begun && first >= 0 && n >= 0 && first + n <= r->n_layers);
+    if (r->overlap)
+        overlap_ready(r->overlap, first, n);
+}
+
+/* Without overlap: the step, once. Returns what it returned. */
+static int run_once(struct reducer *r)
+{
+    if (!r->ran)
+        r->rc = reducer_step_all(r);
+    r->ran = true;
+    return r->rc;
+}
+
+bool reducer_next(struct reducer *r, int *first, int *n)
+{
+    assert(r->begun);
+    const double start = clock_s();
+    bool some;
+    if (r->overlap) {
+        some = overlap_next(r->overlap, first, n);
+    } else {
+        some = !r->ran && run_once(r) == 0 && !r->done.skipped;
+        *first = 0;
+        *n = r->n_layers;
+    }
+    r->waited_s += clock_s() - start;
+    return some;
+}
+
+int reducer_finish(struct reducer *r, struct reducer_step *report)
+{
+    assert(r->begun);
+    const double start = clock_s();
+    TRY(r->overlap ? overlap_finish(r->overlap) : run_once(r));
+    r->begun = false;
+    r->done.waited_s = r->waited_s + clock_s() - start;
+    if (!r->overlap)
+        r->done.exposed_s = r->done.waited_s - r->max_s;
+    *report = r->done;
+    return 0;
+}
+
+int reducer_run(struct reducer *r, uint64_t step, float *const *grads, struct reducer_step *report)
+{
+    reducer_begin(r, step, grads);
+    return reducer_finish(r, report);
 }

@@ -1,47 +1,14 @@
 /* reducer_bucket.c : a bucket of a step: its codes made, reduced over MPI, and decoded to means, range by range.
  *
- * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting and sending overlap. */
+ * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting and sending overlap. A
+ * backend that takes many layers in one launch casts the whole bucket in one go instead. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/reducer_inside.h"
-#include <string.h>
-
-/* The largest magnitude of layer i, and with a guess its codes. */
-static uint32_t scan_layer(const struct reducing *s, const struct codec *codec, int i)
-{
-    struct reducer *r = s->r;
-    const size_t n = r->layers[i].n;
-    if (r->force_fp32 || r->guesses[i] == NO_GUESS)
-        return codec->ops->absmax(s->grads[i], n);
-    return codec_scan_encode(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm), s->grads[i], n, r->guesses[i],
-                             r->codes + r->plans[NARROW].places[i]);
-}
-
-void reducer_scan(const struct reducing *s)
-{
-    struct reducer *r = s->r;
-    const double start = clock_s();
-    for (int i = 0; i < r->n_layers; i++) {
-        const struct codec *codec = &r->codecs[r->force_fp32 || r->layers[i].fp32];
-        r->own_exponents[i] = codec_exponent(codec, scan_layer(s, codec, i));
-    }
-    s->report->codec_s += clock_s() - start;
-}
-
-int reducer_max_mpi(struct reducer *r)
-{
-    memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
-    return comm_max_i8(r->comm, r->exponents, (size_t)r->n_layers);
-}
-
-bool reducer_all_finite(const struct reducer *r)
-{
-    return memchr(r->exponents, CODEC_NOT_FINITE, (size_t)r->n_layers) == NULL;
-}
 
 /* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the layer's own, padding
  * included. False: none of it. */
-static bool overlap(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n, size_t *from,
+static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n, size_t *from,
                     size_t *to)
 {
     const size_t start = r->plans[r->force_fp32].starts[i];
@@ -59,33 +26,47 @@ static bool guessed(const struct reducer *r, const struct bucket *b, int i)
     return !r->force_fp32 && codec_shift(&r->codecs[b->fp32], r->exponents[i]) == r->guesses[i];
 }
 
-/* Encodes what was not guessed; zero codes behind each layer. */
-static void need(void *arg, size_t at, size_t n)
+static int number_of(const struct bucket_flow *f)
 {
-    struct bucket_flow *f = arg;
+    const struct reducer *r = f->step->r;
+    return (int)(f->bucket - r->plans[r->force_fp32].buckets);
+}
+
+/* Time that casting took since start. */
+static void cast_since(struct bucket_flow *f, const char *name, double start)
+{
+    const struct reducer *r = f->step->r;
+    f->codec_s += clock_s() - start;
+    trace_add(r->trace, reducer_row(r), name, number_of(f), start);
+}
+
+/* Encodes what was not guessed; zero codes behind each layer. */
+static void encode(struct bucket_flow *f, size_t at, size_t n)
+{
     const struct reducing *s = f->step;
     struct reducer *r = s->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
-    const struct fold *fold = &r->folds[b->fp32];
+    const uint32_t rank = (uint32_t)comm_rank(r->comm);
     const double start = clock_s();
+    int n_spans = 0;
     for (int i = b->last; i > b->last - b->n_layers; i--) {
         size_t from, to;
-        if (!overlap(r, b, i, at, n, &from, &to))
+        if (!part_of(r, b, i, at, n, &from, &to) || guessed(r, b, i))
             continue;
-        const size_t own = r->layers[i].n, end = to < own ? to : own, used = fold->ops->in_bytes(fold, end);
-        uint8_t *codes = r->codes + r->plans[r->force_fp32].places[i];
-        if (from < end && !guessed(r, b, i))
-            codec_encode_part(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm), s->grads[i], from, end - from,
-                              codec_shift(codec, r->exponents[i]), codes);
-        memset(codes + used, 0, fold->ops->in_bytes(fold, to) - used);
+        const size_t own = r->layers[i].n, end = to < own ? to : own;
+        r->spans[n_spans++] = codec_span(codec, codec_key(codec, s->step, (uint32_t)i, rank), s->grads[i], from,
+                                         end > from ? end - from : 0, to - from, codec_shift(codec, r->exponents[i]),
+                                         r->codes + r->plans[r->force_fp32].places[i]);
     }
-    f->codec_s += clock_s() - start;
+    if (!n_spans)
+        return;
+    codec_encode_all(codec, r->spans, n_spans);
+    cast_since(f, "encode", start);
 }
 
-static void have(void *arg, size_t at, size_t n)
+static void decode(struct bucket_flow *f, size_t at, size_t n)
 {
-    struct bucket_flow *f = arg;
     struct reducer *r = f->step->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
@@ -93,14 +74,33 @@ static void have(void *arg, size_t at, size_t n)
     const double start = clock_s();
     for (int i = b->last; i > b->last - b->n_layers; i--) {
         size_t from, to;
-        if (!overlap(r, b, i, at, n, &from, &to) || from >= r->layers[i].n)
+        if (!part_of(r, b, i, at, n, &from, &to) || from >= r->layers[i].n)
             continue;
         const size_t end = to < r->layers[i].n ? to : r->layers[i].n;
         const size_t place = fold->ops->out_bytes(fold, r->plans[r->force_fp32].starts[i] + from);
         codec_decode(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
                      f->step->grads[i] + from);
     }
-    f->codec_s += clock_s() - start;
+    cast_since(f, "decode", start);
+}
+
+/* ---- as an algorithm or a way calls it ---- */
+
+static void need(void *arg, size_t at, size_t n)
+{
+    struct bucket_flow *f = arg;
+    if (!f->step->r->batches)
+        encode(f, at, n);
+    else if (!f->made)
+        encode(f, 0, f->bucket->n);
+    f->made = true;
+}
+
+static void have(void *arg, size_t at, size_t n)
+{
+    struct bucket_flow *f = arg;
+    if (!f->step->r->batches)
+        decode(f, at, n);
 }
 
 struct algo_flow bucket_flow(struct bucket_flow *b)
@@ -117,16 +117,22 @@ void bucket_encoded(const struct bucket_flow *f)
     }
 }
 
+void bucket_summed(struct bucket_flow *f)
+{
+    if (f->step->r->batches)
+        decode(f, 0, f->bucket->n);
+}
+
 int reducer_bucket_mpi(const struct reducing *s, int i)
 {
     struct reducer *r = s->r;
     const struct bucket *b = &r->plans[r->force_fp32].buckets[i];
     const double start = clock_s();
-    struct bucket_flow casting = {s, b, 0};
+    struct bucket_flow casting = {.step = s, .bucket = b};
     struct algo_flow flow = bucket_flow(&casting);
-    const bool whole = !r->algo->flows;
+    const bool whole = !r->algo->flows || r->batches;
     if (whole)
-        need(&casting, 0, b->n);
+        encode(&casting, 0, b->n);
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
                                    .fold = r->folds[b->fp32],
                                    .n = b->n,
@@ -134,10 +140,13 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
                                    .result = r->result,
                                    .scratch = r->scratch,
                                    .group = r->group,
-                                   .flow = whole ? NULL : &flow};
+                                   .flow = whole ? NULL : &flow,
+                                   .home = &r->home};
+    const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
+    trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);
     if (whole)
-        have(&casting, 0, b->n);
+        decode(&casting, 0, b->n);
     bucket_encoded(&casting);
     s->report->codec_s += casting.codec_s;
     s->report->comm_s += clock_s() - start - casting.codec_s;

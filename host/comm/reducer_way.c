@@ -1,19 +1,31 @@
 /* reducer_way.c : a step whose narrow buckets go by another way than MPI, and the vote that lets it fail.
  *
- *     exponents --way.max--> shifts, bucket after bucket --way.sum--> means         as far as this rank gets
+ *     group after group: exponents --way.max--> shifts, bucket after bucket --way.sum--> means      as far as this rank gets
  *     one vote of all ranks: what has any of them missed?
- *     missed exponents, then missed buckets in ascending order, then buckets that travel in fp32, over MPI
+ *     group after group: missed exponents, then missed buckets and those that travel in fp32, in ascending order, over MPI
  *
  * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not encoded again; a rank
  * that had the way's result takes part and replaces it by an equal one. Nothing else of the step comes before the vote:
- * ranks that got different results must not meet in different collectives. */
+ * ranks that got different results must not meet in different collectives. A group with inf or nan ends the
+ * step: who missed its exponents learns so from the ones made up. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/reducer_inside.h"
 #include "hls/crc32c.h"
 #include <string.h>
 
-enum { BIT_MAX, BIT_FATAL, BIT_BUCKETS };
+/* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of which there are no more. */
+enum { BIT_FATAL, BIT_BUCKETS };
+
+static int bit_max(const struct reducer *r, int group)
+{
+    return BIT_BUCKETS + r->plans[NARROW].n_buckets + group;
+}
+
+size_t reducer_vote_words(int n_buckets)
+{
+    return ((size_t)n_buckets * 2 + BIT_BUCKETS + 63) / 64;
+}
 
 static void mark(struct reducer *r, int bit)
 {
@@ -40,13 +52,24 @@ static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bu
     return crc32c_more(exponents, bytes, sizeof bytes);
 }
 
+/* Returns as the way's max. */
+static int max_by_way(const struct reducing *s, const struct group *g, int k)
+{
+    struct reducer *r = s->r;
+    const size_t n = (size_t)g->n_layers;
+    const double start = reducer_max_begin(s, g);
+    int rc = r->way->max(r->way_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n), r->exponents + g->first, n);
+    reducer_max_end(s, g, start);
+    return rc;
+}
+
 /* Returns as the way's sum. */
 static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
 {
     struct reducer *r = s->r;
     const struct bucket *b = &r->plans[NARROW].buckets[i];
     const double start = clock_s();
-    struct bucket_flow casting = {s, b, 0};
+    struct bucket_flow casting = {.step = s, .bucket = b};
     const struct way_sum sum = {.codec = &r->codecs[NARROW],
                                 .n = b->n,
                                 .codes = r->codes + r->plans[NARROW].places[b->last],
@@ -56,34 +79,48 @@ static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
     int rc = r->way->sum(r->way_arg, &sum);
     if (rc < 0)
         return rc;
+    trace_add(r->trace, reducer_row(r), "all-reduce", i, start);
+    if (rc == 0)
+        bucket_summed(&casting);
     bucket_encoded(&casting);
     s->report->codec_s += casting.codec_s;
     s->report->comm_s += clock_s() - start - casting.codec_s;
     return rc;
 }
 
-/* Everything this rank gets by the way; what it does not get is marked. */
-static int go(const struct reducing *s)
+/* The narrow buckets of a group; what this rank does not get is marked. rc: as the step stands, 0 or WAY_GAVE_UP. Returns it,
+ * or a negative errno. */
+static int buckets_by_way(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;
-    const struct plan *plan = &r->plans[NARROW];
-    const double start = clock_s();
-    memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
-    int rc =
-        r->way->max(r->way_arg, tag_of(s, 0, UINT32_MAX, (uint64_t)r->n_layers), r->exponents, (size_t)r->n_layers);
-    s->report->comm_s += clock_s() - start;
-    if (rc == WAY_GAVE_UP)
-        mark(r, BIT_MAX);
-    if (rc || !reducer_all_finite(r))
-        return rc;
-    const uint32_t exponents = crc32c(r->exponents, (size_t)r->n_layers);
-    for (int i = 0; i < plan->n_buckets; i++) {
-        if (plan->buckets[i].fp32)
+    const uint32_t exponents = crc32c(r->exponents + g->first, (size_t)g->n_layers);
+    for (int i = g->bucket; i < g->bucket + g->n_buckets; i++) {
+        if (r->plans[NARROW].buckets[i].fp32)
             continue;
         if (!rc)
             TRY(rc = bucket_by_way(s, i, exponents));
         if (rc)
             mark(r, BIT_BUCKETS + i);
+    }
+    return rc;
+}
+
+/* Everything this rank gets by the way. All groups are scanned, for what is made up. */
+static int go(const struct reducing *s)
+{
+    struct reducer *r = s->r;
+    int rc = 0;
+    for (int k = 0; k < reducer_n_groups(r); k++) {
+        const struct group g = reducer_group(r, k);
+        TRY(reducer_scan(s, &g));
+        if (!rc)
+            TRY(rc = max_by_way(s, &g, k));
+        if (rc)
+            mark(r, bit_max(r, k));
+        else if (!reducer_all_finite(r, &g))
+            return 0;
+        else
+            TRY(rc = buckets_by_way(s, &g, rc));
     }
     return 0;
 }
@@ -93,15 +130,21 @@ static int make_up(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
     const struct plan *plan = &r->plans[NARROW];
-    const bool lost_max = marked(r, BIT_MAX);
-    if (lost_max)
-        TRY(reducer_max_mpi(r));
-    *finite = reducer_all_finite(r);
-    for (int i = 0; i < plan->n_buckets && *finite; i++) {
-        const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
-        s->report->n_redone += again;
-        if (again || plan->buckets[i].fp32)
-            TRY(reducer_bucket_mpi(s, i));
+    *finite = true;
+    for (int k = 0; k < reducer_n_groups(r); k++) {
+        const struct group g = reducer_group(r, k);
+        const bool lost_max = marked(r, bit_max(r, k));
+        if (lost_max)
+            TRY(reducer_max_mpi(s, &g));
+        *finite = reducer_all_finite(r, &g);
+        if (!*finite)
+            return 0;
+        for (int i = g.bucket; i < g.bucket + g.n_buckets; i++) {
+            const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
+            s->report->n_redone += again;
+            if (again || plan->buckets[i].fp32)
+                TRY(reducer_bucket_mpi(s, i));
+        }
     }
     return 0;
 }
@@ -109,17 +152,21 @@ static int make_up(const struct reducing *s, bool *finite)
 int reducer_step_way(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
+    const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets);
     bool any = false;
-    memset(r->failed, 0, r->failed_words * sizeof *r->failed);
+    memset(r->failed, 0, words * sizeof *r->failed);
     int rc = go(s);
+    if (rc == -ECANCELED)
+        return rc; /* the reducer is being closed: nobody waits for this step */
     if (rc < 0)
         mark(r, BIT_FATAL);
     const double start = clock_s();
-    TRY(comm_vote(r->comm, r->failed, r->failed_words));
+    TRY(comm_vote(r->comm, r->failed, words));
     s->report->comm_s += clock_s() - start;
+    trace_add(r->trace, reducer_row(r), "vote", -1, start);
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
-    for (size_t i = 0; i < r->failed_words; i++)
+    for (size_t i = 0; i < words; i++)
         any = any || r->failed[i];
     TRY(r->way->end(r->way_arg, any));
     return make_up(s, finite);

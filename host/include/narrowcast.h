@@ -68,9 +68,17 @@ struct nc_options {
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
     double deadline_s;   /* a rank that is silent for longer is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
+    const char *device;  /* where gradients are: cpu, or cuda (below) */
 };
 
-/* The defaults: every word NULL (offload: off), buckets of 1 MiB, a deadline of 60 s, seed 1. */
+/* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the number it can see,
+ * or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share. nc_allreduce() then takes device pointers into
+ * that GPU's memory. What writes them must have ended on the device before the call (cudaStreamSynchronize), and the
+ * means stand there when it returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH,
+ * or beside the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi
+ * or pinned says by what codes travel; auto finds the best. */
+
+/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 60 s, seed 1. */
 struct nc_options nc_options_default(void);
 
 struct nc_layer {
@@ -92,7 +100,8 @@ struct nc;
 
 /* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers, in forward order.
  *   options   NULL for the defaults      layers   [n_layers], the same on every rank      *out   closed by nc_close
- * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM, -EIO. */
+ * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM, -EIO; with "cuda"
+ * also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves it). */
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out);
 
 /* Leaves the job, with all ranks; NULL is legal. Calls MPI_Finalize if nc_open called MPI_Init. */
@@ -101,7 +110,8 @@ void nc_close(struct nc *nc);
 int nc_rank(const struct nc *nc);
 int nc_n_ranks(const struct nc *nc);
 
-/* grads: [n_layers] pointers to this rank's gradients, replaced by the mean over ranks. report: NULL if not wanted.
+/* grads: [n_layers] pointers to this rank's gradients (with "cuda": device pointers, in a list that is not), replaced
+ * by the mean over ranks. report: NULL if not wanted.
  * Returns 0; 1 when a gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or
  * a negative errno, after which only nc_close may follow. */
 int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);

@@ -1,4 +1,5 @@
-/* cpu_loss.c : element-wise layers and the end of the network: ReLU, dropout, softmax cross-entropy. */
+/* cpu_loss.c : element-wise layers and the end of the network: ReLU, sums, factors, dropout, softmax
+ * cross-entropy. */
 #include <math.h>
 #include "hls/philox.h"
 #include "nn/cpu_ops.h"
@@ -28,13 +29,38 @@ void cpu_relu_backward(void *ctx, size_t n, const real *y, const real *dy, real 
     relu_mask(n, y, dy, dx);
 }
 
-void cpu_dropout(void *ctx, size_t n, double p, uint64_t key, const real *x, real *y)
+CPU_HOT static void add(size_t n, const real *a, const real *b, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+CPU_HOT static void scale(size_t n, real k, const real *x, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = k * x[i];
+}
+
+void cpu_add(void *ctx, size_t n, const real *a, const real *b, real *y)
 {
     (void)ctx;
-    double limit = p * 0x1p32;
-    real scale = (real)(1 / (1 - p));
+    add(n, a, b, y);
+}
+
+void cpu_scale(void *ctx, size_t n, double k, const real *x, real *y)
+{
+    (void)ctx;
+    scale(n, (real)k, x, y);
+}
+
+void cpu_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x, real *y)
+{
+    (void)ctx;
+    const uint64_t own = philox_key(*key, node, 0, 0, 0);
+    const double limit = p * 0x1p32;
+    const real grow = (real)(1 / (1 - p));
     for (size_t i = 0; i < n; i++)
-        y[i] = (double)philox_u32(key, i) < limit ? 0 : x[i] * scale;
+        y[i] = (double)philox_u32(own, i) < limit ? 0 : x[i] * grow;
 }
 
 /* True if z[label] is the largest, the first of equals; false if any is nan. */

@@ -5,11 +5,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-static int cpu_open(void **ctx)
+static int cpu_open(const struct nn_setup *setup, void **ctx)
 {
+    if (setup && setup->math != NN_FP32)
+        return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
+    cpu->gemm = setup ? setup->gemm : NULL;
     *ctx = cpu;
     return 0;
 }
@@ -17,6 +20,12 @@ static int cpu_open(void **ctx)
 static void cpu_close(void *ctx)
 {
     free(ctx);
+}
+
+static size_t cpu_act_bytes(const void *ctx)
+{
+    (void)ctx;
+    return sizeof(real);
 }
 
 static void *cpu_alloc(void *ctx, size_t bytes)
@@ -43,10 +52,86 @@ static int cpu_wait(void *ctx)
     return 0;
 }
 
+static void cpu_mark(void *ctx, uint32_t *flag)
+{
+    (void)ctx;
+    ++*flag;
+}
+
 static double cpu_gemm_s(const void *ctx)
 {
     const struct cpu *cpu = ctx;
     return cpu->gemm_s;
+}
+
+/* Calls are done when they return: there is nothing to record. */
+static int cpu_record_begin(void *ctx)
+{
+    (void)ctx;
+    return -ENOSYS;
+}
+
+static int cpu_record_end(void *ctx, void **record)
+{
+    (void)ctx, (void)record;
+    return -ENOSYS;
+}
+
+static int cpu_record_play(void *ctx, void *record)
+{
+    (void)ctx, (void)record;
+    return -ENOSYS;
+}
+
+static void cpu_record_close(void *ctx, void *record)
+{
+    (void)ctx, (void)record;
+}
+
+/* Layers read the weights themselves, and no gradient leaves the range of a float. */
+static int cpu_weights_plan(void *ctx, const real *w, size_t n)
+{
+    (void)ctx, (void)w, (void)n;
+    return 0;
+}
+
+static void cpu_weights(void *ctx)
+{
+    (void)ctx;
+}
+
+static void cpu_loss_scale(void *ctx, const float *scale)
+{
+    (void)ctx, (void)scale;
+}
+
+static int cpu_input_plan(void *ctx, size_t max_n)
+{
+    (void)ctx, (void)max_n;
+    return 0;
+}
+
+static void cpu_input(void *ctx, size_t n, const real *x, real *y)
+{
+    (void)ctx;
+    memcpy(y, x, n * sizeof *y);
+}
+
+/* dataset_batch() on the host is all there is to it: nn/feed.c. */
+static int cpu_feed_open(void *ctx, const struct nn_feed *f)
+{
+    (void)ctx, (void)f;
+    return -ENOSYS;
+}
+
+static void cpu_feed_send(void *ctx, int slot, const struct nn_bytes *b)
+{
+    (void)ctx, (void)slot, (void)b;
+}
+
+static void cpu_feed_take(void *ctx, int slot, real *x)
+{
+    (void)ctx, (void)slot, (void)x;
 }
 
 /* Weak: another CBLAS than OpenBLAS does not have it. */
@@ -62,12 +147,28 @@ const struct nn_ops nn_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
+    .act_bytes = cpu_act_bytes,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .alloc_shared = cpu_alloc,
+    .free_shared = cpu_free,
     .put = cpu_copy,
     .get = cpu_copy,
     .wait = cpu_wait,
+    .mark = cpu_mark,
     .gemm_s = cpu_gemm_s,
+    .record_begin = cpu_record_begin,
+    .record_end = cpu_record_end,
+    .record_play = cpu_record_play,
+    .record_close = cpu_record_close,
+    .weights_plan = cpu_weights_plan,
+    .weights = cpu_weights,
+    .loss_scale = cpu_loss_scale,
+    .input_plan = cpu_input_plan,
+    .input = cpu_input,
+    .feed_open = cpu_feed_open,
+    .feed_send = cpu_feed_send,
+    .feed_take = cpu_feed_take,
     .conv_plan = cpu_conv_plan,
     .conv_forward = cpu_conv_forward,
     .conv_backward = cpu_conv_backward,
@@ -79,6 +180,8 @@ const struct nn_ops nn_cpu = {
     .norm_backward = cpu_norm_backward,
     .relu_forward = cpu_relu_forward,
     .relu_backward = cpu_relu_backward,
+    .add = cpu_add,
+    .scale = cpu_scale,
     .pool_max_forward = cpu_pool_max_forward,
     .pool_max_backward = cpu_pool_max_backward,
     .pool_avg_forward = cpu_pool_avg_forward,
@@ -89,5 +192,7 @@ const struct nn_ops nn_cpu = {
     .shortcut_backward = cpu_shortcut_backward,
     .dropout = cpu_dropout,
     .softmax_loss = cpu_softmax_loss,
+    .sgd_plan = cpu_sgd_plan,
+    .sgd_close = cpu_sgd_close,
     .sgd = cpu_sgd,
 };

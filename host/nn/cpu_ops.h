@@ -1,9 +1,10 @@
-/* cpu_ops.h : what the files of the CPU backend share: the context, the one way into CBLAS, and vector code for the
- * machine at hand. */
+/* cpu_ops.h : what the files of the CPU backend share: the context, the one way into CBLAS or what stands in for it, and
+ * vector code for the machine at hand. */
 #ifndef CPU_OPS_H
 #define CPU_OPS_H
 #include <cblas.h>
 #include "base/clock.h"
+#include "nn/gemm_low.h"
 #include "nn/nn_ops.h"
 
 /* A hot loop is compiled for three generations of x86 and chosen at load time. No clone reassociates or contracts, so
@@ -16,13 +17,22 @@
 
 struct cpu {
     double gemm_s;
+    const struct gemm_rule *gemm; /* NULL: CBLAS */
 };
 
-/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, all row-major; ta, tb: a is stored [k][m], b is stored [n][k]. */
+/* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, all row-major; ta, tb: a is stored [k][m], b is stored [n][k].
+ * beta is 0 or 1. By a rule where the context has one; the doubles of tests have none. */
 static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const real *a, int lda,
                             const real *b, int ldb, real beta, real *c, int ldc)
 {
     double start = clock_s();
+#ifndef NN_REAL_DOUBLE
+    if (cpu->gemm) {
+        gemm_low(cpu->gemm, ta, tb, m, n, k, a, lda, b, ldb, beta != 0, c, ldc);
+        cpu->gemm_s += clock_s() - start;
+        return;
+    }
+#endif
     CBLAS(gemm)
     (CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, 1, a, lda, b, ldb, beta, c,
      ldc);
@@ -58,9 +68,13 @@ void cpu_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, re
 void cpu_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx);
 void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x, real *y);
 void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy, real *dx);
-void cpu_dropout(void *ctx, size_t n, double p, uint64_t key, const real *x, real *y);
+void cpu_add(void *ctx, size_t n, const real *a, const real *b, real *y);
+void cpu_scale(void *ctx, size_t n, double k, const real *x, real *y);
+void cpu_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x, real *y);
 void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
                       struct nn_result *result);
-void cpu_sgd(void *ctx, const struct nn_sgd *o, size_t n, real *w, const real *g, real *v);
+int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
+void cpu_sgd_close(void *ctx, void *plan);
+void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);
 
 #endif

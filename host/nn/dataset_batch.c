@@ -1,6 +1,6 @@
 /* dataset_batch.c : bytes to normalised pixels, cropped and flipped. */
 #include "nn/dataset.h"
-#include "nn/draw.h"
+#include "hls/draw.h"
 
 /* What each byte becomes, by channel. */
 struct pixels {

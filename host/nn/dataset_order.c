@@ -1,6 +1,6 @@
 /* dataset_order.c : the order in which an epoch sees the training images. */
 #include "nn/dataset.h"
-#include "nn/draw.h"
+#include "hls/draw.h"
 
 /* Fisher and Yates' shuffle, inside out: no start from an earlier order, so an epoch depends on no other one. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)

@@ -20,13 +20,25 @@ struct nn_param {
     bool last;        /* belongs to the classifier */
 };
 
-/* name: mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110 (nn_model_names lists them).
- * in: 28..64 pixels a side, 1 or 3 channels. max_batch: images a call at most. seed: of the weights; the same on every
- * rank. Returns 0, -EINVAL with a line, -ENOMEM. */
-int nn_model_open(const struct nn_ops *ops, const char *name, struct nn_shape in, int n_classes, int max_batch,
-                  uint64_t seed, struct nn_model **out);
+enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
+
+/* setup: of the backend's context; NULL: fp32. name: mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110
+ * resnet18 resnet50 davidnet (nn_model_names lists them). in: NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels; from
+ * 64 on resnet18 and resnet50 begin with a 7x7 convolution and a pooling. max_batch: images a call at most. seed: of the
+ * weights; the same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
+int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name, struct nn_shape in,
+                  int n_classes, int max_batch, uint64_t seed, struct nn_model **out);
 void nn_model_close(struct nn_model *m);
 const char *nn_model_names(void);
+
+/* The backend and its one context: the optimiser's and the feed's too, so that all work stands in one order. */
+const struct nn_ops *nn_model_ops(const struct nn_model *m);
+void *nn_model_ctx(struct nn_model *m);
+
+/* From weights, gradients or statistics to host memory, after all work before it; and back. Return 0 or the backend's
+ * failure. */
+int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n);
+int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n);
 
 /* Weights, gradients, statistics: memory of the backend, alive until close. */
 const struct nn_param *nn_model_params(const struct nn_model *m, int *n_params);
@@ -34,17 +46,44 @@ real *nn_model_weights(struct nn_model *m, size_t *n);
 real *nn_model_grads(struct nn_model *m);            /* [n weights] */
 real *nn_model_stats(struct nn_model *m, size_t *n); /* running means and variances; n may be 0 */
 
-/* Called in backward order as soon as the gradients of params [first, first + n) are final; NULL for none. */
+/* Called in backward order as soon as the gradients of params [first, first + n) are final; NULL for none. Every param is
+ * told of in every pass, also when the backend fails on the way. */
 typedef void nn_grad_ready(void *ctx, int first, int n);
 
 /* Forward and backward over x [batch, h, w, c], labels [batch] in 0..n_classes-1, both in host memory; gradients =
  * d(mean loss over this batch). key: of this step's dropout (philox_key). Cannot fail on a CPU: sizes were checked by
- * open. A backend that fails on the way says one line, and the loss is not a number. */
+ * open. A backend that fails on the way says one line, the loss is not a number, and nn_model_failed tells why. */
 struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch, uint64_t key,
                                 nn_grad_ready *ready, void *ctx);
 
 /* Forward in evaluation mode (running statistics, no dropout). */
 struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t *labels, int batch);
+
+/* The first failure of the backend in a pass; 0: none. */
+int nn_model_failed(const struct nn_model *m);
+
+/* A batch that the backend already has: sent into `slot` (nn_ops.h). nn/feed.h makes them. meanwhile: called once while the
+ * pass is under way; NULL: nothing to do. */
+struct nn_sent {
+    int slot, batch;
+    const int32_t *labels; /* [batch] */
+    void (*meanwhile)(void *ctx);
+    void *ctx;
+};
+struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *s, uint64_t key, nn_grad_ready *ready,
+                                     void *ctx);
+struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *s);
+
+/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite, doubled after 2000 good
+ * ones in a row. Part of a run's state; the same on all ranks if they are told the same. */
+struct nn_loss_scale {
+    double value;
+    uint32_t n_good; /* steps in a row */
+    bool moving;
+};
+struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m);
+/* After every step: were the gradients finite (on all ranks)? */
+void nn_model_loss_scale_update(struct nn_model *m, bool finite);
 
 /* Seconds spent inside the backend's GEMMs since open, for the bench's share. */
 double nn_model_gemm_s(const struct nn_model *m);

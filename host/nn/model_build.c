@@ -63,12 +63,13 @@ int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, i
     return index_of(m, node);
 }
 
-int graph_linear(struct nn_model *m, int in, const char *name, int out_c)
+int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool bias)
 {
     struct node *node = append(m, NODE_LINEAR, in);
     node->window.out = (struct nn_shape){1, 1, out_c};
     param(m, node, name, "weight", (size_t)out_c * size_of_shape(node->window.in), true);
-    param(m, node, name, "bias", (size_t)out_c, false);
+    if (bias)
+        param(m, node, name, "bias", (size_t)out_c, false);
     return index_of(m, node);
 }
 
@@ -118,5 +119,20 @@ int graph_dropout(struct nn_model *m, int in, double p)
 {
     struct node *node = append(m, NODE_DROPOUT, in);
     node->p = p;
+    return index_of(m, node);
+}
+
+int graph_add(struct nn_model *m, int a, int b)
+{
+    struct node *node = append(m, NODE_ADD, a);
+    assert(size_of_shape(m->nodes[b].window.out) == size_of_shape(node->window.in));
+    node->addend = b;
+    return index_of(m, node);
+}
+
+int graph_scale(struct nn_model *m, int in, double k)
+{
+    struct node *node = append(m, NODE_SCALE, in);
+    node->p = k;
     return index_of(m, node);
 }

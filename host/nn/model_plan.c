@@ -1,6 +1,6 @@
 /* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in turn: a buffer is
  * taken when the last reader of a tensor passes its gradient back, and free again when the tensor's own node has used
- * it. */
+ * it. Everything comes from the backend, is zeroed, and stays until close: no pass allocates. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +28,21 @@ static int get_reals(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
+static int get_shared(struct nn_model *m, size_t bytes, void **out)
+{
+    *out = m->ops->alloc_shared(m->ctx, bytes);
+    return *out ? 0 : -ENOMEM;
+}
+
+/* Of activations or their gradients. */
+static int get_acts(struct nn_model *m, size_t n, real **out)
+{
+    void *p;
+    TRY(get_memory(m, n * m->ops->act_bytes(m->ctx), &p));
+    *out = p;
+    return 0;
+}
+
 struct sharing {
     size_t size[GRAPH_BUFFERS]; /* elements */
     bool taken[GRAPH_BUFFERS];
@@ -48,10 +63,12 @@ static int take(struct sharing *s, size_t n)
 /* The backward pass of these may write dx over dy. */
 static bool works_in_place(const struct node *node)
 {
-    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU || node->kind == NODE_DROPOUT;
+    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU || node->kind == NODE_DROPOUT ||
+           node->kind == NODE_SCALE;
 }
 
-/* Walks backward once and notes who overwrites, who adds, and in which buffer. */
+/* Walks backward once and notes who overwrites, who adds, and in which buffer. An addend's gradient stays in the buffer of
+ * the sum's; what else the sum read gets one of its own (an addition copies it), as the addend's node will write over its. */
 static void share_buffers(struct nn_model *m, struct sharing *s)
 {
     for (int i = 0; i < m->n_nodes; i++)
@@ -65,6 +82,7 @@ static void share_buffers(struct nn_model *m, struct sharing *s)
         bool passed_on = false;
         node->add_dx = s->buffer_of[node->in] >= 0;
         assert(!node->add_dx || node->kind == NODE_CONV);
+        assert(node->kind != NODE_ADD || (node->in > 0 && node->in != node->addend));
         if (node->in > 0 && !node->add_dx) {
             passed_on = works_in_place(node);
             s->buffer_of[node->in] = passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
@@ -84,7 +102,7 @@ static int plan_gradients(struct nn_model *m)
     struct sharing s = {0};
     share_buffers(m, &s);
     for (int b = 0; b < GRAPH_BUFFERS; b++)
-        TRY(get_reals(m, s.size[b], &m->buffers[b]));
+        TRY(get_acts(m, s.size[b], &m->buffers[b]));
     for (int i = 1; i < m->n_nodes; i++)
         m->nodes[i].dy = m->buffers[s.buffer_of[i]];
     return 0;
@@ -148,20 +166,51 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return 0;
 }
 
-int graph_plan(struct nn_model *m, uint64_t seed)
+static int plan_shared(struct nn_model *m)
 {
     void *p;
+    TRY(get_shared(m, sizeof *m->key, &p));
+    m->key = p;
+    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    m->labels = p;
+    TRY(get_shared(m, sizeof *m->result, &p));
+    m->result = p;
+    TRY(get_shared(m, sizeof *m->scale_now, &p));
+    m->scale_now = p;
+    TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
+    m->marks = p;
+    return 0;
+}
+
+/* A norm's few params wait for those of the convolution that it follows: one call less for every other node. */
+static void group_params(struct nn_model *m)
+{
+    int end = m->n_params; /* params from here on are in groups */
+    for (int i = m->n_nodes - 1; i > 0; i--) {
+        const struct node *node = &m->nodes[i];
+        if (node->n_params == 0 || (node->kind == NODE_NORM && m->nodes[node->in].n_params > 0))
+            continue;
+        m->groups[m->n_groups++] = (struct graph_group){node->first_param, end - node->first_param, i};
+        end = node->first_param;
+    }
+    assert(end == 0);
+}
+
+int graph_plan(struct nn_model *m, uint64_t seed)
+{
+    group_params(m);
     TRY(get_reals(m, m->n_weights, &m->weights));
     TRY(get_reals(m, m->n_weights, &m->grads));
     TRY(get_reals(m, m->n_stats, &m->stats));
     TRY(get_reals(m, m->n_stats, &m->moments));
-    TRY(get_memory(m, (size_t)m->max_batch * sizeof *m->labels, &p));
-    m->labels = p;
-    TRY(get_memory(m, sizeof *m->result, &p));
-    m->result = p;
+    TRY(plan_shared(m));
+    m->ops->loss_scale(m->ctx, m->scale_now);
+    TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
+    TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));
     for (int i = 0; i < m->n_nodes; i++)
-        TRY(get_reals(m, out_elements(m, &m->nodes[i]), &m->nodes[i].y));
+        TRY(get_acts(m, out_elements(m, &m->nodes[i]), &m->nodes[i].y));
     TRY(plan_gradients(m));
     TRY(plan_scratch(m));
-    return put_start_values(m, seed);
+    TRY(put_start_values(m, seed));
+    return m->ops->wait(m->ctx);
 }

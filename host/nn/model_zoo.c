@@ -1,10 +1,8 @@
-/* model_zoo.c : the networks that have a name. */
+/* model_zoo.c : the networks that have a name; the small ones. */
 #include <stdio.h>
 #include <string.h>
 #include "base/err.h"
 #include "nn/model_graph.h"
-
-enum { NO_ADDEND = -1 };
 
 /* Two hidden layers of 128. */
 static void build_mlp(struct nn_model *m, int depth, int n_classes)
@@ -12,11 +10,11 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
     (void)depth;
     int x = 0;
     for (int i = 0; i < 2; i++) {
-        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", 128);
+        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", 128, true);
         x = graph_relu(m, x);
         x = graph_dropout(m, x, 0.1);
     }
-    graph_linear(m, x, "classifier", n_classes);
+    graph_linear(m, x, "classifier", n_classes, true);
 }
 
 /* LeCun et al. 1998, with max pooling and ReLU. */
@@ -27,9 +25,9 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
     x = graph_conv(m, x, "conv2", 16, 5, 1, 0, true);
     x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
-    x = graph_relu(m, graph_linear(m, x, "hidden1", 120));
-    x = graph_relu(m, graph_linear(m, x, "hidden2", 84));
-    graph_linear(m, x, "classifier", n_classes);
+    x = graph_relu(m, graph_linear(m, x, "hidden1", 120, true));
+    x = graph_relu(m, graph_linear(m, x, "hidden2", 84, true));
+    graph_linear(m, x, "classifier", n_classes, true);
 }
 
 /* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x or, where the image halves, its shortcut. */
@@ -60,7 +58,7 @@ static void build_resnet(struct nn_model *m, int depth, int n_classes)
             x = basic_block(m, x, name, 16 << stage, stage > 0 && block == 0 ? 2 : 1);
         }
     x = graph_mean(m, x);
-    graph_linear(m, x, "classifier", n_classes);
+    graph_linear(m, x, "classifier", n_classes, true);
 }
 
 static const struct {
@@ -68,20 +66,30 @@ static const struct {
     void (*build)(struct nn_model *m, int depth, int n_classes);
     int depth;
 } zoo[] = {
-    {"mlp", build_mlp, 0},          {"lenet5", build_lenet5, 0},      {"resnet8", build_resnet, 8},
-    {"resnet20", build_resnet, 20}, {"resnet32", build_resnet, 32},   {"resnet44", build_resnet, 44},
-    {"resnet56", build_resnet, 56}, {"resnet110", build_resnet, 110},
+    {"mlp", build_mlp, 0},
+    {"lenet5", build_lenet5, 0},
+    {"resnet8", build_resnet, 8},
+    {"resnet20", build_resnet, 20},
+    {"resnet32", build_resnet, 32},
+    {"resnet44", build_resnet, 44},
+    {"resnet56", build_resnet, 56},
+    {"resnet110", build_resnet, 110},
+    {"resnet18", graph_wide_resnet, 18},
+    {"resnet50", graph_wide_resnet, 50},
+    {"davidnet", graph_davidnet, 0},
 };
 
 const char *nn_model_names(void)
 {
-    return "mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110";
+    return "mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110 resnet18 resnet50 davidnet";
 }
 
-/* The last node is the classifier. */
+/* The last node that has params is the classifier. */
 static void mark_last(struct nn_model *m)
 {
     const struct node *last = &m->nodes[m->n_nodes - 1];
+    while (last->n_params == 0)
+        last--;
     for (int i = 0; i < last->n_params; i++)
         m->params[last->first_param + i].last = true;
 }

@@ -18,13 +18,16 @@ struct optim_options {
 };
 
 struct optim;
-/* One velocity an element. params are those of the model and must outlive it. Returns 0 or -ENOMEM. */
-int optim_open(const struct nn_ops *ops, const struct optim_options *o, const struct nn_param *params, int n_params,
-               size_t n_weights, struct optim **out);
+/* One velocity an element. ctx: the backend's; the model's own, so that a step stands in order with its passes. params are
+ * those of the model and must outlive it, as ctx must. Returns 0 or -ENOMEM. */
+int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o, const struct nn_param *params,
+               int n_params, size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);
 /* One step; weights and grads are those of the model (memory of its backend). grads may be used up. */
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
-real *optim_state(struct optim *o, size_t *n); /* velocities, for checkpoints */
+/* The same for params [first, first + n) alone. */
+void optim_step_some(struct optim *o, int first, int n, real *weights, real *grads, double lr);
+real *optim_state(struct optim *o, size_t *n); /* velocities, for checkpoints; memory of the backend */
 
 enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_LINEAR, SCHEDULE_COSINE };
 struct schedule {

@@ -9,7 +9,7 @@
  * same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
 #include "nn/synthetic.h"
 #include "base/err.h"
-#include "nn/draw.h"
+#include "hls/draw.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

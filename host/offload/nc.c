@@ -5,10 +5,14 @@
 #include "comm/algo.h"
 #include "comm/comm.h"
 #include "comm/reducer.h"
+#include "comm/comm_node.h"
+#include "comm/gpu_choose.h"
 #include "offload/choice.h"
 #include "offload/offload.h"
+#include "vec/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct nc {
     struct comm *comm;
@@ -16,6 +20,9 @@ struct nc {
     struct choice choice;
     struct offload *offload; /* NULL: none */
     struct codec codec;
+    const struct algo *algo;
+    int group;
+    bool gpu;      /* gradients are on it; it is open */
     uint64_t step; /* keys random bits */
 };
 
@@ -37,8 +44,13 @@ static struct reducer_layer *copy_layers(const struct nc_layer *layers, int n_la
     return copy;
 }
 
-/* What one rank can find out alone. */
-static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+static const char *word(const char *given)
+{
+    return given ? given : "";
+}
+
+/* What one rank can find out alone, of the words. */
+static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
 {
     const struct codec_words words = {.format = o->format,
                                       .scale = o->scale,
@@ -46,25 +58,45 @@ static int open_reducer(struct nc *nc, const struct nc_options *o, const struct 
                                       .out_format = o->out_format,
                                       .overflow = o->overflow,
                                       .round = o->round};
-    const int n_ranks = comm_n_ranks(nc->comm);
-    const char *algo_word = o->algo ? o->algo : "auto";
-    struct codec codec;
-    const struct algo *algo;
-    int group;
     if (n_layers < 1)
         return ERR(-EINVAL, "cannot open %d layers: need at least 1", n_layers);
-    TRY(codec_parse(&words, &codec));
-    codec.seed = o->seed;
-    TRY(algo_find(choice_algo(algo_word), n_ranks, &algo, &group));
-    TRY(algo_settle(algo, group, n_ranks, &codec));
-    TRY(choice_cards(algo_word, o->offload ? o->offload : "off", &codec, n_ranks, &nc->choice));
-    nc->codec = codec;
+    if (strcmp(word(o->device), "") && strcmp(o->device, "cpu") && strcmp(o->device, "cuda"))
+        return ERR(-EINVAL, "unknown device \"%s\": need cpu or cuda", o->device);
+    TRY(codec_parse(&words, &nc->codec));
+    nc->codec.seed = o->seed;
+    return algo_find(choice_algo(o->algo ? o->algo : "auto"), comm_n_ranks(nc->comm), &nc->algo, &nc->group);
+}
+
+/* And of all the rest. */
+static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+{
+    const int n_ranks = comm_n_ranks(nc->comm);
+    TRY(algo_settle(nc->algo, nc->group, n_ranks, &nc->codec));
+    TRY(choice_cards(o->algo ? o->algo : "auto", o->offload ? o->offload : "off", &nc->codec, n_ranks, &nc->choice));
     struct reducer_layer *copy = copy_layers(layers, n_layers);
     if (!copy)
         return -ENOMEM;
-    int rc = reducer_open(nc->comm, &codec, algo, group, o->bucket_bytes, copy, n_layers, &nc->reducer);
+    int rc = reducer_open(nc->comm, &nc->codec, nc->algo, nc->group, o->bucket_bytes, copy, n_layers, &nc->reducer);
     free(copy);
     return rc;
+}
+
+/* All ranks: a GPU for each, and by what codes travel between them. */
+static int open_gpu(struct nc *nc, const struct nc_options *o)
+{
+    char said[160];
+    const char *named = getenv("NARROWCAST_OFFLOAD");
+    const char *cards = o->offload ? o->offload : "off";
+    int8_t with_cards = !strcmp(word(o->algo), "offload") || (strcmp(cards, "off") && strcmp(cards, "auto")) ||
+                        (!strcmp(cards, "auto") && named && *named);
+    const int place = comm_rank_on_node(nc->comm);
+    TRY(place);
+    err_hold();
+    const int rc = gpu_open(place);
+    nc->gpu = rc == 0;
+    TRY(comm_agree(nc->comm, rc));
+    TRY(comm_max_i8(nc->comm, &with_cards, 1));
+    return gpu_choose(nc->comm, with_cards, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
 }
 
 /* All ranks. */
@@ -76,11 +108,6 @@ static int open_offload(struct nc *nc, const struct nc_options *o)
     TRY(offload_open(nc->comm, &nc->codec, &options, &nc->offload));
     reducer_set_way(nc->reducer, &offload_way, nc->offload);
     return 0;
-}
-
-static const char *word(const char *given)
-{
-    return given ? given : "";
 }
 
 /* All ranks were opened with the same options and layers. */
@@ -103,6 +130,33 @@ static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const st
     return rc;
 }
 
+/* All ranks. */
+static int open_all(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+{
+    const bool gpu = !strcmp(word(o->device), "cuda");
+    TRY(comm_check_equal(nc->comm, word(o->device), strlen(word(o->device)), "the device"));
+    err_hold();
+    TRY(comm_agree(nc->comm, read_words(nc, o, n_layers)));
+    if (gpu) {
+        TRY(check_ranks_agree(nc, o, layers, n_layers)); /* ranks that differ would meet in different collectives */
+        TRY(open_gpu(nc, o));
+    }
+    err_hold();
+    TRY(comm_agree(nc->comm, open_reducer(nc, o, layers, n_layers)));
+    if (!gpu)
+        TRY(check_ranks_agree(nc, o, layers, n_layers));
+    return comm_agree(nc->comm, open_offload(nc, o));
+}
+
+static void close_all(struct nc *nc)
+{
+    offload_close(nc->offload);
+    reducer_close(nc->reducer);
+    if (nc->gpu)
+        gpu_close();
+    comm_close(nc->comm);
+}
+
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out)
 {
     const struct nc_options o = options ? *options : nc_options_default();
@@ -110,33 +164,24 @@ int nc_open(const struct nc_options *options, const struct nc_layer *layers, int
     if (!nc)
         return -ENOMEM;
     int rc = comm_open(o.deadline_s, &nc->comm);
-    if (rc < 0)
-        goto free_nc;
-    err_hold();
-    rc = comm_agree(nc->comm, open_reducer(nc, &o, layers, n_layers));
-    if (rc == 0)
-        rc = check_ranks_agree(nc, &o, layers, n_layers);
-    if (rc == 0)
-        rc = comm_agree(nc->comm, open_offload(nc, &o));
     if (rc == 0) {
-        *out = nc;
-        return 0;
+        rc = open_all(nc, &o, layers, n_layers);
+        if (rc < 0)
+            close_all(nc);
     }
-    offload_close(nc->offload);
-    reducer_close(nc->reducer);
-    comm_close(nc->comm);
-free_nc:
-    free(nc);
-    return rc;
+    if (rc < 0) {
+        free(nc);
+        return rc;
+    }
+    *out = nc;
+    return 0;
 }
 
 void nc_close(struct nc *nc)
 {
     if (!nc)
         return;
-    offload_close(nc->offload);
-    reducer_close(nc->reducer);
-    comm_close(nc->comm);
+    close_all(nc);
     free(nc);
 }
 

@@ -1,4 +1,5 @@
-/* draw.h : unbiased draws from a small range, out of a counted stream of philox words. */
+/* draw.h : unbiased draws from a small range, out of a counted stream of philox words. Shared dialect, as
+ * philox.h. */
 #ifndef DRAW_H
 #define DRAW_H
 #include <stdint.h>
@@ -12,27 +13,26 @@ struct draw {
 };
 
 /* The stream of one use, at its beginning. major: an epoch or the like; minor: an image or the like. */
-static inline struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
+PHILOX_FN struct draw draw_open(uint64_t seed, enum draw_use use, uint64_t major, uint32_t minor)
 {
     struct draw d = {philox_key(seed, (uint32_t)use, (uint32_t)major, (uint32_t)(major >> 32), minor), 0};
     return d;
 }
 
 /* 32 random bits. */
-static inline uint32_t draw_u32(struct draw *d)
+PHILOX_FN uint32_t draw_u32(struct draw *d)
 {
     return philox_u32(d->key, d->next++);
 }
 
 /* One of 0..n-1, each equally likely; n > 0. Multiplies and takes the high word; the low words below 2^32 mod n would
- * favour some results, so these are drawn again. Source: Lemire, Fast Random
- * Integer Generation in an Interval, 2019. */
-static inline uint32_t draw_below(struct draw *d, uint32_t n)
+ * favour some results, so these are drawn again. Source: Lemire, Fast Random Integer Generation in an Interval, 2019. */
+PHILOX_FN uint32_t draw_below(struct draw *d, uint32_t n)
 {
     uint64_t product;
     do
         product = (uint64_t)draw_u32(d) * n;
-    while ((uint32_t)product < -n % n);
+    while ((uint32_t)product < (0u - n) % n);
     return (uint32_t)(product >> 32);
 }
 

@@ -1,0 +1,184 @@
+/* gpu_rows.h : what bench_gpu measures: each row enqueues its work once and says the bytes that it moves. */
+#ifndef GPU_ROWS_H
+#define GPU_ROWS_H
+#include "base/err.h"
+#include "device/dev_vec.h"
+#include "vec/vec.h"
+
+enum { RANKS = 8 };
+#define MB            ((size_t)1 << 20)
+#define LAYERS_MAX(n) ((n) / (MB / 4) + 1) /* of n floats */
+
+struct bench {
+    const struct dev_run_ops *run;
+    const struct dev_vec_ops *vec;
+    struct dev_stream *stream;
+    struct dev_event *from, *to;
+    size_t n;                           /* floats */
+    float *x;                           /* [n] */
+    uint8_t *out, *codes;               /* [4n]: results; codes to add */
+    struct vec_span *pinned, *resident; /* [LAYERS_MAX(n)] the row's layers; the same in device memory */
+    const uint8_t **parts;              /* [RANKS] pinned */
+};
+
+struct row {
+    const char *name;
+    int (*run)(struct bench *b, const struct row *r, double *bytes);
+    struct mf_fmt fmt;
+    enum mf_round round;
+    bool resident; /* the list of layers is in device memory */
+    size_t layer;  /* bytes of a layer; 0: all is one */
+    double asked;  /* ratio; 0: nothing */
+};
+
+static inline struct vec_cast cast_of(const struct row *r)
+{
+    return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
+}
+
+static inline size_t layer_of(const struct bench *b, const struct row *r)
+{
+    return r->layer ? r->layer / 4 : b->n;
+}
+static inline int layers_of(const struct bench *b, const struct row *r)
+{
+    return (int)(b->n / layer_of(b, r));
+}
+static inline struct vec_span *list_of(const struct bench *b, const struct row *r)
+{
+    return r->resident ? b->resident : b->pinned;
+}
+
+/* Fills both lists. */
+static inline int list_layers(struct bench *b, const struct row *r)
+{
+    const size_t n = layer_of(b, r);
+    const int layers = layers_of(b, r);
+    for (size_t i = 0; i < (size_t)layers; i++)
+        b->pinned[i] = (struct vec_span){
+            .x = b->x + i * n, .codes = b->out + i * vec_bytes(r->fmt, n), .n = n, .padded = n, .key = 1, .shift = 10};
+    TRY(b->run->copy(b->resident, b->pinned, (size_t)layers * sizeof *b->pinned, b->stream));
+    return b->run->wait(b->stream);
+}
+
+/* Of all floats and their codes. */
+static inline double bytes_of(const struct bench *b, const struct row *r, double passes)
+{
+    return 4 * passes * (double)b->n + (double)vec_bytes(r->fmt, b->n);
+}
+
+static inline int run_copy(struct bench *b, const struct row *r, double *bytes)
+{
+    const size_t layer = r->layer ? r->layer : 4 * b->n;
+    for (size_t at = 0; at + layer <= 4 * b->n; at += layer, *bytes += 2 * (double)layer)
+        TRY(b->run->copy(b->out + at, (const uint8_t *)b->x + at, layer, b->stream));
+    return 0;
+}
+
+static inline int run_encode(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct vec_cast cast = cast_of(r);
+    *bytes = bytes_of(b, r, 1);
+    return b->vec->encode(&cast, list_of(b, r), layers_of(b, r), b->n, b->stream);
+}
+
+static inline int run_scan_encode(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct vec_cast cast = cast_of(r);
+    *bytes = bytes_of(b, r, 1);
+    return b->vec->scan_encode(&cast, list_of(b, r), layers_of(b, r), b->n, b->stream);
+}
+
+static inline int run_absmax(struct bench *b, const struct row *r, double *bytes)
+{
+    *bytes = 4 * (double)b->n;
+    return b->vec->absmax(list_of(b, r), layers_of(b, r), b->n, b->stream);
+}
+
+/* Counted as two passes: the floats read twice, the codes written. */
+static inline int run_aps(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct dev_aps aps = {.cast = cast_of(r), .n_ranks = RANKS};
+    const size_t n = layer_of(b, r);
+    for (int i = 0; i < layers_of(b, r); i++) {
+        *bytes += 8 * (double)n + (double)vec_bytes(r->fmt, n);
+        TRY(b->vec->aps(&aps, list_of(b, r) + i, n, b->stream));
+    }
+    return 0;
+}
+
+static inline int run_decode(struct bench *b, const struct row *r, double *bytes)
+{
+    *bytes = bytes_of(b, r, 1);
+    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, false, (float *)(void *)b->out, b->stream);
+}
+
+static inline int run_decode_add(struct bench *b, const struct row *r, double *bytes)
+{
+    *bytes = bytes_of(b, r, 2);
+    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, true, (float *)(void *)b->out, b->stream);
+}
+
+static inline int run_sum(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct vec_sum sum = {.rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .n_ranks = RANKS};
+    const size_t part = 4 * b->n / RANKS;
+    for (size_t p = 0; p < RANKS; p++)
+        b->parts[p] = b->codes + p * part;
+    *bytes = (RANKS + 1) * (double)part;
+    return b->vec->sum(&sum, b->parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->out, b->stream);
+}
+
+static inline int run_add(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct vec_sum sum = {.rule = VEC_NEAREST, .in = r->fmt, .out = r->fmt};
+    const size_t half = 2 * b->n;
+    *bytes = 3 * (double)half;
+    return b->vec->add(&sum, b->codes, b->codes + half, half * 8 / mf_width(r->fmt), b->stream);
+}
+
+#define E5M2    \
+    {           \
+        5, 2, 0 \
+    }
+#define NEAR MF_NEAREST
+static const struct row rows[] = {
+    {"copy", run_copy, E5M2, NEAR, false, 0, 0},
+    {"fp32 -> e5m2", run_encode, E5M2, NEAR, false, 0, 1},
+    {"fp32 -> e4m3", run_encode, {4, 3, 0}, NEAR, false, 0, 1},
+    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, NEAR, false, 0, 1},
+    {"fp32 -> e3m4", run_encode, {3, 4, 0}, NEAR, false, 0, 1},
+    {"fp32 -> fp16", run_encode, {5, 10, 0}, NEAR, false, 0, 1},
+    {"fp32 -> bf16", run_encode, {8, 7, 0}, NEAR, false, 0, 1},
+    {"fp32 -> e6m9", run_encode, {6, 9, 0}, NEAR, false, 0, 1},
+    {"fp32 -> e3m0", run_encode, {3, 0, 0}, NEAR, false, 0, 0},
+    {"fp32 -> e3m2", run_encode, {3, 2, 0}, NEAR, false, 0, 0},
+    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, false, 0, 0},
+    {"fp32 -> e5m2, layers of 1 MiB", run_encode, E5M2, NEAR, false, MB, 0},
+    {"fp32 -> e5m2, so, list on GPU", run_encode, E5M2, NEAR, true, MB, 0},
+    {"largest exponent", run_absmax, E5M2, NEAR, false, 0, 0.98},
+    {"largest exponent, layers of 1 MiB", run_absmax, E5M2, NEAR, false, MB, 0},
+    {"largest exponent, so, list on GPU", run_absmax, E5M2, NEAR, true, MB, 0.98},
+    {"fp32 -> e5m2 and largest exponent", run_scan_encode, E5M2, NEAR, false, 0, 0},
+    {"APS e5m2", run_aps, E5M2, NEAR, false, 0, 0.95},
+    {"copy, layers of 1 MiB", run_copy, E5M2, NEAR, false, MB, 0},
+    {"APS e5m2, layers of 1 MiB", run_aps, E5M2, NEAR, true, MB, 1.3},
+    {"copy, layers of 4 MiB", run_copy, E5M2, NEAR, false, 4 * MB, 0},
+    {"APS e5m2, layers of 4 MiB", run_aps, E5M2, NEAR, true, 4 * MB, 1.3},
+    {"copy, layers of 16 MiB", run_copy, E5M2, NEAR, false, 16 * MB, 0},
+    {"APS e5m2, layers of 16 MiB", run_aps, E5M2, NEAR, true, 16 * MB, 1.3},
+    {"copy, layers of 32 MiB", run_copy, E5M2, NEAR, false, 32 * MB, 0},
+    {"APS e5m2, layers of 32 MiB", run_aps, E5M2, NEAR, true, 32 * MB, 1.3},
+    {"e5m2 -> fp32", run_decode, E5M2, NEAR, false, 0, 0},
+    {"fp16 -> fp32", run_decode, {5, 10, 0}, NEAR, false, 0, 0},
+    {"e3m2 -> fp32", run_decode, {3, 2, 0}, NEAR, false, 0, 0},
+    {"fp32 += e5m2", run_decode_add, E5M2, NEAR, false, 0, 0},
+    {"8 x e5m2, exact -> e5m2", run_sum, E5M2, NEAR, false, 0, 0.95},
+    {"8 x e4m3, exact -> e4m3", run_sum, {4, 3, 0}, NEAR, false, 0, 0.95},
+    {"e5m2 += e5m2 nearest", run_add, E5M2, NEAR, false, 0, 0},
+};
+#undef E5M2
+#undef NEAR
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+#endif

@@ -1,0 +1,74 @@
+/* absmax.cu : the largest magnitude of each span of a list. */
+#include "device/cast_item.cuh"
+#include "device/cast_list.cuh"
+#include "device/vec.cuh"
+
+enum { THREADS = 512, PER_SM = 4, LOADS = 4, TILE = THREADS * 4 * LOADS };
+
+static __global__ void k_clear(struct vec_span *spans, int n_spans)
+{
+    for (int i = (int)threadIdx.x; i < n_spans; i += (int)blockDim.x)
+        spans[i].absmax = 0;
+}
+
+int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s)
+{
+    k_clear<<<1, CU_THREADS, 0, cu_stream(s)>>>(spans, n_spans);
+    return cu_check("clearing of the largest magnitudes");
+}
+
+/* Largest of the elements of one tile that fall to this thread. */
+CAST_FN uint32_t tile_largest(const struct vec_span *span, uint64_t tile)
+{
+    const bool whole = (uintptr_t)span->x % 16 == 0;
+    const size_t first = tile * TILE + 4 * threadIdx.x;
+    float4 x[LOADS];
+    uint32_t largest = 0;
+    if (whole && (tile + 1) * TILE <= span->n) {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++)
+            x[i] = __ldcs((const float4 *)(span->x + first) + i * THREADS);
+    } else {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++)
+            x[i] = cast_load(span->x, first + (size_t)i * 4 * THREADS, span->n, whole);
+    }
+#pragma unroll
+    for (int i = 0; i < LOADS; i++)
+        largest = max(largest, cast_largest(x[i]));
+    return largest;
+}
+
+static __global__ void __launch_bounds__(THREADS, PER_SM) k_absmax(struct vec_span *spans, int n_spans)
+{
+    __shared__ struct span_list list;
+    __shared__ uint32_t warps[32];
+    for (int from = 0; from < n_spans; from += LIST_SPANS) {
+        const int n = min(n_spans - from, (int)LIST_SPANS);
+        const uint64_t tiles = span_list_load(&list, spans + from, n, false, TILE);
+        int now = -1; /* the span that `largest` is of */
+        uint32_t largest = 0;
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            if (i != now && now >= 0)
+                block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
+            now = i;
+            largest = max(largest, tile_largest(&list.span[i], span_list_within(&list, i, tile)));
+        }
+        if (now >= 0)
+            block_max_to(&spans[from + now].absmax, largest, warps);
+        __syncthreads();
+    }
+}
+
+int vec_gpu_absmax(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s)
+{
+    if (n_spans <= 0)
+        return 0;
+    const int rc = vec_gpu_absmax_clear(spans, n_spans, s);
+    if (rc < 0 || n_elems == 0)
+        return rc;
+    const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / TILE + (size_t)n_spans;
+    k_absmax<<<(unsigned)(want < most ? want : most), THREADS, 0, cu_stream(s)>>>(spans, n_spans);
+    return cu_check("largest magnitude");
+}

@@ -1,0 +1,86 @@
+/* cast_list.cuh : the spans of a list as one row of tiles, which blocks take turns to work on.
+ *
+ *     spans   |--- 0 ---|- 1 -|------- 2 -------|        of any lengths, in groups of LIST_SPANS
+ *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||        a tile is part of one span; the last one of a span may be short
+ *     block   0  1  2  0  1  2  0  1  ...                so that neighbours are read at the same time
+ *
+ * Each block reads the list once, for the memory that it lies in may be the host's. */
+#ifndef CAST_LIST_CUH
+#define CAST_LIST_CUH
+#include "device/cu.cuh"
+#include "hls/rules.h"
+
+enum { LIST_SPANS = 256 };
+
+struct span_list {
+    struct vec_span span[LIST_SPANS];
+    uint64_t end[LIST_SPANS]; /* tiles of the spans up to and with this one */
+    uint64_t warp[32];        /* while they are added up */
+};
+
+/* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads or more, who met
+ * before if the list was in use. padded: a span is as long as its codes, else as its floats. Returns the number of tiles. */
+static __device__ inline uint64_t span_list_load(struct span_list *list, const struct vec_span *spans, int n_spans,
+                                                 bool padded, uint32_t tile)
+{
+    const int i = (int)threadIdx.x, lane = i % 32;
+    uint64_t tiles = 0;
+    if (i < n_spans) {
+        list->span[i] = spans[i];
+        tiles = ((padded ? list->span[i].padded : list->span[i].n) + tile - 1) / tile;
+    }
+    for (int by = 1; by < 32; by *= 2) {
+        const uint64_t before = __shfl_up_sync(0xffffffffu, tiles, by);
+        tiles += lane >= by ? before : 0;
+    }
+    if (lane == 31)
+        list->warp[i / 32] = tiles;
+    __syncthreads();
+    for (int k = 0; k < i / 32; k++)
+        tiles += list->warp[k];
+    if (i < n_spans)
+        list->end[i] = tiles;
+    __syncthreads();
+    return list->end[n_spans - 1];
+}
+
+/* The span that a tile is part of. */
+static __device__ inline int span_list_find(const struct span_list *list, int n_spans, uint64_t tile)
+{
+    int low = 0, high = n_spans - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (tile < list->end[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Its number within the span. */
+static __device__ inline uint64_t span_list_within(const struct span_list *list, int i, uint64_t tile)
+{
+    return tile - (i > 0 ? list->end[i - 1] : 0);
+}
+
+/* *to = max(*to, all threads' value); whole block. shared [32]. */
+static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_t *shared)
+{
+    value = __reduce_max_sync(0xffffffffu, value);
+    if (threadIdx.x % 32 == 0)
+        shared[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 1; i < blockDim.x / 32; i++)
+            value = max(value, shared[i]);
+        if (value > 0)
+            atomicMax(to, value);
+    }
+    __syncthreads();
+}
+
+/* absmax of all spans = 0: a kernel of its own, launched before one that raises them. Of absmax.cu. */
+int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s);
+
+#endif

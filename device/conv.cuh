@@ -1,0 +1,96 @@
+/* conv.cuh : what the files of conv2d share: a pass over one window, and plans for it.
+ *
+ *     conv.cu: the slots --key--> conv_pick.cu: cached plan, or the fastest of --> conv_graph.cu: cuDNN's candidates */
+#ifndef CONV_CUH
+#define CONV_CUH
+#include "device/nn.cuh"
+#include <cudnn.h>
+
+enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_DATA_ADD, CONV_FILTER };
+
+enum {
+    CONV_ALIGNMENT = 16,           /* of tensors, in bytes: what the fast engines need */
+    CONV_PLANS = 8,                /* plans that are tried for a pass */
+    CONV_SCRATCH_LEAST = 32 << 20, /* other batch sizes than the planned one find their workspace in it */
+    CONV_SCRATCH_MOST = 512 << 20,
+};
+
+struct conv_key {
+    struct dev_window g;
+    int batch;
+    int pass;
+    int is_aligned; /* x, w and y begin on CONV_ALIGNMENT */
+};
+
+/* The tensors of a pass: the gradient of one takes its place. */
+struct conv_tensors {
+    const void *x, *w, *y;
+};
+
+/* How cuDNN does a pass. It has no engine that reads 16 bits and writes dw as float: then the result is in 16 bits, the
+ * head of the scratch memory takes it, and a kernel of ours widens it. */
+struct conv_plan {
+    struct conv_key key;
+    cudnnBackendDescriptor_t config, plan;
+    cudnnBackendDescriptor_t pack; /* variant pack of the pointers of the last run; NULL: none yet */
+    struct conv_tensors last;
+    const void *last_scratch;
+    size_t result_bytes, workspace_bytes; /* parts of scratch, in this order */
+    struct conv_plan *next;
+};
+
+struct conv_window { /* what nn_conv_plan() was asked for */
+    struct dev_window g;
+    size_t scratch_bytes;
+    struct conv_window *next;
+};
+
+struct nn_conv {
+    cudnnHandle_t handle;
+    bool is_timed; /* plans are timed; else cuDNN's first guess is taken */
+    struct conv_window *windows;
+    struct conv_plan *plans;
+};
+
+/* --- conv_graph.cu --- */
+/* Plans [CONV_PLANS] that can do the pass with up to scratch_most bytes, best guess of cuDNN first. Returns how many; 0
+ * with *why where there is none. The caller closes them. */
+int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan *plans,
+                    cudnnStatus_t *why);
+void conv_plan_close(struct conv_plan *p);
+/* Enqueues cuDNN's part on the context's stream. */
+cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t, void *scratch);
+
+/* --- conv_pick.cu --- */
+/* The plan of a pass: made now if it is the first of its kind. Returns 0, or -EIO after a line. */
+int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan **out);
+/* A line that names the pass; returns -EIO. */
+int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status);
+
+/* --- conv.cu, linear.cu --- */
+int conv_open(struct dev_nn *d);
+void conv_close(struct dev_nn *d);
+int linear_open(struct dev_nn *d);
+void linear_close(struct dev_nn *d);
+
+/* --- rows.cu: tensors as rows of c channels, and gradients of weights --- */
+int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y);
+/* sum [c] = sums over the rows of y, divided by the loss scale. partial: rows_partial_bytes(), or NULL for one pass,
+ * which suits few rows. */
+int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, float *partial);
+size_t rows_partial_bytes(int c);
+/* g [n] = x (type of activations), divided by the loss scale; and g divided by it in place, nothing without one. */
+int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g);
+int rows_unscale(struct dev_nn *d, size_t n, float *g);
+
+static inline size_t conv_elements(struct dev_shape s, int batch)
+{
+    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static inline size_t conv_weights(const struct dev_window *g)
+{
+    return (size_t)g->out.c * (size_t)g->k * (size_t)g->k * (size_t)g->in.c;
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* library.cu : the library's one symbol: its tables. */
+#include "device/run.cuh"
+#include "device/dev_gemm.h"
+#include "device/dev_nccl.h"
+#include "device/dev_nn.h"
+#include "device/dev_vec.h"
+
+extern "C" __attribute__((visibility("default"))) const struct dev_library narrowcast_cuda = {
+    DEV_VERSION, &dev_run, &dev_vec, &dev_nn, &dev_gemm, &dev_nccl,
+};

@@ -1,0 +1,123 @@
+/* norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads meet.
+ *
+ *            <- tx threads, V channels each ->
+ *     ty rows  [ block (i, s) ]                  column i of blocks: channels; line s of blocks: every splits-th group
+ *                                                of ty rows
+ *
+ * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of all lines in a
+ * fixed order, in double. Who meets what follows from n and c alone, so results are the same on every GPU. */
+#ifndef NORM_CUH
+#define NORM_CUH
+#include "device/act.cuh"
+
+enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 }; /* blocks of a pass; columns of a block; rows at once */
+enum { NORM_FOLD = 4 };                                       /* channels of a folding block: a sector of partials */
+
+struct norm_grid {
+    dim3 grid, block;
+};
+
+static inline struct norm_grid norm_grid(size_t n, int c, int v, int most_blocks)
+{
+    const int cols = c / v;
+    int tx = 1;
+    while (tx < cols && tx < NORM_ACROSS)
+        tx *= 2;
+    const unsigned ty = (unsigned)(CU_THREADS / tx), gx = (unsigned)((cols + tx - 1) / tx);
+    const size_t want = (n + NORM_ROWS * ty - 1) / (NORM_ROWS * ty);
+    const size_t most = gx < (unsigned)most_blocks ? (unsigned)most_blocks / gx : 1;
+    struct norm_grid g = {dim3(gx, (unsigned)(want < most ? want : most)), dim3((unsigned)tx, ty)};
+    return g;
+}
+
+/* Where a thread stands. */
+struct norm_place {
+    int at;           /* its first channel */
+    bool in;          /* which is one of c */
+    size_t row, step; /* its first row, and how far to the next */
+};
+template <int V> static __device__ inline norm_place norm_place_of(int c)
+{
+    norm_place p;
+    p.at = (int)(blockIdx.x * blockDim.x + threadIdx.x) * V;
+    p.in = p.at < c;
+    p.step = (size_t)gridDim.y * blockDim.y;
+    p.row = (size_t)blockIdx.y * blockDim.y + threadIdx.y;
+    return p;
+}
+
+/* Rows that line s of blocks meets. */
+static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty, unsigned s)
+{
+    const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step, before = (size_t)s * ty;
+    const size_t last = rest <= before ? 0 : rest - before < ty ? rest - before : ty;
+    return (double)(whole + last);
+}
+
+/* V floats, of a per-channel array. */
+template <int V> static __device__ inline void norm_values(const float *x, float *v)
+{
+#pragma unroll
+    for (int j = 0; j < V; j++)
+        v[j] = x[j];
+}
+
+/* What the norm multiplies and adds after it took the mean away. */
+template <int V> struct norm_affine {
+    float mean[V], scale[V], shift[V];
+};
+struct norm_arrays { /* [c] each */
+    const float *mean, *inv_std, *gamma, *beta;
+};
+template <int V> static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
+{
+    norm_affine<V> f;
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        f.mean[j] = p.mean[at + j];
+        f.scale[j] = __fmul_rn(p.gamma[at + j], p.inv_std[at + j]);
+        f.shift[j] = p.beta[at + j];
+    }
+    return f;
+}
+
+/* (x - mean) * scale + shift, rounded as the CPU does; d = x - mean. */
+static __device__ inline float norm_value(float d, float scale, float shift)
+{
+    return __fadd_rn(__fmul_rn(d, scale), shift);
+}
+
+/* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b + rows * a^2. For all
+ * threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD); the threads of line 0 return the sums. */
+static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c, int channel, bool weighted,
+                                           size_t n, unsigned ty)
+{
+    __shared__ double sa[CU_THREADS], sb[CU_THREADS];
+    const unsigned tid = threadIdx.y * NORM_FOLD + threadIdx.x;
+    double a = 0, b = 0;
+    for (unsigned s = threadIdx.y; channel < c && s < lines; s += CU_THREADS / NORM_FOLD) {
+        const float2 p = partial[(size_t)s * (size_t)c + (size_t)channel];
+        const double rows = weighted ? norm_rows(n, lines, ty, s) : 1;
+        a += rows * (double)p.x;
+        b += weighted ? (double)p.y + rows * (double)p.x * (double)p.x : (double)p.y;
+    }
+    sa[tid] = a;
+    sb[tid] = b;
+    for (unsigned half = CU_THREADS / 2; half >= NORM_FOLD; half /= 2) {
+        __syncthreads();
+        if (tid < half) {
+            sa[tid] += sa[tid + half];
+            sb[tid] += sb[tid + half];
+        }
+    }
+    return make_double2(sa[tid], sb[tid]);
+}
+
+/* Scratch: partials of all lines, then two floats a channel for the pass that follows. */
+static inline size_t norm_partials(int c) /* at most, for any n */
+{
+    const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;
+    return width * NORM_BLOCKS > (size_t)c ? width * NORM_BLOCKS : (size_t)c;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* sum_parts.cuh : how kernels walk over several packed vectors: chunks of 16 elements, a list of pointers at hand. */
+#ifndef SUM_PARTS_CUH
+#define SUM_PARTS_CUH
+#include "device/sum_pack.cuh"
+#include "device/sum_round.cuh"
+
+enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 }; /* pointers in shared memory: the list may be the host's; blocks */
+
+/* What all kernels of a sum are told. */
+struct sum_job {
+    const uint8_t *const *parts;
+    int n_parts;
+    size_t n;
+    struct mf_fmt in, out;
+    enum mf_overflow overflow;
+    enum vec_rule rule;
+    int shift;
+    uint8_t *codes;
+};
+
+/* The list's beginning into shared memory; all threads of the block. */
+static __device__ inline void parts_fetch(const struct sum_job &job, const uint8_t **near)
+{
+    for (int p = (int)threadIdx.x; p < job.n_parts && p < PARTS_NEAR; p += (int)blockDim.x)
+        near[p] = job.parts[p];
+    __syncthreads();
+}
+static __device__ inline const uint8_t *parts_at(const struct sum_job &job, const uint8_t *const *near, int p)
+{
+    return p < PARTS_NEAR ? near[p] : job.parts[p];
+}
+
+/* The sums of job, by its rule. Return 0 or a launch's failure. */
+int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
+
+static inline size_t parts_chunks(size_t n)
+{
+    return (n + PACK_CODES - 1) / PACK_CODES;
+}
+/* Of a w-bit format, the byte where a chunk begins. */
+static __device__ inline size_t parts_byte(size_t chunk, unsigned w)
+{
+    return chunk * (2u * w);
+}
+static __device__ inline size_t parts_left(size_t chunk, size_t n)
+{
+    return n - chunk * PACK_CODES;
+}
+
+#endif

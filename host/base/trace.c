@@ -1,0 +1,123 @@
+/* trace.c : spans of time by thread, kept in a ring and written as Chrome's trace JSON. */
+#include "base/trace.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct trace {
+    pthread_mutex_t lock;
+    double start_s;
+    size_t room;
+    uint64_t n; /* spans since start; the last `room` of them are there */
+    struct trace_span spans[];
+};
+
+static const char *const row_names[TRACE_ROWS] = {"main", "all-reduce"};
+
+int trace_open(size_t n_spans, struct trace **out)
+{
+    struct trace *t = buf_alloc(sizeof *t + n_spans * sizeof *t->spans);
+    if (!t)
+        return -ENOMEM;
+    pthread_mutex_init(&t->lock, NULL);
+    t->room = n_spans;
+    t->start_s = clock_s();
+    *out = t;
+    return 0;
+}
+
+void trace_close(struct trace *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+void trace_start(struct trace *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_lock(&t->lock);
+    t->n = 0;
+    t->start_s = clock_s();
+    pthread_mutex_unlock(&t->lock);
+}
+
+void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number, double begin_s)
+{
+    if (!t)
+        return;
+    const double end_s = clock_s();
+    pthread_mutex_lock(&t->lock);
+    struct trace_span *s = &t->spans[t->n++ % t->room];
+    *s = (struct trace_span){
+        .row = (int32_t)row, .begin_s = begin_s - t->start_s, .end_s = end_s - t->start_s, .number = number};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Spans that are there. Locked by the caller. */
+static size_t kept(const struct trace *t)
+{
+    return t->n < t->room ? (size_t)t->n : t->room;
+}
+
+size_t trace_copy(struct trace *t, size_t from, size_t n, struct trace_span *to)
+{
+    size_t done = 0;
+    if (!t)
+        return 0;
+    pthread_mutex_lock(&t->lock);
+    const uint64_t oldest = t->n - kept(t);
+    for (; done < n && from + done < kept(t); done++)
+        to[done] = t->spans[(oldest + from + done) % t->room];
+    pthread_mutex_unlock(&t->lock);
+    return done;
+}
+
+uint64_t trace_lost(struct trace *t)
+{
+    if (!t)
+        return 0;
+    pthread_mutex_lock(&t->lock);
+    const uint64_t lost = t->n - kept(t);
+    pthread_mutex_unlock(&t->lock);
+    return lost;
+}
+
+/* ---- the file ---- */
+
+void trace_json_begin(FILE *f)
+{
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", f);
+}
+
+void trace_json_rank(FILE *f, int rank)
+{
+    fprintf(f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n", rank, rank);
+    for (int row = 0; row < TRACE_ROWS; row++)
+        fprintf(f, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n", rank,
+                row, row_names[row]);
+}
+
+void trace_json_spans(FILE *f, int rank, const struct trace_span *spans, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_span *s = &spans[i];
+        fprintf(f, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32 ",\"ts\":%.3f,\"dur\":%.3f", s->name,
+                rank, s->row, 1e6 * s->begin_s, 1e6 * (s->end_s - s->begin_s));
+        if (s->number >= 0)
+            fprintf(f, ",\"args\":{\"number\":%" PRId64 "}", s->number);
+        fputs("},\n", f);
+    }
+}
+
+/* Every event ends in a comma; the last one is what was left out. */
+void trace_json_end(FILE *f, int n_ranks, uint64_t lost)
+{
+    fprintf(f, "{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"ranks\":%d,\"lost_spans\":%" PRIu64 "}}\n]}\n",
+            n_ranks, lost);
+}

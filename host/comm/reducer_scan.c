@@ -1,0 +1,77 @@
+/* reducer_scan.c : the first half of a step: each layer's largest magnitude, its codes where a shift can be guessed, and the
+ * exponents that all ranks agree on. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "comm/reducer_inside.h"
+#include <string.h>
+
+/* The layers of the group that travel by codec `kind`: spans with a guess from the front on, the others from the end. */
+static void scan_kind(const struct reducing *s, const struct group *g, int kind)
+{
+    struct reducer *r = s->r;
+    const struct codec *codec = &r->codecs[kind];
+    const struct fold *fold = &r->folds[kind];
+    int n_guessed = 0, n_rest = 0;
+    for (int i = g->first; i < g->first + g->n_layers; i++) {
+        if ((r->force_fp32 || r->layers[i].fp32) != kind)
+            continue;
+        const bool guess = !r->force_fp32 && r->guesses[i] != NO_GUESS;
+        const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
+        const size_t n = r->layers[i].n;
+        r->span_layers[at] = i;
+        r->spans[at] =
+            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm)), s->grads[i], 0, n,
+                       bucket_padded(fold, n), guess ? r->guesses[i] : 0, r->codes + r->plans[NARROW].places[i]);
+    }
+    const int first_rest = r->n_layers - n_rest;
+    if (n_guessed)
+        codec_scan_encode_all(codec, r->spans, n_guessed);
+    if (n_rest)
+        codec_absmax_all(codec, r->spans + first_rest, n_rest);
+    for (int at = 0; at < r->n_layers; at++)
+        if (at < n_guessed || at >= first_rest)
+            r->own_exponents[r->span_layers[at]] = codec_exponent(codec, r->spans[at].absmax);
+}
+
+int reducer_scan(const struct reducing *s, const struct group *g)
+{
+    TRY(overlap_await(s->r->overlap, g->bucket));
+    const double start = clock_s();
+    scan_kind(s, g, NARROW);
+    scan_kind(s, g, FP32);
+    s->report->codec_s += clock_s() - start;
+    trace_add(s->r->trace, reducer_row(s->r), "scan", g->bucket, start);
+    return 0;
+}
+
+double reducer_max_begin(const struct reducing *s, const struct group *g)
+{
+    struct reducer *r = s->r;
+    overlap_rest(r->overlap);
+    memcpy(r->exponents + g->first, r->own_exponents + g->first, (size_t)g->n_layers);
+    return clock_s();
+}
+
+void reducer_max_end(const struct reducing *s, const struct group *g, double start)
+{
+    struct reducer *r = s->r;
+    const double took = clock_s() - start;
+    r->max_s += took;
+    s->report->comm_s += took;
+    trace_add(r->trace, reducer_row(r), "exponents", g->bucket, start);
+    overlap_work(r->overlap);
+}
+
+int reducer_max_mpi(const struct reducing *s, const struct group *g)
+{
+    struct reducer *r = s->r;
+    const double start = reducer_max_begin(s, g);
+    TRY(comm_max_i8(r->comm, r->exponents + g->first, (size_t)g->n_layers));
+    reducer_max_end(s, g, start);
+    return 0;
+}
+
+bool reducer_all_finite(const struct reducer *r, const struct group *g)
+{
+    return memchr(r->exponents + g->first, CODEC_NOT_FINITE, (size_t)g->n_layers) == NULL;
+}

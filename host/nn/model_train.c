@@ -1,0 +1,158 @@
+/* model_train.c : passes over a model: its input, the walk over its nodes or the record of one, the gradients handed out as
+ * they become final, the result.
+ *
+ *     labels, key, scale -> input -> forward, loss, backward -> ready(group) ... -> wait -> result
+ *                                    \-- recorded, once a batch size has been seen: one launch --/
+ *
+ * What changes from pass to pass lies in shared memory, so that a record can be played again. */
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+#include "base/clock.h"
+#include "nn/model_graph.h"
+
+/* Where a pass takes its images from. */
+struct source {
+    const real *x; /* host memory; NULL: sent */
+    const struct nn_sent *sent;
+    const int32_t *labels;
+    int batch;
+};
+
+static void begin(struct nn_model *m, const struct source *s, uint64_t key)
+{
+    *m->key = key;
+    *m->scale_now = (float)m->scale.value;
+    memcpy(m->labels, s->labels, (size_t)s->batch * sizeof *s->labels);
+    memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
+    if (s->x)
+        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, s->batch), s->x, m->nodes[0].y);
+    else
+        m->ops->feed_take(m->ctx, s->sent->slot, m->nodes[0].y);
+}
+
+/* A backend that failed on the way shows as a loss that is not a number. */
+static struct nn_result finish(struct nn_model *m)
+{
+    const int rc = m->ops->wait(m->ctx);
+    if (rc < 0 && !m->failed)
+        m->failed = rc;
+    return rc < 0 ? (struct nn_result){(double)NAN, 0} : *m->result;
+}
+
+/* ---- records ---- */
+
+/* The place for a record of this kind of pass; NULL: no more. */
+static struct graph_record *record_of(struct nn_model *m, int batch, bool marks)
+{
+    for (int i = 0; i < m->n_records; i++)
+        if (m->records[i].batch == batch && m->records[i].marks == marks)
+            return &m->records[i];
+    if (m->n_records == GRAPH_RECORDS)
+        return NULL;
+    m->records[m->n_records] = (struct graph_record){.batch = batch, .marks = marks};
+    return &m->records[m->n_records++];
+}
+
+static int make_record(struct nn_model *m, struct graph_record *r)
+{
+    const int rc = m->ops->record_begin(m->ctx);
+    if (rc < 0)
+        return rc;
+    graph_forward(m, r->batch, true);
+    graph_backward(m, r->batch, r->marks, NULL);
+    return m->ops->record_end(m->ctx, &r->record);
+}
+
+/* True if a record of the pass is now being played. */
+static bool play(struct nn_model *m, int batch, bool marks)
+{
+    struct graph_record *r = m->no_records ? NULL : record_of(m, batch, marks);
+    if (!r)
+        return false;
+    if (!r->seen) {
+        r->seen = true;
+        return false;
+    }
+    if (!r->record && make_record(m, r) < 0) {
+        r->record = NULL;
+        m->no_records = true;
+        return false;
+    }
+    return m->ops->record_play(m->ctx, r->record) == 0;
+}
+
+/* ---- passes ---- */
+
+/* Tells of groups as they are marked. Marks that do not come are waited for with all else: after that they are there, or
+ * the backend has failed. */
+static void await(struct nn_model *m, struct graph_ready *r)
+{
+    const double patience_s = 1;
+    double last_s = clock_s();
+    while (r->next < m->n_groups) {
+        const int before = r->next;
+        graph_deliver(m, r);
+        if (r->next != before) {
+            last_s = clock_s();
+        } else if (clock_s() - last_s > patience_s) {
+            (void)m->ops->wait(m->ctx);
+            break;
+        } else {
+            sched_yield();
+        }
+    }
+    graph_deliver(m, r);
+    for (; r->next < m->n_groups; r->next++)
+        r->call(r->ctx, m->groups[r->next].first, m->groups[r->next].n);
+}
+
+static struct nn_result train(struct nn_model *m, const struct source *s, uint64_t key, nn_grad_ready *call, void *ctx)
+{
+    struct graph_ready ready = {call, ctx, 0};
+    begin(m, s, key);
+    if (!play(m, s->batch, call)) {
+        graph_forward(m, s->batch, true);
+        graph_backward(m, s->batch, call, call ? &ready : NULL);
+    }
+    if (s->sent && s->sent->meanwhile)
+        s->sent->meanwhile(s->sent->ctx);
+    if (call)
+        await(m, &ready);
+    return finish(m);
+}
+
+static struct nn_result eval(struct nn_model *m, const struct source *s)
+{
+    begin(m, s, 0);
+    graph_forward(m, s->batch, false);
+    if (s->sent && s->sent->meanwhile)
+        s->sent->meanwhile(s->sent->ctx);
+    return finish(m);
+}
+
+struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch, uint64_t key,
+                                nn_grad_ready *ready, void *ctx)
+{
+    const struct source s = {x, NULL, labels, batch};
+    return train(m, &s, key, ready, ctx);
+}
+
+struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t *labels, int batch)
+{
+    const struct source s = {x, NULL, labels, batch};
+    return eval(m, &s);
+}
+
+struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *sent, uint64_t key, nn_grad_ready *ready,
+                                     void *ctx)
+{
+    const struct source s = {NULL, sent, sent->labels, sent->batch};
+    return train(m, &s, key, ready, ctx);
+}
+
+struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *sent)
+{
+    const struct source s = {NULL, sent, sent->labels, sent->batch};
+    return eval(m, &s);
+}

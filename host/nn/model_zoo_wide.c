@@ -1,0 +1,93 @@
+/* model_zoo_wide.c : the networks with 64 channels and more: ResNet-18 and -50, DAWNBench's ResNet-9. */
+#include <stdio.h>
+#include "nn/model_graph.h"
+
+enum { STEM_SIDE = 64, WIDTH = 64 };
+
+/* conv, norm and perhaps relu; name: what both are called, "conv" or "norm" and `number` behind it. */
+static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k, int stride,
+                     int addend, bool relu)
+{
+    char conv[40], norm[40];
+    snprintf(conv, sizeof conv, "%s.conv%d", name, number);
+    snprintf(norm, sizeof norm, "%s.norm%d", name, number);
+    x = graph_conv(m, x, conv, channels, k, stride, k / 2, false);
+    return graph_norm(m, x, norm, addend, relu);
+}
+
+/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and 1x1 to four times the
+ * channels. x' = x, or its projection by conv 1x1 and norm where the shape changes. Source: He, Zhang, Ren, Sun 2016, Fig. 5;
+ * the stride's place: torchvision. */
+static int block(struct nn_model *m, int x, const char *name, int channels, int stride, bool bottleneck)
+{
+    const int out_c = bottleneck ? 4 * channels : channels;
+    int y = x, shortcut = x, n = 1;
+    if (bottleneck)
+        y = conv_norm(m, y, name, n++, channels, 1, 1, NO_ADDEND, true);
+    y = conv_norm(m, y, name, n++, channels, 3, stride, NO_ADDEND, true);
+    if (stride != 1 || m->nodes[x].window.out.c != out_c)
+        shortcut = conv_norm(m, x, name, 0, out_c, 1, stride, NO_ADDEND, false);
+    return conv_norm(m, y, name, n, out_c, bottleneck ? 1 : 3, 1, shortcut, true);
+}
+
+/* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR) are not. */
+static int stem(struct nn_model *m, int width)
+{
+    const struct nn_shape in = m->nodes[0].window.out;
+    if (in.h < STEM_SIDE || in.w < STEM_SIDE)
+        return conv_norm(m, 0, "stem", 1, width, 3, 1, NO_ADDEND, true);
+    const int x = conv_norm(m, 0, "stem", 1, width, 7, 2, NO_ADDEND, true);
+    return graph_pool(m, x, NODE_POOL_MAX, 3, 2, 1);
+}
+
+static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck, int width, int n_classes)
+{
+    int x = stem(m, width);
+    for (int stage = 0; stage < 4; stage++)
+        for (int i = 0; i < blocks[stage]; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "s%db%d", stage, i);
+            x = block(m, x, name, width << stage, stage > 0 && i == 0 ? 2 : 1, bottleneck);
+        }
+    graph_linear(m, graph_mean(m, x), "classifier", n_classes, true);
+}
+
+void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
+{
+    static const int blocks18[4] = {2, 2, 2, 2}, blocks50[4] = {3, 4, 6, 3};
+    wide_resnet(m, depth == 50 ? blocks50 : blocks18, depth == 50, WIDTH, n_classes);
+}
+
+/* x + residual(x), added behind the ReLU. */
+static int residual(struct nn_model *m, int x, const char *name, int channels)
+{
+    int y = conv_norm(m, x, name, 1, channels, 3, 1, NO_ADDEND, true);
+    y = conv_norm(m, y, name, 2, channels, 3, 1, NO_ADDEND, true);
+    return graph_add(m, x, y);
+}
+
+/* David Page's ResNet-9 (DAWNBench 2018): the last pooling takes all pixels that a square window can (4x4 of a 32x32
+ * image); no bias in the classifier, and its outputs times 1/8. */
+static void davidnet(struct nn_model *m, int width, int n_classes)
+{
+    int x = conv_norm(m, 0, "prep", 0, width, 3, 1, NO_ADDEND, true);
+    for (int layer = 1; layer <= 3; layer++) {
+        char name[32];
+        snprintf(name, sizeof name, "layer%d", layer);
+        const int channels = width << layer;
+        x = conv_norm(m, x, name, 0, channels, 3, 1, NO_ADDEND, true);
+        x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+        if (layer != 2)
+            x = residual(m, x, name, channels);
+    }
+    const struct nn_shape s = m->nodes[x].window.out;
+    const int side = s.h < s.w ? s.h : s.w;
+    x = graph_pool(m, x, NODE_POOL_MAX, side, side, 0);
+    graph_scale(m, graph_linear(m, x, "classifier", n_classes, false), 0.125);
+}
+
+void graph_davidnet(struct nn_model *m, int depth, int n_classes)
+{
+    (void)depth;
+    davidnet(m, WIDTH, n_classes);
+}

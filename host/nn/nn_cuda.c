@@ -1,0 +1,217 @@
+/* nn_cuda.c : the GPU's table: one stream a context, all of whose passes the device library enqueues there.
+ *
+ * A launch that fails has said why; the first such code is kept and handed out by wait. */
+#include "nn/nn_cuda.h"
+#include <stdlib.h>
+#include "base/err.h"
+#include "vec/gpu.h"
+
+static void cuda_close(void *ctx)
+{
+    struct cuda *c = ctx;
+    if (!c)
+        return;
+    if (c->stream)
+        (void)c->run->wait(c->stream);
+    cuda_feed_close(c);
+    c->run->free(c->input);
+    c->ops->close(c->nn);
+    if (c->stream)
+        c->run->stream_close(c->stream);
+    free(c);
+}
+
+static int cuda_open(const struct nn_setup *setup, void **ctx)
+{
+    static const enum dev_math maths[] = {
+        [NN_FP32] = DEV_FP32, [NN_TF32] = DEV_TF32, [NN_FP16] = DEV_FP16, [NN_BF16] = DEV_BF16};
+    const struct dev_library *library = gpu();
+    if (!library)
+        return ERR(-ENODEV, "cannot open the cuda backend: no GPU is open");
+    if (setup && setup->gemm)
+        return ERR(-EINVAL, "the cuda backend computes products in its own formats: --gemm needs --device cpu");
+    struct cuda *c = calloc(1, sizeof *c);
+    if (!c)
+        return ERR(-ENOMEM, "cannot open the cuda backend: no memory");
+    *c = (struct cuda){.run = library->run, .ops = library->nn, .math = setup ? setup->math : NN_FP32};
+    int rc = c->run->stream_open(false, &c->stream);
+    if (rc == 0)
+        rc = c->ops->open(maths[c->math], c->stream, &c->nn);
+    if (rc < 0) {
+        cuda_close(c);
+        return rc;
+    }
+    *ctx = c;
+    return 0;
+}
+
+static size_t cuda_act_bytes(const void *ctx)
+{
+    const struct cuda *c = ctx;
+    return c->math == NN_FP16 || c->math == NN_BF16 ? 2 : sizeof(float);
+}
+
+/* ---- memory ---- */
+
+static void *cuda_alloc(void *ctx, size_t bytes)
+{
+    const struct cuda *c = ctx;
+    return c->run->alloc(bytes ? bytes : 1);
+}
+
+static void cuda_free(void *ctx, void *p)
+{
+    const struct cuda *c = ctx;
+    c->run->free(p);
+}
+
+static void *cuda_alloc_shared(void *ctx, size_t bytes)
+{
+    const struct cuda *c = ctx;
+    return c->run->alloc_pinned(bytes ? bytes : 1);
+}
+
+static void cuda_free_shared(void *ctx, void *p)
+{
+    const struct cuda *c = ctx;
+    c->run->free_pinned(p);
+}
+
+/* Both ways: whoever reads or writes the host's part next may do so at once. */
+static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
+    cuda_keep(c, c->run->wait(c->stream));
+}
+
+static int cuda_wait(void *ctx)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->run->wait(c->stream));
+    return c->failed;
+}
+
+static void cuda_mark(void *ctx, uint32_t *flag)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->run->signal(flag, c->stream));
+}
+
+static double cuda_gemm_s(const void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+/* ---- records: graphs ---- */
+
+static int cuda_record_begin(void *ctx)
+{
+    struct cuda *c = ctx;
+    c->failed_before = c->failed;
+    return c->run->graph_begin(c->stream);
+}
+
+/* What failed while it was only noted down has done no harm. */
+static int cuda_record_end(void *ctx, void **record)
+{
+    struct cuda *c = ctx;
+    struct dev_graph *graph = NULL;
+    const int ended = c->run->graph_end(c->stream, &graph);
+    const int rc = c->failed != c->failed_before ? c->failed : ended;
+    c->failed = c->failed_before;
+    if (rc < 0 && ended == 0)
+        c->run->graph_close(graph);
+    if (rc == 0)
+        *record = graph;
+    return rc;
+}
+
+static int cuda_record_play(void *ctx, void *record)
+{
+    struct cuda *c = ctx;
+    return c->run->graph_launch(record, c->stream);
+}
+
+static void cuda_record_close(void *ctx, void *record)
+{
+    struct cuda *c = ctx;
+    (void)c->run->wait(c->stream);
+    if (record)
+        c->run->graph_close(record);
+}
+
+/* ---- weights ---- */
+
+static int cuda_weights_plan(void *ctx, const real *w, size_t n)
+{
+    struct cuda *c = ctx;
+    return c->ops->weights_open(c->nn, w, n);
+}
+
+static void cuda_weights(void *ctx)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->ops->weights(c->nn));
+}
+
+static void cuda_loss_scale(void *ctx, const float *scale)
+{
+    struct cuda *c = ctx;
+    c->ops->loss_scale(c->nn, c->math == NN_FP16 ? scale : NULL);
+}
+
+const struct nn_ops nn_cuda = {
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .act_bytes = cuda_act_bytes,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .alloc_shared = cuda_alloc_shared,
+    .free_shared = cuda_free_shared,
+    .put = cuda_copy,
+    .get = cuda_copy,
+    .wait = cuda_wait,
+    .mark = cuda_mark,
+    .gemm_s = cuda_gemm_s,
+    .record_begin = cuda_record_begin,
+    .record_end = cuda_record_end,
+    .record_play = cuda_record_play,
+    .record_close = cuda_record_close,
+    .weights_plan = cuda_weights_plan,
+    .weights = cuda_weights,
+    .loss_scale = cuda_loss_scale,
+    .input_plan = cuda_input_plan,
+    .input = cuda_input,
+    .feed_open = cuda_feed_open,
+    .feed_send = cuda_feed_send,
+    .feed_take = cuda_feed_take,
+    .conv_plan = cuda_conv_plan,
+    .conv_forward = cuda_conv_forward,
+    .conv_backward = cuda_conv_backward,
+    .linear_forward = cuda_linear_forward,
+    .linear_backward = cuda_linear_backward,
+    .norm_plan = cuda_norm_plan,
+    .norm_forward = cuda_norm_forward,
+    .norm_eval = cuda_norm_eval,
+    .norm_backward = cuda_norm_backward,
+    .relu_forward = cuda_relu_forward,
+    .relu_backward = cuda_relu_backward,
+    .add = cuda_add,
+    .scale = cuda_scale,
+    .pool_max_forward = cuda_pool_max_forward,
+    .pool_max_backward = cuda_pool_max_backward,
+    .pool_avg_forward = cuda_pool_avg_forward,
+    .pool_avg_backward = cuda_pool_avg_backward,
+    .mean_forward = cuda_mean_forward,
+    .mean_backward = cuda_mean_backward,
+    .shortcut_forward = cuda_shortcut_forward,
+    .shortcut_backward = cuda_shortcut_backward,
+    .dropout = cuda_dropout,
+    .softmax_loss = cuda_softmax_loss,
+    .sgd_plan = cuda_sgd_plan,
+    .sgd_close = cuda_sgd_close,
+    .sgd = cuda_sgd,
+};

@@ -1,0 +1,204 @@
+/* gpu.c : the GPU of this process. State: the library, once loaded, and how often its device is open.
+ *
+ * The library stays loaded until the process ends: CUDA keeps threads and exit handlers in it. */
+#include "vec/gpu.h"
+#include "base/beside.h"
+#include "base/err.h"
+#include "vec/gpu_lane.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libnarrowcast_cuda.so"
+
+static struct {
+    pthread_mutex_t lock;
+    const struct dev_library *library; /* NULL: not loaded yet */
+    char path[PATH_MAX];
+    int n_open;
+    struct dev_info info;
+    _Atomic int failed;
+    _Atomic bool quiet;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* A failure while looking: why, and the code that gpu_open() returns for it. */
+struct cause {
+    char text[384];
+    int code;
+};
+
+static int fail(struct cause *why, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct cause *why, int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(why->text, sizeof why->text, format, ap);
+    va_end(ap);
+    why->code = code;
+    return code;
+}
+
+/* The file to load: the user's, or what lies beside the program, or a name for the loader. */
+static int find(const char **path, char place[PATH_MAX], struct cause *why)
+{
+    const char *word = getenv("NARROWCAST_CUDA");
+    *path = word && *word ? word : beside(LIBRARY, place);
+    if (word && *word && access(word, R_OK))
+        return fail(why, -ENOENT,
+                    "NARROWCAST_CUDA names \"%s\", which cannot be read (%s): unset it, or set it to " LIBRARY, word,
+                    strerror(errno));
+    return 0;
+}
+
+/* dlopen() failed: was there no such file, or does it lack something? */
+static int cannot_load(const char *path, struct cause *why)
+{
+    const char *said = dlerror();
+    said = said ? said : "no reason given";
+    if (!strchr(path, '/') && !strncmp(said, LIBRARY ":", sizeof LIBRARY))
+        return fail(why, -ENOENT,
+                    "no " LIBRARY " beside this program or on the loader's path: `make` builds it where nvcc is, "
+                    "NARROWCAST_CUDA=PATH names it");
+    return fail(why, -ELIBACC, "\"%s\" does not load: %s", path, said);
+}
+
+static int load(struct cause *why)
+{
+    char place[PATH_MAX];
+    const char *path;
+    if (state.library)
+        return 0;
+    TRY(find(&path, place, why));
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return cannot_load(path, why);
+    const struct dev_library *library = dlsym(handle, "narrowcast_cuda");
+    if (!library || library->version != DEV_VERSION) {
+        const int found = library ? library->version : 0;
+        dlclose(handle);
+        return fail(why, -ELIBBAD,
+                    "\"%s\" is of another build (version %d, this program needs %d): build both together", path, found,
+                    DEV_VERSION);
+    }
+    snprintf(state.path, sizeof state.path, "%s", path);
+    state.library = library;
+    return 0;
+}
+
+/* A dev_say for gpu_here(): the line is kept. The lock is held, so one at a time. */
+static char unsaid[256];
+static int keep_line(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int keep_line(int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(unsaid, sizeof unsaid, format, ap);
+    va_end(ap);
+    return code;
+}
+
+/* The library counts no GPU: opening one fails and says why. */
+static int no_device(struct cause *why)
+{
+    struct dev_info info;
+    snprintf(unsaid, sizeof unsaid, "no GPU that this build can use");
+    if (state.library->run->open(-1, 0, keep_line, &info) == 0)
+        state.library->run->close();
+    return fail(why, -ENODEV, "%s", unsaid);
+}
+
+bool gpu_here(char *why, size_t size)
+{
+    struct cause cause = {.code = 0};
+    pthread_mutex_lock(&state.lock);
+    if (state.n_open == 0 && load(&cause) == 0 && state.library->run->count() == 0)
+        (void)no_device(&cause);
+    pthread_mutex_unlock(&state.lock);
+    if (cause.code < 0 && size > 0)
+        snprintf(why, size, "%s", cause.text);
+    return cause.code == 0;
+}
+
+/* The library's dev_say. */
+static int say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int say(int code, const char *format, ...)
+{
+    char line[384];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    return state.quiet ? code : ERR(code, "%s", line);
+}
+
+static int open_device(int rank_on_node)
+{
+    const struct dev_run_ops *run = state.library->run;
+    TRY(run->open(-1, rank_on_node, say, &state.info));
+    const int rc = gpu_lanes_open(run);
+    if (rc < 0)
+        run->close();
+    state.failed = 0;
+    return rc;
+}
+
+int gpu_open(int rank_on_node)
+{
+    struct cause why = {.code = 0};
+    pthread_mutex_lock(&state.lock);
+    int rc = state.n_open > 0 ? 0 : load(&why);
+    if (rc < 0)
+        (void)ERR(rc, "cannot use a GPU: %s", why.text);
+    else if (state.n_open == 0)
+        rc = open_device(rank_on_node);
+    state.n_open += rc == 0;
+    pthread_mutex_unlock(&state.lock);
+    return rc;
+}
+
+void gpu_close(void)
+{
+    pthread_mutex_lock(&state.lock);
+    if (state.n_open == 1) {
+        gpu_lanes_close();
+        state.library->run->close();
+    }
+    state.n_open -= state.n_open > 0;
+    pthread_mutex_unlock(&state.lock);
+}
+
+const struct dev_library *gpu(void)
+{
+    return state.n_open > 0 ? state.library : NULL;
+}
+
+const struct dev_info *gpu_info(void)
+{
+    return &state.info;
+}
+
+int gpu_failed(void)
+{
+    return state.failed;
+}
+
+void gpu_note(int code)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&state.failed, &none, code);
+}
+
+void gpu_quiet(bool on)
+{
+    state.quiet = on;
+}
+
+const char *gpu_library_path(void)
+{
+    return state.path;
+}

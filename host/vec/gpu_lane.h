@@ -1,0 +1,31 @@
+/* gpu_lane.h : what a thread has of its own on the GPU: a stream, and pinned lists that kernels read their arguments
+ * from.
+ *
+ * Made when a thread first asks, freed when it ends or when the device is closed. Lists grow while they meet longer
+ * ones, so a loop over the same work allocates in its first round alone. */
+#ifndef GPU_LANE_H
+#define GPU_LANE_H
+#include "device/dev.h"
+#include "hls/rules.h"
+
+struct gpu_lane {
+    struct dev_stream *stream; /* urgent: what others wait for goes before backward's kernels */
+    struct vec_span *spans;    /* pinned, [spans_room] */
+    const uint8_t **parts;     /* pinned, [parts_room] */
+    uint32_t *flag;            /* pinned, [1] of run->signal() */
+    int spans_room, parts_room;
+    struct gpu_lane *next; /* of the registry */
+};
+
+/* The calling thread's. A device must be open. NULL after a line, and gpu_failed() is set. */
+struct gpu_lane *gpu_lane(void);
+
+/* Its pinned list with room for n, holding a copy of these. NULL after a line, and gpu_failed() is set. */
+struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
+const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);
+
+/* For gpu.c: with the device open, before any lane and after all work. */
+int gpu_lanes_open(const struct dev_run_ops *run);
+void gpu_lanes_close(void);
+
+#endif

@@ -1,0 +1,108 @@
+/* cudnn_plans.cpp : the real cuDNN, without a GPU: are there plans for the convolutions of the models?
+ * Of test_cudnn_plans.sh.
+ *
+ * cuDNN finalises descriptors and plans for a device that is only described to it. device/conv_graph.cu is compiled in
+ * here; where it names its handle, the description is given instead. */
+#include <cudnn.h>
+#include <stdio.h>
+#include <string.h>
+
+static cudnnBackendDescriptor_t device;
+static int n_failed;
+
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, int64_t n, const void *values)
+{
+    if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE)
+        return CUDNN_STATUS_SUCCESS;
+    if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE)
+        return cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                        &device);
+    cudnnStatus_t status = cudnnBackendSetAttribute(d, name, type, n, values);
+    if (status == CUDNN_STATUS_SUCCESS && name == CUDNN_ATTR_ENGINEHEUR_MODE)
+        status =
+            cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+    if (status != CUDNN_STATUS_SUCCESS && n_failed++ < 10)
+        fprintf(stderr, "attribute %d: %s\n", name, cudnnGetErrorString(status));
+    return status;
+}
+
+#define cudnnBackendSetAttribute set_attribute
+#include "device/conv_graph.cu"
+#undef cudnnBackendSetAttribute
+
+static bool describe(int compute_capability)
+{
+    char json[1024];
+    snprintf(json, sizeof json,
+             "{\"deviceName\":\"a GPU\",\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,"
+             "\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+             "\"multiProcessorCount\":132,\"warpSize\":32,\"totalGlobalMem\":80000000000,"
+             "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
+             "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"pciDeviceId\":0,\"isTccDriver\":0,"
+             "\"supportCoopLaunch\":1,\"smClockRateKHz\":1500000,\"memClockRateKHz\":2600000,\"l2CacheSize\":41943040,"
+             "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048}",
+             compute_capability, compute_capability == 800 ? 166912 : 232448);
+    return cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) == CUDNN_STATUS_SUCCESS &&
+           cudnnBackendSetAttribute(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                    (int64_t)strlen(json), json) == CUDNN_STATUS_SUCCESS &&
+           cudnnBackendFinalize(device) == CUDNN_STATUS_SUCCESS;
+}
+
+static const struct {
+    struct dev_window g;
+    int batch;
+} windows[] = {
+    {{{28, 28, 1}, {28, 28, 6}, 5, 1, 2}, 64}, /* lenet5 */
+    {{{14, 14, 6}, {10, 10, 16}, 5, 1, 0}, 64},
+    {{{32, 32, 3}, {32, 32, 64}, 3, 1, 1}, 512}, /* resnet18 and davidnet on CIFAR */
+    {{{32, 32, 64}, {32, 32, 64}, 3, 1, 1}, 512},
+    {{{32, 32, 64}, {16, 16, 128}, 3, 2, 1}, 512},
+    {{{32, 32, 64}, {16, 16, 128}, 1, 2, 0}, 512},
+    {{{8, 8, 256}, {8, 8, 512}, 3, 1, 1}, 512},
+    {{{224, 224, 3}, {112, 112, 64}, 7, 2, 3}, 128}, /* resnet50 */
+    {{{56, 56, 64}, {56, 56, 256}, 1, 1, 0}, 128},
+    {{{56, 56, 256}, {28, 28, 512}, 1, 2, 0}, 128},
+    {{{28, 28, 256}, {14, 14, 256}, 3, 2, 1}, 128},
+    {{{7, 7, 512}, {7, 7, 2048}, 1, 1, 0}, 128},
+    {{{5, 6, 3}, {5, 6, 5}, 3, 1, 1}, 1}, /* nothing that engines like */
+};
+
+int main()
+{
+    static const int chips[] = {800, 900, 1000};
+    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16"};
+    int n_plans = 0, n_passes = 0;
+    struct nn_conv conv = {};
+    struct dev_nn d = {};
+    d.conv = &conv;
+    for (int chip : chips) {
+        if (!describe(chip)) {
+            puts("skip: this cuDNN cannot be told of a device");
+            return 77;
+        }
+        for (const auto &w : windows)
+            for (int i = 0; i < 4 * 4 * 2; i++) {
+                struct conv_key key = {};
+                struct conv_plan plans[CONV_PLANS];
+                cudnnStatus_t why;
+                key.g = w.g;
+                key.batch = w.batch;
+                key.pass = i / 4 % 4;
+                key.is_aligned = i < 16;
+                d.math = (enum dev_math)(i % 4);
+                const int n = conv_candidates(&d, &key, CONV_SCRATCH_MOST, plans, &why);
+                n_passes++;
+                n_plans += n;
+                if (n == 0 && n_failed++ < 10)
+                    fprintf(stderr, "sm %d: conv %dx%d %d->%d batch %d %s pass %d%s: %s\n", chip, w.g.k, w.g.k,
+                            w.g.in.c, w.g.out.c, w.batch, maths[i % 4], key.pass,
+                            key.is_aligned ? "" : " on odd addresses", cudnnGetErrorString(why));
+                for (int j = 0; j < n; j++)
+                    conv_plan_close(&plans[j]);
+            }
+        cudnnBackendDestroyDescriptor(device);
+    }
+    printf("cuDNN %zu: %d plans for %d passes on 3 chips\n", cudnnGetVersion(), n_plans, n_passes);
+    return n_failed != 0;
+}

@@ -1,0 +1,68 @@
+#!/bin/bash
+# build.sh : compiles files of device/ for the emulator, from the root of the tree.
+# usage: build.sh LIBRARY.so FILE.cu...     a library of these files and the emulator; objects stay in LIBRARY.so.d/
+#        build.sh OBJECT.o FILE.cu          one file, to see whether it compiles
+# Environment: CXX, SAN=address,undefined (sanitizers), JOBS (files at a time, 1), V=1 (shows the commands), OBJECTS (another
+# folder than LIBRARY.so.d/).
+set -euo pipefail
+CXX=${CXX:-g++}
+flags=(-std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
+    -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
+[[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option)
+# A chip faults where an address is not aligned; here it is a trap that emu_chip.cpp puts into words.
+if [ -z "${SAN-}" ]; then
+    flags+=(-fsanitize=alignment -fsanitize-undefined-trap-on-error)
+else
+    flags+=("-fsanitize=$SAN" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+fi
+run() { [ -z "${V-}" ] || echo "$*" >&2; "$@"; }
+
+rewrite() { # rewrite FILE COPY: launches become calls; kept when it is as it was
+    mkdir -p "$(dirname "$2")"
+    { echo "#line 1 \"$1\""; sed -f tests/emu/launch.sed "$1"; } >"$2.new.$$"
+    if cmp -s "$2.new.$$" "$2"; then rm "$2.new.$$"; else mv "$2.new.$$" "$2"; fi
+}
+
+compile() { # compile OBJECT FILE
+    local source=$2
+    [[ $2 != *.cu ]] || source=$1.cpp
+    run "$CXX" "${flags[@]}" "-I$copies" -Itests/emu -I. "-I$(dirname "$2")" -MMD -MP -MT "$1" -MF "$1.d" -c "$source" -o "$1.new"
+    mv "$1.new" "$1"
+}
+
+fresh() { # fresh OBJECT: nothing it is made of has changed since
+    [ -f "$1" ] && [ -f "$1.d" ] || return 1
+    local f
+    # shellcheck disable=SC2013  # words, not lines
+    for f in $(sed 's/^[^ ]*: *//; s/\\$//; /:$/d' "$1.d"); do
+        [ -e "$f" ] && [ ! "$f" -nt "$1" ] || return 1
+    done
+}
+
+out=$1
+shift
+folder=${OBJECTS:-$out.d}
+copies=$folder/copies
+mkdir -p "$copies"
+for f in device/*.cuh; do rewrite "$f" "$copies/$f"; done
+if [ "$(cat "$folder/flags" 2>/dev/null)" != "$CXX ${flags[*]}" ]; then
+    rm -f "$folder"/*.o
+    echo "$CXX ${flags[*]}" >"$folder/flags"
+fi
+case $out in
+*.so) set -- "$@" tests/emu/*.cpp ;;
+esac
+objects=()
+for f in "$@"; do
+    o=$folder/$(basename "$f").o
+    [[ $f != *.cu ]] || rewrite "$f" "$o.cpp"
+    objects+=("$o")
+    fresh "$o" && continue
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-1}" ]; do wait -n || exit 1; done
+    compile "$o" "$f" &
+done
+while [ -n "$(jobs -p)" ]; do wait -n || exit 1; done
+case $out in
+*.so) run "$CXX" "${flags[@]}" -shared "${objects[@]}" -o "$out.new" -lpthread && mv "$out.new" "$out" ;;
+*) cp "${objects[0]}" "$out" ;;
+esac

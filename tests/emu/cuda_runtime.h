@@ -1,0 +1,9 @@
+/* cuda_runtime.h : stands in for CUDA's header of that name, so that g++ can compile device/ and run it on the CPU. */
+#ifndef EMU_CUDA_RUNTIME_H
+#define EMU_CUDA_RUNTIME_H
+#include "emu_vectors.h"
+#include "emu_api.h"
+#include "emu.h"
+#include "emu_threads.h"
+#include "emu_math.h"
+#endif

@@ -1,0 +1,65 @@
+/* dnn.h : the inside of the stand-in for cuDNN: descriptors as bags of attributes, convolutions read out of them.
+ *
+ * Its engines, as heuristics propose them. Those that a caller must leave out are wrong by more than any tolerance:
+ *     4  finalises never     1  wants 1 TiB     2  nondeterministic: off by 1/16
+ *     0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
+ *     5  what FALLBACK has: engine 3 without workspace */
+#ifndef EMU_DNN_H
+#define EMU_DNN_H
+#include <cudnn.h>
+#include <map>
+#include <memory>
+#include <string.h>
+#include <vector>
+
+struct dnn_values {
+    cudnnBackendAttributeType_t type;
+    int64_t n;
+    std::vector<char> bytes;
+};
+
+/* The state of a descriptor outlives it where others refer to it. */
+struct dnn_state {
+    cudnnBackendDescriptorType_t type;
+    bool finalised = false;
+    int engine = -1; /* of an engine and its configuration */
+    std::map<int, dnn_values> values;
+    std::map<int, std::vector<std::shared_ptr<dnn_state>>> children;
+
+    template <class T> T get(int name, size_t i = 0) const
+    {
+        T v;
+        memcpy(&v, values.at(name).bytes.data() + i * sizeof v, sizeof v);
+        return v;
+    }
+    const dnn_state &child(int name) const { return *children.at(name)[0]; }
+};
+struct dnn_descriptor {
+    std::shared_ptr<dnn_state> state;
+};
+struct cudnnContext {
+    cudaStream_t stream;
+};
+
+struct dnn_tensor {
+    int64_t uid, dims[4], strides[4], alignment;
+    cudnnDataType_t type;
+    size_t bytes() const;
+};
+struct dnn_conv {
+    cudnnBackendDescriptorType_t operation;
+    dnn_tensor x, w, y;
+    int64_t stride[2], pad[2];
+    float alpha, beta;
+};
+
+dnn_tensor dnn_tensor_of(const dnn_state &tensor);
+dnn_conv dnn_conv_of(const dnn_state &operation);
+size_t dnn_type_bytes(cudnnDataType_t type);
+int64_t dnn_workspace_of(int engine, const dnn_conv &c);
+/* The result where it belongs; p: x, w, y. */
+void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace);
+/* A line on stderr; returns status. */
+cudnnStatus_t dnn_refuse(cudnnStatus_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,288 @@
+/* emu_block.cpp : the threads of a block take turns: each runs until it meets a barrier; who meets last lets all go on. */
+#include "emu_block.h"
+#include <link.h>
+
+__thread emu_thread_state emu_now = {};
+
+static emu_member *emu_me()
+{
+    emu_block *b = emu_now.runs;
+    return &b->lanes[(size_t)b->running->thread];
+}
+
+int emu_lane()
+{
+    return emu_now.runs->running->thread % 32;
+}
+
+static void emu_become(emu_block *b, int thread) /* threadIdx of that thread */
+{
+    const unsigned t = (unsigned)thread, x = emu_now.block_dim.x, y = emu_now.block_dim.y;
+    (void)b;
+    emu_now.thread = {t % x, t / x % y, t / (x * y)};
+}
+
+/* --- warps ------------------------------------------------------------------------------------------ */
+
+/* The value that lane i of a complete group gets. */
+static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
+{
+    const emu_member *me = &w[i];
+    if (me->op == EMU_SHUFFLE)
+        return me->from < n && (group >> me->from & 1) ? w[me->from].value : 0xa5a5a5a5a5a5a5a5u; /* undefined there */
+    uint64_t y = me->op == EMU_MIN || me->op == EMU_AND ? ~(uint64_t)0 : 0;
+    for (int l = 0; l < n; l++)
+        if (group >> l & 1) {
+            const uint64_t x = w[l].value;
+            switch (me->op) {
+            case EMU_BALLOT:
+                y |= x << l;
+                break;
+            case EMU_ADD:
+                y += x;
+                break;
+            case EMU_MIN:
+                y = x < y ? x : y;
+                break;
+            case EMU_MAX:
+                y = x > y ? x : y;
+                break;
+            case EMU_AND:
+                y &= x;
+                break;
+            case EMU_OR:
+                y |= x;
+                break;
+            case EMU_XOR:
+                y ^= x;
+                break;
+            case EMU_MATCH:
+                y |= (uint64_t)(x == me->value) << l;
+                break;
+            default:
+                break;
+            }
+        }
+    return y;
+}
+
+/* If all lanes of the mask that have not returned wait with that mask: they get their values and go on. */
+static void emu_warp_complete(emu_block *b, int first, unsigned mask)
+{
+    emu_member *w = &b->lanes[(size_t)first];
+    const int n = b->n - first < 32 ? b->n - first : 32;
+    unsigned group = 0;
+    for (int l = 0; l < n; l++)
+        if (mask >> l & 1) {
+            if (w[l].state == EMU_DONE)
+                continue;
+            if (w[l].state != EMU_AT_WARP || w[l].mask != mask)
+                return;
+            group |= 1u << l;
+        }
+    if (!group)
+        return;
+    const emu_member *head = &w[__builtin_ctz(group)];
+    for (int l = 0; l < n; l++)
+        if ((group >> l & 1) && w[l].op != head->op)
+            emu_die("%s: lanes %d and %d of a warp meet in different operations", b->name, (int)(head - w), l);
+    for (int l = 0; l < n; l++)
+        if (group >> l & 1)
+            w[l].result = emu_combine(w, n, group, l);
+    for (int l = 0; l < n; l++)
+        if (group >> l & 1)
+            w[l].state = EMU_READY;
+}
+
+static void emu_stop_here(emu_block *b) /* until somebody makes this thread ready and its turn comes */
+{
+    emu_fiber *me = b->running;
+    emu_fiber_switch(me, &b->scheduler);
+    b->running = me;
+    emu_become(b, me->thread);
+}
+
+uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from)
+{
+    emu_block *b = emu_now.runs;
+    emu_member *me = emu_me();
+    const int thread = b->running->thread;
+    if (!(mask >> (thread % 32) & 1))
+        emu_die("%s: lane %d of a warp is not in its own mask %08x", b->name, thread % 32, mask);
+    me->op = op;
+    me->mask = mask;
+    me->value = value;
+    me->from = from;
+    me->state = EMU_AT_WARP;
+    emu_warp_complete(b, thread & ~31, mask);
+    if (me->state != EMU_READY)
+        emu_stop_here(b);
+    me->state = EMU_READY;
+    return me->result;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------------- */
+
+static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned value)
+{
+    emu_block *b = emu_now.runs;
+    emu_member *me = emu_me();
+    if (b->n_at == 0) {
+        b->file = file;
+        b->line = line;
+        b->kind = kind;
+        b->sum = 0;
+    } else if (b->kind != kind || b->line != line || strcmp(b->file, file) != 0)
+        emu_die("%s: divergent barrier: threads of a block wait at %s:%d and at %s:%d", b->name, b->file, b->line, file,
+                line);
+    if (b->n_done)
+        emu_die("%s: divergent barrier: %d threads of a block have returned, others wait at %s:%d", b->name, b->n_done,
+                file, line);
+    b->sum += value;
+    me->state = kind;
+    if (++b->n_at == b->n) {
+        if (kind == EMU_AT_GRID)
+            emu_grid_meet(b->grid, b->name, file, line);
+        b->n_at = 0;
+        b->result = b->sum;
+        for (emu_member &l : b->lanes)
+            l.state = EMU_READY;
+    } else
+        emu_stop_here(b);
+    return b->result;
+}
+
+unsigned emu_block_barrier(const char *file, int line, unsigned value)
+{
+    return emu_barrier(EMU_AT_BLOCK, file, line, value);
+}
+
+void emu_grid_barrier(const char *file, int line)
+{
+    if (!emu_now.runs->grid)
+        emu_die("%s: the grid's barrier in a launch that is not cooperative (%s:%d)", emu_now.runs->name, file, line);
+    emu_barrier(EMU_AT_GRID, file, line, 0);
+}
+
+/* --- turns ------------------------------------------------------------------------------------------ */
+
+static bool emu_reversed()
+{
+    static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
+    return reversed;
+}
+
+static int emu_next_new(emu_block *b) /* -1: all have begun */
+{
+    const int i = b->n_started;
+    if (i == b->n)
+        return -1;
+    b->n_started++;
+    return emu_reversed() ? b->n - 1 - i : i;
+}
+
+/* What a fiber does: a thread to its end, then the next that has not begun. */
+static void emu_fiber_main(emu_fiber *f)
+{
+    emu_block *b = emu_now.runs;
+    for (;;) {
+        emu_become(b, f->thread);
+        (*b->body)();
+        b = emu_now.runs;
+        b->lanes[(size_t)f->thread].state = EMU_DONE;
+        b->n_done++;
+        if (b->n_at)
+            emu_die("%s: divergent barrier: a thread of a block returned, others wait at %s:%d", b->name, b->file,
+                    b->line);
+        const int first = f->thread & ~31;
+        for (int l = first; l < b->n && l < first + 32; l++)
+            if (b->lanes[(size_t)l].state == EMU_AT_WARP)
+                emu_warp_complete(b, first, b->lanes[(size_t)l].mask);
+        f->thread = emu_next_new(b);
+        if (f->thread >= 0) {
+            b->lanes[(size_t)f->thread].fiber = f;
+            continue;
+        }
+        b->idle.push_back(f);
+        emu_fiber_switch(f, &b->scheduler);
+        b = emu_now.runs;
+    }
+}
+
+static void emu_turn(emu_block *b, emu_fiber *f)
+{
+    b->running = f;
+    emu_fiber_switch(&b->scheduler, f);
+}
+
+[[noreturn]] static void emu_stuck(emu_block *b)
+{
+    for (int t = 0; t < b->n; t++)
+        if (b->lanes[(size_t)t].state == EMU_AT_WARP)
+            emu_die("%s: thread %d of a block waits in its warp for lanes %08x, and some of them never come%s", b->name,
+                    t, b->lanes[(size_t)t].mask, b->n_at ? ": they wait at a barrier of the block" : "");
+    emu_die("%s: divergent barrier: %d of %d threads of a block wait at %s:%d", b->name, b->n_at, b->n, b->file,
+            b->line);
+}
+
+/* Shared memory begins with garbage. All thread-local memory of the module is shared memory but emu_now. */
+static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size, (void)data;
+    char *at = (char *)info->dlpi_tls_data;
+    if (!at)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS && (char *)&emu_now >= at &&
+            (char *)&emu_now < at + info->dlpi_phdr[i].p_memsz) {
+            emu_now.statics = at;
+            emu_now.statics_bytes = info->dlpi_phdr[i].p_memsz;
+            return 1;
+        }
+    return 0;
+}
+static void emu_poison(emu_block *b)
+{
+    if (!emu_now.statics)
+        dl_iterate_phdr(emu_find_statics, nullptr);
+    char *const me = (char *)&emu_now, *const end = emu_now.statics + emu_now.statics_bytes;
+    memset(emu_now.statics, 0xa5, (size_t)(me - emu_now.statics));
+    memset(me + sizeof emu_now, 0xa5, (size_t)(end - me) - sizeof emu_now);
+    memset(b->shared.data(), 0xa5, b->shared.size());
+}
+
+/* The block of emu_now.block, from its first thread's start to its last one's end. */
+void emu_block_run(emu_block *b)
+{
+    emu_now.runs = b;
+    emu_now.shared = (void *)(((uintptr_t)b->shared.data() + 127) & ~(uintptr_t)127);
+    emu_poison(b);
+    emu_fiber_self(&b->scheduler);
+    b->n_done = b->n_at = b->n_started = 0;
+    b->lanes.assign((size_t)b->n, emu_member());
+    for (int t; (t = emu_next_new(b)) >= 0;) {
+        if (b->idle.empty()) {
+            emu_fiber *f = new emu_fiber();
+            emu_fiber_make(f, emu_fiber_main);
+            b->idle.push_back(f);
+        }
+        emu_fiber *f = b->idle.back();
+        b->idle.pop_back();
+        f->thread = t;
+        b->lanes[(size_t)t].fiber = f;
+        emu_turn(b, f);
+    }
+    while (b->n_done < b->n) {
+        bool any = false;
+        for (int i = 0; i < b->n; i++) {
+            const emu_member *l = &b->lanes[(size_t)(emu_reversed() ? b->n - 1 - i : i)];
+            if (l->state == EMU_READY) {
+                any = true;
+                emu_turn(b, l->fiber);
+            }
+        }
+        if (!any)
+            emu_stuck(b);
+    }
+    emu_now.runs = nullptr;
+}

@@ -1,0 +1,49 @@
+/* emu_block.h : one block that runs: its threads, each on a fiber from its first barrier on. Of emu_block.cpp, emu_fiber.cpp. */
+#ifndef EMU_BLOCK_H
+#define EMU_BLOCK_H
+#include "emu.h"
+#include "emu_threads.h"
+#include <vector>
+
+struct emu_fiber { /* a stack to run on */
+    void *sp;      /* where it stopped */
+    char *stack;
+    size_t bytes;
+    int thread; /* of the block: the one it runs */
+    void *fake; /* AddressSanitizer's */
+};
+void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *)); /* entry never returns */
+void emu_fiber_self(emu_fiber *f);                             /* f: the calling OS thread's own stack */
+void emu_fiber_free(emu_fiber *f);
+/* Runs `to` until it comes back to `from`. */
+void emu_fiber_switch(emu_fiber *from, emu_fiber *to);
+
+enum emu_state { EMU_NEW, EMU_READY, EMU_AT_BLOCK, EMU_AT_GRID, EMU_AT_WARP, EMU_DONE };
+struct emu_member { /* a thread of the block */
+    emu_state state;
+    emu_fiber *fiber;
+    emu_warp_op op; /* what it waits for in its warp */
+    unsigned mask;
+    uint64_t value, result;
+    int from;
+};
+struct emu_grid; /* of a cooperative launch: where blocks meet */
+
+struct emu_block {
+    const char *name;
+    const std::function<void()> *body;
+    emu_grid *grid;
+    int n, n_done, n_at, n_started;
+    unsigned sum, result; /* of the values at the barrier */
+    const char *file;     /* of the barrier where threads wait */
+    int line;
+    emu_state kind;
+    emu_fiber scheduler, *running;
+    std::vector<emu_member> lanes;
+    std::vector<emu_fiber *> idle;
+    std::vector<char> shared;
+};
+void emu_block_run(emu_block *b); /* emu_now.block, block_dim, grid_dim: set */
+void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line); /* all blocks of the grid are here */
+
+#endif

@@ -1,0 +1,177 @@
+/* emu_grid.cpp : launches: what a chip would refuse is refused; blocks run one after another, cooperative ones side by side. */
+#include "emu_block.h"
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+enum { EMU_SMS = 4, EMU_BLOCKS_PER_SM = 2, EMU_SHARED_MOST = 227 << 10, EMU_SHARED_PLAIN = 48 << 10 };
+
+/* --- kernels ---------------------------------------------------------------------------------------- */
+
+static std::mutex kernels_lock;
+static std::map<const void *, int> shared_allowed; /* by cudaFuncSetAttribute() */
+
+static int emu_allowed(const void *kernel)
+{
+    std::lock_guard<std::mutex> hold(kernels_lock);
+    const auto k = shared_allowed.find(kernel);
+    return k == shared_allowed.end() ? (int)EMU_SHARED_PLAIN : k->second;
+}
+
+static bool emu_has_code()
+{
+    return emu_env("EMU_CC", 90) >= 80;
+}
+
+cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value)
+{
+    if (!emu_has_code())
+        return emu_error(cudaErrorNoKernelImageForDevice);
+    if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return cudaSuccess;
+    if (value < 0 || value > EMU_SHARED_MOST)
+        return emu_error(cudaErrorInvalidValue);
+    std::lock_guard<std::mutex> hold(kernels_lock);
+    shared_allowed[kernel] = std::max(value, (int)EMU_SHARED_PLAIN);
+    return cudaSuccess;
+}
+
+cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel)
+{
+    if (!emu_has_code())
+        return emu_error(cudaErrorNoKernelImageForDevice);
+    *a = {};
+    a->maxThreadsPerBlock = 1024;
+    a->numRegs = 32;
+    a->ptxVersion = a->binaryVersion = (int)emu_env("EMU_CC", 90);
+    a->maxDynamicSharedSizeBytes = emu_allowed(kernel);
+    return cudaSuccess;
+}
+
+cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t shared)
+{
+    if (!emu_has_code())
+        return emu_error(cudaErrorNoKernelImageForDevice);
+    if (threads < 1 || threads > 1024)
+        return emu_error(cudaErrorInvalidValue);
+    *blocks = shared > (size_t)emu_allowed(kernel) ? 0
+              : shared > EMU_SHARED_MOST / 2       ? 1
+                                                   : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
+    return cudaSuccess;
+}
+
+cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s, std::function<void()> thread,
+                       bool cooperative)
+{
+    const dim3 g = s.grid, b = s.block;
+    const uint64_t n = (uint64_t)b.x * b.y * b.z;
+    if (emu_env("EMU_DEVICES", 1) == 0)
+        return emu_error(cudaErrorNoDevice);
+    if (!emu_has_code())
+        return emu_error(cudaErrorNoKernelImageForDevice);
+    if (!g.x || !g.y || !g.z || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535 || n < 1 || n > 1024 || b.z > 64)
+        return emu_error(cudaErrorInvalidConfiguration);
+    if (s.shared > (size_t)emu_allowed(kernel))
+        return emu_error(cudaErrorInvalidValue);
+    int per_sm = 0;
+    if (cooperative && emu_occupancy(&per_sm, kernel, (int)n, s.shared) == cudaSuccess &&
+        (uint64_t)g.x * g.y * g.z > (uint64_t)per_sm * EMU_SMS)
+        return emu_error(cudaErrorCooperativeLaunchTooLarge);
+    return emu_enqueue(s.stream, [=] { emu_run_grid(name, s, thread, cooperative); });
+}
+
+/* --- blocks of a grid ------------------------------------------------------------------------------- */
+
+struct emu_grid {
+    std::mutex lock;
+    std::condition_variable all_here;
+    int n_blocks, n_here, n_done;
+    unsigned turn;
+};
+
+void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
+{
+    std::unique_lock<std::mutex> hold(g->lock);
+    const unsigned turn = g->turn;
+    g->n_here++;
+    if (g->n_done)
+        emu_die("%s: divergent barrier: %d blocks have returned, others wait for the grid at %s:%d", name, g->n_done,
+                file, line);
+    if (g->n_here == g->n_blocks) {
+        g->n_here = 0;
+        g->turn++;
+        g->all_here.notify_all();
+    } else
+        g->all_here.wait(hold, [&] { return g->turn != turn; });
+}
+
+static std::mutex pool_lock; /* blocks that do not run, with the stacks they have */
+static std::vector<emu_block *> &pool = *new std::vector<emu_block *>; /* never destroyed: streams outlive main() */
+
+static emu_block *emu_block_take(const char *name, const emu_shape &s, const std::function<void()> &body,
+                                 emu_grid *grid)
+{
+    emu_block *b = nullptr;
+    {
+        std::lock_guard<std::mutex> hold(pool_lock);
+        if (!pool.empty()) {
+            b = pool.back();
+            pool.pop_back();
+        }
+    }
+    if (!b)
+        b = new emu_block();
+    b->name = name;
+    b->body = &body;
+    b->grid = grid;
+    b->n = (int)(s.block.x * s.block.y * s.block.z);
+    b->shared.resize(s.shared + 128);
+    emu_now.block_dim = s.block;
+    emu_now.grid_dim = s.grid;
+    return b;
+}
+
+static void emu_block_give(emu_block *b)
+{
+    std::lock_guard<std::mutex> hold(pool_lock);
+    pool.push_back(b);
+}
+
+static void emu_block_number(emu_block *b, const emu_shape &s, uint64_t i)
+{
+    emu_now.block = {(unsigned)(i % s.grid.x), (unsigned)(i / s.grid.x % s.grid.y),
+                     (unsigned)(i / s.grid.x / s.grid.y)};
+    emu_block_run(b);
+}
+
+void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body, bool cooperative)
+{
+    static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
+    const uint64_t n = (uint64_t)s.grid.x * s.grid.y * s.grid.z;
+    if (!cooperative) {
+        emu_block *b = emu_block_take(name, s, body, nullptr);
+        for (uint64_t i = 0; i < n; i++)
+            emu_block_number(b, s, reversed ? n - 1 - i : i);
+        emu_block_give(b);
+        return;
+    }
+    emu_grid g;
+    g.n_blocks = (int)n;
+    g.n_here = g.n_done = 0;
+    g.turn = 0;
+    std::vector<std::thread> threads;
+    for (uint64_t i = 0; i < n; i++)
+        threads.emplace_back([&, i] {
+            emu_block *b = emu_block_take(name, s, body, &g);
+            emu_block_number(b, s, i);
+            emu_block_give(b);
+            std::lock_guard<std::mutex> hold(g.lock);
+            g.n_done++;
+            if (g.n_here)
+                emu_die("%s: divergent barrier: a block returned, others wait for the grid", name);
+        });
+    for (std::thread &t : threads)
+        t.join();
+}

@@ -1,0 +1,148 @@
+/* fake_way.h : a card that is MPI in truth, on a communicator of its own, and that fails in the middle of steps, on some ranks or
+ * on all. What befalls whom is drawn from the seed, the same on every rank. */
+#ifndef FAKE_WAY_H
+#define FAKE_WAY_H
+#include "check.h"
+#include "comm/comm_mpi.h"
+#include "comm/way.h"
+#include "hls/philox.h"
+#include <string.h>
+
+enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };
+
+/* What befalls a stage of a step: each max and each sum of a bucket is one. LOST: some ranks do not get the result; DEAD: nobody
+ * does. */
+enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
+
+struct fake_way {
+    struct comm *c;
+    MPI_Comm mpi;
+    uint32_t seed, step, stage;
+    bool over;  /* some rank has given up in this step */
+    int closed; /* steps for which it stays closed */
+    int gave_up, sums, max;
+    uint8_t all[1 << 16]; /* codes of a bucket of all ranks */
+};
+
+static uint32_t fake_dice(const struct fake_way *f, uint32_t stage, uint32_t what)
+{
+    return philox_u32(philox_key(f->seed, f->step, stage, what, 1), 0) >> 8;
+}
+
+static enum fake_mishap fake_mishap(const struct fake_way *f)
+{
+    return fake_dice(f, f->stage, 0) % 9 == 0 ? FAKE_LOST : fake_dice(f, f->stage, 1) % 17 == 0 ? FAKE_DEAD : FAKE_FINE;
+}
+
+static int fake_give_up(struct fake_way *f)
+{
+    CHECK(comm_give_up(f->c) == 0, "give up");
+    f->gave_up++;
+    f->over = true;
+    return WAY_GAVE_UP;
+}
+
+/* Can this stage begin? After a mishap of an earlier one, ranks that noticed nothing wait until they are told. */
+static bool fake_begins(const struct fake_way *f)
+{
+    const enum fake_mishap now = fake_mishap(f);
+    if (!f->over && !(now == FAKE_DEAD && comm_rank(f->c) == 0))
+        return now != FAKE_DEAD;
+    return false;
+}
+
+static int fake_wait_for_word(struct fake_way *f)
+{
+    while (comm_n_ranks(f->c) > 1 && (comm_rank(f->c) > 0 || f->over) && !comm_given_up(f->c))
+        ;
+    return fake_give_up(f);
+}
+
+/* The stage's result is there; does this rank get it? Rank 0 alone does not if chance would give it to all. */
+static bool fake_gets(struct fake_way *f)
+{
+    bool all = true;
+    if (fake_mishap(f) != FAKE_LOST)
+        return true;
+    for (uint32_t r = 0; r < (uint32_t)comm_n_ranks(f->c); r++)
+        all = all && fake_dice(f, f->stage, 2 + r) % 2 == 0;
+    f->over = true;
+    return fake_dice(f, f->stage, 2 + (uint32_t)comm_rank(f->c)) % 2 == 0 && !(all && comm_rank(f->c) == 0);
+}
+
+static int fake_begin(void *way)
+{
+    struct fake_way *f = way;
+    f->stage = 0;
+    f->over = false;
+    return f->closed > 0 ? f->closed--, 0 : 1;
+}
+
+static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
+{
+    struct fake_way *f = way;
+    if (!fake_begins(f))
+        return fake_wait_for_word(f);
+    int8_t result[FAKE_MOST_LAYERS];
+    uint32_t tags[2] = {tag, ~tag};
+    MPI_Allreduce(MPI_IN_PLACE, tags, 2, MPI_UINT32_T, MPI_MAX, f->mpi);
+    CHECK(tags[0] == tag && tags[1] == ~tag, "ranks look for the largest of different things");
+    MPI_Allreduce(x, result, (int)n, MPI_INT8_T, MPI_MAX, f->mpi);
+    const bool got = fake_gets(f);
+    f->stage++;
+    f->max++;
+    if (!got)
+        return fake_give_up(f);
+    memcpy(x, result, n);
+    return 0;
+}
+
+static int fake_sum(void *way, const struct way_sum *s)
+{
+    struct fake_way *f = way;
+    const struct fold fold = codec_fold(s->codec);
+    const size_t bytes = fold.ops->in_bytes(&fold, s->n);
+    const uint8_t *parts[FAKE_MOST_RANKS];
+    const size_t first = s->n / 2 / 8 * 8; /* in two parts, the later one first */
+    if (!fake_begins(f)) {
+        s->flow.need(s->flow.arg, 0, s->n);
+        return fake_wait_for_word(f);
+    }
+    s->flow.need(s->flow.arg, first, s->n - first);
+    if (first)
+        s->flow.need(s->flow.arg, 0, first);
+    uint32_t tags[2] = {s->tag, ~s->tag};
+    MPI_Allreduce(MPI_IN_PLACE, tags, 2, MPI_UINT32_T, MPI_MAX, f->mpi);
+    CHECK(tags[0] == s->tag && tags[1] == ~s->tag, "ranks sum different things");
+    MPI_Allgather(s->codes, (int)bytes, MPI_BYTE, f->all, (int)bytes, MPI_BYTE, f->mpi);
+    const bool got = fake_gets(f);
+    f->stage++;
+    f->sums++;
+    if (!got)
+        return fake_give_up(f);
+    for (int r = 0; r < comm_n_ranks(f->c); r++)
+        parts[r] = f->all + (size_t)r * bytes;
+    fold.ops->sum(&fold, 0, parts, comm_n_ranks(f->c), s->n, true, s->result);
+    if (first)
+        s->flow.have(s->flow.arg, 0, first);
+    s->flow.have(s->flow.arg, first, s->n - first);
+    return 0;
+}
+
+static int fake_end(void *way, bool failed)
+{
+    struct fake_way *f = way;
+    if (failed)
+        f->closed = (int)(fake_dice(f, 99, 0) % 3);
+    return 0;
+}
+
+static struct way_count fake_counted(const void *way)
+{
+    (void)way;
+    return (struct way_count){0};
+}
+
+static const struct way_ops fake_ops = {fake_begin, fake_max, fake_sum, fake_end, fake_counted};
+
+#endif

@@ -1,0 +1,86 @@
+/* gpu_fixture.h : the GPU that a test runs on: a real one where there is one, else the emulator (tests/emu).
+ *
+ * The library: NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if that finds a GPU, else $B/emu/libnarrowcast_cuda.so. */
+#ifndef GPU_FIXTURE_H
+#define GPU_FIXTURE_H
+#include "device/dev.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct gpu_fixture {
+    const struct dev_library *lib;
+    struct dev_info info;
+    bool emulated;
+};
+
+static inline int gpu_fixture_say(int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return code;
+}
+
+static inline const struct dev_library *gpu_fixture_load(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return handle ? (const struct dev_library *)dlsym(handle, "narrowcast_cuda") : NULL;
+}
+
+/* Chooses the library and leaves its path in NARROWCAST_CUDA, where gpu_open() of host/vec finds it. Without one the test
+ * ends here as skipped. */
+static inline const struct dev_library *gpu_fixture_choose(void)
+{
+    const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
+    char path[PATH_MAX];
+    const struct dev_library *lib;
+    if (set && *set) {
+        lib = gpu_fixture_load(set);
+        if (!lib)
+            fprintf(stderr, "NARROWCAST_CUDA=%s does not load: %s\n", set, dlerror()), exit(1);
+        return lib;
+    }
+    snprintf(path, sizeof path, "%s/libnarrowcast_cuda.so", b && *b ? b : "build");
+    lib = access("/dev/nvidiactl", F_OK) ? NULL : gpu_fixture_load(path);
+    if (!lib || lib->version != DEV_VERSION || lib->run->count() == 0) {
+        snprintf(path, sizeof path, "%s/emu/libnarrowcast_cuda.so", b && *b ? b : "build");
+        if (access(path, R_OK)) {
+            printf("skip: no GPU, and no %s (make builds it)\n", path);
+            exit(77);
+        }
+        lib = gpu_fixture_load(path);
+        if (!lib)
+            fprintf(stderr, "%s does not load: %s\n", path, dlerror()), exit(1);
+    }
+    setenv("NARROWCAST_CUDA", path, 1);
+    return lib;
+}
+
+/* Chooses, opens a device, and says in one line which; a failure ends the test. Under mpirun rank 0 speaks. */
+static inline struct gpu_fixture gpu_fixture_open(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    struct gpu_fixture f = {.lib = gpu_fixture_choose()};
+    if (f.lib->version != DEV_VERSION || f.lib->run->open(-1, local ? atoi(local) : 0, gpu_fixture_say, &f.info) < 0)
+        exit(1);
+    f.emulated = strcmp(f.info.name, "emulated") == 0;
+    if (!rank || atoi(rank) == 0) {
+        printf("device: %s\n", f.info.name);
+        fflush(stdout);
+    }
+    return f;
+}
+static inline const struct dev_library *gpu_fixture(void)
+{
+    return gpu_fixture_open().lib;
+}
+
+#endif

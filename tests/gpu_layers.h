@@ -1,0 +1,222 @@
+/* gpu_layers.h : what tests of the GPU's layers share: a context for each math, tensors of its type with watched
+ * borders, and comparison by bits. Values are floats that the type can hold, so nn_cpu sees the same numbers. */
+#ifndef GPU_LAYERS_H
+#define GPU_LAYERS_H
+#include "check.h"
+#include "gpu_fixture.h"
+#include "hls/mf.h"
+#include "hls/philox.h"
+#include "nn/nn_ops.h"
+#include "vec/gpu.h"
+#include "device/dev_nn.h"
+#include <math.h>
+#include <string.h>
+
+enum { LAYERS_HELD = 64, LAYERS_BORDER = 64 }; /* tensors at once; bytes before and after each that must not change */
+
+struct layers {
+    const struct dev_run_ops *run;
+    const struct dev_nn_ops *nn;
+    struct dev_stream *s;
+    struct dev_nn *d;
+    enum dev_math math;
+    size_t skew; /* elements between a tensor and a 256-byte boundary */
+    void *cpu;   /* nn_cpu's context */
+    struct {
+        char *base;
+        size_t skip, bytes; /* to the tensor; of the tensor */
+    } held[LAYERS_HELD];
+    int n_held;
+    uint64_t key; /* of the next random numbers */
+};
+
+static const enum dev_math layers_maths[] = {DEV_FP32, DEV_FP16, DEV_BF16};
+static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16"};
+
+/* Ends the test with 77 where there is neither a GPU nor the emulator. */
+static inline void layers_open(struct layers *g, uint64_t seed)
+{
+    gpu_fixture_choose();
+    memset(g, 0, sizeof *g);
+    g->key = philox_key(seed, 0, 0, 0, 0);
+    if (gpu_open(0) < 0 || nn_cpu.open(NULL, &g->cpu) < 0)
+        exit(1);
+    g->run = gpu()->run;
+    g->nn = gpu()->nn;
+    if (g->run->stream_open(false, &g->s) < 0)
+        exit(1);
+    printf("device: %s; seed %llu\n", gpu_info()->name, (unsigned long long)seed);
+}
+
+/* From now on the context computes in this math. */
+static inline void layers_math(struct layers *g, enum dev_math math)
+{
+    g->nn->close(g->d);
+    g->d = NULL;
+    g->math = math;
+    if (g->nn->open(math, g->s, &g->d) < 0)
+        exit(1);
+}
+
+static inline void layers_close(struct layers *g)
+{
+    g->nn->close(g->d);
+    g->run->stream_close(g->s);
+    nn_cpu.close(g->cpu);
+    gpu_close();
+}
+
+static inline void *layers_memory(size_t bytes)
+{
+    void *p = calloc(1, bytes + 1);
+    if (!p)
+        exit(1);
+    return p;
+}
+
+static inline uint32_t layers_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline struct mf_fmt layers_format(enum dev_math math)
+{
+    return math == DEV_FP16 ? (struct mf_fmt){5, 10, 0} : math == DEV_BF16 ? (struct mf_fmt){8, 7, 0} : mf_fp32();
+}
+
+/* x rounded to the type of activations. */
+static inline float layers_round(enum dev_math math, float x)
+{
+    const struct mf_fmt f = layers_format(math);
+    const uint32_t bits = mf_dec(f, mf_enc(f, layers_bits(x), 0, MF_NEAREST, MF_INF, 0), 0);
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* Half a unit in the last place of x, as the type has it, and a little more. */
+static inline double layers_half_ulp(enum dev_math math, double x)
+{
+    const struct mf_fmt f = layers_format(math);
+    const double least = ldexp(1, 2 - (1 << (f.e - 1)) - f.m); /* the smallest subnormal */
+    return 0.5001 * fmax(ldexp(fabs(x), -f.m), least);
+}
+
+/* n numbers from -1 to 1 that the type can hold. */
+static inline float *layers_random(struct layers *g, size_t n)
+{
+    float *x = layers_memory(n * sizeof *x);
+    g->key++;
+    for (size_t i = 0; i < n; i++)
+        x[i] = layers_round(g->math, (float)((double)philox_u32(g->key, i) * 0x1p-31 - 1));
+    return x;
+}
+
+static inline void *layers_hold(struct layers *g, const void *x, size_t skip, size_t bytes)
+{
+    const size_t all = LAYERS_BORDER + skip + bytes + LAYERS_BORDER;
+    char *image = layers_memory(all), *base = g->run->alloc(all + 256);
+    if (!base || g->n_held == LAYERS_HELD)
+        exit(1);
+    memset(image, 0xa5, all);
+    memcpy(image + LAYERS_BORDER + skip, x, bytes);
+    base += 256 - LAYERS_BORDER; /* the border lies before a boundary */
+    if (g->run->copy(base, image, all, g->s) < 0 || g->run->wait(g->s) < 0)
+        exit(1);
+    free(image);
+    g->held[g->n_held].base = base;
+    g->held[g->n_held].skip = skip;
+    g->held[g->n_held++].bytes = bytes;
+    return base + LAYERS_BORDER + skip;
+}
+
+/* n floats to the device as activations; as floats. */
+static inline void *layers_put(struct layers *g, const float *x, size_t n)
+{
+    if (g->math == DEV_FP32)
+        return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
+    uint16_t *codes = layers_memory(n * sizeof *codes);
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)mf_enc(layers_format(g->math), layers_bits(x[i]), 0, MF_NEAREST, MF_INF, 0);
+    void *p = layers_hold(g, codes, g->skew * sizeof *codes, n * sizeof *codes);
+    free(codes);
+    return p;
+}
+
+static inline float *layers_put_float(struct layers *g, const float *x, size_t n)
+{
+    return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
+}
+
+/* bytes from the device, after all work; what lies around them must be as it was. */
+static inline void *layers_fetch(struct layers *g, const void *p)
+{
+    int i = 0;
+    while (i < g->n_held && g->held[i].base + LAYERS_BORDER + g->held[i].skip != p)
+        i++;
+    const size_t before = LAYERS_BORDER + g->held[i].skip, bytes = g->held[i].bytes;
+    unsigned char *image = layers_memory(before + bytes + LAYERS_BORDER);
+    if (g->run->copy(image, g->held[i].base, before + bytes + LAYERS_BORDER, g->s) < 0 || g->run->wait(g->s) < 0)
+        exit(1);
+    int changed = 0;
+    for (size_t j = 0; j < before; j++)
+        changed += image[j] != 0xa5;
+    for (size_t j = before + bytes; j < before + bytes + LAYERS_BORDER; j++)
+        changed += image[j] != 0xa5;
+    CHECK(changed == 0, "%s: %d bytes around a tensor were written", layers_names[g->math], changed);
+    memmove(image, image + before, bytes);
+    return image;
+}
+
+static inline float *layers_get(struct layers *g, const void *p, size_t n)
+{
+    void *raw = layers_fetch(g, p);
+    if (g->math == DEV_FP32)
+        return raw;
+    float *x = layers_memory(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = mf_dec(layers_format(g->math), ((uint16_t *)raw)[i], 0);
+        memcpy(x + i, &bits, sizeof bits);
+    }
+    free(raw);
+    return x;
+}
+
+static inline float *layers_get_float(struct layers *g, const void *p)
+{
+    return layers_fetch(g, p);
+}
+
+/* Gives back all that is on the device. */
+static inline void layers_drop(struct layers *g)
+{
+    for (int i = 0; i < g->n_held; i++)
+        g->run->free(g->held[i].base - (256 - LAYERS_BORDER));
+    g->n_held = 0;
+}
+
+/* The device's floats are the wanted ones, bit for bit (any nan for a nan). Frees got. */
+static inline void layers_same_floats(struct layers *g, const char *what, float *got, const float *want, size_t n)
+{
+    size_t bad = 0, first = 0;
+    for (size_t i = 0; i < n; i++)
+        if (layers_bits(got[i]) != layers_bits(want[i]) && !(isnan(got[i]) && isnan(want[i])) && bad++ == 0)
+            first = i;
+    CHECK(bad == 0, "%s %s skew %zu: %zu of %zu differ, first [%zu] %.9g, want %.9g", layers_names[g->math], what,
+          g->skew, bad, n, first, (double)got[first], (double)want[first]);
+    free(got);
+}
+
+/* The same for activations, once the wanted are rounded. */
+static inline void layers_same(struct layers *g, const char *what, const void *p, const float *want, size_t n)
+{
+    float *rounded = layers_memory(n * sizeof *rounded);
+    for (size_t i = 0; i < n; i++)
+        rounded[i] = layers_round(g->math, want[i]);
+    layers_same_floats(g, what, layers_get(g, p, n), rounded, n);
+    free(rounded);
+}
+
+#endif

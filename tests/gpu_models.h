@@ -1,0 +1,163 @@
+/* gpu_models.h : what the tests of networks on the GPU share: models on both backends with the same weights, images, and how
+ * far gradients may be apart.
+ *
+ * The bound. A sum of k products in floating point, in any order, is the exact sum with every factor changed by a small
+ * relative amount: about sqrt(k) u where roundings are independent, k u at worst (Higham, Accuracy and Stability, 3.1); u is
+ * half a unit of the format that factors are rounded to. So both backends compute the gradient of a network whose weights and
+ * images are changed by such amounts. How much that moves each tensor of the gradient is measured on the CPU, with a few
+ * random changes of that size; two backends may be apart by a few times the largest. */
+#ifndef GPU_MODELS_H
+#define GPU_MODELS_H
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "check.h"
+#include "hls/philox.h"
+#include "nn/model_graph.h"
+#include "vec/gpu.h"
+
+enum { CLASSES = 5, NUDGES = 4 };
+
+static inline double uniform(uint64_t key, uint64_t i)
+{
+    return (double)philox_u32(key, i) * 0x1p-31 - 1;
+}
+
+struct images {
+    int n;
+    size_t size; /* of all, elements */
+    real *x;
+    int32_t *labels;
+};
+
+static inline struct images images_open(struct nn_shape s, int n)
+{
+    struct images d = {.n = n, .size = graph_elements(s, n)};
+    d.x = malloc(d.size * sizeof *d.x);
+    d.labels = malloc((size_t)n * sizeof *d.labels);
+    for (size_t i = 0; i < d.size; i++)
+        d.x[i] = (real)uniform(1, i);
+    for (int i = 0; i < n; i++)
+        d.labels[i] = (i * 2 + 1) % CLASSES;
+    return d;
+}
+
+static inline void images_close(struct images *d)
+{
+    free(d->x);
+    free(d->labels);
+}
+
+/* Every kind of node, every residual form. */
+static inline void build_kinds(struct nn_model *m)
+{
+    int x = graph_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
+    int y = graph_norm(m, graph_conv(m, x, "conv2", 8, 3, 1, 1, false), "norm2", NO_ADDEND, true);
+    x = graph_norm(m, graph_conv(m, y, "conv3", 8, 1, 1, 0, false), "norm3", x, true);
+    y = graph_norm(m, graph_conv(m, x, "conv4", 16, 3, 2, 1, false), "norm4", NO_ADDEND, false);
+    x = graph_norm(m, graph_conv(m, y, "conv5", 16, 3, 1, 1, false), "norm5", graph_shortcut(m, x, 16), false);
+    y = graph_norm(m, graph_conv(m, x, "conv6", 16, 3, 1, 1, false), "norm6", NO_ADDEND, true);
+    x = graph_add(m, x, y);
+    x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
+    x = graph_relu(m, graph_conv(m, x, "conv7", 24, 3, 1, 1, true));
+    x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+    x = graph_dropout(m, graph_mean(m, x), 0.25);
+    x = graph_relu(m, graph_linear(m, x, "hidden", 12, true));
+    graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);
+}
+
+static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
+                                          struct nn_shape in, int batch)
+{
+    struct nn_model *m;
+    if (strcmp(name, "kinds")) {
+        if (nn_model_open(ops, setup, name, in, CLASSES, batch, 4, &m) < 0)
+            exit(1);
+        return m;
+    }
+    m = malloc(sizeof *m);
+    graph_init(m, ops, in, batch);
+    m->scale.value = setup && setup->math == NN_FP16 ? setup->loss_scale : 1;
+    build_kinds(m);
+    if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
+        exit(1);
+    return m;
+}
+
+/* Of the model's flat array of gradients or weights: a host copy, for the caller to free. */
+static inline real *fetch(struct nn_model *m, const real *from)
+{
+    size_t n;
+    nn_model_weights(m, &n);
+    real *host = malloc(n * sizeof *host);
+    CHECK(nn_model_get(m, host, from, n) == 0, "cannot read from the backend");
+    return host;
+}
+
+static inline double distance(const real *a, const real *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sqrt(sum);
+}
+
+/* Half a unit in the last place of what conv and linear multiply. */
+static inline double half_unit(enum nn_math math)
+{
+    return math == NN_FP32 ? 0x1p-24 : math == NN_BF16 ? 0x1p-9 : 0x1p-12;
+}
+
+/* The relative change that stands for all roundings of a pass: of the 16-bit or float factors, and of sums of up to a
+ * thousand products in float. */
+static inline double nudge_of(enum nn_math math)
+{
+    return 2 * half_unit(math) + 32 * 0x1p-24;
+}
+
+struct answer {
+    struct nn_result r;
+    real *grads;
+};
+
+static inline struct answer answer_of(struct nn_model *m, const struct images *d)
+{
+    struct answer a = {.r = nn_model_train(m, d->x, d->labels, d->n, 3, NULL, NULL)};
+    a.grads = fetch(m, nn_model_grads(m));
+    return a;
+}
+
+/* How far a CPU model's loss and gradients move: moved [n_params] L2 norms. Leaves the model as it was, but for its gradients. */
+static inline double sensitivity(struct nn_model *cpu, const struct images *d, double nudge, const struct answer *at,
+                                 double *moved)
+{
+    size_t n;
+    real *w = nn_model_weights(cpu, &n), *kept = fetch(cpu, w), *x = malloc(d->size * sizeof *x);
+    size_t n_stats;
+    real *stats = nn_model_stats(cpu, &n_stats), *kept_stats = malloc((n_stats + 1) * sizeof *stats);
+    double moved_loss = 0;
+    memcpy(kept_stats, stats, n_stats * sizeof *stats);
+    for (int k = 0; k < cpu->n_params; k++)
+        moved[k] = 0;
+    for (int t = 0; t < NUDGES; t++) {
+        struct images near = *d;
+        for (size_t i = 0; i < n; i++)
+            w[i] = (real)((double)kept[i] * (1 + nudge * uniform(10 + (uint64_t)t, i)));
+        for (size_t i = 0; i < d->size; i++)
+            x[i] = (real)((double)d->x[i] * (1 + nudge * uniform(20 + (uint64_t)t, i)));
+        near.x = x;
+        const struct answer a = answer_of(cpu, &near);
+        moved_loss = fmax(moved_loss, fabs(a.r.loss_sum - at->r.loss_sum));
+        for (int k = 0; k < cpu->n_params; k++) {
+            const struct nn_param *p = &cpu->params[k];
+            moved[k] = fmax(moved[k], distance(a.grads + p->offset, at->grads + p->offset, p->n));
+        }
+        free(a.grads);
+    }
+    memcpy(w, kept, n * sizeof *w);
+    memcpy(stats, kept_stats, n_stats * sizeof *stats);
+    free(kept), free(kept_stats), free(x);
+    return moved_loss;
+}
+
+#endif

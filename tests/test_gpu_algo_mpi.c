@@ -1,0 +1,326 @@
+/* test_gpu_algo_mpi.c : every algorithm by every transport and rule with gradients on GPUs: the bits of the CPU's own
+ * path. */
+/* RANKS: 2 4 */
+#include "base/buf.h"
+#include "base/err.h"
+#include "check.h"
+#include "comm/comm_node.h"
+#include "comm/gpu_choose.h"
+#include "device/dev_nccl.h"
+#include "gpu_fixture.h"
+#include "hls/philox.h"
+#include "vec/gpu.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    SEED = 4711,
+    N_MOST = 2 * 264 * 1024,
+    WIDEST = 4,
+    ROOM = 64
+}; /* two chunks of group-scatter for each of two ranks */
+
+static struct {
+    struct comm *c;
+    int rank, n_ranks, n_gpus;
+    bool emulated;
+    float *grads, *on_gpu; /* [N_MOST] */
+    uint8_t *codes, *want, *got;
+    int n_run, n_refused;
+} t;
+
+/* ---- codes, results and scratch, as a reducer keeps them: those of two buckets, so that one does not begin at the
+ * start ---- */
+
+struct memory {
+    const struct vec_ops *ops;
+    struct algo_home home;
+    size_t n[2];
+};
+
+static bool open_memory(struct memory *m, const struct vec_ops *ops, const struct algo *a, int group,
+                        const struct fold *f)
+{
+    size_t scratch = ROOM;
+    for (int b = 0; b < 2; b++) {
+        const size_t bytes = a->scratch_bytes(f, m->n[b], t.n_ranks, group);
+        scratch = bytes > scratch ? bytes : scratch;
+    }
+    const size_t longest = m->n[0] > m->n[1] ? m->n[0] : m->n[1];
+    m->ops = ops;
+    m->home = (struct algo_home){.codes_bytes = f->ops->in_bytes(f, m->n[0] + m->n[1]) + ROOM,
+                                 .result_bytes = f->ops->out_bytes(f, longest) + ROOM,
+                                 .scratch_bytes = scratch};
+    m->home.codes = ops->alloc(m->home.codes_bytes);
+    m->home.result = ops->alloc(m->home.result_bytes);
+    m->home.scratch = ops->alloc(m->home.scratch_bytes);
+    return m->home.codes && m->home.result && m->home.scratch;
+}
+
+static void close_memory(struct memory *m, const struct algo *a)
+{
+    algo_leave(a, t.c, &m->home);
+    m->ops->free(m->home.codes);
+    m->ops->free(m->home.result);
+    m->ops->free(m->home.scratch);
+}
+
+static void copy(void *dst, const void *src, size_t bytes)
+{
+    struct dev_stream *s;
+    CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
+    CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes", bytes);
+    gpu()->run->stream_close(s);
+}
+
+/* The two buckets, one after the other, by one algorithm; the results behind each other in out. */
+static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m, const float *x,
+                       uint8_t *codes_out, uint8_t *out)
+{
+    const struct fold f = codec_fold(codec);
+    const bool gpu_memory = codec->ops != vec_best();
+    size_t at = 0, done = 0;
+    for (int b = 0; b < 2; b++) {
+        uint8_t *codes = m->home.codes + f.ops->in_bytes(&f, at);
+        codec_encode(codec, 5, (uint32_t)b, (uint32_t)t.rank, x + at, m->n[b], 4, codes);
+        const struct algo_call call = {.codec = codec,
+                                       .fold = f,
+                                       .n = m->n[b],
+                                       .codes = codes,
+                                       .result = m->home.result,
+                                       .scratch = m->home.scratch,
+                                       .group = group,
+                                       .home = &m->home};
+        TRY(a->run(t.c, &call));
+        const size_t bytes = f.ops->out_bytes(&f, m->n[b]);
+        if (gpu_memory)
+            copy(out + done, m->home.result, bytes);
+        else
+            memcpy(out + done, m->home.result, bytes);
+        done += bytes;
+        at += m->n[b];
+    }
+    if (gpu_memory)
+        copy(codes_out, m->home.codes, f.ops->in_bytes(&f, at));
+    else
+        memcpy(codes_out, m->home.codes, f.ops->in_bytes(&f, at));
+    return 0;
+}
+
+/* ---- one case ---- */
+
+static uint32_t hash(const uint8_t *p, size_t bytes)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ p[i]) * 16777619u;
+    return h;
+}
+
+static void check_case(const char *transport, const struct algo *plain, const struct algo *on_gpu,
+                       const struct vec_ops *ops, int group, const struct codec_words *words, const size_t *n,
+                       const char *label)
+{
+    struct codec cpu, device;
+    struct memory a = {.n = {n[0], n[1]}}, b = a;
+    err_hold();
+    bool fits = codec_parse(words, &cpu) == 0;
+    device = cpu;
+    device.ops = ops;
+    fits =
+        fits && algo_settle(plain, group, t.n_ranks, &cpu) == 0 && algo_settle(on_gpu, group, t.n_ranks, &device) == 0;
+    err_release(false);
+    if (!fits)
+        return;
+    const struct fold f = codec_fold(&cpu);
+    const struct fold g = codec_fold(&device);
+    if (!open_memory(&a, vec_best(), plain, group, &f) || !open_memory(&b, ops, on_gpu, group, &g))
+        comm_abort(t.c, -ENOMEM);
+    const struct comm_count before = comm_counted(t.c);
+    int rc = run_buckets(plain, group, &cpu, &a, t.grads, t.codes, t.want);
+    const struct comm_count between = comm_counted(t.c);
+    const uint32_t codes = hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1]));
+    if (rc == 0)
+        rc = run_buckets(on_gpu, group, &device, &b, t.on_gpu, t.codes, t.got);
+    if (rc < 0)
+        comm_abort(t.c, rc);
+    const struct comm_count after = comm_counted(t.c);
+    CHECK(hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1])) == codes, "%s by %s, %s: codes differ", label, transport,
+          words->format);
+    const size_t bytes = f.ops->out_bytes(&f, n[0] + n[1]);
+    size_t first = 0;
+    while (first < bytes && t.got[first] == t.want[first])
+        first++;
+    CHECK(first == bytes, "%s by %s, %s, sum %s, %zu and %zu elements: byte %zu of %zu differs: %02x, not %02x", label,
+          transport, words->format, words->sum, n[0], n[1], first, bytes, t.got[first], t.want[first]);
+    if (plain != &algo_group_master &&
+        plain != &algo_group_scatter) /* chunks are cut otherwise; the master's ring is in 2 counts */
+        CHECK(after.sent_bytes - between.sent_bytes == between.sent_bytes - before.sent_bytes,
+              "%s by %s: %d bytes sent, by the CPU %d", label, transport, (int)(after.sent_bytes - between.sent_bytes),
+              (int)(between.sent_bytes - before.sent_bytes));
+    t.n_run++;
+    close_memory(&b, on_gpu);
+    close_memory(&a, plain);
+}
+
+/* ---- algorithms and transports ---- */
+
+static const char *const formats[][2] = {{"e5m2", "exact"}, {"e5m2", "nearest"}, {"e5m2", "trunc"},
+                                         {"e4m3", "exact"}, {"e4m3fn", "kahan"}, {"e3m0", "nearest"},
+                                         {"e4m1", "fp32"},  {"fp16", "nearest"}, {"bf16", "fp32"},
+                                         {"fp32", "fp32"},  {"fp32", "nearest"}};
+enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+
+/* Must this combination be refused? NCCL needs a GPU a rank; ring and gather have no way but MPI. */
+static bool possible(const char *transport, const struct algo *a)
+{
+    const bool by_mpi = a == &algo_ring || a == &algo_gather;
+    if (!strcmp(transport, "nccl"))
+        return !by_mpi && t.n_gpus >= t.n_ranks && gpu()->nccl->here();
+    if (!strcmp(transport, "ipc"))
+        return !by_mpi && a != &algo_native;
+    return strcmp(transport, "mpi") != 0 || a != &algo_native;
+}
+
+static void check_algo(const char *transport, const char *word)
+{
+    const struct algo *plain, *on_gpu;
+    const struct vec_ops *ops = NULL;
+    int group;
+    char said[160];
+    if (algo_find(word, t.n_ranks, &plain, &group) < 0)
+        comm_abort(t.c, -EINVAL);
+    on_gpu = plain;
+    setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
+    err_hold();
+    const int rc = gpu_choose(t.c, false, group, &on_gpu, &ops, said, sizeof said);
+    err_release(false);
+    const bool should = possible(transport, plain);
+    CHECK(rc == (should ? 0 : -EINVAL), "%s by %s: %d", word, transport, rc);
+    t.n_refused += rc < 0;
+    if (rc < 0)
+        return;
+    if (t.rank == 0)
+        printf("%-8s %s\n", transport, said);
+    /* MPI's own order of additions, and NCCL's, are theirs: gradients are whole numbers there, whose sums are exact. */
+    for (size_t i = 0; i < N_MOST; i++) {
+        const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
+        t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f : ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
+    }
+    copy(t.on_gpu, t.grads, N_MOST * sizeof(float));
+    static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MOST - 8 * 1024, 8 * 1024}};
+    for (int i = 0; i < N_FORMATS; i++) {
+        const struct codec_words words = {.format = formats[i][0], .sum = formats[i][1]};
+        for (int s = 0; s < (plain == &algo_group_scatter && group == 2 && i < 2 ? 3 : 2); s++)
+            check_case(transport, plain, on_gpu, ops, group, &words, sizes[s], word);
+    }
+}
+
+static void check_words(void)
+{
+    static const char *const wrong[] = {"nvlink", "NCCL", "mpi "};
+    for (int i = 0; i < 3; i++) {
+        const struct algo *a = &algo_direct;
+        const struct vec_ops *ops = NULL;
+        char said[160];
+        setenv("NARROWCAST_GPU_TRANSPORT", wrong[i], 1);
+        err_hold();
+        CHECK(gpu_choose(t.c, false, 0, &a, &ops, said, sizeof said) == -EINVAL && a == &algo_direct && !ops, "\"%s\"",
+              wrong[i]);
+        err_release(false);
+    }
+    const struct algo *a = &algo_direct; /* cards want codes in the CPU's memory */
+    const struct vec_ops *ops = NULL;
+    char said[160];
+    setenv("NARROWCAST_GPU_TRANSPORT", "auto", 1);
+    CHECK(gpu_choose(t.c, true, 0, &a, &ops, said, sizeof said) == 0 && a == &algo_direct && strstr(said, "pinned"),
+          "with cards: %s", said);
+}
+
+static void open_job(double deadline_s)
+{
+    setenv("EMU_DEVICES", "8", 0); /* of the emulator: a GPU for every rank, unless the caller wants them to share */
+    gpu_fixture_choose();
+    if (comm_open(deadline_s, &t.c) < 0)
+        exit(1);
+    t.rank = comm_rank(t.c);
+    t.n_ranks = comm_n_ranks(t.c);
+    int rc = comm_rank_on_node(t.c);
+    if (rc >= 0)
+        rc = gpu_open(rc);
+    if (rc < 0)
+        comm_abort(t.c, rc);
+    t.n_gpus = gpu()->run->count();
+    t.emulated = strcmp(gpu_info()->name, "emulated") == 0;
+    t.grads = buf_alloc(N_MOST * sizeof(float));
+    t.on_gpu = gpu()->run->alloc(N_MOST * sizeof(float));
+    t.codes = buf_alloc(N_MOST * WIDEST);
+    t.want = buf_alloc(N_MOST * WIDEST);
+    t.got = buf_alloc(N_MOST * WIDEST);
+    if (t.rank == 0)
+        printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
+}
+
+/* For test_gpu_deadline.sh: rank 1 takes no part in the second all-reduce. The others must not come back from it. */
+static int silent(const char *transport, const char *word)
+{
+    const struct codec_words words = {.format = "e5m2"};
+    const struct algo *a;
+    struct codec codec;
+    struct memory m = {.n = {8000, 16}};
+    char said[160];
+    int group;
+    open_job(2);
+    setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
+    int rc = algo_find(word, t.n_ranks, &a, &group);
+    if (rc == 0)
+        rc = codec_parse(&words, &codec);
+    if (rc == 0)
+        rc = gpu_choose(t.c, false, group, &a, &codec.ops, said, sizeof said);
+    if (rc == 0)
+        rc = algo_settle(a, group, t.n_ranks, &codec);
+    if (rc < 0)
+        comm_abort(t.c, rc);
+    const struct fold f = codec_fold(&codec);
+    if (!open_memory(&m, codec.ops, a, group, &f))
+        comm_abort(t.c, -ENOMEM);
+    for (int i = 0; i < 2; i++) {
+        while (i == 1 && t.rank == 1)
+            sleep(1);
+        rc = run_buckets(a, group, &codec, &m, t.on_gpu, t.codes, t.got);
+        if (rc < 0)
+            comm_abort(t.c, rc);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && !strcmp(argv[1], "silent"))
+        return silent(argv[2], argv[3]);
+    open_job(60);
+    static const char *const transports[] = {"ipc", "nccl", "pinned", "mpi", "auto"};
+    static const char *const words[] = {
+        "direct",          "ring",           "gather",         "native",        "group-scatter:1",
+        "group-scatter:2", "group-master:1", "group-master:2", "group-master:4"};
+    const char *strict = getenv("EMU_STRICT");
+    const bool reachable = comm_cuda_aware() || (t.emulated && !(strict && *strict == '1'));
+    for (int i = 0; i < 5; i++) {
+        if (!strcmp(transports[i], "mpi") && !reachable) {
+            if (t.rank == 0)
+                printf("skip: mpi: this MPI does not take device memory\n");
+            continue;
+        }
+        for (int w = 0; w < 9; w++)
+            if (strchr(words[w], ':') == NULL || t.n_ranks % atoi(strchr(words[w], ':') + 1) == 0)
+                check_algo(transports[i], words[w]);
+    }
+    check_words();
+    CHECK(t.n_run > 100 && t.n_refused > 4, "%d cases, %d refusals", t.n_run, t.n_refused);
+    if (t.rank == 0)
+        printf("%d cases, %d refusals\n", t.n_run, t.n_refused);
+    gpu()->run->free(t.on_gpu);
+    gpu_close();
+    comm_close(t.c);
+    DONE();
+}

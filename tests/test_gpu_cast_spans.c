@@ -1,0 +1,230 @@
+/* test_gpu_cast_spans.c : lists of spans on the GPU: any number, length and alignment; codes end where they should; one
+ * layer through aps(), which finds its shift itself. All against the plain backend and the codec. */
+#include "check.h"
+#include "gpu_fixture.h"
+#include "vec_inputs.h"
+#include "codec/codec.h"
+#include "device/dev_vec.h"
+#include "vec/vec.h"
+#include <inttypes.h>
+
+enum { ROOM = 1 << 20, SPANS = 700, GUARD = 32, FILL = 0xa5 };
+
+static const struct dev_library *gpu_lib;
+static struct dev_stream *stream;
+static float *x, *x_gpu;              /* [ROOM] host, device */
+static uint8_t *got, *got_gpu, *want; /* [5 * ROOM]; got_gpu is pinned or device memory */
+static struct vec_span *spans, *copy; /* [SPANS] pinned; host */
+static uint64_t n_draws;
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(2024, n_draws++) % below;
+}
+
+static void to_gpu(void)
+{
+    for (size_t i = 0; i < ROOM; i++)
+        x[i] = vec_input((struct mf_fmt){4, 3, 0}, 0, i);
+    CHECK(gpu_lib->run->copy(x_gpu, x, ROOM * sizeof *x, stream) == 0, "copy");
+    CHECK(gpu_lib->run->wait(stream) == 0, "wait");
+}
+
+/* ---- lists ---- */
+
+/* Random spans over x and codes, with gaps and of any alignment (tidy: of that which layers have). Returns the sum of n. */
+static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
+{
+    size_t at_x = 0, at_code = 0, sum = 0;
+    for (int i = 0; i < n_spans; i++) {
+        struct vec_span *s = &copy[i];
+        const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4), more = draw(3) ? 0 : draw(70);
+        const size_t n_here = at_x + n + 4 > ROOM || at_code + vec_bytes(fmt, n + more) + 64 > 5 * ROOM ? 0 : n;
+        at_x = tidy ? (at_x + 3) / 4 * 4 : at_x + draw(4);
+        at_code = tidy ? (at_code + 15) / 16 * 16 : at_code + 1 + draw(17);
+        *s = (struct vec_span){.x = x_gpu + at_x,
+                               .codes = got_gpu + at_code,
+                               .n = n_here,
+                               .padded = n_here + more,
+                               .at = 8 * (size_t)draw(1000),
+                               .key = philox_key(1, (uint32_t)i, 0, 0, 0),
+                               .shift = (int)draw(9) - 4,
+                               .absmax = 5};
+        at_x += n_here;
+        at_code += vec_bytes(fmt, n_here + more);
+        sum += n_here;
+    }
+    CHECK(at_code + GUARD <= 5 * (size_t)ROOM, "room for codes");
+    memcpy(spans, copy, (size_t)n_spans * sizeof *spans);
+    return sum;
+}
+
+static void want_spans(const struct vec_cast *cast, int n_spans)
+{
+    static float padded[ROOM + 128];
+    memset(want, FILL, 5 * ROOM);
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_span *s = &copy[i];
+        struct vec_cast own = *cast;
+        own.key = s->key;
+        memset(padded, 0, s->padded * sizeof *padded);
+        if (s->n > 0)
+            memcpy(padded, x + (s->x - x_gpu), s->n * sizeof *padded);
+        vec_plain.encode(&own, padded, s->padded, s->at, s->shift, want + (s->codes - got_gpu));
+    }
+}
+
+static void check_codes(const struct vec_cast *cast, const char *what)
+{
+    CHECK(gpu_lib->run->copy(got, got_gpu, 5 * ROOM, stream) == 0 && gpu_lib->run->wait(stream) == 0, "copy back");
+    for (size_t i = 0; i < 5 * ROOM && memcmp(got, want, 5 * ROOM) != 0; i++)
+        CHECK(got[i] == want[i], "%s e%um%u: byte %zu is %02x, want %02x", what, cast->fmt.e, cast->fmt.m, i, got[i],
+              want[i]);
+}
+
+static void check_maxima(int n_spans, bool scanned, const char *what)
+{
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_span *s = &copy[i];
+        const uint32_t max = !scanned ? s->absmax : s->n ? vec_plain.absmax(x + (s->x - x_gpu), s->n) : 0;
+        CHECK(spans[i].absmax == max, "%s: absmax of span %d of %d, %zu long: %08" PRIx32 ", want %08" PRIx32, what, i,
+              n_spans, s->n, spans[i].absmax, max);
+        CHECK(spans[i].shift == s->shift && spans[i].n == s->n && spans[i].key == s->key, "%s: span %d has changed",
+              what, i);
+    }
+}
+
+static void check_list(const struct vec_cast *cast, int n_spans, size_t longest, bool tidy)
+{
+    const struct dev_vec_ops *vec = gpu_lib->vec;
+    const size_t sum = make_spans(n_spans, longest, cast->fmt, tidy);
+    want_spans(cast, n_spans);
+    for (int scan = 0; scan < 2; scan++) {
+        memset(got, FILL, 5 * ROOM);
+        CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
+        CHECK((scan ? vec->scan_encode : vec->encode)(cast, spans, n_spans, sum, stream) == 0, "encode");
+        check_codes(cast, scan ? "scan_encode" : "encode");
+        check_maxima(n_spans, scan, scan ? "scan_encode" : "encode");
+    }
+    memcpy(spans, copy, (size_t)n_spans * sizeof *spans);
+    CHECK(vec->absmax(spans, n_spans, sum, stream) == 0 && gpu_lib->run->wait(stream) == 0, "absmax");
+    check_maxima(n_spans, true, "absmax");
+}
+
+static void check_lists(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {5, 10, 0}, {3, 0, 0}, {8, 7, 0},
+                                            {3, 2, 0}, {4, 7, 0},  {8, 23, 0}};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int tidy = 0; tidy < 2; tidy++) {
+            const struct vec_cast cast = {.fmt = formats[f], .round = f % 2 ? MF_NEAREST : MF_STOCHASTIC};
+            const struct vec_cast nearest = {.fmt = formats[f]};
+            check_list(&cast, 1, 9000, tidy);
+            check_list(&nearest, 7, 20000, tidy);
+            check_list(&nearest, 255 + (int)f, 40, tidy);
+            check_list(&nearest, 513, 1000, tidy);
+        }
+    const struct vec_cast trunc = {.fmt = {5, 2, 0}, .trunc = true};
+    check_list(&trunc, 20, 5000, true);
+    CHECK(gpu_lib->vec->absmax(spans, 0, 0, stream) == 0 && gpu_lib->vec->encode(&trunc, spans, 0, 0, stream) == 0,
+          "an empty list");
+}
+
+/* ---- one layer through aps() ---- */
+
+static int want_shift(const struct dev_aps *aps, uint32_t absmax)
+{
+    const struct codec c = {
+        .fmt = aps->cast.fmt, .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS, .n_ranks = (int)aps->n_ranks};
+    return codec_shift(&c, codec_exponent(&c, absmax));
+}
+
+static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_t off_code)
+{
+    copy[0] = (struct vec_span){.x = x_gpu + off_x,
+                                .codes = got_gpu + off_code,
+                                .n = n,
+                                .padded = n + draw(3) * draw(50),
+                                .at = 8 * (size_t)draw(100),
+                                .key = 77,
+                                .shift = 99,
+                                .absmax = 0xffffffff};
+    const struct vec_span was = spans[0] = copy[0];
+    copy[0].shift = want_shift(aps, vec_plain.absmax(x + off_x, n));
+    memset(got, FILL, 5 * ROOM);
+    CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
+    const int rc = gpu_lib->vec->aps(aps, spans, n, stream);
+    CHECK(rc == 0 && gpu_lib->run->wait(stream) == 0, "aps: %d", rc);
+    CHECK(spans[0].shift == copy[0].shift && spans[0].padded == was.padded, "aps of %zu: shift %d, want %d", n,
+          spans[0].shift, copy[0].shift);
+    want_spans(&aps->cast, 1);
+    check_codes(&aps->cast, "aps");
+    check_maxima(1, true, "aps");
+}
+
+/* finite: floats alone, of a size that `up` says. */
+static void fill_layer(size_t n, bool finite, int up)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t r = philox_u32(5, i + 1000 * (uint32_t)(up + 200));
+        x[i] = float_of(finite ? (r & 0x807fffff) | (uint32_t)(up + (int)(r >> 23) % 20) << 23 : r);
+    }
+    CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0 && gpu_lib->run->wait(stream) == 0, "copy");
+}
+
+static void check_aps(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0},
+                                            {8, 7, 0}, {3, 2, 0}, {2, 1, 0}};
+    static const size_t sizes[] = {0, 1, 5, 4095, 4097, 40000, 300001, ROOM - 8};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            const struct dev_aps aps = {.cast = {.fmt = formats[f], .round = (s + f) % 4 ? MF_NEAREST : MF_STOCHASTIC},
+                                        .tight = (s + f) % 2,
+                                        .n_ranks = 1 + (uint32_t)s * 3};
+            const bool large = sizes[s] > 50000;
+            if (large && f > 1)
+                continue;
+            fill_layer(sizes[s] + 4, true, (int)(20 + 30 * s) % 230);
+            check_layer(&aps, sizes[s], 0, 0);
+            if (large)
+                continue;
+            check_layer(&aps, sizes[s], 1 + s % 3, 5);
+            check_layer(&aps, sizes[s], 0, 16);
+        }
+    const struct dev_aps aps = {.cast = {.fmt = {5, 2, 0}}, .n_ranks = 8};
+    fill_layer(10000, false, 0);
+    check_layer(&aps, 9999, 0, 0); /* nan and inf: shift 0 */
+    memset(x, 0, 10000 * sizeof *x);
+    CHECK(gpu_lib->run->copy(x_gpu, x, 10000 * sizeof *x, stream) == 0, "copy");
+    check_layer(&aps, 9999, 0, 0);         /* all zero */
+    for (int tiny = 0; tiny < 2; tiny++) { /* exponents that are clamped */
+        const struct dev_aps tight = {.cast = {.fmt = {4, 3, 0}}, .tight = true, .n_ranks = 1u << 20};
+        fill_layer(5000, true, tiny ? 0 : 230);
+        for (size_t i = 0; i < 5000 && tiny; i++)
+            x[i] = float_of(bits_of(x[i]) & 0x8000ffff);
+        CHECK(gpu_lib->run->copy(x_gpu, x, 5000 * sizeof *x, stream) == 0, "copy");
+        check_layer(&tight, 4999, 0, 0);
+        check_layer(&aps, 4999, 0, 0);
+    }
+}
+
+int main(void)
+{
+    gpu_lib = gpu_fixture_open().lib;
+    const struct dev_run_ops *run = gpu_lib->run;
+    CHECK(run->stream_open(false, &stream) == 0, "stream");
+    x = malloc(ROOM * sizeof *x), got = malloc(5 * ROOM), want = malloc(5 * ROOM), copy = malloc(SPANS * sizeof *copy);
+    x_gpu = run->alloc(ROOM * sizeof *x);
+    spans = run->alloc_pinned(SPANS * sizeof *spans);
+    if (!x || !got || !want || !copy)
+        return 1;
+    got_gpu = run->alloc(5 * ROOM);
+    to_gpu();
+    check_lists();
+    check_aps();
+    run->free(got_gpu), run->free(x_gpu), run->free_pinned(spans);
+    run->stream_close(stream);
+    free(x), free(got), free(want), free(copy);
+    DONE();
+}

@@ -1,0 +1,108 @@
+/* test_gpu_feed.c : images that the GPU makes from bytes are those of dataset_batch(), bit for bit before the rounding
+ * to the type of activations: any seed, epoch, image, crop and flip; and a recorded launch follows its keys. */
+#include "gpu_layers.h"
+#include "nn/dataset.h"
+
+enum { TRAIN = 40 };
+
+struct feed_test {
+    struct dataset data;
+    struct dev_feed f;
+    uint32_t *which; /* pinned, [batch] */
+    uint64_t *keys;  /* pinned: seed, epoch */
+    uint8_t *bytes;  /* device, [batch, image] */
+    float *want;
+    int32_t labels[TRAIN];
+    size_t size; /* of an image */
+    void *x;
+};
+
+static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch, int crop, int flip)
+{
+    struct feed_test t = {.size = (size_t)(h * w * c)};
+    t.data = (struct dataset){.h = h, .w = w, .c = c, .n_classes = 10, .n_train = TRAIN};
+    t.data.train_x = layers_memory(TRAIN * t.size);
+    t.data.train_y = layers_memory(TRAIN);
+    for (size_t i = 0; i < TRAIN * t.size; i++)
+        t.data.train_x[i] = (uint8_t)(philox_u32(g->key, i) >> 7);
+    t.f = (struct dev_feed){.image = {h, w, c}, .batch = batch, .crop = crop, .flip = flip};
+    for (int i = 0; i < c; i++) {
+        t.data.mean[i] = t.f.mean[i] = 0.43f + 0.02f * (float)i;
+        t.data.inv_std[i] = t.f.inv_std[i] = 4.1f - 0.13f * (float)i;
+    }
+    t.which = g->run->alloc_pinned((size_t)batch * sizeof *t.which);
+    t.keys = g->run->alloc_pinned(2 * sizeof *t.keys);
+    t.bytes = g->run->alloc((size_t)batch * t.size);
+    t.want = layers_memory((size_t)batch * t.size * sizeof *t.want);
+    t.x = layers_put(g, t.want, (size_t)batch * t.size);
+    return t;
+}
+
+static void feed_test_close(struct layers *g, struct feed_test *t)
+{
+    layers_drop(g);
+    g->run->free(t->bytes);
+    g->run->free_pinned(t->which);
+    g->run->free_pinned(t->keys);
+    free(t->data.train_x), free(t->data.train_y), free(t->want);
+}
+
+/* Other images, other keys: on the device, and what must become of them in want. */
+static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t epoch)
+{
+    const struct dataset_augment augment = {t->f.crop, t->f.flip, seed, epoch};
+    t->keys[0] = seed;
+    t->keys[1] = epoch;
+    for (int i = 0; i < t->f.batch; i++) {
+        t->which[i] = philox_u32(seed + epoch, (uint64_t)i) % TRAIN;
+        g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size, t->size, g->s);
+    }
+    dataset_batch(&t->data, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL, t->want, t->labels);
+}
+
+static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip)
+{
+    struct feed_test t = feed_test_open(g, h, w, c, batch, crop, flip);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        next(g, &t, 99 + (epoch << 40), epoch << 31 | epoch);
+        g->nn->feed(g->d, &t.f, t.bytes, t.which, t.keys, t.x);
+        layers_same(g, "feed", t.x, t.want, (size_t)batch * t.size);
+    }
+    feed_test_close(g, &t);
+}
+
+static void check_graph(struct layers *g)
+{
+    struct feed_test t = feed_test_open(g, 32, 32, 3, 8, 4, 1);
+    struct dev_graph *graph;
+    if (g->run->graph_begin(g->s) < 0)
+        exit(1);
+    g->nn->feed(g->d, &t.f, t.bytes, t.which, t.keys, t.x);
+    if (g->run->graph_end(g->s, &graph) < 0)
+        exit(1);
+    for (uint64_t epoch = 5; epoch < 8; epoch++) {
+        next(g, &t, 1, epoch);
+        g->run->graph_launch(graph, g->s);
+        layers_same(g, "feed in a graph", t.x, t.want, (size_t)t.f.batch * t.size);
+    }
+    g->run->graph_close(graph);
+    feed_test_close(g, &t);
+}
+
+int main(void)
+{
+    struct layers g;
+    layers_open(&g, 45);
+    for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
+        for (g.skew = 0; g.skew < 2; g.skew++) {
+            layers_math(&g, layers_maths[m]);
+            check_feed(&g, 32, 32, 3, 40, 4, 1);
+            check_feed(&g, 32, 32, 3, 3, 0, 0);
+            check_feed(&g, 28, 28, 1, 7, 2, 0);
+            check_feed(&g, 33, 31, 3, 5, 0, 1);
+            check_feed(&g, 32, 31, 3, 6, 64, 1); /* packs go over the ends of lines */
+            check_graph(&g);
+        }
+    layers_close(&g);
+    DONE();
+}

@@ -1,0 +1,290 @@
+/* test_gpu_layers_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in double, within bounds
+ * that follow from the roundings; what is made of them value by value to the bit.
+ *
+ * An operation in float has a relative error of at most 2^-24: U. rounds(n): operations one after another that a value
+ * goes through at most: a thread's rows, at the sizes below no more than n / 1024 + 8, then the folds of a block, at
+ * most 8. What follows is in double. */
+#include "gpu_layers.h"
+
+#define U 0x1p-24
+
+static double rounds(size_t n)
+{
+    return (double)n / 1024 + 16;
+}
+
+struct norm {
+    struct layers *g;
+    size_t n;
+    int c;
+    bool relu, addend;
+    float *x, *add, *gamma, *beta, *run_mean, *run_var; /* on the host */
+    void *px, *padd, *py, *scratch;
+    struct dev_norm f;
+};
+
+/* What the values are like, by channel. */
+enum kind { KIND_PLAIN, KIND_FAR, KIND_EQUAL, KIND_OUTLIER, KINDS };
+
+static void fill(struct norm *t)
+{
+    for (size_t i = 0; i < t->n * (size_t)t->c; i++) {
+        const size_t row = i / (size_t)t->c;
+        const enum kind kind = (enum kind)(i % (size_t)t->c % KINDS);
+        float v = t->x[i];
+        v = kind == KIND_FAR ? 1e4f + 2 * v : kind == KIND_EQUAL ? 3.25f : kind == KIND_OUTLIER && row == 0 ? 1000 : v;
+        t->x[i] = layers_round(t->g->math, v);
+    }
+}
+
+static float *puts_float(struct layers *g, const float *x, int c)
+{
+    return layers_put_float(g, x, (size_t)c);
+}
+
+static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool addend)
+{
+    const size_t all = n * (size_t)c;
+    struct norm t = {.g = g, .n = n, .c = c, .relu = relu, .addend = addend};
+    size_t scratch_bytes;
+    t.x = layers_random(g, all);
+    t.add = layers_random(g, all);
+    t.gamma = layers_random(g, (size_t)c);
+    t.beta = layers_random(g, (size_t)c);
+    t.run_mean = layers_random(g, (size_t)c);
+    t.run_var = layers_random(g, (size_t)c);
+    for (int i = 0; i < c; i++)
+        t.run_var[i] = fabsf(t.run_var[i]) + 0.1f;
+    fill(&t);
+    t.px = layers_put(g, t.x, all);
+    t.padd = layers_put(g, t.add, all);
+    t.py = layers_put(g, t.add, all);
+    g->nn->norm_plan(g->d, c, &scratch_bytes);
+    char *rubbish = layers_memory(scratch_bytes);
+    memset(rubbish, 0x7f, scratch_bytes);
+    const size_t skew = g->skew;
+    g->skew = 0;
+    t.scratch = layers_hold(g, rubbish, 0, scratch_bytes);
+    g->skew = skew;
+    free(rubbish);
+    t.f = (struct dev_norm){.c = c,
+                            .relu = relu,
+                            .addend = addend,
+                            .eps = 1e-5f,
+                            .momentum = 0.1f,
+                            .gamma = puts_float(g, t.gamma, c),
+                            .beta = puts_float(g, t.beta, c),
+                            .run_mean = puts_float(g, t.run_mean, c),
+                            .run_var = puts_float(g, t.run_var, c),
+                            .mean = puts_float(g, t.beta, c),
+                            .inv_std = puts_float(g, t.beta, c)};
+    return t;
+}
+
+static void norm_close(struct norm *t)
+{
+    free(layers_fetch(t->g, t->scratch)); /* its borders are as they were */
+    layers_drop(t->g);
+    free(t->x), free(t->add), free(t->gamma), free(t->beta), free(t->run_mean), free(t->run_var);
+}
+
+/* What y must be, given mean and 1/std: the CPU's roundings. Unrounded to the type. */
+static float value(const struct norm *t, size_t i, const float *mean, const float *inv_std)
+{
+    const size_t c = i % (size_t)t->c;
+    const float scale = t->gamma[c] * inv_std[c], v = (t->x[i] - mean[c]) * scale + t->beta[c];
+    return t->addend ? v + t->add[i] : v;
+}
+
+static void check_values(struct norm *t, const char *what, const float *mean, const float *inv_std)
+{
+    const size_t all = t->n * (size_t)t->c;
+    float *want = layers_memory(all * sizeof *want);
+    for (size_t i = 0; i < all; i++) {
+        const float v = value(t, i, mean, inv_std);
+        want[i] = t->relu && v < 0 ? 0 : v;
+    }
+    layers_same(t->g, what, t->py, want, all);
+    free(want);
+}
+
+static void check_near(const struct norm *t, const char *what, int channel, double got, double want, double bound)
+{
+    CHECK(fabs(got - want) <= bound, "%s [%zu][%d] %s of channel %d (kind %d): %.9g, want %.9g, allowed %.3g",
+          layers_names[t->g->math], t->n, t->c, what, channel, channel % KINDS, got, want, bound);
+}
+
+/* mean, var: sums in double, in two passes. reach: the largest distance from the channel's first value, about which the
+ * GPU adds up. */
+static void moments(const struct norm *t, int channel, double *mean, double *var, double *reach)
+{
+    *mean = *var = *reach = 0;
+    for (size_t r = 0; r < t->n; r++)
+        *mean += (double)t->x[r * (size_t)t->c + (size_t)channel] / (double)t->n;
+    for (size_t r = 0; r < t->n; r++) {
+        const double x = (double)t->x[r * (size_t)t->c + (size_t)channel];
+        *var += (x - *mean) * (x - *mean) / (double)t->n;
+        *reach = fmax(*reach, fabs(x - (double)t->x[channel]));
+    }
+}
+
+static void check_forward(struct layers *g, size_t n, int c, bool relu, bool addend)
+{
+    struct norm t = norm_open(g, n, c, relu, addend);
+    g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
+    float *run_mean = layers_get_float(g, t.f.run_mean), *run_var = layers_get_float(g, t.f.run_var);
+    check_values(&t, "forward", mean, inv_std);
+    for (int i = 0; i < c; i++) {
+        double m, var, reach;
+        moments(&t, i, &m, &var, &reach);
+        /* A mean is made in rounds of a few roundings of at most `reach`; a sum of squares is at most n reach^2. */
+        const double e = 4 * U * rounds(n) * reach, v = 8 * U * rounds(n) * reach * reach;
+        const double unbiased = n > 1 ? (double)n / (double)(n - 1) : 1, std = sqrt(var + (double)t.f.eps);
+        const double k = (double)t.f.momentum, was = (double)t.run_mean[i], was_var = (double)t.run_var[i];
+        check_near(&t, "mean", i, (double)mean[i], m, e + 1.01 * U * fabs(m));
+        check_near(&t, "1/std", i, (double)inv_std[i], 1 / std, v / (std * std * std) + 1.01 * U / std);
+        check_near(&t, "running mean", i, (double)run_mean[i], was + k * (m - was), e + 3 * U * (fabs(m) + fabs(was)));
+        check_near(&t, "running variance", i, (double)run_var[i], was_var + k * (var * unbiased - was_var),
+                   v * unbiased + 3 * U * (var * unbiased + was_var));
+        if (i % KINDS == KIND_EQUAL)
+            CHECK(mean[i] == 3.25f && inv_std[i] == (float)(1 / sqrt((double)t.f.eps)), "equal values: %g %g",
+                  (double)mean[i], (double)inv_std[i]);
+    }
+    g->nn->norm_eval(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    for (int i = 0; i < c; i++)
+        inv_std[i] = (float)(1 / sqrt((double)run_var[i] + (double)t.f.eps));
+    check_values(&t, "eval", run_mean, inv_std);
+    free(mean), free(inv_std), free(run_mean), free(run_var);
+    norm_close(&t);
+}
+
+/* What comes back by the definition, in double. */
+struct back {
+    double *dy;                          /* [n][c] that passed the ReLU */
+    double *sum, *dot, *most, *most_dot; /* [c]: of dy, of dy * (x - mean); the same of magnitudes */
+};
+
+static struct back back_open(const struct norm *t, const float *dy, const float *mean, const float *inv_std)
+{
+    const size_t c = (size_t)t->c, all = t->n * c;
+    struct back b = {layers_memory(all * sizeof(double)), layers_memory(c * sizeof(double)),
+                     layers_memory(c * sizeof(double)), layers_memory(c * sizeof(double)),
+                     layers_memory(c * sizeof(double))};
+    for (size_t i = 0; i < all; i++) {
+        const bool passes = !t->relu || layers_round(t->g->math, value(t, i, mean, inv_std)) > 0;
+        const double d = (double)t->x[i] - (double)mean[i % c], g = passes ? (double)dy[i] : 0;
+        b.dy[i] = g;
+        b.sum[i % c] += g;
+        b.dot[i % c] += g * d;
+        b.most[i % c] += fabs(g);
+        b.most_dot[i % c] += fabs(g * d);
+    }
+    return b;
+}
+
+static void back_close(struct back *b)
+{
+    free(b->dy), free(b->sum), free(b->dot), free(b->most), free(b->most_dot);
+}
+
+/* scale: the loss's, on dy. in_place: dx is dy. */
+static void check_backward(struct layers *g, size_t n, int c, bool relu, bool addend, bool in_place, float scale)
+{
+    struct norm t = norm_open(g, n, c, relu, addend);
+    const size_t all = n * (size_t)c;
+    float *dy = layers_random(g, all), *k = g->run->alloc_pinned(sizeof *k);
+    for (int i = 0; i < c; i++) /* of some channels y is too small for half precision, but not zero before rounding */
+        t.beta[i] = i % KINDS == KIND_EQUAL ? 0x1p-26f : t.beta[i];
+    t.f.beta = puts_float(g, t.beta, c);
+    g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
+    void *pdy = layers_put(g, dy, all), *pdx = in_place ? pdy : layers_put(g, dy, all);
+    float *dgamma = puts_float(g, t.beta, c), *dbeta = puts_float(g, t.beta, c);
+    *k = scale;
+    g->nn->loss_scale(g->d, scale == 1 ? NULL : k);
+    g->nn->norm_backward(g->d, &t.f, n, t.px, t.py, pdy, pdx, dgamma, dbeta, t.scratch);
+    g->nn->loss_scale(g->d, NULL);
+
+    float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
+    float *got_gamma = layers_get_float(g, dgamma), *got_beta = layers_get_float(g, dbeta),
+          *dx = layers_get(g, pdx, all);
+    struct back b = back_open(&t, dy, mean, inv_std);
+    for (int i = 0; i < c; i++) {
+        const double inv = (double)inv_std[i], e = U * rounds(n) * b.most[i], e_dot = 3 * U * rounds(n) * b.most_dot[i];
+        const double gain = (double)(t.gamma[i] * inv_std[i]), level = b.sum[i] / (double)n;
+        const double slope = b.dot[i] * inv * inv / (double)n;
+        const double e_level = e / (double)n, e_slope = e_dot * inv * inv / (double)n;
+        check_near(&t, "dbeta", i, (double)got_beta[i], b.sum[i] / (double)scale,
+                   (e + 2 * U * fabs(b.sum[i])) / (double)scale);
+        check_near(&t, "dgamma", i, (double)got_gamma[i], b.dot[i] * inv / (double)scale,
+                   (e_dot + 2 * U * fabs(b.dot[i])) * inv / (double)scale);
+        for (size_t r = 0; r < n; r++) {
+            const size_t at = r * (size_t)c + (size_t)i;
+            const double d = (double)t.x[at] - (double)mean[i], want = gain * (b.dy[at] - level - d * slope);
+            const double most = fabs(gain) * (fabs(b.dy[at]) + fabs(level) + fabs(d * slope));
+            check_near(&t, "dx", i, (double)dx[at], want,
+                       6 * U * most + fabs(gain) * (e_level + fabs(d) * e_slope) +
+                           layers_half_ulp(g->math, fmax(fabs(want), fabs((double)dx[at]))));
+        }
+    }
+    if (addend) {
+        float *want = layers_memory(all * sizeof *want);
+        for (size_t i = 0; i < all; i++)
+            want[i] = (float)b.dy[i];
+        layers_same(g, "gradient of the addend", pdy, want, all);
+        free(want);
+    }
+    back_close(&b);
+    free(mean), free(inv_std), free(got_gamma), free(got_beta), free(dx), free(dy);
+    g->run->free_pinned(k);
+    norm_close(&t);
+}
+
+/* Twice the same bits, wherever blocks go. */
+static void check_repeat(struct layers *g, size_t n, int c)
+{
+    struct norm t = norm_open(g, n, c, true, false);
+    g->nn->norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
+    float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
+    g->nn->norm_forward(g->d, &t.f, n, t.px, NULL, t.py, t.scratch);
+    layers_same_floats(g, "mean again", layers_get_float(g, t.f.mean), mean, (size_t)c);
+    layers_same_floats(g, "1/std again", layers_get_float(g, t.f.inv_std), inv_std, (size_t)c);
+    free(mean), free(inv_std);
+    norm_close(&t);
+}
+
+int main(void)
+{
+    struct layers g;
+    const struct {
+        size_t n;
+        int c;
+    } sizes[] = {{1, 3}, {2, 10}, {100, 1}, {1000, 3}, {333, 10}, {2049, 64}, {37, 2048}, {1, 64}, {250, 40}};
+    layers_open(&g, 42);
+    for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
+        for (g.skew = 0; g.skew < 2; g.skew++) {
+            layers_math(&g, layers_maths[m]);
+            for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                const size_t n = sizes[i].n;
+                const int c = sizes[i].c;
+                if (g.skew && n * (size_t)c > 100000)
+                    continue;
+                check_forward(&g, n, c, false, false);
+                check_forward(&g, n, c, true, false);
+                check_forward(&g, n, c, true, true);
+                check_forward(&g, n, c, false, true);
+                check_backward(&g, n, c, false, false, false, 1);
+                check_backward(&g, n, c, false, false, true, 128);
+                check_backward(&g, n, c, true, false, true, 1);
+                check_backward(&g, n, c, true, false, false, 1024);
+                check_backward(&g, n, c, true, true, false, 1);
+            }
+            check_repeat(&g, 5000, 24);
+            if (g.skew && m == 1) { /* enough that threads meet many rows */
+                check_forward(&g, 1300, 2048, true, false);
+                check_backward(&g, 1300, 2048, true, false, true, 1);
+            }
+        }
+    layers_close(&g);
+    DONE();
+}

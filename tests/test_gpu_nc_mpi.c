@@ -1,0 +1,110 @@
+/* test_gpu_nc_mpi.c : the public interface with gradients on GPUs: the means that the same call gives on the CPU. */
+/* RANKS: 1 2 4 */
+#include <narrowcast.h>
+#include "base/buf.h"
+#include "check.h"
+#include "gpu_fixture.h"
+#include "hls/philox.h"
+#include <errno.h>
+#include <math.h>
+
+enum { SEED = 31, N_LAYERS = 4, STEPS = 4, N_ALL = 70000 + 10 + 513 + 9000 };
+static const struct nc_layer layers[N_LAYERS] = {{"a", 70000, 0}, {"b", 10, 0}, {"c", 513, 1}, {"d", 9000, 0}};
+static const struct dev_library *lib;
+static float grads[N_ALL];
+
+static void copy(void *dst, const void *src, size_t bytes)
+{
+    struct dev_stream *s;
+    CHECK(lib->run->stream_open(false, &s) == 0, "a stream");
+    CHECK(lib->run->copy(dst, src, bytes, s) == 0 && lib->run->wait(s) == 0, "copy");
+    lib->run->stream_close(s);
+}
+
+static void fill(int rank, int step)
+{
+    for (size_t i = 0; i < N_ALL; i++) {
+        const uint32_t r = philox_u32(SEED + 1000u * (uint64_t)rank + (uint64_t)step, i);
+        grads[i] = ldexpf((float)(int32_t)r, -40 - (int)(r % 7));
+    }
+}
+
+static void lists(float *base, float **list)
+{
+    for (int i = 0; i < N_LAYERS; base += layers[i].n, i++)
+        list[i] = base;
+}
+
+/* All steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], laid behind each other by the caller. */
+static int steps(struct nc_options *o, const char *device, float *result)
+{
+    struct nc *nc = NULL;
+    struct nc_report report = {0};
+    float *list[N_LAYERS];
+    o->device = device;
+    const bool gpu = device != NULL;
+    if (nc_open(o, layers, N_LAYERS, &nc) < 0)
+        return 1;
+    float *on_gpu = gpu ? lib->run->alloc(sizeof grads) : NULL;
+    for (int step = 0; step < STEPS; step++) {
+        fill(nc_rank(nc), step);
+        const bool last = step == STEPS - 1;
+        if (last && nc_rank(nc) == nc_n_ranks(nc) - 1)
+            grads[70003] = INFINITY;
+        if (gpu)
+            copy(on_gpu, grads, sizeof grads);
+        lists(gpu ? on_gpu : grads, list);
+        const int rc = nc_allreduce(nc, list, &report);
+        CHECK(rc == last, "step %d: %d", step, rc);
+        if (last)
+            break;
+        CHECK(report.fp32_bytes == sizeof grads && report.code_bytes > 0, "report");
+        if (gpu)
+            copy(result + (size_t)step * N_ALL, on_gpu, sizeof grads);
+        else
+            memcpy(result + (size_t)step * N_ALL, grads, sizeof grads);
+    }
+    lib->run->free(on_gpu);
+    nc_close(nc);
+    return 0;
+}
+
+static void check_job(const char *format, const char *scale, const char *algo)
+{
+    static float want[STEPS - 1][N_ALL], on_gpu[STEPS - 1][N_ALL];
+    struct nc_options o = nc_options_default();
+    o.format = format;
+    o.scale = scale;
+    o.algo = algo;
+    o.round = "stochastic";
+    o.bucket_bytes = 1 << 16;
+    if (steps(&o, NULL, want[0]) || steps(&o, "cuda", on_gpu[0]))
+        exit(1);
+    for (int step = 0; step < STEPS - 1; step++)
+        for (size_t i = 0; i < N_ALL; i++)
+            CHECK(memcmp(&want[step][i], &on_gpu[step][i], sizeof(float)) == 0,
+                  "%s %s %s step %d element %zu: %g, not %g", format, scale, algo, step, i, (double)on_gpu[step][i],
+                  (double)want[step][i]);
+}
+
+int main(void)
+{
+    setenv("EMU_DEVICES", "8", 0);
+    lib = gpu_fixture_choose();
+    /* One job keeps MPI, so that the others may come and go. */
+    const struct nc_layer one = {"one", 8, 0};
+    struct nc *keep = NULL;
+    struct nc_options o = nc_options_default();
+    if (nc_open(&o, &one, 1, &keep) < 0)
+        return 1;
+    const int n_ranks = nc_n_ranks(keep);
+    check_job("e4m3", "aps", "auto");
+    check_job("e5m2", "aps-tight", n_ranks == 4 ? "group-scatter:2" : "auto");
+    if (n_ranks > 1)
+        check_job("fp16", "none", "ring");
+    struct nc *nc = NULL;
+    o.device = "gpu";
+    CHECK(nc_open(&o, &one, 1, &nc) == -EINVAL && !nc, "an unknown device");
+    nc_close(keep);
+    DONE();
+}

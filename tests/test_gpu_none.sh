@@ -1,0 +1,53 @@
+#!/bin/bash
+# test_gpu_none.sh : machines whose GPU cannot be used: one line that says why, --device auto goes on with the CPU,
+# cuda ends.
+set -u
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+emulated=$B/emu/libnarrowcast_cuda.so
+work=$(mktemp -d) && cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+bad=0
+fail() { echo "FAIL: $*"; bad=1; }
+export -n NARROWCAST_CUDA
+train=(train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2)
+
+# none WHAT PATTERN ENVIRONMENT...: info says why, auto trains, cuda ends with one line
+none() {
+    local what=$1 pattern=$2
+    shift 2
+    env "$@" "$n" info >about 2>err || fail "$what: info ended with $?"
+    grep -q "^CUDA  *no: .*$pattern" about || fail "$what: info says: $(grep '^CUDA' about)"
+    [ -s err ] && fail "$what: info printed: $(cat err)"
+    env "$@" mpirun -q -np 2 "$n" "${train[@]}" --device auto >out 2>err ||
+        fail "$what: --device auto ended with $?: $(cat err)"
+    grep -q "$pattern" err && fail "$what: --device auto complains: $(cat err)"
+    env "$@" mpirun -q -np 2 "$n" "${train[@]}" --device cuda >out 2>err && fail "$what: --device cuda was taken"
+    [ "$(grep -c '^narrowcast:' err)" = 1 ] || fail "$what: not one line: $(cat err)"
+    grep -q "$pattern" err || fail "$what: --device cuda says: $(cat err)"
+}
+
+none "no such file" 'NARROWCAST_CUDA names "/no/where.so"' NARROWCAST_CUDA=/no/where.so
+echo text >text.so
+none "no library" 'text.so" does not load: .*' NARROWCAST_CUDA="$work/text.so"
+cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
+    none "another library" 'other.so" is of another build (version 0' NARROWCAST_CUDA="$work/other.so"
+cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
+    none "another version" 'old.so" is of another build (version 999' NARROWCAST_CUDA="$work/old.so"
+cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
+    cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so &&
+    none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_CUDA="$work/lacks.so"
+if [ ! -f "$B/libnarrowcast_cuda.so" ]; then # an empty word is none
+    none "not built" 'no libnarrowcast_cuda.so beside this program' NARROWCAST_CUDA=
+fi
+if [ -f "$emulated" ]; then
+    none "no GPU" 'no GPU on this machine' NARROWCAST_CUDA="$emulated" EMU_DEVICES=0
+    none "an old driver" 'the driver is too old' NARROWCAST_CUDA="$emulated" EMU_OLD_DRIVER=1
+    env NARROWCAST_CUDA="$emulated" "$n" info >about || fail "info with the emulator"
+    grep -q '^GPU  *emulated' about || fail "info does not show the emulator: $(grep '^GPU\|^CUDA' about)"
+else
+    echo "skip: no $emulated: what a driver says was not tested"
+fi
+[ $bad = 0 ] && echo "ok"
+exit $bad

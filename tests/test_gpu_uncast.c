@@ -1,0 +1,110 @@
+/* test_gpu_uncast.c : codes to floats on the GPU give the bits of the plain backend: every format, shift, divisor, width and
+ * alignment; and are added to what is there. */
+#include "check.h"
+#include "gpu_fixture.h"
+#include "vec_inputs.h"
+#include "device/dev_vec.h"
+#include "vec/vec.h"
+#include <inttypes.h>
+
+enum { N = 70000, GUARD = 16 };
+
+static const struct dev_library *gpu_lib;
+static struct dev_stream *stream;
+static float *x_gpu, *x; /* [N + 2 * GUARD] device; host */
+static uint8_t *codes;   /* [4 * N + GUARD], pinned */
+
+static bool same(float got, float want, bool any_nan)
+{
+    return bits_of(got) == bits_of(want) || (any_nan && got != got && want != want);
+}
+
+static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, int shift, float divisor, bool add)
+{
+    static float want[N], old[N + 2 * GUARD];
+    const struct dev_run_ops *run = gpu_lib->run;
+    vec_plain.decode(fmt, codes + off_code, n, shift, divisor, want);
+    for (size_t i = 0; i < N + 2 * GUARD; i++)
+        old[i] = (float)(i % 1000) * 0.001f - 0.5f;
+    const size_t all = n + 2 * GUARD;
+    CHECK(run->copy(x_gpu, old, all * sizeof *x, stream) == 0, "copy");
+    const int rc = gpu_lib->vec->decode(fmt, codes + off_code, n, shift, divisor, add, x_gpu + off_x, stream);
+    CHECK(rc == 0 && run->copy(x, x_gpu, all * sizeof *x, stream) == 0 && run->wait(stream) == 0, "decode: %d", rc);
+    for (size_t i = 0; i < all; i++) {
+        const bool here = i >= off_x && i < off_x + n;
+        const float w = !here ? old[i] : add ? old[i] + want[i - off_x] : want[i - off_x];
+        CHECK(same(x[i], w, here && add),
+              "e%um%u%s shift %d / %g, %zu codes at byte %zu to %zu, add %d: element %zu is %08" PRIx32
+              ", want %08" PRIx32,
+              fmt.e, fmt.m, fmt.fn ? "fn" : "", shift, (double)divisor, n, off_code, off_x, add, i, bits_of(x[i]),
+              bits_of(w));
+    }
+}
+
+/* All codes of a format where they are few, else any; the string has no holes. */
+static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
+{
+    const unsigned width = mf_width(fmt);
+    memset(codes + off, 0, vec_bytes(fmt, n));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t r = philox_u32(3, i);
+        /* wide: any, and the corners of the exponent's range */
+        const uint32_t any = i % 3 ? r : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
+        const uint64_t code = (width <= 12 ? (uint32_t)i : any) & (((uint64_t)1 << width) - 1);
+        for (unsigned b = 0; b < width; b++)
+            if (code >> b & 1)
+                codes[off + (i * width + b) / 8] |= (uint8_t)(1u << (i * width + b) % 8);
+    }
+}
+
+static void check_formats(void)
+{
+    static const int shifts[] = {0, 7, -30, 100, -100, 127, -149, 300, -300, 1 << 20, -(1 << 20)};
+    static const float divisors[] = {1, 8, 3, 0x1p-3f, 7e30f, 1e-30f, 0x1p126f, 0x1p127f, 0x1p-127f, 1000};
+    size_t round = 0;
+    for (unsigned e = 1; e <= 8; e++)
+        for (unsigned m = 0; m <= 23; m++)
+            for (unsigned fn = 0; fn <= (e < 8 && m > 0); fn++) {
+                const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
+                const size_t n = mf_width(fmt) > 12 ? 700 : ((size_t)1 << mf_width(fmt)) + 3;
+                fill_codes(fmt, n, round % 4);
+                for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++, round++)
+                    check(fmt, n, (round - s) % 4, 0, shifts[s], divisors[round % 10], round % 7 == 0);
+                check(fmt, n, (round - sizeof shifts / sizeof *shifts) % 4, 3, 0, 1, false);
+            }
+}
+
+static void check_shapes(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {3, 0, 0}, {5, 10, 0}, {8, 23, 0}, {3, 2, 0}, {4, 8, 0}};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        for (size_t n = 0; n < 40; n++) {
+            fill_codes(formats[f], n, n % 5);
+            check(formats[f], n, n % 5, n % 3, 1, 3, n % 2);
+        }
+        for (size_t off = 0; off < 8; off++) {
+            fill_codes(formats[f], 5000 + 13 * off, off);
+            check(formats[f], 5000 + 13 * off, off, off / 2, 0, 1, off % 2);
+        }
+        fill_codes(formats[f], N - 1, 0);
+        check(formats[f], N - 1, 0, 0, -3, 4, true);
+    }
+}
+
+int main(void)
+{
+    gpu_lib = gpu_fixture_open().lib;
+    const struct dev_run_ops *run = gpu_lib->run;
+    CHECK(run->stream_open(false, &stream) == 0, "stream");
+    x_gpu = run->alloc((N + 2 * GUARD) * sizeof *x_gpu);
+    codes = run->alloc_pinned(4 * N + GUARD);
+    x = malloc((N + 2 * GUARD) * sizeof *x);
+    if (!x)
+        return 1;
+    check_formats();
+    check_shapes();
+    run->free(x_gpu), run->free_pinned(codes);
+    run->stream_close(stream);
+    free(x);
+    DONE();
+}
