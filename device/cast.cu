@@ -85,7 +85,7 @@ template <int W>
 static __global__ void __launch_bounds__(THREADS, PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan)
 {
-    __shared__ struct span_list list;
+    __shared__ struct span_list<struct vec_span> list;
     __shared__ struct cast_job job;
     __shared__ uint32_t warps[32];
     __shared__ __align__(16) uint32_t words[THREADS * 4];

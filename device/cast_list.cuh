@@ -12,22 +12,34 @@
 
 enum { LIST_SPANS = 256 };
 
-struct span_list {
-    struct vec_span span[LIST_SPANS];
+/* SPAN: struct vec_span or struct vec_out. */
+template <class SPAN> struct span_list {
+    SPAN span[LIST_SPANS];
     uint64_t end[LIST_SPANS]; /* tiles of the spans up to and with this one */
     uint64_t warp[32];        /* while they are added up */
 };
 
+/* Elements that a span's tiles cover. padded: it is as long as its codes, else as its floats. */
+static __device__ inline size_t span_length(const struct vec_span *span, bool padded)
+{
+    return padded ? span->padded : span->n;
+}
+static __device__ inline size_t span_length(const struct vec_out *span, bool)
+{
+    return span->n;
+}
+
 /* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads or more, who met
- * before if the list was in use. padded: a span is as long as its codes, else as its floats. Returns the number of tiles. */
-static __device__ inline uint64_t span_list_load(struct span_list *list, const struct vec_span *spans, int n_spans,
+ * before if the list was in use. Returns the number of tiles. */
+template <class SPAN>
+static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans, int n_spans,
                                                  bool padded, uint32_t tile)
 {
     const int i = (int)threadIdx.x, lane = i % 32;
     uint64_t tiles = 0;
     if (i < n_spans) {
         list->span[i] = spans[i];
-        tiles = ((padded ? list->span[i].padded : list->span[i].n) + tile - 1) / tile;
+        tiles = (span_length(&list->span[i], padded) + tile - 1) / tile;
     }
     for (int by = 1; by < 32; by *= 2) {
         const uint64_t before = __shfl_up_sync(0xffffffffu, tiles, by);
@@ -45,7 +57,8 @@ static __device__ inline uint64_t span_list_load(struct span_list *list, const s
 }
 
 /* The span that a tile is part of. */
-static __device__ inline int span_list_find(const struct span_list *list, int n_spans, uint64_t tile)
+template <class SPAN>
+static __device__ inline int span_list_find(const struct span_list<SPAN> *list, int n_spans, uint64_t tile)
 {
     int low = 0, high = n_spans - 1;
     while (low < high) {
@@ -59,7 +72,8 @@ static __device__ inline int span_list_find(const struct span_list *list, int n_
 }
 
 /* Its number within the span. */
-static __device__ inline uint64_t span_list_within(const struct span_list *list, int i, uint64_t tile)
+template <class SPAN>
+static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i, uint64_t tile)
 {
     return tile - (i > 0 ? list->end[i - 1] : 0);
 }

@@ -30,6 +30,9 @@ struct dev_vec_ops {
     /* x = fp32(code) * 2^shift / divisor, or x += that (add). */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, bool add, float *x,
                   struct dev_stream *s);
+    /* x of every span by its own shift, all in one launch. n_elems: sum of their n. */
+    int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans, size_t n_elems,
+                      struct dev_stream *s);
 
     /* vec.h's fold, finish, add, sum, spill, fold_wide. parts: [n_parts] reachable list of reachable vectors. */
     int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first, struct dev_stream *s);

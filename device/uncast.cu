@@ -1,13 +1,17 @@
-/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones. The bits of mf_dec(), then a division.
+/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones, one vector or a list of them. The bits of
+ * mf_dec(), then a division.
  *
  *     widths 4, 8     a table of all codes' values in shared memory, made by mf_dec()
  *     wider ones      | s | field | frac |, moved up by 23-m, is an fp32 that is 2^(127-bias) too small, subnormals and all;
  *                     one multiplication mends that, and the shift with it
  *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four out of them */
+#include "device/cast_list.cuh"
 #include "device/vec.cuh"
 #include <string.h>
 
 enum { THREADS = 256, PER_SM = 6, LOADS = 4, TILE = THREADS * 4 * LOADS };
+enum { PER_SM_ANY = 4 }; /* of a list of any width, which takes more registers */
+enum { SHIFT_MOST = 1000, NO_TABLE = SHIFT_MOST + 1 };
 
 #define UNCAST_FN static __device__ __forceinline__
 
@@ -16,16 +20,15 @@ struct uncast {
     uint32_t width, nan, inf; /* of a code; mask of all without the sign; from here on no number */
     uint32_t inf_bits;        /* what `inf` itself is in fp32 */
     uint32_t up, sign_left;   /* 23 - m; code << this has the sign on top */
-    float factor[3];          /* their product mends the exponent; only the last one rounds, or the result is 0 */
-    bool far;                 /* factor[0] and [1] are not 1 */
-    int shift;
-    float divisor, times; /* times: 1 / divisor where that is exact, else 0 */
+    float divisor, times;     /* times: 1 / divisor where that is exact, else 0 */
 };
 
-static int clamp(int x, int limit)
-{
-    return x > limit ? limit : x < -limit ? -limit : x;
-}
+/* 2^shift, on top of the exponent's mending. */
+struct uncast_shift {
+    float factor[3]; /* their product is it; only the last one rounds, or the result is 0 */
+    bool far;        /* factor[0] and [1] are not 1 */
+    int shift;
+};
 
 /* 1 / x where x is a power of two and both are normal, else 0. */
 static float exact_inverse(float x)
@@ -38,7 +41,7 @@ static float exact_inverse(float x)
     return (bits & 0x807fffff) == 0 && field > 0 && field < 254 ? y : 0;
 }
 
-static struct uncast uncast_make(struct mf_fmt f, int shift, float divisor)
+static struct uncast uncast_make(struct mf_fmt f, float divisor)
 {
     struct uncast u;
     u.fmt = f;
@@ -48,18 +51,29 @@ static struct uncast uncast_make(struct mf_fmt f, int shift, float divisor)
     u.inf_bits = f.fn ? 0x7fffffff : 0x7f800000;
     u.up = 23u - f.m;
     u.sign_left = 31u - f.e - f.m;
-    u.shift = clamp(shift, 1000);
     u.divisor = divisor;
     u.times = exact_inverse(divisor);
-    int left = clamp(127 - mf_bias(f) + u.shift, 378);
+    return u;
+}
+
+static __host__ __device__ inline int clamp(int x, int limit)
+{
+    return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+static __host__ __device__ inline struct uncast_shift uncast_shift_make(struct mf_fmt f, int shift)
+{
+    struct uncast_shift s;
+    s.shift = clamp(shift, SHIFT_MOST);
+    int left = clamp(127 - mf_bias(f) + s.shift, 378);
     for (int i = 2; i >= 0; i--) {
         const int part = clamp(left, 126);
         const uint32_t bits = (uint32_t)(127 + part) << 23;
-        memcpy(&u.factor[i], &bits, sizeof bits);
+        memcpy(&s.factor[i], &bits, sizeof bits);
         left -= part;
     }
-    u.far = u.factor[1] != 1;
-    return u;
+    s.far = s.factor[1] != 1;
+    return s;
 }
 
 UNCAST_FN float uncast_divide(const struct uncast *u, float x)
@@ -70,13 +84,13 @@ UNCAST_FN float uncast_divide(const struct uncast *u, float x)
 }
 
 /* A nan's sign stays, which the arithmetic would not promise. */
-UNCAST_FN float uncast_value(const struct uncast *u, uint32_t code)
+UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *by, uint32_t code)
 {
     const uint32_t mag = code & u->nan, sign = code << u->sign_left & 0x80000000u;
     float x = __uint_as_float(mag << u->up);
-    if (u->far)
-        x = __fmul_rn(__fmul_rn(x, u->factor[0]), u->factor[1]);
-    x = __fmul_rn(x, u->factor[2]);
+    if (by->far)
+        x = __fmul_rn(__fmul_rn(x, by->factor[0]), by->factor[1]);
+    x = __fmul_rn(x, by->factor[2]);
     uint32_t bits = __float_as_uint(x);
     bits = mag < u->inf ? bits : u->inf_bits;
     x = uncast_divide(u, __uint_as_float(bits | sign));
@@ -84,10 +98,10 @@ UNCAST_FN float uncast_value(const struct uncast *u, uint32_t code)
 }
 
 /* Of all codes of at most 8 bits, by threads of their own. */
-UNCAST_FN void uncast_table(const struct uncast *u, float *table)
+UNCAST_FN void uncast_table(const struct uncast *u, int shift, float *table)
 {
     for (uint32_t code = threadIdx.x; code < 1u << u->width; code += THREADS) {
-        const uint32_t bits = mf_dec(u->fmt, code, u->shift);
+        const uint32_t bits = mf_dec(u->fmt, code, shift);
         const float x = uncast_divide(u, __uint_as_float(bits));
         table[code] = (bits & 0x7fffffffu) > 0x7f800000u ? __uint_as_float(bits) : x;
     }
@@ -160,64 +174,103 @@ template <bool ADD> UNCAST_FN void uncast_store(float *x, size_t element, size_t
 
 /* ---- kernels ---- */
 
-/* W: 4, 8, 16, or 0: any width. */
+/* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of the warp. */
 template <int W, bool ADD>
-static __global__ void __launch_bounds__(THREADS, PER_SM)
-    k_uncast(struct uncast u, const uint8_t *codes, size_t n, float *x)
+UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by, const float *table, uint32_t *words,
+                           const uint8_t *codes, size_t n, float *x, uint64_t tile)
 {
-    __shared__ float table[256];
-    __shared__ uint32_t words[THREADS / 32][129];
-    const bool whole = (uintptr_t)x % 16 == 0, listed = u.width <= 8;
-    if (listed)
-        uncast_table(&u, table);
-    for (size_t tile = blockIdx.x; tile * TILE < n; tile += gridDim.x) {
-        const size_t first = tile * TILE + 4 * threadIdx.x;
-        uint64_t packed[LOADS];
+    const bool whole = (uintptr_t)x % 16 == 0, listed = u->width <= 8;
+    const size_t first = tile * TILE + 4 * threadIdx.x;
+    const uint32_t lane = threadIdx.x % 32;
+    uint64_t packed[LOADS];
 #pragma unroll
-        for (int i = 0; i < LOADS && W != 0; i++)
-            packed[i] = uncast_load < W == 0 ? 8 : W > (codes, first + (size_t)i * 4 * THREADS, n);
+    for (int i = 0; i < LOADS && W != 0; i++)
+        packed[i] = uncast_load < W == 0 ? 8 : W > (codes, first + (size_t)i * 4 * THREADS, n);
 #pragma unroll
-        for (int i = 0; i < LOADS; i++) {
-            const size_t element = first + (size_t)i * 4 * THREADS;
-            const uint32_t lane = threadIdx.x % 32;
-            uint32_t *mine = words[threadIdx.x / 32];
-            float v[4];
-            if (W == 0)
-                uncast_load_any(&u, codes, element - 4 * lane, n, mine);
+    for (int i = 0; i < LOADS; i++) {
+        const size_t element = first + (size_t)i * 4 * THREADS;
+        float v[4];
+        if (W == 0)
+            uncast_load_any(u, codes, element - 4 * lane, n, words);
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const uint32_t code =
-                    W == 0 ? uncast_pick(&u, mine, 4 * lane + j) : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
-                if (W == 4 || W == 8)
-                    v[j] = table[code];
-                else if (W == 0 && listed)
-                    v[j] = table[code];
-                else
-                    v[j] = uncast_value(&u, code);
-            }
-            uncast_store<ADD>(x, element, n, whole, make_float4(v[0], v[1], v[2], v[3]));
+        for (int j = 0; j < 4; j++) {
+            const uint32_t code =
+                W == 0 ? uncast_pick(u, words, 4 * lane + j) : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
+            if (W == 4 || W == 8)
+                v[j] = table[code];
+            else if (W == 0 && listed)
+                v[j] = table[code];
+            else
+                v[j] = uncast_value(u, by, code);
         }
+        uncast_store<ADD>(x, element, n, whole, make_float4(v[0], v[1], v[2], v[3]));
     }
 }
 
-template <bool ADD>
-static int launch(const struct uncast *u, const uint8_t *codes, size_t n, float *x, struct dev_stream *s)
+template <int W, bool ADD>
+static __global__ void __launch_bounds__(THREADS, PER_SM)
+    k_uncast(struct uncast u, struct uncast_shift by, const uint8_t *codes, size_t n, float *x)
 {
-    const size_t most = (size_t)cu_n_sms() * PER_SM, want = (n + TILE - 1) / TILE;
-    const unsigned grid = (unsigned)(want < most ? want : most);
+    __shared__ float table[256];
+    __shared__ uint32_t words[THREADS / 32][129];
+    if (u.width <= 8)
+        uncast_table(&u, by.shift, table);
+    for (size_t tile = blockIdx.x; tile * TILE < n; tile += gridDim.x)
+        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, tile);
+}
+
+/* All spans of a list. A block makes its table again where the shift is another than before. */
+template <int W>
+static __global__ void __launch_bounds__(THREADS, W == 0 ? PER_SM_ANY : PER_SM)
+    k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans)
+{
+    __shared__ struct span_list<struct vec_out> list;
+    __shared__ float table[256];
+    __shared__ uint32_t words[THREADS / 32][129];
+    int made = NO_TABLE; /* shift of the table */
+    for (int from = 0; from < n_spans; from += LIST_SPANS) {
+        const int n = min(n_spans - from, (int)LIST_SPANS);
+        const uint64_t tiles = span_list_load(&list, spans + from, n, false, TILE);
+        for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int i = span_list_find(&list, n, tile);
+            const struct vec_out *span = &list.span[i];
+            const struct uncast_shift by = uncast_shift_make(u.fmt, span->shift);
+            if (u.width <= 8 && by.shift != made) {
+                __syncthreads(); /* the one before has been read */
+                made = by.shift;
+                uncast_table(&u, made, table);
+            }
+            uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n, span->x,
+                                  span_list_within(&list, i, tile));
+        }
+        __syncthreads();
+    }
+}
+
+static unsigned grid_for(size_t tiles)
+{
+    const size_t most = (size_t)cu_n_sms() * PER_SM;
+    return (unsigned)(tiles < most ? tiles : most);
+}
+
+template <bool ADD>
+static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes, size_t n, float *x,
+                  struct dev_stream *s)
+{
+    const unsigned grid = grid_for((n + TILE - 1) / TILE);
     const cudaStream_t on = cu_stream(s);
     switch (u->width) {
     case 4:
-        k_uncast<4, ADD><<<grid, THREADS, 0, on>>>(*u, codes, n, x);
+        k_uncast<4, ADD><<<grid, THREADS, 0, on>>>(*u, *by, codes, n, x);
         break;
     case 8:
-        k_uncast<8, ADD><<<grid, THREADS, 0, on>>>(*u, codes, n, x);
+        k_uncast<8, ADD><<<grid, THREADS, 0, on>>>(*u, *by, codes, n, x);
         break;
     case 16:
-        k_uncast<16, ADD><<<grid, THREADS, 0, on>>>(*u, codes, n, x);
+        k_uncast<16, ADD><<<grid, THREADS, 0, on>>>(*u, *by, codes, n, x);
         break;
     default:
-        k_uncast<0, ADD><<<grid, THREADS, 0, on>>>(*u, codes, n, x);
+        k_uncast<0, ADD><<<grid, THREADS, 0, on>>>(*u, *by, codes, n, x);
     }
     return cu_check("uncast");
 }
@@ -227,6 +280,31 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
 {
     if (n == 0)
         return 0;
-    const struct uncast u = uncast_make(fmt, shift, divisor);
-    return add ? launch<true>(&u, codes, n, x, s) : launch<false>(&u, codes, n, x, s);
+    const struct uncast u = uncast_make(fmt, divisor);
+    const struct uncast_shift by = uncast_shift_make(fmt, shift);
+    return add ? launch<true>(&u, &by, codes, n, x, s) : launch<false>(&u, &by, codes, n, x, s);
+}
+
+int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans, size_t n_elems,
+                       struct dev_stream *s)
+{
+    if (n_spans <= 0)
+        return 0;
+    const struct uncast u = uncast_make(fmt, divisor);
+    const unsigned grid = grid_for(n_elems / TILE + (size_t)n_spans);
+    const cudaStream_t on = cu_stream(s);
+    switch (u.width) {
+    case 4:
+        k_uncast_all<4><<<grid, THREADS, 0, on>>>(u, spans, n_spans);
+        break;
+    case 8:
+        k_uncast_all<8><<<grid, THREADS, 0, on>>>(u, spans, n_spans);
+        break;
+    case 16:
+        k_uncast_all<16><<<grid, THREADS, 0, on>>>(u, spans, n_spans);
+        break;
+    default:
+        k_uncast_all<0><<<grid, THREADS, 0, on>>>(u, spans, n_spans);
+    }
+    return cu_check("uncast of a list");
 }

@@ -36,4 +36,12 @@ struct vec_span {
     uint32_t absmax;  /* out: fp32 bits of the largest |x|, as vec_ops.absmax */
 };
 
+/* One layer on its way back. */
+struct vec_out {
+    float *x;             /* out: [n] = fp32(code) * 2^shift / divisor, as vec_ops.decode */
+    const uint8_t *codes; /* of n elements; begin on a byte */
+    size_t n;
+    int32_t shift;
+};
+
 #endif

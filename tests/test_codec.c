@@ -182,6 +182,32 @@ static void check_far_shifts(void)
     CHECK(memcmp(huge, back, sizeof back) == 0, "f = %d: %a %a", shift + 22, (double)back[0], (double)back[1]);
 }
 
+/* Many layers at once: each as alone, by its own shift; an empty one touches nothing. */
+static void check_decode_all(void)
+{
+    static const struct {
+        size_t from, n;
+        int shift;
+    } part[] = {{0, 9, 3}, {9, 0, 0}, {16, 1, -7}, {24, N - 24, 40}};
+    enum { PARTS = sizeof part / sizeof part[0] };
+    const struct codec c = make("e3m2", "aps-tight", 6);
+    uint8_t codes[N];
+    float alone[N], together[N];
+    struct vec_out spans[PARTS];
+    for (size_t i = 0; i < N; i++)
+        codes[i] = (uint8_t)philox_u32(4, i);
+    memset(alone, 0x5a, sizeof alone);
+    memset(together, 0x5a, sizeof together);
+    for (int i = 0; i < PARTS; i++) {
+        const uint8_t *from = codes + vec_bytes(c.out, part[i].from / 8 * 8);
+        codec_decode(&c, from, part[i].n, part[i].shift, alone + part[i].from);
+        spans[i] = codec_out(&c, from, part[i].n, part[i].shift, together + part[i].from);
+    }
+    codec_decode_all(&c, spans, PARTS);
+    CHECK(memcmp(alone, together, sizeof alone) == 0, "layers decoded together differ");
+    codec_decode_all(&c, spans, 0);
+}
+
 static void check_random(void)
 {
     struct codec c = make("e4m3", "none", 4);
@@ -211,6 +237,7 @@ int main(void)
     check_promises();
     check_not_finite();
     check_far_shifts();
+    check_decode_all();
     check_random();
     DONE();
 }

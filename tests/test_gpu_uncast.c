@@ -1,5 +1,5 @@
 /* test_gpu_uncast.c : codes to floats on the GPU give the bits of the plain backend: every format, shift, divisor, width and
- * alignment; and are added to what is there. */
+ * alignment; and are added to what is there; lists of vectors, of any number, length and alignment. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -7,12 +7,14 @@
 #include "vec/vec.h"
 #include <inttypes.h>
 
-enum { N = 70000, GUARD = 16 };
+enum { N = 70000, GUARD = 16, SPANS = 600, FILL = 0x5a };
 
 static const struct dev_library *gpu_lib;
 static struct dev_stream *stream;
-static float *x_gpu, *x; /* [N + 2 * GUARD] device; host */
-static uint8_t *codes;   /* [4 * N + GUARD], pinned */
+static float *x_gpu, *x;      /* [N + 2 * GUARD] device; host */
+static uint8_t *codes;        /* [4 * N + GUARD], pinned */
+static struct vec_out *spans; /* [SPANS], pinned */
+static uint64_t n_draws;
 
 static bool same(float got, float want, bool any_nan)
 {
@@ -91,6 +93,71 @@ static void check_shapes(void)
     }
 }
 
+/* ---- lists ---- */
+
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(11, n_draws++) % below;
+}
+
+/* Random spans over x and codes, with gaps and of any alignment, some of them empty; and their result among bytes that
+ * stay as they are. few_shifts: neighbours often have the same one. */
+static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts, float divisor, float *want)
+{
+    static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
+    size_t at_x = draw(4), at_code = draw(4), sum = 0;
+    memset(want, FILL, N * sizeof *want);
+    for (int i = 0; i < n_spans; i++) {
+        const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4), bytes = vec_bytes(fmt, n);
+        const bool room = at_x + n + 4 <= N && at_code + bytes + 4 <= 4 * N;
+        const int shift = few_shifts ? (int)draw(2) - 1 : draw(8) ? (int)draw(20) - 10 : far[draw(8)];
+        spans[i] = (struct vec_out){.x = x_gpu + at_x, .codes = codes + at_code, .n = room ? n : 0, .shift = shift};
+        vec_plain.decode(fmt, codes + at_code, spans[i].n, shift, divisor, want + at_x);
+        sum += spans[i].n;
+        if (room)
+            at_x += n + draw(4), at_code += bytes + draw(6);
+    }
+    return sum;
+}
+
+static void check_list(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts, float divisor)
+{
+    static float want[N];
+    static struct vec_out was[SPANS];
+    const struct dev_run_ops *run = gpu_lib->run;
+    const size_t sum = make_spans(fmt, n_spans, longest, few_shifts, divisor, want);
+    memcpy(was, spans, (size_t)n_spans * sizeof *spans);
+    memset(x, FILL, N * sizeof *x);
+    CHECK(run->copy(x_gpu, x, N * sizeof *x, stream) == 0, "copy");
+    const int rc = gpu_lib->vec->decode_all(fmt, divisor, spans, n_spans, sum, stream);
+    CHECK(rc == 0 && run->copy(x, x_gpu, N * sizeof *x, stream) == 0 && run->wait(stream) == 0, "decode_all: %d", rc);
+    for (size_t i = 0; i < N && memcmp(x, want, sizeof want) != 0; i++)
+        CHECK(bits_of(x[i]) == bits_of(want[i]),
+              "e%um%u%s / %g, %d spans of up to %zu: element %zu is %08" PRIx32 ", want %08" PRIx32, fmt.e, fmt.m,
+              fmt.fn ? "fn" : "", (double)divisor, n_spans, longest, i, bits_of(x[i]), bits_of(want[i]));
+    CHECK(memcmp(was, spans, (size_t)n_spans * sizeof *spans) == 0, "the list has changed");
+}
+
+static void check_lists(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
+                                            {8, 23, 0}, {3, 2, 0}, {4, 8, 0}, {6, 14, 0}};
+    for (size_t i = 0; i < 4 * N + GUARD; i++)
+        codes[i] = (uint8_t)philox_u32(12, i);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int few = 0; few < 2; few++) {
+            check_list(formats[f], 1, N - 8, few, 1);
+            check_list(formats[f], 9, 13000, few, 8);
+            check_list(formats[f], 255 + (int)f % 4, 300, few, 3);
+            check_list(formats[f], SPANS - 1, 120, few, 1000);
+        }
+    CHECK(gpu_lib->vec->decode_all(formats[0], 1, spans, 0, 0, stream) == 0, "an empty list");
+    for (int i = 0; i < 3; i++)
+        spans[i].n = 0;
+    CHECK(gpu_lib->vec->decode_all(formats[0], 1, spans, 3, 0, stream) == 0 && gpu_lib->run->wait(stream) == 0,
+          "a list of nothing");
+}
+
 int main(void)
 {
     gpu_lib = gpu_fixture_open().lib;
@@ -98,12 +165,14 @@ int main(void)
     CHECK(run->stream_open(false, &stream) == 0, "stream");
     x_gpu = run->alloc((N + 2 * GUARD) * sizeof *x_gpu);
     codes = run->alloc_pinned(4 * N + GUARD);
+    spans = run->alloc_pinned(SPANS * sizeof *spans);
     x = malloc((N + 2 * GUARD) * sizeof *x);
-    if (!x)
+    if (!x || !spans)
         return 1;
     check_formats();
     check_shapes();
-    run->free(x_gpu), run->free_pinned(codes);
+    check_lists();
+    run->free(x_gpu), run->free_pinned(codes), run->free_pinned(spans);
     run->stream_close(stream);
     free(x);
     DONE();

@@ -97,6 +97,16 @@ static void clear_out(const struct on_gpu *g)
     copy(g->out, host.got, N_MOST * 8 + BEHIND);
 }
 
+static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
+{
+    const size_t bytes = vec_bytes(f, n);
+    for (int p = 0; p < PARTS; p++) {
+        for (size_t i = 0; i < bytes; i++) /* every code, inf and nan too */
+            host.codes[p][i] = (uint8_t)philox_u32(SEED + 1u + (uint64_t)p, i);
+        copy(g->codes[p], host.codes[p], bytes);
+    }
+}
+
 /* ---- casts ---- */
 
 static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum mf_round round)
@@ -165,6 +175,35 @@ static void check_spans(const struct on_gpu *g, struct mf_fmt f)
     }
 }
 
+/* Layers of one call: x begins anywhere, codes on a byte, bytes between them stay. */
+static void check_outs(const struct on_gpu *g, struct mf_fmt f)
+{
+    static const size_t n[] = {1001, 0, 1, 30000, 4090, 7}, from[] = {3, 1010, 1016, 1024, 40000, 50001};
+    enum { OUTS = 6, ALL = 50016 };
+    struct vec_out want[OUTS], got[OUTS];
+    const float divisor = 3;
+    make_codes(g, f, 1024 + 40000);
+    memset(host.want_x, CANARY, ALL * sizeof(float));
+    memset(host.got_x, CANARY, ALL * sizeof(float));
+    float *y = gpu()->run->alloc(ALL * sizeof *y);
+    copy(y, host.got_x, ALL * sizeof *y);
+    size_t place = 0;
+    for (int i = 0; i < OUTS; i++) {
+        want[i] =
+            (struct vec_out){.x = host.want_x + from[i], .codes = host.codes[0] + place, .n = n[i], .shift = 4 - 3 * i};
+        got[i] = want[i];
+        got[i].x = y + from[i];
+        got[i].codes = g->codes[0] + place;
+        place += vec_bytes(f, n[i]) + 1;
+    }
+    vec_plain.decode_all(&vec_plain, f, want, OUTS, divisor);
+    g->ops->decode_all(g->ops, f, got, OUTS, divisor);
+    copy(host.got_x, y, ALL * sizeof *y);
+    CHECK(memcmp(host.got_x, host.want_x, ALL * sizeof *y) == 0, "%s: decode_all of %s", g->ops->name, name_of(f));
+    g->ops->decode_all(g->ops, f, got, 0, divisor);
+    gpu()->run->free(y);
+}
+
 static void check_not_finite(const struct on_gpu *g)
 {
     const uint32_t inf = 0xff800000;
@@ -175,16 +214,6 @@ static void check_not_finite(const struct on_gpu *g)
 }
 
 /* ---- sums ---- */
-
-static void make_codes(const struct on_gpu *g, struct mf_fmt f, size_t n)
-{
-    const size_t bytes = vec_bytes(f, n);
-    for (int p = 0; p < PARTS; p++) {
-        for (size_t i = 0; i < bytes; i++) /* every code, inf and nan too */
-            host.codes[p][i] = (uint8_t)philox_u32(SEED + 1u + (uint64_t)p, i);
-        copy(g->codes[p], host.codes[p], bytes);
-    }
-}
 
 static void check_sums(const struct on_gpu *g, const struct vec_sum *s, size_t n)
 {
@@ -240,6 +269,7 @@ static void check_table(const struct vec_ops *ops)
     for (int i = 0; i < N_FORMATS; i++) {
         const struct mf_fmt f = formats[i];
         check_spans(&g, f);
+        check_outs(&g, f);
         for (int l = 0; l < N_LENGTHS; l++) {
             const size_t n = lengths[l];
             check_casts(&g, f, n, i % 2 ? MF_STOCHASTIC : MF_NEAREST);

@@ -58,13 +58,20 @@ struct setting {
 
 static struct {
     struct vec_ops ops;
-    int launches, allocated;
+    int launches, decodes, decoded, allocated; /* decoded: layers, of so many decodes */
 } batch;
 
 static void launch(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
 {
     batch.launches++;
     vec_encode_each(ops, cast, spans, n_spans);
+}
+static void launch_decode(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
+                          float divisor)
+{
+    batch.decodes++;
+    batch.decoded += n_spans;
+    vec_decode_each(ops, fmt, spans, n_spans, divisor);
 }
 static void *batch_alloc(size_t bytes)
 {
@@ -270,6 +277,8 @@ static void check_bits(void)
         s.batches = true;
         check_setting(&s, i > 0);
     }
+    CHECK(batch.decodes > 100 && batch.decoded > batch.decodes, "%d layers in %d decodes", batch.decoded,
+          batch.decodes);
     CHECK(batch.launches > 100 && batch.allocated == 0, "%d launches, %d not freed", batch.launches, batch.allocated);
 }
 
@@ -368,6 +377,7 @@ int main(void)
         t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 4 || l == 8};
     batch.ops = *vec_best();
     batch.ops.encode_all = launch;
+    batch.ops.decode_all = launch_decode;
     batch.ops.alloc = batch_alloc;
     batch.ops.free = batch_free;
     if (t.n_ranks == 3)

@@ -157,7 +157,7 @@ refused "schedule" 2 --schedule sometimes
 refused "model" 2 --model resnet9
 refused "sometimes" 2 --data sometimes
 refused "nowhere" 2 --data idx:nowhere
-refused "no CUDA" 2 --device cuda
+refused "GPU" 2 --device cuda
 refused "--save-every 5 needs --save" 2 --save-every 5
 refused "need --dump-gradients" 2 --dump-steps 5
 refused "--nesterov needs" 2 --nesterov --optimizer lars

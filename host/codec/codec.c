@@ -248,3 +248,13 @@ void codec_scan_encode_all(const struct codec *c, struct vec_span *spans, int n_
     const struct vec_cast cast = cast_of(c, 0);
     c->ops->scan_encode_all(c->ops, &cast, spans, n_spans);
 }
+
+struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x)
+{
+    return (struct vec_out){.x = x, .codes = codes, .n = n, .shift = c->sum.out_shift - shift};
+}
+
+void codec_decode_all(const struct codec *c, const struct vec_out *spans, int n_spans)
+{
+    c->ops->decode_all(c->ops, c->out, spans, n_spans, (float)c->n_ranks);
+}

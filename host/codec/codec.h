@@ -87,6 +87,10 @@ void codec_scan_encode_all(const struct codec *c, struct vec_span *spans, int n_
 /* x = the MEAN over ranks: ldexp(decode(codes), c - shift) / (float)P, c = out_shift; codes in the out format. */
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);
 
+/* The same of many layers at once, one launch on a GPU: spans that codec_out() has filled. */
+struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);
+void codec_decode_all(const struct codec *c, const struct vec_out *spans, int n_spans);
+
 /* The fold of a settled codec; valid while *c is. */
 struct fold codec_fold(const struct codec *c);
 

@@ -31,7 +31,9 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
     r->spans = buf_alloc(n * sizeof *r->spans);
     r->span_layers = buf_alloc(n * sizeof *r->span_layers);
-    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed || !r->spans || !r->span_layers)
+    r->outs = buf_alloc(n * sizeof *r->outs);
+    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed || !r->spans || !r->span_layers ||
+        !r->outs)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
@@ -163,6 +165,7 @@ void reducer_close(struct reducer *r)
     free(r->failed);
     free(r->spans);
     free(r->span_layers);
+    free(r->outs);
     const struct vec_ops *ops = r->codecs[NARROW].ops;
     ops->free(r->codes);
     ops->free(r->result);

@@ -1,7 +1,7 @@
 /* reducer_bucket.c : a bucket of a step: its codes made, reduced over MPI, and decoded to means, range by range.
  *
  * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting and sending overlap. A
- * backend that takes many layers in one launch casts the whole bucket in one go instead. */
+ * backend that takes many layers in one launch casts the whole bucket in one go instead, there and back. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/reducer_inside.h"
@@ -72,15 +72,17 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     const struct codec *codec = &r->codecs[b->fp32];
     const struct fold *fold = &r->folds[b->fp32];
     const double start = clock_s();
+    int n_spans = 0;
     for (int i = b->last; i > b->last - b->n_layers; i--) {
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || from >= r->layers[i].n)
             continue;
         const size_t end = to < r->layers[i].n ? to : r->layers[i].n;
         const size_t place = fold->ops->out_bytes(fold, r->plans[r->force_fp32].starts[i] + from);
-        codec_decode(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
-                     f->step->grads[i] + from);
+        r->outs[n_spans++] = codec_out(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
+                                       f->step->grads[i] + from);
     }
+    codec_decode_all(codec, r->outs, n_spans);
     cast_since(f, "decode", start);
 }
 

@@ -47,6 +47,7 @@ struct reducer {
     uint64_t *failed;       /* the vote: bits of reducer_way.c */
     struct vec_span *spans; /* [n_layers] of one call */
     int *span_layers;       /* [n_layers] whose they are */
+    struct vec_out *outs;   /* [n_layers] of one call */
     bool batches;           /* the backend takes many spans in one launch: a bucket is cast in one go */
     uint8_t *codes;         /* of all buckets as configured, or of the largest one in forced fp32 */
     uint8_t *result;        /* of the largest bucket; buckets take turns */

@@ -19,6 +19,7 @@ static void free_lane(struct gpu_lane *lane)
 {
     lanes.run->stream_close(lane->stream);
     lanes.run->free_pinned(lane->spans);
+    lanes.run->free_pinned(lane->outs);
     lanes.run->free_pinned(lane->parts);
     lanes.run->free_pinned(lane->flag);
     free(lane);
@@ -108,6 +109,12 @@ struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *sp
 {
     lane->spans = grow(lane->spans, &lane->spans_room, n, sizeof *spans);
     return lane->spans ? memcpy(lane->spans, spans, (size_t)n * sizeof *spans) : NULL;
+}
+
+struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n)
+{
+    lane->outs = grow(lane->outs, &lane->outs_room, n, sizeof *outs);
+    return lane->outs ? memcpy(lane->outs, outs, (size_t)n * sizeof *outs) : NULL;
 }
 
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n)

@@ -11,9 +11,10 @@
 struct gpu_lane {
     struct dev_stream *stream; /* urgent: what others wait for goes before backward's kernels */
     struct vec_span *spans;    /* pinned, [spans_room] */
+    struct vec_out *outs;      /* pinned, [outs_room] */
     const uint8_t **parts;     /* pinned, [parts_room] */
     uint32_t *flag;            /* pinned, [1] of run->signal() */
-    int spans_room, parts_room;
+    int spans_room, outs_room, parts_room;
     struct gpu_lane *next; /* of the registry */
 };
 
@@ -22,6 +23,7 @@ struct gpu_lane *gpu_lane(void);
 
 /* Its pinned list with room for n, holding a copy of these. NULL after a line, and gpu_failed() is set. */
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
+struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);
 
 /* For gpu.c: with the device open, before any lane and after all work. */

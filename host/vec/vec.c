@@ -57,3 +57,10 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
         pad(cast->fmt, &spans[i]);
     }
 }
+
+void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
+                     float divisor)
+{
+    for (int i = 0; i < n_spans; i++)
+        ops->decode(fmt, spans[i].codes, spans[i].n, spans[i].shift, divisor, spans[i].x);
+}

@@ -75,16 +75,22 @@ struct vec_ops {
     void (*scan_encode_all)(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
                             int n_spans);
 
+    /* decode of many spans: one launch on a GPU. ops: this table. */
+    void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
+                       float divisor);
+
     /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed, 64-byte aligned; NULL
      * after a line. free takes NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
 };
 
-/* The three of them as loops over the table's own operations. */
+/* The four of them as loops over the table's own operations. */
 void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans);
 void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans);
 void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans);
+void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
+                     float divisor);
 
 /* The plain backend: loops over hls/mf.h, the one all others are held against. */
 extern const struct vec_ops vec_plain;

@@ -95,6 +95,19 @@ static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int s
         (void)done(lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
 }
 
+static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
+                            float divisor)
+{
+    (void)ops;
+    struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
+    const struct vec_out *list = lane ? gpu_lane_outs(lane, spans, n_spans) : NULL;
+    size_t n_elems = 0;
+    for (int i = 0; i < n_spans; i++)
+        n_elems += spans[i].n;
+    if (list)
+        (void)done(lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
+}
+
 /* ---- sums, all on the GPU ---- */
 
 static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
@@ -203,9 +216,10 @@ static void free_pinned(void *p)
         gpu()->run->free_pinned(p);
 }
 
-#define CASTS                                                                                             \
-    .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode, .decode = cuda_decode, \
-    .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, .scan_encode_all = cuda_scan_encode_all
+#define CASTS                                                                                              \
+    .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode, .decode = cuda_decode,  \
+    .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, .scan_encode_all = cuda_scan_encode_all, \
+    .decode_all = cuda_decode_all
 
 static const struct vec_ops pinned = {
     .name = "cuda",

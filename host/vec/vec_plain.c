@@ -268,6 +268,7 @@ const struct vec_ops vec_plain = {
     .absmax_all = vec_absmax_each,
     .encode_all = vec_encode_each,
     .scan_encode_all = vec_scan_encode_each,
+    .decode_all = vec_decode_each,
     .alloc = buf_alloc,
     .free = free,
 };

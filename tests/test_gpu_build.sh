@@ -1,0 +1,19 @@
+#!/bin/bash
+# test_gpu_build.sh : every file of device/ compiles by nvcc without a warning, to PTX for one generation of chips.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+B=${B:-build}
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+[ -x "$nvcc" ] || { echo 'skip: no nvcc'; exit 77; }
+include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+[ -f "$include/cudnn.h" ] || [ -f /usr/include/cudnn.h ] || { echo 'skip: no cudnn.h'; exit 77; }
+[ -f "$B/libnarrowcast_cuda.so" ] && [ -z "$(find device hls -newer "$B/libnarrowcast_cuda.so" -name '*.*')" ] && { echo 'built'; exit 0; }
+out=$B/tmp/gpu_build
+mkdir -p "$out"
+bad=0
+for f in device/*.cu; do
+    "$nvcc" -std=c++17 -O3 -I. -Werror all-warnings -arch=compute_90 -ptx "$f" -o "$out/$(basename "$f").ptx" >"$out/log" 2>&1 ||
+        { echo "FAIL $f"; head -n 20 "$out/log"; bad=1; }
+done
+rm -rf "$out"
+exit $bad
