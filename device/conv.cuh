@@ -73,6 +73,17 @@ void conv_close(struct dev_nn *d);
 int linear_open(struct dev_nn *d);
 void linear_close(struct dev_nn *d);
 
+/* --- conv_low.cu: the same by a rule of rounding, on fp32 activations --- */
+int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_bytes);
+int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
+                     const float *bias, float *y, void *scratch);
+int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
+                      const float *dy, float *dx, bool add, float *dw, float *dbias, void *scratch);
+int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *bias,
+                       float *y);
+int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *dy,
+                        float *dx, float *dw, float *dbias);
+
 /* --- rows.cu: tensors as rows of c channels, and gradients of weights --- */
 int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y);
 /* sum [c] = sums over the rows of y, divided by the loss scale. partial: rows_partial_bytes(), or NULL for one pass,

@@ -3,18 +3,12 @@
 #ifndef DEV_GEMM_H
 #define DEV_GEMM_H
 #include "device/dev.h"
-#include "hls/mf.h"
-
-struct dev_gemm_rule {
-    struct mf_fmt fmt;
-    enum mf_overflow overflow;
-    bool kahan;
-};
+#include "hls/rules.h"
 
 struct dev_gemm_ops {
     /* c [m][n] = op(a) [m][k] * op(b) [k][n] (+ c, if add: one more rounded addition), all row-major fp32, device memory;
      * ta: a is stored [k][m]; tb: b is stored [n][k]. lda, ldb, ldc: elements from row to row. Sums run over k upward. */
-    int (*gemm)(const struct dev_gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
+    int (*gemm)(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
                 const float *b, int ldb, bool add, float *c, int ldc, struct dev_stream *s);
 };
 extern

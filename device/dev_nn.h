@@ -7,6 +7,7 @@
 #ifndef DEV_NN_H
 #define DEV_NN_H
 #include "device/dev.h"
+#include "hls/rules.h"
 
 enum dev_math { DEV_FP32, DEV_TF32, DEV_FP16, DEV_BF16 };
 
@@ -58,6 +59,9 @@ struct dev_nn_ops {
     int (*weights)(struct dev_nn *d);
     /* The loss's gradient is multiplied by *scale (pinned or device, one float), that of weights divided by it. NULL: 1. */
     void (*loss_scale)(struct dev_nn *d, const float *scale);
+    /* From now on conv and linear multiply as host/nn/gemm_low.h does by the rule (a copy is kept), bit for bit as the CPU's
+     * layers; NULL: as the machine does. Before conv_plan. Returns 0, or -EINVAL with a line (DEV_FP32 only). */
+    int (*gemm)(struct dev_nn *d, const struct gemm_rule *rule);
 
     int (*conv_plan)(struct dev_nn *d, const struct dev_window *g, int max_batch, size_t *scratch_bytes);
     int (*conv_forward)(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const float *w,

@@ -1,15 +1,15 @@
 /* gemm_low.cu : matrix products whose every product and every partial sum is rounded to a format (dev_gemm.h).
  *
  * A block makes 64 x 64 values of c, a thread 4 x 4 of them, from panels of 16 in shared memory. Threads step over rows and
- * columns (i, i + 16, ...), so that neighbours read neighbours.
+ * columns (i, i + 16, ...), so that neighbours read neighbours. Sums that are cut into runs (gemm_low.cuh) are made all at
+ * once, each into memory of its own, and then added up in their order.
  *
  * Formats of m <= 10 are computed in fp32, others in double; the recipe and its result are host/nn/gemm_low.h's:
  *     product   fp32: toward zero, the last bit set if anything was lost ("to odd"), from which 11 bits are rounded as from
  *               the exact one; double: exact
  *     sum       of two values of the format: rounded to 24 or 53 bits first, at least 2 (m + 1) + 2, which does no harm
  * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on rounding to odd, 2008. */
-#include "device/cu.cuh"
-#include "device/dev_gemm.h"
+#include "device/gemm_low.cuh"
 
 enum { TILE = 64, DEPTH = 16, SIDE = 16, EACH = TILE / SIDE };
 
@@ -78,7 +78,7 @@ template <class T> static typename wide<T>::bits value_bits(struct mf_fmt f, uin
     return wide<T>::get((T)wide<float>::put(mf_dec(f, code, 0)));
 }
 
-template <class T> static rounding<T> rounding_of(const struct dev_gemm_rule *rule)
+template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
 {
     typedef typename wide<T>::bits bits;
     const unsigned m = wide<T>::M, e = wide<T>::E;
@@ -123,11 +123,24 @@ static __device__ inline double odd_sum(double x, double y)
     return wide<double>::put((lost > 0) == (s > 0) ? bits + 1 : bits - 1);
 }
 
+static __device__ inline float as_float(double x)
+{
+    return x == x ? (float)x : __uint_as_float(0x7fffffffu);
+}
+
+/* What stood there and a sum, with one more rounding. */
+static __device__ inline float later(const rounding<double> &last, float old, double sum)
+{
+    return as_float(round_to(last, odd_sum((double)old, sum)));
+}
+
 /* ---- the product ---- */
 
 struct gemm_job {
     bool ta, tb, add;
     int m, n, k, lda, ldb, ldc;
+    int run;      /* of k: blocks z sum over [z * run, (z + 1) * run) */
+    size_t apart; /* elements between their results */
     const float *a, *b;
     float *c;
 };
@@ -150,11 +163,12 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
     __shared__ float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1];
     const int row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
+    const int first = (int)blockIdx.z * job.run, end = job.k - first < job.run ? job.k : first + job.run;
     T s[EACH][EACH] = {}, c[EACH][EACH] = {};
-    for (int p = 0; p < job.k; p += DEPTH) {
-        const int deep = job.k - p < DEPTH ? job.k - p : DEPTH;
-        fetch(job.a, job.lda, !job.ta, p, job.k, row, job.m, a);
-        fetch(job.b, job.ldb, job.tb, p, job.k, column, job.n, b);
+    for (int p = first; p < end; p += DEPTH) {
+        const int deep = end - p < DEPTH ? end - p : DEPTH;
+        fetch(job.a, job.lda, !job.ta, p, end, row, job.m, a);
+        fetch(job.b, job.ldb, job.tb, p, end, column, job.n, b);
         __syncthreads();
 #pragma unroll 1
         for (int q = 0; q < deep; q++) {
@@ -181,20 +195,28 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
             const int at_row = row + y + i * SIDE, at_column = column + x + j * SIDE;
             if (at_row >= job.m || at_column >= job.n)
                 continue;
-            float *to = job.c + (size_t)at_row * (size_t)job.ldc + (size_t)at_column;
-            const double sum = job.add ? round_to(last, odd_sum((double)*to, (double)s[i][j])) : (double)s[i][j];
-            *to = sum == sum ? (float)sum : __uint_as_float(0x7fffffffu);
+            float *to = job.c + (size_t)blockIdx.z * job.apart + (size_t)at_row * (size_t)job.ldc + (size_t)at_column;
+            *to = job.add ? later(last, *to, (double)s[i][j]) : as_float((double)s[i][j]);
         }
 }
 
-static int gemm(const struct dev_gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
-                const float *b, int ldb, bool add, float *c, int ldc, struct dev_stream *stream)
+/* c [n] = parts [0] + parts [1] + ... , each [n], rounded one by one; add: c stands before them. */
+static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c, rounding<double> last)
 {
-    const struct gemm_job job = {ta, tb, add, m, n, k, lda, ldb, ldc, a, b, c};
+    const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
+    if (i >= n)
+        return;
+    float sum = add ? c[i] : parts[i];
+    for (int part = add ? 0 : 1; part < n_parts; part++)
+        sum = later(last, sum, (double)parts[(size_t)part * n + i]);
+    c[i] = sum;
+}
+
+static int launch(const struct gemm_rule *rule, const struct gemm_job &job, int n_runs, cudaStream_t s)
+{
     const rounding<double> last = rounding_of<double>(rule);
-    const dim3 grid((unsigned)(n + TILE - 1) / TILE, (unsigned)(m + TILE - 1) / TILE);
-    const cudaStream_t s = cu_stream(stream);
-    if (m == 0 || n == 0)
+    const dim3 grid((unsigned)(job.n + TILE - 1) / TILE, (unsigned)(job.m + TILE - 1) / TILE, (unsigned)n_runs);
+    if (job.m == 0 || job.n == 0)
         return 0;
     if (rule->fmt.m > 10) {
         if (rule->kahan) {
@@ -211,6 +233,45 @@ static int gemm(const struct dev_gemm_rule *rule, bool ta, bool tb, int m, int n
         }
     }
     return cu_check("gemm");
+}
+
+int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a, const float *b, bool add,
+                  float *c, float *parts, int max_parts, cudaStream_t s)
+{
+    const size_t size = (size_t)m * (size_t)n;
+    const rounding<double> last = rounding_of<double>(rule);
+    for (int first = 0, deep; first < k; first += deep, add = true) {
+        const int left = (k - first + run - 1) / run, n_runs = left < max_parts ? left : max_parts;
+        deep = n_runs == left ? k - first : n_runs * run;
+        const bool direct = n_runs == 1;
+        const struct gemm_job job = {true,
+                                     false,
+                                     direct && add,
+                                     m,
+                                     n,
+                                     deep,
+                                     m,
+                                     n,
+                                     n,
+                                     run,
+                                     size,
+                                     a + (size_t)first * (size_t)m,
+                                     b + (size_t)first * (size_t)n,
+                                     direct ? c : parts};
+        const int rc = launch(rule, job, n_runs, s);
+        if (rc < 0)
+            return rc;
+        if (!direct && size)
+            k_gemm_fold<<<cu_blocks(size), CU_THREADS, 0, s>>>(size, n_runs, parts, add, c, last);
+    }
+    return cu_check("sum of products");
+}
+
+static int gemm(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
+                const float *b, int ldb, bool add, float *c, int ldc, struct dev_stream *stream)
+{
+    const struct gemm_job job = {ta, tb, add, m, n, k, lda, ldb, ldc, k, 0, a, b, c};
+    return launch(rule, job, 1, cu_stream(stream));
 }
 
 extern "C" const struct dev_gemm_ops dev_gemm = {gemm};

@@ -81,6 +81,8 @@ static cublasStatus_t gemm(const struct dev_nn *d, int m, int n, int k, struct m
 int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w, const float *bias,
                       void *y)
 {
+    if (d->is_low)
+        return low_linear_forward(d, batch, in, out, (const float *)x, w, bias, (float *)y);
     const cublasStatus_t status =
         gemm(d, out, batch, in, {nn_weight(d, w), in, CUBLAS_OP_T}, {x, in, CUBLAS_OP_N}, y, false);
     if (status != CUBLAS_STATUS_SUCCESS)
@@ -91,6 +93,8 @@ int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *
 int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w, const void *dy,
                        void *dx, float *dw, float *dbias)
 {
+    if (d->is_low)
+        return low_linear_backward(d, batch, in, out, (const float *)x, w, (const float *)dy, (float *)dx, dw, dbias);
     cublasStatus_t status = gemm(d, in, out, batch, {x, in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_T}, dw, true);
     if (status != CUBLAS_STATUS_SUCCESS)
         return failed(d, ", weight gradient", batch, in, out, status);

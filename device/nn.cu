@@ -56,6 +56,16 @@ void nn_loss_scale(struct dev_nn *d, const float *scale)
     d->scale = scale;
 }
 
+int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule)
+{
+    if (rule && d->math != DEV_FP32)
+        return cu_say(-EINVAL, "gpu: products that are rounded to a format need fp32 activations");
+    d->is_low = rule != NULL;
+    if (rule)
+        d->rule = *rule;
+    return 0;
+}
+
 /* In the order of the struct. */
 extern "C" const struct dev_nn_ops dev_nn = {
     nn_open,
@@ -63,6 +73,7 @@ extern "C" const struct dev_nn_ops dev_nn = {
     nn_weights_open,
     nn_weights,
     nn_loss_scale,
+    nn_gemm,
     nn_conv_plan,
     nn_conv_forward,
     nn_conv_backward,

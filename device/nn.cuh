@@ -16,6 +16,8 @@ struct dev_nn {
     size_t n_weights;
     void *narrow;       /* [n_weights] their 16-bit copies; NULL where layers read the masters */
     const float *scale; /* of the loss; NULL: 1 */
+    bool is_low;        /* conv and linear multiply by a rule */
+    struct gemm_rule rule;
     struct nn_conv *conv;
     struct nn_blas *blas;
 };
@@ -42,6 +44,7 @@ void nn_close(struct dev_nn *d);
 int nn_weights_open(struct dev_nn *d, const float *w, size_t n);
 int nn_weights(struct dev_nn *d);
 void nn_loss_scale(struct dev_nn *d, const float *scale);
+int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
 int nn_conv_plan(struct dev_nn *d, const struct dev_window *g, int max_batch, size_t *scratch_bytes);
 int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const float *w,
                     const float *bias, void *y, void *scratch);

@@ -1,4 +1,5 @@
-/* rules.h : how floats become codes and how codes add up, as plain data that CPU and GPU backends share. */
+/* rules.h : how floats become codes, how codes add up and how products of matrices round, as plain data that CPU and GPU
+ * backends share. */
 #ifndef RULES_H
 #define RULES_H
 #include "hls/mf.h"
@@ -23,6 +24,13 @@ struct vec_sum {
     struct mf_fmt out; /* format of the result */
     int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
     int n_ranks;       /* addends at most; sizes the wide partial sums */
+};
+
+/* Products of matrices whose every product and every partial sum is rounded to nearest in a format. */
+struct gemm_rule {
+    struct mf_fmt fmt;
+    enum mf_overflow overflow;
+    bool kahan; /* sums carry what they lost */
 };
 
 /* One layer of a bucket, for operations on many of them at once. */

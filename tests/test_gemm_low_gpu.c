@@ -12,12 +12,11 @@ static struct {
 
 static void check_shape(const struct gemm_rule *r, const struct gemm_shape *s, int kind, uint64_t key)
 {
-    const struct dev_gemm_rule rule = {r->fmt, r->overflow, r->kahan};
     const size_t bytes = sizeof gemm_c;
     gemm_fill(r->fmt, kind, key);
     int bad = g.run->copy(g.a, gemm_a, bytes, g.s) | g.run->copy(g.b, gemm_b, bytes, g.s) |
               g.run->copy(g.c, gemm_c, bytes, g.s);
-    bad |= g.gemm->gemm(&rule, s->ta, s->tb, s->m, s->n, s->k, g.a, gemm_lda(s), g.b, gemm_ldb(s), s->add, g.c,
+    bad |= g.gemm->gemm(r, s->ta, s->tb, s->m, s->n, s->k, g.a, gemm_lda(s), g.b, gemm_ldb(s), s->add, g.c,
                         s->n + s->more, g.s);
     bad |= g.run->copy(gemm_c, g.c, bytes, g.s) | g.run->wait(g.s);
     CHECK(bad == 0, "the device");

@@ -11,17 +11,8 @@
  *
  * OpenBLAS multiplies small blocks without packing them first; blocks this small keep it there (bench_train). */
 #include <string.h>
+#include "hls/conv_block.h"
 #include "nn/cpu_ops.h"
-
-enum { BLOCK_VALUES = 28000, BLOCK_PRODUCTS = 1000000, BLOCK_STEP = 8 };
-
-/* Pixels a block: few enough for BLOCK_VALUES in rows and BLOCK_PRODUCTS in a GEMM with `other` columns. */
-static int block_pixels(int row, int other)
-{
-    int most = BLOCK_PRODUCTS / other < BLOCK_VALUES ? BLOCK_PRODUCTS / other : BLOCK_VALUES;
-    int n = most / row / BLOCK_STEP * BLOCK_STEP;
-    return n < BLOCK_STEP ? BLOCK_STEP : n;
-}
 
 static int row_values(int k, int c)
 {
@@ -67,7 +58,7 @@ int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *s
     (void)ctx, (void)max_batch;
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
-    *scratch_bytes = (2 * n_weights + max_size(BLOCK_VALUES, longest * BLOCK_STEP)) * sizeof(real);
+    *scratch_bytes = (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
     return 0;
 }
 
@@ -219,7 +210,7 @@ void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const rea
                       real *y, void *scratch)
 {
     struct scratch s = scratch_of(g, scratch);
-    int row = row_values(g->k, g->in.c), out = g->out.c, block = block_pixels(row, out);
+    int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
     size_t all = n_pixels(g->out, batch);
     transpose(out, row, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
@@ -237,7 +228,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
                             const real *dy, real *dx, bool add, real *dw, struct scratch s)
 {
     struct nn_window back = turned(g);
-    int in = g->in.c, row = row_values(g->k, g->out.c), block = block_pixels(row, in);
+    int in = g->in.c, row = row_values(g->k, g->out.c), block = conv_block_pixels(row, in);
     size_t all = n_pixels(g->in, batch);
     turn_weights(g, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
@@ -254,7 +245,7 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
 static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *dy,
                           real *dx, bool add, real *dw, struct scratch s)
 {
-    int row = row_values(g->k, g->in.c), out = g->out.c, block = block_pixels(row, out);
+    int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
     size_t all = n_pixels(g->out, batch);
     if (dx && !add)
         memset(dx, 0, n_pixels(g->in, batch) * (size_t)g->in.c * sizeof *dx);

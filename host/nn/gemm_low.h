@@ -11,14 +11,7 @@
  * Source: APS paper, 5 and Fig. 12. The GPU's twin: device/dev_gemm.h, same bits. */
 #ifndef GEMM_LOW_H
 #define GEMM_LOW_H
-#include "hls/mf.h"
-#include <stdbool.h>
-
-struct gemm_rule {
-    struct mf_fmt fmt;
-    enum mf_overflow overflow;
-    bool kahan;
-};
+#include "hls/rules.h"
 
 /* Reads --gemm's word: "fp32", or a format's name or eXmY, with "+kahan" behind it or not. overflow becomes saturate.
  * Returns 1; 0 for "fp32", where no rule is wanted and *out stays; -EINVAL with a line. */

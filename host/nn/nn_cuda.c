@@ -28,8 +28,6 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
     const struct dev_library *library = gpu();
     if (!library)
         return ERR(-ENODEV, "cannot open the cuda backend: no GPU is open");
-    if (setup && setup->gemm)
-        return ERR(-EINVAL, "the cuda backend computes products in its own formats: --gemm needs --device cpu");
     struct cuda *c = calloc(1, sizeof *c);
     if (!c)
         return ERR(-ENOMEM, "cannot open the cuda backend: no memory");
@@ -37,6 +35,8 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
     int rc = c->run->stream_open(false, &c->stream);
     if (rc == 0)
         rc = c->ops->open(maths[c->math], c->stream, &c->nn);
+    if (rc == 0)
+        rc = c->ops->gemm(c->nn, setup ? setup->gemm : NULL);
     if (rc < 0) {
         cuda_close(c);
         return rc;

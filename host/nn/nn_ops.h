@@ -27,7 +27,7 @@
  * the weights, with float sums, float weights and float gradients of weights. */
 enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16 };
 
-struct gemm_rule; /* nn/gemm_low.h */
+struct gemm_rule; /* hls/rules.h */
 
 /* What a context is opened for; a NULL instead means fp32. */
 struct nn_setup {

@@ -1,0 +1,277 @@
+/* test_gpu_gemm_train.c : conv2d and linear on the GPU by products that round at every step (--gemm): the bits of nn_cpu by the
+ * same rule, for sums that are cut into many blocks too; and with them whole steps of lenet5 and mlp. */
+#include "gpu_layers.h"
+#include "gpu_models.h"
+#include "nn/gemm_low.h"
+
+static const struct gemm_rule rules[] = {
+    {{5, 2, 0}, MF_SATURATE, false}, {{4, 3, 1}, MF_SATURATE, true}, {{3, 2, 0}, MF_INF, false},
+    {{5, 10, 0}, MF_INF, true},      {{8, 17, 0}, MF_INF, false},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* The context and the CPU's multiply by this rule from now on. */
+static void use(struct layers *g, const struct gemm_rule *rule)
+{
+    const struct nn_setup setup = {.gemm = rule};
+    layers_math(g, DEV_FP32);
+    nn_cpu.close(g->cpu);
+    if (g->nn->gemm(g->d, rule) < 0 || nn_cpu.open(&setup, &g->cpu) < 0)
+        exit(1);
+}
+
+/* n nans: all of them are to be written. */
+static float *nans(size_t n)
+{
+    float *x = layers_memory(n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = NAN;
+    return x;
+}
+
+/* --- conv2d --- */
+
+enum data_gradient { NO_DX, DX, DX_ADDED };
+
+struct conv_case {
+    struct nn_window g;
+    int batch;
+    size_t n_x, n_y, n_w;
+    bool bias;
+    enum data_gradient dx;
+};
+
+struct tensors {
+    float *x, *w, *bias, *dy, *y, *dx, *dw, *dbias;
+    void *scratch;
+};
+
+static void pass(const struct conv_case *c, struct layers *g, const struct tensors *t)
+{
+    const struct dev_window w = {
+        {c->g.in.h, c->g.in.w, c->g.in.c}, {c->g.out.h, c->g.out.w, c->g.out.c}, c->g.k, c->g.stride, c->g.pad};
+    const bool add = c->dx == DX_ADDED;
+    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL, *dx = c->dx == NO_DX ? NULL : t->dx;
+    CHECK(g->nn->conv_forward(g->d, &w, c->batch, t->x, t->w, bias, t->y, t->scratch) == 0, "forward");
+    CHECK(g->nn->conv_backward(g->d, &w, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias, t->scratch) == 0,
+          "backward");
+}
+
+static void pass_cpu(const struct conv_case *c, struct layers *g, const struct tensors *t)
+{
+    const bool add = c->dx == DX_ADDED;
+    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL, *dx = c->dx == NO_DX ? NULL : t->dx;
+    nn_cpu.conv_forward(g->cpu, &c->g, c->batch, t->x, t->w, bias, t->y, t->scratch);
+    nn_cpu.conv_backward(g->cpu, &c->g, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias, t->scratch);
+}
+
+static void compare(struct layers *g, const struct conv_case *c, const struct tensors *cpu, const struct tensors *gpu)
+{
+    const size_t n_bias = (size_t)c->g.out.c;
+    char name[96];
+    const int end = snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch,
+                             c->g.in.h, c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad, (int)c->dx);
+    const size_t left = sizeof name - (size_t)end;
+    snprintf(name + end, left, "y");
+    layers_same_floats(g, name, layers_get(g, gpu->y, c->n_y), cpu->y, c->n_y);
+    snprintf(name + end, left, "dw");
+    layers_same_floats(g, name, layers_get_float(g, gpu->dw), cpu->dw, c->n_w);
+    snprintf(name + end, left, "dx");
+    layers_same_floats(g, name, layers_get(g, gpu->dx, c->n_x), cpu->dx, c->n_x); /* not wanted: as it was */
+    snprintf(name + end, left, "dbias");
+    layers_same_floats(g, name, layers_get_float(g, gpu->dbias), cpu->dbias, n_bias);
+}
+
+static void check_case(struct layers *g, const struct conv_case *c, size_t scratch_bytes, bool as_graph)
+{
+    const size_t n_bias = (size_t)c->g.out.c;
+    struct dev_graph *graph = NULL;
+    size_t bytes;
+    if (nn_cpu.conv_plan(g->cpu, &c->g, c->batch, &bytes) < 0)
+        exit(1);
+    struct tensors cpu = {
+        .x = layers_random(g, c->n_x), .w = layers_random(g, c->n_w), .scratch = layers_memory(bytes)};
+    cpu.bias = layers_random(g, n_bias), cpu.dy = layers_random(g, c->n_y), cpu.y = nans(c->n_y);
+    cpu.dx = c->dx == DX_ADDED ? layers_random(g, c->n_x) : nans(c->n_x);
+    cpu.dw = nans(c->n_w), cpu.dbias = nans(n_bias);
+    char *junk = layers_memory(scratch_bytes);
+    memset(junk, 0xff, scratch_bytes); /* nan: nothing of it may be read before it is written */
+    const struct tensors gpu = {
+        .x = layers_put(g, cpu.x, c->n_x),
+        .w = layers_put_float(g, cpu.w, c->n_w),
+        .bias = layers_put_float(g, cpu.bias, n_bias),
+        .dy = layers_put(g, cpu.dy, c->n_y),
+        .y = layers_put(g, cpu.y, c->n_y),
+        .dx = layers_put(g, cpu.dx, c->n_x),
+        .dw = layers_put_float(g, cpu.dw, c->n_w),
+        .dbias = layers_put_float(g, cpu.dbias, n_bias),
+        .scratch = layers_hold(g, junk, 0, scratch_bytes),
+    };
+    pass_cpu(c, g, &cpu);
+    CHECK(!as_graph || g->run->graph_begin(g->s) == 0, "graph");
+    pass(c, g, &gpu);
+    if (as_graph && (g->run->graph_end(g->s, &graph) < 0 || g->run->graph_launch(graph, g->s) < 0))
+        exit(1);
+    compare(g, c, &cpu, &gpu);
+    free(layers_fetch(g, gpu.scratch)); /* its borders */
+    if (graph)
+        g->run->graph_close(graph);
+    layers_drop(g);
+    free(cpu.x), free(cpu.w), free(cpu.bias), free(cpu.dy), free(cpu.y), free(cpu.dx), free(cpu.dw), free(cpu.dbias);
+    free(cpu.scratch), free(junk);
+}
+
+/* Planned for max_batch, run with it and with one image (way 3); every kind of data gradient. */
+static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad, int max_batch,
+                       int first_way, int n_ways)
+{
+    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c};
+    const struct dev_window w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad};
+    struct conv_case c = {.g = {in, out, k, stride, pad}, .n_w = (size_t)(out_c * k * k * in.c)};
+    size_t bytes;
+    CHECK(g->nn->conv_plan(g->d, &w, max_batch, &bytes) == 0, "plan");
+    for (int way = first_way; way < first_way + n_ways; way++) {
+        c.batch = way == 3 ? 1 : max_batch;
+        c.n_x = (size_t)(c.batch * in.h * in.w * in.c), c.n_y = (size_t)(c.batch * out.h * out.w * out.c);
+        c.bias = way % 2 == 0;
+        c.dx = way == 3 ? DX : (enum data_gradient)way;
+        g->skew = (size_t)way % 2;
+        check_case(g, &c, bytes, way == 2);
+    }
+}
+
+static void check_convs(struct layers *g)
+{
+    check_conv(g, (struct nn_shape){7, 6, 5}, 9, 3, 1, 0, 2, 0, 4);
+    check_conv(g, (struct nn_shape){5, 6, 7}, 9, 1, 1, 0, 2, 0, 4);
+    check_conv(g, (struct nn_shape){7, 7, 8}, 6, 1, 2, 0, 2, 0, 4);
+    check_conv(g, (struct nn_shape){4, 5, 3}, 4, 1, 1, 1, 2, 0, 4); /* pad = k: rows of dy cannot give dx */
+    check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
+}
+
+static void check_blocks(struct layers *g)
+{
+    check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);  /* 2 blocks, 3 when turned */
+    check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4); /* 2 blocks; the first ends within an image */
+}
+
+/* More blocks than there is room for partial sums; more pixels than one chunk of rows has. */
+static void check_chunks(struct layers *g)
+{
+    use(g, &rules[0]);
+    check_conv(g, (struct nn_shape){7, 7, 512}, 512, 1, 1, 0, 3, 1, 1);
+    check_conv(g, (struct nn_shape){128, 127, 1}, 2, 3, 2, 1, 17, 1, 1);
+}
+
+/* --- linear --- */
+
+static void check_linear(struct layers *g, int batch, int in, int out, bool with_bias)
+{
+    const size_t n_x = (size_t)(batch * in), n_y = (size_t)(batch * out), n_w = (size_t)(in * out), n_b = (size_t)out;
+    float *x = layers_random(g, n_x), *w = layers_random(g, n_w), *b = layers_random(g, n_b);
+    float *dy = layers_random(g, n_y);
+    float *y = nans(n_y), *dx = nans(n_x), *dw = nans(n_w), *db = nans(n_b);
+    void *gx = layers_put(g, x, n_x), *gdy = layers_put(g, dy, n_y), *gy = layers_put(g, y, n_y);
+    float *gw = layers_put_float(g, w, n_w), *gb = layers_put_float(g, b, n_b), *gdw = layers_put_float(g, dw, n_w);
+    float *gdb = layers_put_float(g, db, n_b);
+    void *gdx = layers_put(g, dx, n_x);
+    CHECK(g->nn->linear_forward(g->d, batch, in, out, gx, gw, with_bias ? gb : NULL, gy) == 0 &&
+              g->nn->linear_backward(g->d, batch, in, out, gx, gw, gdy, with_bias ? gdx : NULL, gdw,
+                                     with_bias ? gdb : NULL) == 0,
+          "linear");
+    nn_cpu.linear_forward(g->cpu, batch, in, out, x, w, with_bias ? b : NULL, y);
+    nn_cpu.linear_backward(g->cpu, batch, in, out, x, w, dy, with_bias ? dx : NULL, dw, with_bias ? db : NULL);
+    layers_same_floats(g, "linear y", layers_get(g, gy, n_y), y, n_y);
+    layers_same_floats(g, "linear dx", layers_get(g, gdx, n_x), dx, n_x);
+    layers_same_floats(g, "linear dw", layers_get_float(g, gdw), dw, n_w);
+    layers_same_floats(g, "linear dbias", layers_get_float(g, gdb), db, n_b);
+    layers_drop(g);
+    free(x), free(w), free(b), free(dy), free(y), free(dx), free(dw), free(db);
+}
+
+/* A rule is for fp32 activations, and goes again. */
+static void check_rule(struct layers *g)
+{
+    const float x[] = {1.0f / 3, 1.0f / 7};
+    layers_math(g, DEV_FP16);
+    CHECK(g->nn->gemm(g->d, &rules[0]) == -EINVAL, "a rule for 16-bit activations was taken");
+    CHECK(g->nn->gemm(g->d, NULL) == 0, "no rule was refused");
+    use(g, &rules[0]);
+    g->nn->gemm(g->d, NULL);
+    float *gx = layers_put_float(g, x, 2), *y = layers_put_float(g, x, 1);
+    CHECK(g->nn->linear_forward(g->d, 1, 2, 1, gx, gx, NULL, y) == 0, "linear");
+    float *got = layers_get_float(g, y);
+    CHECK(fabs((double)got[0] - (1.0 / 9 + 1.0 / 49)) < 1e-7, "without a rule: %g", (double)got[0]);
+    free(got);
+    layers_drop(g);
+}
+
+/* --- a step of training --- */
+
+/* nn_cuda, but for the loss: its exponentials may differ in the last bit, so the CPU makes it here. */
+static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
+                        struct nn_result *result)
+{
+    const size_t n = (size_t)(batch * classes);
+    real *z = layers_memory(n * sizeof *z), *dz = layers_memory(n * sizeof *dz);
+    void *cpu;
+    if (nn_cpu.open(NULL, &cpu) < 0)
+        exit(1);
+    nn_cuda.get(ctx, z, logits, n * sizeof *z);
+    nn_cpu.softmax_loss(cpu, batch, classes, z, labels, dlogits ? dz : NULL, result);
+    if (dlogits)
+        nn_cuda.put(ctx, dlogits, dz, n * sizeof *dz);
+    nn_cpu.close(cpu);
+    free(z), free(dz);
+}
+
+static void check_model(const char *name, int batch, const struct gemm_rule *rule)
+{
+    const struct nn_setup setup = {.gemm = rule};
+    const struct nn_shape in = {28, 28, 1};
+    struct nn_ops ops = nn_cuda;
+    ops.softmax_loss = loss_on_cpu;
+    struct images d = images_open(in, batch);
+    struct nn_model *cpu = model_open(&nn_cpu, &setup, name, in, batch);
+    struct nn_model *gpu = model_open(&ops, &setup, name, in, batch + 1),
+                    *own = model_open(&nn_cpu, NULL, name, in, batch);
+    gpu->no_records = true;
+    const struct answer a = answer_of(cpu, &d), b = answer_of(gpu, &d), c = answer_of(own, &d);
+    CHECK(a.r.loss_sum == b.r.loss_sum && a.r.n_correct == b.r.n_correct, "%s: loss %.9g, on the cpu %.9g", name,
+          b.r.loss_sum, a.r.loss_sum);
+    for (int k = 0; k < cpu->n_params; k++) {
+        const struct nn_param *p = &cpu->params[k];
+        const size_t bytes = p->n * sizeof(real);
+        CHECK(!memcmp(a.grads + p->offset, b.grads + p->offset, bytes), "%s: gradient of %s differs", name, p->name);
+        CHECK(memcmp(a.grads + p->offset, c.grads + p->offset, bytes), "%s: gradient of %s knows no rule", name,
+              p->name);
+    }
+    printf("%s, e%dm%d: %d tensors of the gradient, loss %.6f\n", name, rule->fmt.e, rule->fmt.m, cpu->n_params,
+           a.r.loss_sum);
+    free(a.grads), free(b.grads), free(c.grads);
+    nn_model_close(cpu), nn_model_close(gpu), nn_model_close(own);
+    images_close(&d);
+}
+
+int main(void)
+{
+    struct layers g;
+    layers_open(&g, 31);
+    for (int r = 0; r < RULES; r++) {
+        use(&g, &rules[r]);
+        check_convs(&g);
+        if (r % 2 == 0)
+            check_blocks(&g);
+        check_linear(&g, 1, 10, 3, true);
+        check_linear(&g, 5, 70, 67, false);
+        check_linear(&g, 33, 33, 17, true);
+    }
+    check_chunks(&g);
+    check_rule(&g);
+    check_model("lenet5", 3, &rules[0]);
+    check_model("lenet5", 2, &rules[3]);
+    check_model("mlp", 5, &rules[1]);
+    layers_close(&g);
+    (void)layers_maths;
+    DONE();
+}
