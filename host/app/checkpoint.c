@@ -34,6 +34,7 @@ static int parts_init(struct parts *p, const struct train *t)
 {
     memset(p, 0, sizeof *p);
     size_t n = opt_lines(&train_command, t->o, TRAIN_BITS, p->text, sizeof p->text);
+    n += (size_t)snprintf(p->text + n, sizeof p->text - n, "device in use=%s\n", t->nn == &nn_cpu ? "cpu" : "cuda");
     if (t->schedule.kind != SCHEDULE_CONST) /* the rate depends on how long the run will be */
         snprintf(p->text + n, sizeof p->text - n, "steps in all=%llu\n", (unsigned long long)t->n_steps);
     memcpy(p->head.magic, magic, sizeof magic);

@@ -97,7 +97,7 @@ static const struct opt opts[] = {
           "IPv4 address or interface that packets leave by; default: the one by which the card is reached.")},
 
     {GROUP("machine")},
-    {CHOICE("device", "auto|cpu|cuda", "auto", device, TRAIN_BITS,
+    {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
     {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and the optimiser stay "
