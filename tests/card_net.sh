@@ -8,7 +8,7 @@ n=$B/narrowcast
 [ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
 dir=$(mktemp -d)
-cd "$dir"
+cd "$dir" || exit 1
 : >stderr # of the runs: shown when something failed
 bad=0 code=0
 fail() {
