@@ -30,8 +30,8 @@ CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci/run))
-SIM_C    := $(sort $(wildcard sim/*.c))
-SIM_LIB  := $(filter-out sim/narrowcast_sim.c,$(SIM_C))
+SIM_C     = $(filter-out sim/$(if $(VERILATOR),shell_none,shell_rtl).c,$(sort $(wildcard sim/*.c)))
+SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 # The card without the card needs Verilator; what it would build is left out where that is missing, and one line says so.
@@ -91,7 +91,7 @@ bench: all                              ## what is measured: see bench/README.md
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
 tools:                                  ## install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot
 	$(Q)CC='$(CC)' host/install.sh tools
-sim: $(B)/narrowcast-sim                ## the simulated card: nic_core in Verilator, as a program of its own
+sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
@@ -181,9 +181,10 @@ $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/ver
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(patsubst %/model.o,%/Vmodel__ALL.a,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/verilated.o $(B)/libnarrowcast.a
+CARD_RTL  = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/verilated.o)
+$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(CARD_RTL) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(B)/rtl/card/model.o $(B)/rtl/card/Vmodel__ALL.a $(B)/rtl/verilated.o \
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(CARD_RTL) $(if $(CARD_RTL),$(B)/rtl/card/Vmodel__ALL.a) \
 	    $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 .SECONDARY:
 -include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)
