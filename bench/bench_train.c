@@ -150,10 +150,7 @@ static int open_bench(struct bench *b)
 {
     const struct options *o = &b->o;
     const bool on_gpu = strcmp(o->device, "cuda") == 0;
-    const struct nn_setup setup = {.math = !strcmp(o->precision, "tf32")   ? NN_TF32
-                                           : !strcmp(o->precision, "fp16") ? NN_FP16
-                                           : !strcmp(o->precision, "bf16") ? NN_BF16
-                                                                           : NN_FP32};
+    const struct nn_setup setup = {.math = nn_math_of(o->precision)};
     const struct nn_ops *ops = on_gpu ? &nn_cuda : &nn_cpu;
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4};
     const struct dataset_augment augment = {.crop = 0};

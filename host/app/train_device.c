@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum nn_math math_of(const char *word)
-{
-    static const char *const words[] = {[NN_FP32] = "fp32", [NN_TF32] = "tf32", [NN_FP16] = "fp16", [NN_BF16] = "bf16"};
-    int math = 0;
-    while (strcmp(words[math], word))
-        math++;
-    return (enum nn_math)math;
-}
-
 /* "auto", or a power of two from 1 on that fp16's range leaves room for. */
 static int loss_scale_of(const char *word, double *out)
 {
@@ -36,7 +27,7 @@ static int loss_scale_of(const char *word, double *out)
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
-    t->setup = (struct nn_setup){.math = math_of(o->precision)};
+    t->setup = (struct nn_setup){.math = nn_math_of(o->precision)};
     TRY(loss_scale_of(o->loss_scale, &t->setup.loss_scale));
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);

@@ -1,6 +1,7 @@
 /* model.c : opens and closes a model; where its arrays are. */
 #include "nn/model.h"
 #include <stdlib.h>
+#include <string.h>
 #include "base/err.h"
 #include "nn/model_graph.h"
 
@@ -13,6 +14,15 @@ static void set_loss_scale(struct nn_model *m, const struct nn_setup *setup)
         return;
     m->scale.moving = setup->loss_scale == 0;
     m->scale.value = m->scale.moving ? FIRST_SCALE : setup->loss_scale;
+}
+
+enum nn_math nn_math_of(const char *word)
+{
+    static const char *const words[] = {[NN_FP32] = "fp32", [NN_TF32] = "tf32", [NN_FP16] = "fp16", [NN_BF16] = "bf16"};
+    int math = 0;
+    while (strcmp(words[math], word))
+        math++;
+    return (enum nn_math)math;
 }
 
 int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name, struct nn_shape in,

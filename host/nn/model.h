@@ -20,6 +20,9 @@ struct nn_param {
     bool last;        /* belongs to the classifier */
 };
 
+/* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
+enum nn_math nn_math_of(const char *word);
+
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
 
 /* setup: of the backend's context; NULL: fp32. name: mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110
