@@ -54,10 +54,6 @@ NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibilit
 GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(shell command -v $(CXX)),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
-# Ranks may outnumber cores: yield while waiting, do not pin, one BLAS thread a rank.
-MPIENV   := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-            OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
-
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
 BUILT    := $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM) $(EMU_LIB)
 HERE     := $(BUILT) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
@@ -74,15 +70,15 @@ CARD     := $(if $(VERILATOR),sim)
 comma    := ,
 run: $(B)/narrowcast $(if $(CARD),$(B)/narrowcast-sim)  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator, which `make tools` installs')
-	$(Q)$(MPIENV) NARROWCAST_OFFLOAD=$(CARD) mpirun -q -np $(NP) $< train $(ARGS)
+	$(Q)NARROWCAST_OFFLOAD=$(CARD) host/ranks.sh $(NP) $< train $(ARGS)
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(TEST_BIN) $(SCRIPTS)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(TEST_BIN) $(SCRIPTS)
 bench: all                              ## what is measured: see bench/README.md
-	$(Q)$(MPIENV) $(B)/bench_train
-	$(Q)$(MPIENV) B=$(B) bench/bench_native.sh 4
-	$(Q)$(MPIENV) mpirun -q -np 4 $(B)/bench_allreduce --algo direct,ring,native$(if $(CARD),$(comma)offload --offload sim:c) --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
+	$(Q)host/ranks.sh 1 $(B)/bench_train
+	$(Q)B=$(B) bench/bench_native.sh 4
+	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native$(if $(CARD),$(comma)offload --offload sim:c) --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \
 	    bench/bench_allreduce.gp && echo 'chart $(B)/bench_allreduce.svg'; else echo 'skip  gnuplot: not installed'; fi
 	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77

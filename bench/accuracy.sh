@@ -8,8 +8,7 @@ B=${B:-build}
 tsv=$B/accuracy.tsv
 mkdir -p "$B"
 touch "$tsv"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1
+. host/ranks.sh
 
 # name, then the options that make it
 configs='fp32            --format fp32 --scale none
@@ -48,7 +47,7 @@ for seed in ${1:-1 2 3}; do
         grep -q "^$name	$seed	" "$tsv" && continue
         log=$B/accuracy-$(echo "$name" | tr ' ' '-')-$seed.jsonl
         # shellcheck disable=SC2086  # options are words
-        if mpirun -q -np 4 "$B/narrowcast" train --data "idx:$NARROWCAST_DATA/fashion-mnist" $common $options \
+        if mpirun -np 4 "$B/narrowcast" train --data "idx:$NARROWCAST_DATA/fashion-mnist" $common $options \
             --seed "$seed" --log "$log" </dev/null >"$log.out" 2>&1; then
             accuracy=$(sed -n 's/^accuracy \([0-9.]*\).*/\1/p' "$log.out" | tail -n 1)
         else

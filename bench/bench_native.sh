@@ -6,11 +6,11 @@ set -eu
 cd "$(dirname "$0")/.."
 ranks=${1:-2}
 shift $(($# > 0))
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+. host/ranks.sh
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
 
 with() {  # with ALGORITHM OPTION...: bench_native; ignore: Open MPI's own choice
-    OMPI_MCA_coll_libnbc_iallreduce_algorithm=$1 mpirun -q -np "$ranks" "${B:-build}/bench_native" "${@:2}"
+    OMPI_MCA_coll_libnbc_iallreduce_algorithm=$1 mpirun -np "$ranks" "${B:-build}/bench_native" "${@:2}"
 }
 for _ in $(seq "${ROUNDS:-3}"); do
     for algorithm in ignore ring binomial rabenseifner recursive_doubling; do

@@ -11,12 +11,11 @@ cd "$(dirname "$0")/.."
 B=${B:-build}
 ranks=${1:-4}
 shift $(($# > 0))
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1
+. host/ranks.sh
 
 for overlap in off on; do
     log=$B/bench_overlap.$overlap.jsonl
-    mpirun -q -np "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
+    mpirun -np "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
         { cat "$log.err" >&2; exit 1; }
     batch=$(sed -n '1s/.*"batch":\([0-9]*\).*/\1/p' "$log")
     sum=$(sed -n 's/^weights checksum //p' "$log.out")

@@ -8,8 +8,7 @@ B=${B:-build}
 tsv=$B/davidnet.tsv
 mkdir -p "$B"
 touch "$tsv"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS=1
+. host/ranks.sh
 
 # name | what the paper's table has | options. Without a scale the paper's sums overflow to inf.
 configs='fp32|88.2|--format fp32 --scale none
@@ -49,7 +48,7 @@ for seed in $seeds; do
         grep -q "^$name	$seed	" "$tsv" && continue
         log=$B/davidnet-${name// /-}-$seed
         # shellcheck disable=SC2086  # options are words
-        if mpirun -q -np "${NP:-8}" "$B/narrowcast" train --data "cifar10:$NARROWCAST_DATA/cifar10" --device "${DEVICE:-cuda}" $common $options \
+        if mpirun -np "${NP:-8}" "$B/narrowcast" train --data "cifar10:$NARROWCAST_DATA/cifar10" --device "${DEVICE:-cuda}" $common $options \
             --seed "$seed" --log "$log.jsonl" "$@" </dev/null >"$log.out" 2>&1; then
             accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out" | tail -n 1)
         elif grep -q 'training has diverged' "$log.out"; then

@@ -20,7 +20,7 @@ COMMAND runs at the "head", which hangs on the same switch by a port without lim
 be. Its environment tells about the nodes:
 
   $NETLAB_HOSTS     their addresses: 10.77.0.1 10.77.0.2 ...; the head has 10.77.0.254
-  $NETLAB_MPI       options for mpirun: the nodes as hosts, TCP between them
+  $NETLAB_MPI       options for mpirun: the nodes as hosts; between them TCP, which the environment says
   netlab-exec ADDRESS COMMAND...     runs a command on a node (a shell reads its words)
 
   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'
@@ -104,11 +104,11 @@ exec ip netns exec "$node" unshare --uts sh -c 'hostname "$0" 2>/dev/null || sys
 AGENT
 chmod +x $dir/netlab-exec
 
-NETLAB_MPI="--hostfile $dir/hosts --map-by node --bind-to none"
-NETLAB_MPI+=" --mca plm rsh --mca plm_rsh_agent $dir/netlab-exec --mca plm_rsh_no_tree_spawn 1"
-NETLAB_MPI+=" --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_tcp_if_include 10.77.0.0/24"
-NETLAB_MPI+=" --mca pml ob1 --mca btl tcp,vader,self --mca mpi_yield_when_idle 1"
-[ "$(id -u)" = 0 ] && NETLAB_MPI+=" --allow-run-as-root"
-export NETLAB_MPI NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
+export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$dir/netlab-exec OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 # Open MPI 4
+export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=10.77.0.0/24 # Open MPI 5
+export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
+export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
 unset NETLAB_INSIDE
 "$@"

@@ -57,7 +57,7 @@ counter() {
 on() {
     ranks=$1
     shift
-    mpirun -q -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
+    mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --model lenet5 --format e5m2 --scale aps-tight "$@"
 }
 
 # checksum FILE: of the weights, from what a run printed

@@ -14,10 +14,9 @@ long=
 [ "${1-}" = --long ] && { long=long; shift; }
 limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 
-# Ranks may outnumber cores: yield while waiting, do not pin. Root in a container is nobody's root.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_btl=vader,self OMPI_MCA_odls_base_sigkill_timeout=0 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMPI_MCA_orte_base_help_aggregate=1
+# shellcheck source=host/ranks.sh
+. "$here/../host/ranks.sh"
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 # nothing that a container may forbid; no waiting
 
 one() {  # one LABEL COMMAND...: runs it, prints a line, keeps its log and verdict
     label=$1
@@ -55,7 +54,7 @@ for t in "$@"; do
     if [ -n "$ranks" ]; then
         while [ -n "$(jobs -rp)" ]; do wait -n; done
         for p in $ranks; do
-            one "$name $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -q -np "$p" "$t" $long  # MPI's own leaks
+            one "$name $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
         done
         continue
     fi

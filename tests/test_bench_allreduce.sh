@@ -19,7 +19,7 @@ fail() {
 bench() {  # bench RANKS OPTION...
     ranks=$1
     shift
-    mpirun -q -np "$ranks" "$B/bench_allreduce" --reps 2 --warmup 1 "$@" 2>>said
+    mpirun -np "$ranks" "$B/bench_allreduce" --reps 2 --warmup 1 "$@" 2>>said
 }
 # rows FILE WORD: lines of kind "allreduce" that hold WORD
 rows() { grep '"kind":"allreduce"' "$1" | grep -cF -- "$2" || true; }
@@ -74,7 +74,7 @@ done
 # --- over a network, where there may be one: what passes the ports is what is sent, and headers ---
 code=0
 # shellcheck disable=SC2016
-"$here/../bench/netlab.sh" -n 2 -r none -- sh -c 'env -u OMPI_MCA_btl mpirun $NETLAB_MPI -np 2 "$@"' sh "$B/bench_allreduce" \
+"$here/../bench/netlab.sh" -n 2 -r none -- sh -c 'mpirun $NETLAB_MPI -np 2 "$@"' sh "$B/bench_allreduce" \
     --json --reps 2 --sizes 1M --algo direct >net 2>net.said || code=$?
 if [ $code -eq 77 ]; then
     grep '^skip' net.said
@@ -95,7 +95,7 @@ else
     "$here/../bench/netlab.sh" -n 4 -r none -- bash -c '
         "$0/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null & trap "kill $!" EXIT
         sleep 0.5
-        env -u OMPI_MCA_btl mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
+        mpirun $NETLAB_MPI -np 4 "$0/bench_allreduce" --offload udp://10.77.0.254:4000 --json --reps 2 \
             --sizes 4M --algo offload --format e5m2,e3m0/e3m0' "$B" >card 2>card.said || fail "through a card: $(cat card.said)"
     # through TYPE CODES: 1048576 elements in 745 packets, and one of the exponents, each with a header of 64 bytes; on a busy machine some
     # pings and repetitions; what the port carries has UDP, IP and Ethernet around it (and their vote, over MPI)

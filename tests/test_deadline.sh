@@ -7,7 +7,7 @@ trap 'rm -f "$log"' EXIT
 bad=0
 ends() {  # ends HOW LINE: 4 ranks, some silent
     start=$SECONDS
-    timeout -k 2 40 mpirun -q -np 4 "$B/tests/test_comm_mpi" silent "$1" >"$log" 2>&1 </dev/null
+    timeout -k 2 40 mpirun -np 4 "$B/tests/test_comm_mpi" silent "$1" >"$log" 2>&1 </dev/null
     rc=$?
     took=$((SECONDS - start))
     said=$(grep '^narrowcast:' "$log")

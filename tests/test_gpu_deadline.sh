@@ -9,7 +9,7 @@ bad=0
 export EMU_ASYNC=1 # streams of their own: as on a GPU, a message that does not come keeps nobody from waiting elsewhere
 ends() { # ends TRANSPORT ALGORITHM: 4 ranks, rank 1 silent
     local start=$SECONDS rc took said
-    timeout -k 2 40 mpirun -q -np 4 "$B/tests/test_gpu_algo_mpi" silent "$1" "$2" >"$log" 2>&1 </dev/null
+    timeout -k 2 40 mpirun -np 4 "$B/tests/test_gpu_algo_mpi" silent "$1" "$2" >"$log" 2>&1 </dev/null
     rc=$?
     took=$((SECONDS - start))
     said=$(grep '^narrowcast:' "$log")

@@ -20,10 +20,10 @@ none() {
     env "$@" "$n" info >about 2>err || fail "$what: info ended with $?"
     grep -q "^CUDA  *no: .*$pattern" about || fail "$what: info says: $(grep '^CUDA' about)"
     [ -s err ] && fail "$what: info printed: $(cat err)"
-    env "$@" mpirun -q -np 2 "$n" "${train[@]}" --device auto >out 2>err ||
+    env "$@" mpirun -np 2 "$n" "${train[@]}" --device auto >out 2>err ||
         fail "$what: --device auto ended with $?: $(cat err)"
     grep -q "$pattern" err && fail "$what: --device auto complains: $(cat err)"
-    env "$@" mpirun -q -np 2 "$n" "${train[@]}" --device cuda >out 2>err && fail "$what: --device cuda was taken"
+    env "$@" mpirun -np 2 "$n" "${train[@]}" --device cuda >out 2>err && fail "$what: --device cuda was taken"
     [ "$(grep -c '^narrowcast:' err)" = 1 ] || fail "$what: not one line: $(cat err)"
     grep -q "$pattern" err || fail "$what: --device cuda says: $(cat err)"
 }

@@ -15,7 +15,7 @@ fi
 fabric=$(nm "$B/libnarrowcast.a" 2>/dev/null | grep -q ' U fi_getinfo' && echo -lfabric) || true
 # shellcheck disable=SC2086
 ${MPICC:-mpicc} "$out/nc.o" "$B/libnarrowcast.a" $fabric -lopenblas -lz -lm -o "$out/nc"
-mpirun -q -np 1 "$out/nc"
+mpirun -np 1 "$out/nc"
 
 # The example in the header's first comment compiles.
 sed -n '/^ \*     #include/,/^ \*     }$/p' host/include/narrowcast.h | sed 's/^ \* \{0,5\}//' >"$out/example.c"

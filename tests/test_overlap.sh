@@ -19,7 +19,7 @@ fail() {
 on() {
     ranks=$1
     shift
-    timeout 120 mpirun -q -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --steps 8 --bucket-bytes 8k "$@" 2>>stderr
+    timeout 120 mpirun -np "$ranks" "$n" train --data synthetic:240,3 --batch 24 --lr 0.05 --steps 8 --bucket-bytes 8k "$@" 2>>stderr
 }
 
 # same RANKS OPTIONS...: the bytes of weights, velocities and statistics
@@ -123,7 +123,7 @@ grep -q "cannot write 'no/folder/trace'" stderr || fail "did not say that the tr
 # --- a rank falls silent while buckets travel: the thread's deadline ends the job and names it ---
 # silent: stops rank 1 after an epoch
 silent() {
-    timeout -k 2 60 mpirun -q -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \
+    timeout -k 2 60 mpirun -np 2 "$n" train --data synthetic:240,3 --batch 24 --model resnet8 --overlap on --deadline 2 --epochs 1000 \
         >/dev/null 2>said &
     run=$!
     rank1=

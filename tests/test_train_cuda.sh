@@ -25,7 +25,7 @@ train() { # train LABEL RANKS OPTION...
     local label=$1 ranks=$2
     shift 2
     # shellcheck disable=SC2086  # options are words
-    mpirun -q -np "$ranks" "$program" train $small "$@" >"$dir/$label.out" 2>"$dir/$label.err"
+    mpirun -np "$ranks" "$program" train $small "$@" >"$dir/$label.out" 2>"$dir/$label.err"
 }
 sum() { sed -n 's/^weights checksum //p' "$dir/$1.out"; }
 loss() { sed -n 's/^loss *\([0-9.]*\) .*/\1/p' "$dir/$1.out"; }

@@ -116,7 +116,7 @@ grep '"kind":"step"' log | sed 's/.*"offload":\([a-z]*\).*/\1/' | uniq | tr '\n'
 on 4 --steps 100000 --offload "$(at phoenix)" --log "$dir/log2" >out 2>err &
 run=$!
 while kill -0 $run 2>/dev/null && [ "$(steps log2)" -lt 5 ]; do sleep 0.05; done
-victims=$(pgrep -P "$(pgrep -P $run mpirun)" narrowcast)
+victims=$(pgrep -P "$(pgrep -P $run)" narrowcast)
 kill -9 "$(echo "$victims" | sed -n 3p)"
 start=$SECONDS
 code=0
