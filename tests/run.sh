@@ -1,73 +1,117 @@
 #!/bin/bash
-# run.sh : runs test programs and scripts, two at a time where they are single processes, and ends with one line:
+# run.sh : runs test programs and scripts and ends with the ten that took longest and one line:
 #   N passed, N failed, N skipped
-# usage: run.sh [--long] PROGRAM|SCRIPT...     exit 0 when none failed
-# A program whose source says /* RANKS: 1 2 4 */ runs under mpirun, once for each number. Output goes to $B/logs and is shown
-# when a test fails. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
+# usage: run.sh [--long | --check] PROGRAM|SCRIPT...     exit 0 when none failed and each that was asked for has a verdict
+# A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second
+# alone. Those of several ranks run last, one at a time; all else, in the order given, two at a time.
+# Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
 set -u
 here=$(dirname "$0")
 B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
 export B TMPDIR="$PWD/$B/tmp"
 case $B in /*) TMPDIR=$B/tmp ;; esac
-long=
-[ "${1-}" = --long ] && { long=long; shift; }
+long='' check=''
+case ${1-} in
+--long) long=long && shift ;;
+--check) check=check && shift ;;
+esac
 limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 # nothing that a container may forbid; no waiting
 
-one() {  # one LABEL COMMAND...: runs it, prints a line, keeps its log and verdict
-    label=$1
-    shift
-    log=$B/logs/${label// /-}
-    start=$SECONDS
-    sight=(env CUDA_VISIBLE_DEVICES=)  # bits are promised on the CPU: --device auto stays there, but in tests of the GPU
-    case $label in *gpu* | *cuda*) sight=() ;; esac
-    "${sight[@]}" timeout -k 5 "$limit" "$@" >"$log.log" 2>&1 </dev/null
-    rc=$?
-    took=$((SECONDS - start))
-    case $rc in
-    0) verdict=ok ;;
-    77) verdict=skip ;;
-    *) verdict=FAIL ;;
-    esac
-    echo "$verdict" >"$log.verdict"
-    if [ "$verdict" = skip ]; then
-        printf '%-5s %-36s %s\n' skip "$label" "$(grep -m1 '^skip' "$log.log")"
+# What check.h, the scripts, assert() and the sanitizers write of what they found wrong.
+wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
+asked=0 passed=0 failed=0 skipped=0
+declare -A label=() since=()  # of a process that runs
+times=() failures=()
+
+# start LABEL COMMAND...: in the background
+start() {
+    local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # bits are promised on the CPU: --device auto stays there,
+    case $1 in *gpu* | *cuda*) sight=() ;; esac                        # but in tests of the GPU
+    asked=$((asked + 1))
+    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &
+    label[$!]=$1 since[$!]=$SECONDS
+}
+
+# excerpt LOG: the first checks that failed, and the end
+excerpt() {
+    if grep -qE "$wrong" "$1"; then
+        grep -E -m 10 -A 2 "$wrong" "$1" | head -n 20
+        echo ...
+        tail -n 5 "$1"
     else
-        printf '%-5s %-36s %4d s\n' "$verdict" "$label" "$took"
-        grep '^skip' "$log.log" | sed "s/^/      $label: /"
-    fi
-    if [ "$verdict" = FAIL ]; then
-        [ "$rc" = 124 ] && echo "      still running after $limit s: stopped"
-        tail -n 25 "$log.log" | sed 's/^/      | /'
+        tail -n 25 "$1"
     fi
 }
 
-rm -f "$B"/logs/*.verdict
+# ended PID: counts its verdict, and says it in a line
+ended() {
+    local rc=0 verdict name=${label[$1]} took=$((SECONDS - since[$1]))
+    local log=$B/logs/${name// /-}.log
+    wait "$1" || rc=$?
+    unset "label[$1]"
+    times+=("$(printf '%4d s  %s' "$took" "$name")")
+    if [ "$rc" = 77 ]; then
+        skipped=$((skipped + 1))
+        printf '%-5s %-36s %s\n' skip "$name" "$(grep -m1 '^skip' "$log")"
+        return
+    fi
+    if [ "$rc" = 0 ]; then verdict=ok passed=$((passed + 1)); else verdict=FAIL failed=$((failed + 1)); fi
+    printf '%-5s %-36s %4d s\n' "$verdict" "$name" "$took"
+    grep -s '^skip' "$log" | sed "s/^/      $name: /"
+    [ "$rc" = 0 ] && return
+    failures+=("$log")
+    [ "$rc" = 124 ] && echo "      still running after $limit s: stopped"
+    excerpt "$log" 2>&1 | sed 's/^/      | /'
+}
+
+# fewer N: waits until fewer than N run
+fewer() {
+    local pid running
+    while :; do
+        running=" $(jobs -rp | tr '\n' ' ')"
+        for pid in "${!label[@]}"; do
+            [[ $running == *" $pid "* ]] || ended "$pid"
+        done
+        [ ${#label[@]} -lt "$1" ] && return
+        wait -n
+    done
+}
+
+several=()  # words of those that run alone: ranks, program
 for t in "$@"; do
     name=$(basename "$t")
-    source=$here/$name.c
-    ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$source" 2>/dev/null)
+    ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here/$name.c" 2>/dev/null)
+    [ -z "$check" ] || ranks=$(echo "$ranks" | cut -d ' ' -f 2)
     if [ -n "$ranks" ]; then
-        while [ -n "$(jobs -rp)" ]; do wait -n; done
-        for p in $ranks; do
-            one "$name $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
-        done
+        for p in $ranks; do several+=("$p" "$t"); done
         continue
     fi
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n; done
+    fewer "${JOBS:-2}"
     case $t in
-    *.sh) one "$name" bash "$t" $long & ;;
-    *) one "$name" "$t" $long & ;;
+    *.sh) start "$name" bash "$t" $long ;;
+    *) start "$name" "$t" $long ;;
     esac
 done
-wait
+for ((i = 0; i < ${#several[@]}; i += 2)); do
+    p=${several[i]} t=${several[i + 1]}
+    fewer 1
+    start "$(basename "$t") $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
+done
+fewer 1
 
-count() { cat "$B"/logs/*.verdict 2>/dev/null | grep -c "^$1$"; }
-passed=$(count ok) failed=$(count FAIL) skipped=$(count skip)
-[ "$failed" -gt 0 ] && grep -l FAIL "$B"/logs/*.verdict | sed 's/\.verdict$/.log/; s/^/failed: /'
+if [ $asked -ge 10 ]; then
+    echo "slowest:"
+    printf '%s\n' "${times[@]}" | sort -rn | head -n 10
+fi
+[ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+if [ $asked -ne $((passed + failed + skipped)) ]; then
+    echo "$asked tests were asked for, $((passed + failed + skipped)) have ended"
+    failed=$((asked - passed - skipped))
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
