@@ -34,42 +34,44 @@ SIM_C     = $(filter-out sim/$(if $(VERILATOR),shell_none,shell_rtl).c,$(sort $(
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
-# The card without the card needs Verilator; what it would build is left out where that is missing, and one line says so.
-VERILATOR := $(shell command -v verilator 2>/dev/null)
+HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
+# The Verilated card and the tests of modules need Verilator, which needs a C++ compiler; without, cards are the plain C ones.
+VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
-SIM       := $(if $(VERILATOR),$(B)/narrowcast-sim $(RTL_TESTS:tests/%.c=$(B)/tests/%))
-TEST_BIN  := $(TESTS:tests/%.c=$(B)/tests/%) $(filter $(B)/tests/%,$(SIM))
+TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_TESTS)))
 
 # What runs on a GPU is a library of its own, which needs nvcc and cuDNN to build; and once more for the CPU, by tests/emu.
 NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
 CUDNN    := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include cudnn.h /dev/null >/dev/null 2>&1 && echo -lcudnn))
 NCCL     := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include nccl.h /dev/null >/dev/null 2>&1 && echo -lnccl))
-# Code for the chips this nvcc knows, and for later ones from the last. GPU_ARCHS=sm_90: a shorter build
-GPU_ARCHS := $(or $(GPU_ARCHS),$(filter sm_80 sm_90 sm_100,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))))
-gpu_last := $(patsubst sm_%,%,$(lastword $(GPU_ARCHS)))
+# Code for the GPU of this machine, else for sm_80; GPU_ARCHS=all, for a release: for three generations; GPU_ARCHS='sm_90 sm_100': for
+# these. What is later than the last compiles it when it is loaded.
+gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
+gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]\)$$/sm_\1\2/p' | sort -u))
+GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
+gpu_archs := $(if $(filter all,$(GPU_ARCHS)),$(filter sm_80 sm_90 sm_100,$(gpu_known)),$(GPU_ARCHS))
+gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
 NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
-            $(foreach a,$(GPU_ARCHS:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last)
+            $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last)
 GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
-EMU_LIB  := $(if $(shell command -v $(CXX)),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
+EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-BUILT    := $(B)/narrowcast $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(SIM) $(EMU_LIB)
-HERE     := $(BUILT) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+BUILT    := $(B)/narrowcast $(B)/narrowcast-sim $(EMU_LIB)
+HERE     := $(BUILT) $(TEST_BIN) $(B)/bench_allreduce $(B)/bench_error $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run test test-long bench tools sim formal synth lint fmt clean help skips force
-all: $(BUILT) $(GPU_LIB) skips          ## build everything this machine can build
+all: $(HERE) $(BENCH:bench/%.c=$(B)/%) $(GPU_LIB) skips  ## build everything this machine can build
 skips:
-	$(Q)$(if $(VERILATOR),:,echo 'skip  the simulated card: no verilator')
+	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
 	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,nvcc)')
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
-	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no $(CXX)')
+	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
-CARD     := $(if $(VERILATOR),sim)
-comma    := ,
-run: $(B)/narrowcast $(if $(CARD),$(B)/narrowcast-sim)  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
-	$(Q)$(if $(CARD),:,echo 'no card to train through: that needs verilator, which `make tools` installs')
+CARD     := $(if $(VERILATOR),sim,sim:c)
+run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=$(CARD) host/ranks.sh $(NP) $< train $(ARGS)
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(TEST_BIN) $(SCRIPTS)
@@ -78,7 +80,7 @@ test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats,
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)host/ranks.sh 1 $(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4
-	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native$(if $(CARD),$(comma)offload --offload sim:c) --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
+	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \
 	    bench/bench_allreduce.gp && echo 'chart $(B)/bench_allreduce.svg'; else echo 'skip  gnuplot: not installed'; fi
 	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77
@@ -180,7 +182,7 @@ $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/ver
 CARD_RTL  = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/verilated.o)
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(CARD_RTL) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(CARD_RTL) $(if $(CARD_RTL),$(B)/rtl/card/Vmodel__ALL.a) \
+	$(Q)$(if $(CARD_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(CARD_RTL) $(if $(CARD_RTL),$(B)/rtl/card/Vmodel__ALL.a) \
 	    $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 .SECONDARY:
 -include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

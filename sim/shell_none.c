@@ -5,7 +5,9 @@
 static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     (void)wave, (void)out, (void)arg, (void)shell;
-    return ERR(-ENOSYS, "no Verilated card: this program was built without Verilator; --model c has the same answers");
+    return ERR(-ENOSYS,
+               "no Verilated card: built without Verilator; --model c, --offload sim:c and --on model give the "
+               "same bits");
 }
 
 /* Nothing follows an open that failed. */

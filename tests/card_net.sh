@@ -1,12 +1,14 @@
 # card_net.sh : for scripts that train through simulated cards: where they run, cards started and ended, runs and their checksums.
-# Sourced first, under `set -eu`. Gives: n (the program), dir (a scratch folder, the current one), fail; exits 77 where there is no card.
-# shellcheck shell=bash
+# Sourced first, under `set -eu`. Gives: n (the program), dir (a scratch folder, the current one), fail, rtl (empty in a
+# build without Verilator).
+# shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast
-[ -x "$B/narrowcast-sim" ] || { echo "skip: no narrowcast-sim: it needs Verilator"; exit 77; }
 [ -n "$(command -v pgrep)" ] || { echo "skip: no pgrep (Debian: procps)"; exit 77; }
+rtl=rtl
+! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
 dir=$(mktemp -d)
 cd "$dir" || exit 1
 : >stderr # of the runs: shown when something failed

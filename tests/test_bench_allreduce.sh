@@ -88,8 +88,6 @@ fi
 # --- through a card: n codes leave a rank and n come back, and headers: payload of datagrams; with theirs, through the port ---
 if [ $code -ne 0 ]; then
     echo 'skip  bytes through a card: no network'
-elif [ ! -x "$B/narrowcast-sim" ]; then
-    echo 'skip  bytes through a card: no narrowcast-sim'
 else
     # shellcheck disable=SC2016
     "$here/../bench/netlab.sh" -n 4 -r none -- bash -c '

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
-nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 [ -x "$nvcc" ] || { echo 'skip: no nvcc'; exit 77; }
 include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
 [ -f "$include/cudnn.h" ] || [ -f /usr/include/cudnn.h ] || { echo 'skip: no cudnn.h'; exit 77; }

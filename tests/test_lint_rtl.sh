@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 dir=$B/lint_rtl
 mkdir -p "$dir" || exit 1
-have_v=$(command -v verilator) have_i=$(command -v iverilog)
+have_v=${VERILATOR-$(command -v verilator)} have_i=$(command -v iverilog)
 [ -n "$have_v" ] || echo "skip: no verilator"
 [ -n "$have_i" ] || echo "skip: no iverilog"
 [ -n "$have_v$have_i" ] || exit 77

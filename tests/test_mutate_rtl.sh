@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 dir=$B/mutate_rtl tree=$B/mutate_rtl/tree
-have_v=$(command -v verilator) have_y=$(command -v yosys)
+have_v=${VERILATOR-$(command -v verilator)} have_y=$(command -v yosys)
 [ -n "$have_v" ] || echo "skip: no verilator"
 [ -n "$have_y" ] || echo "skip: no yosys"
 [ -n "$have_v$have_y" ] || exit 77

@@ -37,14 +37,8 @@ refused '--drop' "$n" sim --listen 127.0.0.1:0 --drop 1.5
 cp "$n" alone
 refused 'make sim' env PATH=/nowhere ./alone sim --listen 127.0.0.1:0
 
-if [ ! -x "$B/narrowcast-sim" ]; then
-    [ $bad = 0 ] || exit 1
-    echo 'skip: no narrowcast-sim: it needs Verilator'
-    exit 77
-fi
-
-# with one
-refused 'cannot write' "$n" sim --listen 127.0.0.1:0 --pcap /nowhere/file
+# with one in plain C
+refused 'cannot write' "$n" sim --listen 127.0.0.1:0 --model c --pcap /nowhere/file
 refused 'no clock' "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
 refused 'HOST:PORT' "$n" sim --listen here
 refused '--tap' "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1

@@ -305,6 +305,13 @@ static void files(const char *model, const char *option, const char *path)
     close(p.said);
 }
 
+static int has_rtl(void)
+{
+    char command[sizeof program + 64];
+    snprintf(command, sizeof command, "grep -q 'built without Verilator' '%s'", program);
+    return system(command) != 0;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const bad_c[] = {"--listen",  "127.0.0.1:0", "--model", "c",   "--drop", "0.05", "--dup", "0.05",
@@ -321,7 +328,7 @@ int main(int argc, char **argv)
     const char *b = getenv("B");
     snprintf(program, sizeof program, "%s/narrowcast-sim", b ? b : "build");
     if (access(program, X_OK))
-        SKIP("no narrowcast-sim: it needs Verilator");
+        SKIP("narrowcast-sim was not built");
     signal(SIGPIPE, SIG_IGN);
     char pcap[] = "/tmp/test_sim_XXXXXX", wave[sizeof pcap + 4];
     const int fd = mkstemp(pcap);
@@ -334,9 +341,13 @@ int main(int argc, char **argv)
     own_card();
     files("c", "--pcap", pcap);
     whole_capture(pcap, 2 * 2 * CLIENT_RANKS * 2);
-    good_network("rtl");
-    files("rtl", "--wave", wave);
-    whole_wave(wave);
+    if (has_rtl()) {
+        good_network("rtl");
+        files("rtl", "--wave", wave);
+        whole_wave(wave);
+    } else {
+        puts("skip: built without Verilator: the Verilated card");
+    }
     unlink(pcap);
     unlink(wave);
     DONE();

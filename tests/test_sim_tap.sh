@@ -9,7 +9,6 @@ skip() {
     exit 77
 }
 if [ "${1-}" != inside ]; then
-    [ -x "$B/narrowcast-sim" ] || skip 'no narrowcast-sim: it needs Verilator'
     [ "$(id -u)" = 0 ] || skip 'a TAP interface takes root'
     [ -c /dev/net/tun ] || skip 'no /dev/net/tun'
     command -v ip >/dev/null || skip 'no ip (iproute2)'

@@ -32,7 +32,7 @@ static const struct opt opts[] = {
      AT(count), 0, 0, 0},
     {"on", "ref|cpu|hls|model|rtl", "ref",
      "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in plain C, or a card's "
-     "Verilated RTL (narrowcast-sim, which `make sim` builds). The sums are the same.",
+     "Verilated RTL (in a build with Verilator). The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
     {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).", OPT_TEXT, AT(wave), 0,
      0, 0},

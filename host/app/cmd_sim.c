@@ -65,7 +65,7 @@ static int become_card(int argc, char **argv)
     free(words[0]);
     free(words);
     if (why == ENOENT)
-        return ERR(-ENOENT, "cannot find the simulated card " PROGRAM ": `make sim` builds it, which needs Verilator");
+        return ERR(-ENOENT, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
     return ERR(-why, "cannot start '%s': %s", program, strerror(why));
 }
 

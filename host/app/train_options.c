@@ -81,7 +81,8 @@ static const struct opt opts[] = {
     {TEXT(
         "offload", "O", "auto", offload, 0,
         "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a Verilated card on this "
-        "machine and ends it; sim:c: the card in plain C), off, or auto: what NARROWCAST_OFFLOAD says, else off. A "
+        "machine and ends it; sim:c: the card in plain C, which every build has), off, or auto: what "
+        "NARROWCAST_OFFLOAD says, else off. A "
         "card "
         "that fails costs time, no bits: its step is repeated over MPI.")},
     {"card-slots", "N", "64",

@@ -53,8 +53,7 @@ int card_sim_died(struct card_sim *card, char why[CARD_WHY_BYTES])
 {
     const int status = reap(card);
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        snprintf(why, CARD_WHY_BYTES,
-                 "cannot find the simulated card " PROGRAM ": `make sim` builds it, which needs Verilator");
+        snprintf(why, CARD_WHY_BYTES, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
         return -ENOENT;
     }
     if (status >= 0 && WIFSIGNALED(status))
