@@ -25,6 +25,7 @@ APP      := $(filter host/app/%,$(SRC))
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
 TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
+CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
@@ -62,7 +63,7 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 BUILT    := $(B)/narrowcast $(B)/narrowcast-sim $(EMU_LIB)
 HERE     := $(BUILT) $(TEST_BIN) $(B)/bench_allreduce $(B)/bench_error $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run test test-long bench tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(BENCH:bench/%.c=$(B)/%) $(GPU_LIB) skips  ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -73,10 +74,12 @@ skips:
 CARD     := $(if $(VERILATOR),sim,sim:c)
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=$(CARD) host/ranks.sh $(NP) $< train $(ARGS)
+check: $(HERE)                          ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
+	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
-	$(Q)B=$(B) CC=$(CC) tests/run.sh $(TEST_BIN) $(SCRIPTS)
+	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
-	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(TEST_BIN) $(SCRIPTS)
+	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)host/ranks.sh 1 $(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4

@@ -2,8 +2,9 @@
 # run.sh : runs test programs and scripts and ends with the ten that took longest and one line:
 #   N passed, N failed, N skipped
 # usage: run.sh [--long | --check] PROGRAM|SCRIPT...     exit 0 when none failed and each that was asked for has a verdict
-# A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second
-# alone. Those of several ranks run last, one at a time; all else, in the order given, two at a time.
+# --long: all get the argument `long`. --check: scripts get the argument `check`.
+# A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second. These
+# run last, one at a time; all else in the order given, two at a time.
 # Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
 set -u
 here=$(dirname "$0")
@@ -11,10 +12,10 @@ B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
 export B TMPDIR="$PWD/$B/tmp"
 case $B in /*) TMPDIR=$B/tmp ;; esac
-long='' check=''
+long='' mode=  # for programs; for scripts
 case ${1-} in
---long) long=long && shift ;;
---check) check=check && shift ;;
+--long) long=long mode=long && shift ;;
+--check) mode=check && shift ;;
 esac
 limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 
@@ -86,14 +87,14 @@ several=()  # words of those that run alone: ranks, program
 for t in "$@"; do
     name=$(basename "$t")
     ranks=$(sed -n 's|.*/\* RANKS: \([0-9 ]*\)\*/.*|\1|p' "$here/$name.c" 2>/dev/null)
-    [ -z "$check" ] || ranks=$(echo "$ranks" | cut -d ' ' -f 2)
+    [ "$mode" != check ] || ranks=$(echo "$ranks" | cut -d ' ' -f 2)
     if [ -n "$ranks" ]; then
         for p in $ranks; do several+=("$p" "$t"); done
         continue
     fi
     fewer "${JOBS:-2}"
     case $t in
-    *.sh) start "$name" bash "$t" $long ;;
+    *.sh) start "$name" bash "$t" $mode ;;
     *) start "$name" "$t" $long ;;
     esac
 done

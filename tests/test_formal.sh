@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_formal.sh : the proofs of rtl/formal.list: those that are quick, with --long all of them. Then a property that does not
+# test_formal.sh : the proofs of rtl/formal.list: those that are quick, with `long` all of them. Then a property that does not
 # hold is planted in a copy of a module and must not be proven. Environment: B, the build folder.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
@@ -25,7 +25,7 @@ planted() {
 planted skid "s/held_q == 2'd2 || in_ready_o/in_ready_o/"
 planted slot_rule 's/assert (/assert (!duplicate_o \&\& /'
 
-if [ "${1-}" = --long ]; then
+if [ "${1-}" = long ]; then
     tests/formal.sh
 else
     tests/formal.sh quick

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_mutate_rtl.sh : plants the bugs of rtl/mutants.list, one at a time, and demands that each is noticed by the test program or
-# the proof that its line names. Those marked `quick`; with --long all; or those of the modules named as arguments.
+# the proof that its line names. Those marked `quick`; with `long` all; or those of the modules named as arguments.
 # The bugs are planted in a copy of the tree, $B/mutate_rtl/tree; nothing here is touched. A line that changes nothing, a mutant
 # that does not build, and a catcher that fails without any bug count as survivors. A catcher that hangs (300 s) has noticed.
 # Exit 0: all caught, 1: one survived, 77: neither Verilator nor Yosys is there.
@@ -60,7 +60,7 @@ while read -r module catcher edit; do
     [ "$module" = quick ] && mark=quick module=$catcher catcher=${edit%% *} edit=${edit#* }
     edit=${edit#"${edit%%[! ]*}"}
     case $which in
-    --long) ;;
+    long) ;;
     quick) [ "$mark" = quick ] || continue ;;
     *) case " $* " in *" $module "*) ;; *) continue ;; esac ;;
     esac

@@ -1,7 +1,7 @@
 /* test_rx_rtl.c : rx against a plain model, clock by clock: random frames, good ones and ones with one to three faults, back
  * to back or with gaps, readers that stall until nothing fits any more, resets in the middle. Every drop pulse is expected
  * in its clock, each frame is handed out or counted once, and what is handed out is what was sent.
- * With the argument --long: ten times as many frames. */
+ * with the argument long: ten times as many frames. */
 #include <string.h>
 #include "check.h"
 #include "hls/packet.h"
@@ -222,7 +222,7 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
 
 int main(int argc, char **argv)
 {
-    uint64_t n_frames = argc > 1 && !strcmp(argv[1], "--long") ? 2500000 : 250000;
+    uint64_t n_frames = argc > 1 && !strcmp(argv[1], "long") ? 2500000 : 250000;
     static struct frame frames[4]; /* the last two may still be on their way */
     static struct plain p, empty;
     uint64_t rand = SEED, seen[32] = {0}, frame = 0, clock = 0, ended = 0, resets = 0;
