@@ -3,6 +3,7 @@
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/gemm_low.h"
+#include <string.h>
 
 static const struct gemm_rule rules[] = {
     {{5, 2, 0}, MF_SATURATE, false}, {{4, 3, 1}, MF_SATURATE, true}, {{3, 2, 0}, MF_INF, false},
@@ -69,9 +70,9 @@ static void compare(struct layers *g, const struct conv_case *c, const struct te
 {
     const size_t n_bias = (size_t)c->g.out.c;
     char name[96];
-    const int end = snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch,
-                             c->g.in.h, c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad, (int)c->dx);
-    const size_t left = sizeof name - (size_t)end;
+    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch, c->g.in.h,
+             c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad, (int)c->dx);
+    const size_t end = strlen(name), left = sizeof name - end;
     snprintf(name + end, left, "y");
     layers_same_floats(g, name, layers_get(g, gpu->y, c->n_y), cpu->y, c->n_y);
     snprintf(name + end, left, "dw");

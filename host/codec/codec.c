@@ -1,6 +1,7 @@
 /* codec.c : settles a codec for a job, finds a layer's exponent and shift, and runs a layer through it. */
 #include "codec/codec.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "hls/philox.h"
 #include <assert.h>
 #include <stdio.h>
@@ -34,11 +35,10 @@ static int log2_up(int n)
 /* The rules of a mask as "fp32, nearest". */
 static const char *list_rules(unsigned rules, char text[64])
 {
-    int at = 0;
-    text[0] = 0;
+    struct text list = text_in(text, 64);
     for (unsigned i = 0; i < VEC_RULES; i++)
         if (rules >> i & 1)
-            at += snprintf(text + at, (size_t)(64 - at), "%s%s", at ? ", " : "", codec_rule_name((enum vec_rule)i));
+            text_add(&list, "%s%s", list.n ? ", " : "", codec_rule_name((enum vec_rule)i));
     return text;
 }
 

@@ -6,6 +6,7 @@
  * once, and ends the job. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "comm/comm_mpi.h"
 #include <stdio.h>
 #include <time.h>
@@ -40,15 +41,14 @@ static int n_heard(const struct comm *c)
 /* "1, 4, 7", or the first few of many. */
 static void list_missing(const struct comm *c, char *text, size_t size)
 {
-    size_t used = 0;
-    for (int r = 0, n = 0; r < c->n_ranks && used < size; r++) {
+    struct text list = text_in(text, size);
+    for (int r = 0, n = 0; r < c->n_ranks && n <= 16; r++) {
         if (c->heard[r])
             continue;
-        if (++n > 16) {
-            snprintf(text + used, size - used, ", ...");
-            return;
-        }
-        used += (size_t)snprintf(text + used, size - used, "%s%d", n > 1 ? ", " : "", r);
+        if (++n > 16)
+            text_add(&list, ", ...");
+        else
+            text_add(&list, "%s%d", n > 1 ? ", " : "", r);
     }
 }
 

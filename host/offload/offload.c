@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "offload/fabric_local.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
@@ -98,15 +99,13 @@ const char *offload_why(const struct offload *o)
 
 const char *offload_describe(struct offload *o)
 {
-    char *to = o->described;
-    const size_t room = sizeof o->described;
+    struct text to = text_in(o->described, sizeof o->described);
     const struct way_count count = offload_way.counted(o);
-    size_t n = (size_t)snprintf(to, room, "%d card%s (", o->n_cards, o->n_cards == 1 ? "" : "s");
-    for (int i = 0; i < o->n_cards && n < room; i++)
-        n += (size_t)snprintf(to + n, room - n, "%s%s", i ? ", " : "", o->names[i]);
-    if (n < room)
-        snprintf(to + n, room - n, "), %u slots each, RTT %.0f us", o->jobs[0].slots, count.rtt_s * 1e6);
-    return to;
+    text_add(&to, "%d card%s (", o->n_cards, o->n_cards == 1 ? "" : "s");
+    for (int i = 0; i < o->n_cards; i++)
+        text_add(&to, "%s%s", i ? ", " : "", o->names[i]);
+    text_add(&to, "), %u slots each, RTT %.0f us", o->jobs[0].slots, count.rtt_s * 1e6);
+    return o->described;
 }
 
 int offload_n_cards(const struct offload *o)

@@ -93,10 +93,10 @@ struct way_count window_counted(const struct window *w)
 void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
 {
     va_list ap;
-    int n = snprintf(w->why, sizeof w->why, "card %s ", end->card.name);
+    snprintf(w->why, sizeof w->why, "card %s ", end->card.name);
+    const size_t n = strlen(w->why);
     va_start(ap, format);
-    if (n > 0 && (size_t)n < sizeof w->why)
-        vsnprintf(w->why + n, sizeof w->why - (size_t)n, format, ap);
+    vsnprintf(w->why + n, sizeof w->why - n, format, ap);
     va_end(ap);
     w->state = WINDOW_LOST;
 }
