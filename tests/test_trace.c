@@ -142,16 +142,16 @@ static void test_file(void)
     char *all = NULL;
     size_t size;
     const struct trace_span spans[] = {{"step", TRACE_MAIN, 0.5, 2, 7}, {"scan", TRACE_REDUCE, 1e-6, 1.5e-6, -1}};
-    FILE *f = open_memstream(&all, &size);
-    if (!f)
+    struct file_out out = {.f = open_memstream(&all, &size), .path = "memory", .folder = -1};
+    if (!out.f)
         exit(1);
-    trace_json_begin(f);
+    trace_json_begin(&out);
     for (int r = 0; r < 3; r++)
-        trace_json_rank(f, r);
-    trace_json_spans(f, 2, spans, 2);
-    trace_json_spans(f, 0, spans, 1);
-    trace_json_end(f, 3, 11);
-    fclose(f);
+        trace_json_rank(&out, r);
+    trace_json_spans(&out, 2, spans, 2);
+    trace_json_spans(&out, 0, spans, 1);
+    trace_json_end(&out, 3, 11);
+    CHECK(!file_out_commit(&out), "written");
     CHECK(is_json(all), "%s", all);
     CHECK(count(all, "\"ph\":\"X\"") == 3 && count(all, "process_name") == 3 && count(all, "thread_name") == 6, "%s",
           all);

@@ -7,26 +7,34 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int write_text(const struct train *t, const char *name, void (*print)(const struct train *, FILE *))
+static int path_of(char path[PATH_MAX], const struct train *t, const char *name)
+{
+    struct text text = text_in(path, PATH_MAX);
+    text_add(&text, "%s/%s", t->o->dump_dir, name);
+    return text.full ? ERR(-ENAMETOOLONG, "cannot write to folder '%s': %s", t->o->dump_dir, strerror(ENAMETOOLONG))
+                     : 0;
+}
+
+static int write_text(const struct train *t, const char *name, void (*print)(const struct train *, struct file_out *))
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", t->o->dump_dir, name);
+    TRY(path_of(path, t, name));
     struct file_out out;
     TRY(file_out_open(&out, path));
-    print(t, out.f);
+    print(t, &out);
     return file_out_commit(&out);
 }
 
-static void print_meta(const struct train *t, FILE *f)
+static void print_meta(const struct train *t, struct file_out *out)
 {
-    fprintf(f, "ranks %d steps %llu first %llu\n", t->n_ranks, (unsigned long long)t->o->dump_steps,
-            (unsigned long long)t->o->dump_first);
+    file_out_print(out, "ranks %d steps %llu first %llu\n", t->n_ranks, (unsigned long long)t->o->dump_steps,
+                   (unsigned long long)t->o->dump_first);
 }
 
-static void print_layers(const struct train *t, FILE *f)
+static void print_layers(const struct train *t, struct file_out *out)
 {
     for (int i = 0; i < t->n_params; i++)
-        fprintf(f, "%s %zu %zu\n", t->params[i].name, t->params[i].offset, t->params[i].n);
+        file_out_print(out, "%s %zu %zu\n", t->params[i].name, t->params[i].offset, t->params[i].n);
 }
 
 int grad_dump_open(struct train *t)
@@ -44,8 +52,9 @@ int grad_dump_step(struct train *t)
     const uint64_t step = t->state.step;
     if (step < t->o->dump_first || step - t->o->dump_first >= t->o->dump_steps)
         return 0;
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/step%06llu.rank%d.f32", t->o->dump_dir, (unsigned long long)step, t->rank);
+    char path[PATH_MAX], name[64];
+    snprintf(name, sizeof name, "step%06llu.rank%d.f32", (unsigned long long)step, t->rank);
+    TRY(path_of(path, t, name));
     struct file_out out;
     TRY(nn_model_get(t->model, t->host, t->grads, t->n_weights));
     TRY(file_out_open(&out, path));

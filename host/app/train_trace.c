@@ -11,11 +11,8 @@ int train_trace_open(struct train *t)
 {
     if (!t->o->trace)
         return 0;
-    if (t->rank == 0) { /* a path that cannot be written is found now, not hours later */
-        struct file_out out;
-        TRY(file_out_open(&out, t->o->trace));
-        file_out_discard(&out);
-    }
+    if (t->rank == 0)
+        TRY(file_out_check(t->o->trace));
     TRY(trace_open(SPANS, &t->trace));
     t->trace_block = buf_alloc((t->rank ? 1 : (size_t)t->n_ranks + 1) * BLOCK * sizeof *t->trace_block);
     if (!t->trace_block)
@@ -32,8 +29,8 @@ int train_trace_start(struct train *t)
     return 0;
 }
 
-/* Block after block, the oldest spans first; f NULL: other ranks' spans are taken and dropped. */
-static int gather(struct train *t, FILE *f, uint64_t *lost)
+/* Block after block, the oldest spans first; out NULL: other ranks' spans are taken and dropped. */
+static int gather(struct train *t, struct file_out *out, uint64_t *lost)
 {
     struct trace_span *mine = t->trace_block, *all = mine + BLOCK;
     double lost_sum = (double)trace_lost(t->trace), left = 1;
@@ -42,11 +39,11 @@ static int gather(struct train *t, FILE *f, uint64_t *lost)
         for (size_t i = n; i < BLOCK; i++)
             mine[i] = (struct trace_span){.row = -1};
         TRY(comm_gather(t->comm, mine, BLOCK * sizeof *mine, t->rank ? NULL : all));
-        for (int r = 0; r < t->n_ranks && f; r++) {
+        for (int r = 0; r < t->n_ranks && out; r++) {
             size_t n_there = 0;
             while (n_there < BLOCK && all[(size_t)r * BLOCK + n_there].row >= 0)
                 n_there++;
-            trace_json_spans(f, r, all + (size_t)r * BLOCK, n_there);
+            trace_json_spans(out, r, all + (size_t)r * BLOCK, n_there);
         }
         left = n == BLOCK;
         TRY(comm_sum_f64(t->comm, &left, 1));
@@ -65,19 +62,20 @@ int train_trace_write(struct train *t, int *file_rc)
         return 0;
     if (t->rank == 0)
         *file_rc = file_out_open(&out, t->o->trace);
-    if (out.f) {
-        trace_json_begin(out.f);
+    struct file_out *to = out.f ? &out : NULL;
+    if (to) {
+        trace_json_begin(to);
         for (int r = 0; r < t->n_ranks; r++)
-            trace_json_rank(out.f, r);
+            trace_json_rank(to, r);
     }
-    int rc = gather(t, out.f, &lost);
+    int rc = gather(t, to, &lost);
     if (rc < 0) {
         file_out_discard(&out);
         return rc;
     }
-    if (out.f) {
-        trace_json_end(out.f, t->n_ranks, lost);
-        *file_rc = file_out_commit(&out);
+    if (to) {
+        trace_json_end(to, t->n_ranks, lost);
+        *file_rc = file_out_commit(to);
     }
     return 0;
 }

@@ -2,6 +2,8 @@
 #include "base/file.h"
 #include "base/err.h"
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,114 +53,165 @@ static int out_failed(const struct file_out *out, int code)
     return ERR(-code, "cannot write '%s': %s", out->path, strerror(code));
 }
 
-/* The part of a path up to its last slash, "." where there is none. malloc'd. */
-static char *folder_of(const char *path)
+/* The folder of a path, opened, and the name in it. Returns 0 or -errno. */
+static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash == path ? strdup("/") : slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    out->target = strdup(slash ? slash + 1 : path);
+    out->folder = folder && out->target ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const int rc = out->folder >= 0 ? 0 : -errno;
+    free(folder);
+    return rc;
 }
 
-/* Opens a file without a name in the target's folder, or with the temporary name where that cannot be. Returns fd, -errno. */
+/* Calls make() with temporary names until one is free: other processes, dead ones too, may have left theirs. Returns what make()
+ * does, 0 or more, or -errno. */
+static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
+{
+    for (int i = 0;; i++) {
+        snprintf(out->temp, sizeof out->temp, "narrowcast.%ld.%d.tmp", (long)getpid(), i);
+        const int made = make(out);
+        if (made >= 0)
+            return made;
+        if (errno != EEXIST) {
+            out->temp[0] = 0;
+            return -errno;
+        }
+    }
+}
+
+static int create(const struct file_out *out)
+{
+    return openat(out->folder, out->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+static int give_name(const struct file_out *out)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(out->f));
+    return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
+}
+
+/* A file without a name in the target's folder, or with a temporary one where that cannot be. Returns fd, -errno. */
 static int open_temp(struct file_out *out)
 {
-    char *folder = folder_of(out->target);
-    if (!folder || asprintf(&out->temp, "%s.%ld.tmp", out->target, (long)getpid()) < 0) {
-        out->temp = NULL;
-        free(folder);
-        return -ENOMEM;
-    }
-    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    free(folder);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        fd = open(out->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-        out->has_name = fd >= 0;
-    }
+    const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+        return with_temp_name(out, create);
     return fd < 0 ? -errno : fd;
+}
+
+/* The file that is there, or will be. Returns fd, -errno. */
+static int open_out(struct file_out *out, const char *path)
+{
+    struct stat st;
+    const bool exists = !stat(path, &st);
+    if ((!exists && errno != ENOENT) || !*path) /* a name too long is known by now */
+        return -errno;
+    if (exists && access(path, W_OK))
+        return -errno;
+    if (exists && !S_ISREG(st.st_mode)) {
+        const int fd = open(path, O_WRONLY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+    }
+    char *real = exists ? realpath(path, NULL) : strdup(path);
+    const int rc = real ? open_folder(out, real) : -errno;
+    free(real);
+    const int fd = rc ? rc : open_temp(out);
+    if (fd >= 0 && exists)
+        (void)fchmod(fd, st.st_mode & 07777);
+    return fd;
 }
 
 int file_out_open(struct file_out *out, const char *path)
 {
-    struct file_out o = {.path = path};
-    struct stat st;
-    int fd, rc;
-    int exists = !stat(path, &st);
-    if (exists && access(path, W_OK)) {
-        rc = out_failed(&o, errno);
-        goto discard;
-    }
-    if (exists && !S_ISREG(st.st_mode)) {
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else {
-        o.target = exists ? realpath(path, NULL) : strdup(path);
-        fd = o.target ? open_temp(&o) : -ENOMEM;
-        errno = fd < 0 ? -fd : 0;
-    }
+    struct file_out o = {.path = path, .folder = -1};
+    const int fd = open_out(&o, path);
     o.f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (!o.f) {
-        rc = out_failed(&o, errno);
+        const int rc = out_failed(&o, fd >= 0 ? errno : -fd);
         if (fd >= 0)
             close(fd);
-        goto discard;
+        file_out_discard(&o);
+        return rc;
     }
-    if (o.target && exists)
-        (void)fchmod(fd, st.st_mode & 07777);
     *out = o;
     return 0;
-discard:
-    file_out_discard(&o);
-    return rc;
+}
+
+/* The first failure is kept and said. */
+static int note(struct file_out *out, bool fine)
+{
+    if (!fine && !out->failed) {
+        out->failed = errno ? errno : EIO;
+        (void)out_failed(out, out->failed);
+    }
+    return -out->failed;
 }
 
 int file_out_write(struct file_out *out, const void *buf, size_t bytes)
 {
     errno = 0;
-    return fwrite(buf, 1, bytes, out->f) == bytes ? 0 : out_failed(out, errno);
+    return note(out, fwrite(buf, 1, bytes, out->f) == bytes);
 }
 
-/* Gives the finished file its temporary name, if it has none yet, and moves it into place. Returns 0 or -errno. */
+int file_out_print(struct file_out *out, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    errno = 0;
+    const int n = vfprintf(out->f, format, ap);
+    va_end(ap);
+    return note(out, n >= 0);
+}
+
+/* Gives the finished file a temporary name, if it has none yet, and moves it into place. Returns 0 or -errno. */
 static int put_in_place(struct file_out *out)
 {
-    if (!out->has_name) {
-        char self[64];
-        snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(out->f));
-        if (linkat(AT_FDCWD, self, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW))
-            return -errno;
-        out->has_name = 1;
+    if (!out->temp[0]) {
+        const int rc = with_temp_name(out, give_name);
+        if (rc < 0)
+            return rc;
     }
-    if (rename(out->temp, out->target))
+    if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
-    out->has_name = 0;
-    char *folder = folder_of(out->target);
-    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd >= 0) { /* the new name survives a crash, too; not every file system can promise it */
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(folder);
+    out->temp[0] = 0;
+    (void)fsync(out->folder); /* the new name survives a crash, too; not every file system can promise it */
     return 0;
 }
 
 int file_out_commit(struct file_out *out)
 {
     errno = 0;
-    int rc = 0;
-    if (fflush(out->f) || (out->target && fsync(fileno(out->f))))
-        rc = errno ? -errno : -EIO;
-    if (!rc && out->target)
+    int rc = note(out, !fflush(out->f) && !ferror(out->f) && (out->folder < 0 || !fsync(fileno(out->f))));
+    if (!rc && out->folder >= 0) {
         rc = put_in_place(out);
-    if (rc)
-        rc = out_failed(out, -rc);
+        if (rc)
+            rc = out_failed(out, -rc);
+    }
     file_out_discard(out);
     return rc;
 }
 
 void file_out_discard(struct file_out *out)
 {
+    if (!out->path) /* zeroed */
+        return;
     if (out->f)
         fclose(out->f);
-    if (out->has_name)
-        unlink(out->temp);
-    free(out->temp);
+    if (out->temp[0])
+        unlinkat(out->folder, out->temp, 0);
+    if (out->folder >= 0)
+        close(out->folder);
     free(out->target);
     *out = (struct file_out){0};
+}
+
+int file_out_check(const char *path)
+{
+    struct file_out out;
+    TRY(file_out_open(&out, path));
+    file_out_discard(&out);
+    return 0;
 }

@@ -90,34 +90,37 @@ uint64_t trace_lost(struct trace *t)
 
 /* ---- the file ---- */
 
-void trace_json_begin(FILE *f)
+void trace_json_begin(struct file_out *out)
 {
-    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", f);
+    file_out_print(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
 }
 
-void trace_json_rank(FILE *f, int rank)
+void trace_json_rank(struct file_out *out, int rank)
 {
-    fprintf(f, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n", rank, rank);
+    file_out_print(out, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n", rank,
+                   rank);
     for (int row = 0; row < TRACE_ROWS; row++)
-        fprintf(f, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n", rank,
-                row, row_names[row]);
+        file_out_print(out,
+                       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n",
+                       rank, row, row_names[row]);
 }
 
-void trace_json_spans(FILE *f, int rank, const struct trace_span *spans, size_t n)
+void trace_json_spans(struct file_out *out, int rank, const struct trace_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct trace_span *s = &spans[i];
-        fprintf(f, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32 ",\"ts\":%.3f,\"dur\":%.3f", s->name,
-                rank, s->row, 1e6 * s->begin_s, 1e6 * (s->end_s - s->begin_s));
+        file_out_print(out, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32 ",\"ts\":%.3f,\"dur\":%.3f",
+                       s->name, rank, s->row, 1e6 * s->begin_s, 1e6 * (s->end_s - s->begin_s));
         if (s->number >= 0)
-            fprintf(f, ",\"args\":{\"number\":%" PRId64 "}", s->number);
-        fputs("},\n", f);
+            file_out_print(out, ",\"args\":{\"number\":%" PRId64 "}", s->number);
+        file_out_print(out, "},\n");
     }
 }
 
 /* Every event ends in a comma; the last one is what was left out. */
-void trace_json_end(FILE *f, int n_ranks, uint64_t lost)
+void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
-    fprintf(f, "{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"ranks\":%d,\"lost_spans\":%" PRIu64 "}}\n]}\n",
-            n_ranks, lost);
+    file_out_print(
+        out, "{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"ranks\":%d,\"lost_spans\":%" PRIu64 "}}\n]}\n",
+        n_ranks, lost);
 }

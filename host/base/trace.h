@@ -5,9 +5,9 @@
 #ifndef TRACE_H
 #define TRACE_H
 #include "base/clock.h"
+#include "base/file.h"
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct trace; /* NULL is legal below: nothing is kept */
 
@@ -36,10 +36,10 @@ void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t nu
 size_t trace_copy(struct trace *t, size_t from, size_t n, struct trace_span *to);
 uint64_t trace_lost(struct trace *t); /* spans that the ring had no room for */
 
-/* The file: begin, then names and spans of all ranks in any order, then end. Errors are found by the caller's ferror(). */
-void trace_json_begin(FILE *f);
-void trace_json_rank(FILE *f, int rank);
-void trace_json_spans(FILE *f, int rank, const struct trace_span *spans, size_t n);
-void trace_json_end(FILE *f, int n_ranks, uint64_t lost);
+/* The file: begin, then names and spans of all ranks in any order, then end. Failures are the commit's to return. */
+void trace_json_begin(struct file_out *out);
+void trace_json_rank(struct file_out *out, int rank);
+void trace_json_spans(struct file_out *out, int rank, const struct trace_span *spans, size_t n);
+void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost);
 
 #endif

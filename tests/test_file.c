@@ -1,0 +1,85 @@
+/* test_file.c : files that cannot be written whole are not published, and what cannot be written is known before the work. */
+#include "base/err.h"
+#include "base/file.h"
+#include "check.h"
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void room(rlim_t bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    CHECK(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+}
+
+/* Writes 32,000 bytes where 16 KiB fit, and there is room again when the file is finished. */
+static void full_for_a_while(bool by_stdio)
+{
+    struct file_out out;
+    int rc = 0;
+    CHECK(!file_out_open(&out, "hole"), "open");
+    room(16 << 10);
+    for (int i = 0; i < 4000; i++)
+        if (by_stdio)
+            fprintf(out.f, "%07d\n", i);
+        else if (file_out_print(&out, "%07d\n", i))
+            rc = -1;
+    room(RLIM_INFINITY);
+    CHECK(by_stdio || rc, "a print that failed was not noticed");
+    CHECK(by_stdio || (file_out_write(&out, "x", 1) == -EFBIG && file_out_print(&out, "x") == -EFBIG), "it can go on");
+    rc = file_out_commit(&out);
+    CHECK(rc == (by_stdio ? -EIO : -EFBIG), "commit: %d", rc);
+    CHECK(access("hole", F_OK), "a file with a hole was published");
+}
+
+static void write_one(const char *path)
+{
+    struct file_out out;
+    struct stat st;
+    CHECK(!file_out_check(path) && access(path, F_OK), "check '%s'", path);
+    CHECK(!file_out_open(&out, path) && !file_out_print(&out, "%d", 1) && !file_out_commit(&out), "write '%s'", path);
+    CHECK(!stat(path, &st) && st.st_size == 1, "'%s' is not there", path);
+    unlink(path);
+}
+
+static void names(void)
+{
+    char name[300], stale[64];
+    memset(name, 'n', sizeof name);
+    for (size_t n = 1; n < 256; n += n < 230 ? 57 : 1) {
+        name[n] = 0;
+        write_one(name);
+        name[n] = 'n';
+    }
+    name[256] = 0;
+    CHECK(file_out_check(name) == -ENAMETOOLONG, "a name of 256 bytes");
+    CHECK(file_out_check("") == -ENOENT, "no name");
+    CHECK(file_out_check("no/folder") == -ENOENT && file_out_check("no/") == -ENOENT, "no folder");
+    CHECK(file_out_check(".") == -EISDIR && file_out_check("./") == -EISDIR, "a folder");
+
+    /* what a process of the same number left behind is no obstacle, and stays */
+    snprintf(stale, sizeof stale, "narrowcast.%ld.0.tmp", (long)getpid());
+    FILE *f = fopen(stale, "w");
+    CHECK(f && !fclose(f), "'%s'", stale);
+    write_one("beside");
+    CHECK(!unlink(stale), "a temporary file of somebody else is gone");
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/test_file.XXXXXX";
+    if (!mkdtemp(folder) || chdir(folder))
+        SKIP("no place for temporary files");
+    signal(SIGXFSZ, SIG_IGN);
+    err_hold();
+    full_for_a_while(true);
+    full_for_a_while(false);
+    names();
+    err_release(false);
+    CHECK(!rmdir(folder), "'%s' was left with files in it", folder);
+    DONE();
+}
