@@ -161,16 +161,54 @@ static void test_lines(void)
     struct opt_parsed p;
     struct capture said;
     char lines[512], small[10];
+    struct text all = text_in(lines, sizeof lines), part = text_in(small, sizeof small);
     CHECK(!parse(words_of("--lr=0.3333333333333333", "--verbose", "x", NULL), &v, &p, &said), "%s", said.text);
-    size_t n = opt_lines(&command, &v, 0, lines, sizeof lines);
+    opt_lines(&command, &v, 0, &all);
     CHECK(!strcmp(lines,
                   "verbose=yes\nepochs=3\nbucket-bytes=65536\nlr=0.3333333333333333\nformat=e4m3\nround=nearest\n"),
           "%s", lines);
-    CHECK(n == strlen(lines), "%zu", n);
-    CHECK(opt_lines(&command, &v, 0, small, sizeof small) == n && !strncmp(lines, small, 9) && !small[9], "'%s'",
-          small);
-    opt_lines(&command, &v, MARKED, lines, sizeof lines);
+    CHECK(!all.full && all.n == strlen(lines), "%zu", all.n);
+    opt_lines(&command, &v, 0, &part);
+    CHECK(part.full && part.n == 9 && !strncmp(lines, small, 9) && !small[9], "'%s'", small);
+    all = text_in(lines, sizeof lines);
+    opt_lines(&command, &v, MARKED, &all);
     CHECK(!strcmp(lines, "epochs=3\nlr=0.3333333333333333\n"), "%s", lines);
+}
+
+static void test_text(void)
+{
+    char room[8];
+    struct text t = text_in(room, sizeof room);
+    CHECK(!t.n && !room[0], "empty");
+    text_add(&t, "%d%s", 12, "345");
+    text_add(&t, "67");
+    CHECK(!t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s'", room);
+    text_add(&t, "%s", "");
+    CHECK(!t.full, "nothing fits everywhere");
+    text_add(&t, "89");
+    text_add(&t, "%s", "");
+    CHECK(t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s' of %zu", room, t.n);
+}
+
+/* Whatever the lines hold: the difference is found behind any length of value, and no part of it outgrows its place. */
+static void test_lines_differ(void)
+{
+    static char mine[2048], theirs[2048];
+    struct opt_difference d;
+    CHECK(!opt_lines_differ("a=1\nb=\n", "b=\na=1\n", &d), "%s", d.name);
+    CHECK(opt_lines_differ("a=1\nb=2\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") && !strcmp(d.mine, "2") &&
+              !strcmp(d.theirs, "3"),
+          "%s '%s' '%s'", d.name, d.mine, d.theirs);
+    CHECK(opt_lines_differ("a=1\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") && !d.mine[0], "a line is missing");
+    CHECK(opt_lines_differ("a=1\n", "", &d) && !strcmp(d.name, "a") && !d.theirs[0], "no lines");
+    CHECK(opt_lines_differ("a=1\n", "a", &d) && !strcmp(d.name, "a"), "no '='");
+    for (size_t n = 1; n < sizeof mine - 8; n += 37) {
+        snprintf(mine, sizeof mine, "x=%0*d\n", (int)n, 1);
+        snprintf(theirs, sizeof theirs, "x=%0*d\n", (int)n, 2);
+        CHECK(opt_lines_differ(mine, theirs, &d) && strlen(d.mine) == (n < 100 ? n : 99), "values of %zu bytes", n);
+        snprintf(theirs, sizeof theirs, "%0*d=x\n", (int)n, 3);
+        CHECK(opt_lines_differ("", theirs, &d) && strlen(d.name) == (n < 64 ? n : 63), "a name of %zu bytes", n);
+    }
 }
 
 static void test_jsonl(const char *folder)
@@ -265,6 +303,8 @@ int main(void)
     test_refusals();
     test_help();
     test_lines();
+    test_text();
+    test_lines_differ();
     if (!mkdtemp(folder))
         SKIP("no place for temporary files");
     test_jsonl(folder);

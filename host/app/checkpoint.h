@@ -1,9 +1,5 @@
-/* checkpoint.h : --save and --resume: the whole state of a run in one file, so that it goes on to the same bits.
- *
- *     head (struct checkpoint_head) | text: the options that matter for bits, "name=value" lines | weights | velocities |
- *     per rank: sums of the epoch so far, statistics of the batch norms | crc32 of all before       little endian
- *
- * Rank 0 reads and writes. A file is written whole or not at all. */
+/* checkpoint.h : --save and --resume: the whole state of a run in one file (checkpoint_file.h), so that it goes on to the same
+ * bits. Rank 0 reads and writes. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 

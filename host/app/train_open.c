@@ -20,14 +20,18 @@ int train_agree(struct train *t, int rc)
 /* All ranks must run with the options of rank 0. */
 static int compare_options(struct train *t)
 {
-    char first[TRAIN_LINES_MAX], name[64], mine[256], theirs[256];
-    opt_lines(&train_command, t->o, 0, t->lines, sizeof t->lines);
+    char first[TRAIN_LINES_MAX];
+    struct opt_difference differ;
+    struct text lines = text_in(t->lines, sizeof t->lines);
+    opt_lines(&train_command, t->o, 0, &lines);
     memcpy(first, t->lines, sizeof first);
     TRY(comm_bcast(t->comm, first, sizeof first, 0));
-    if (!train_options_compare(t->lines, first, name, mine, theirs, sizeof mine))
+    if (lines.full)
+        return ERR(-E2BIG, "the options are longer than %d bytes in all", TRAIN_LINES_MAX);
+    if (!opt_lines_differ(t->lines, first, &differ))
         return 0;
-    return ERR(-EINVAL, "rank %d runs with other options: --%s '%.100s', rank 0 has '%.100s'", t->rank, name, mine,
-               theirs);
+    return ERR(-EINVAL, "rank %d runs with other options: --%s '%s', rank 0 has '%s'", t->rank, differ.name,
+               differ.mine, differ.theirs);
 }
 
 int train_codec(const struct train *t, struct codec *out)

@@ -30,16 +30,11 @@ struct train_options {
 /* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the same ones alone. */
 enum { TRAIN_BITS = 1 };
 
-enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most */
+enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most; more are refused */
 
 extern const struct opt_command train_command;
 
 /* Reads the words and refuses what contradicts itself, whatever the number of ranks. Returns 0 or -EINVAL with a line. */
 int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed);
-
-/* Holds two opt_lines() against each other. Returns 0, or -EINVAL when they differ, with the first line that does
- * in name, mine and theirs ([n] bytes each, longer ones cut; "" where it is missing). */
-int train_options_compare(const char *mine_lines, const char *their_lines, char *name, char *mine, char *theirs,
-                          size_t n);
 
 #endif

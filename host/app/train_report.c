@@ -20,8 +20,8 @@ static double hidden_percent(const struct report_time *time)
 
 static void log_option(struct jsonl *log, const struct opt *o, const void *values)
 {
-    char text[512];
-    opt_get(o, values, text, sizeof text);
+    char number[OPT_NUMBER];
+    const char *text = opt_get(o, values, number);
     if (o->type == OPT_INT || o->type == OPT_SIZE || o->type == OPT_REAL)
         jsonl_number(log, o->name, text);
     else if (o->type == OPT_FLAG)

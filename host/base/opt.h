@@ -5,6 +5,7 @@
  * `--` ends the options. Defaults are text and go through the same parser as the user's words. */
 #ifndef OPT_H
 #define OPT_H
+#include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,13 +62,21 @@ void opt_help(const struct opt_command *cmd, FILE *to);
 /* Parses one value into values. Returns 0 or -EINVAL with a line. */
 int opt_set(const struct opt *o, const char *text, void *values);
 
-/* The value as text that opt_set() reads back to the same value ("yes"/"no" for flags, "" for NULL).
- * to [size] is always terminated. Returns the length it would have, like snprintf. */
-int opt_get(const struct opt *o, const void *values, char *to, size_t size);
+/* The value as text that opt_set() reads back to the same value ("yes"/"no" for flags, "" for NULL): the option's own words, or
+ * number filled. */
+enum { OPT_NUMBER = 32 };
+const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER]);
 
-/* All values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0: all).
- * to [size], size > 0, is always terminated. Returns the length it would have. */
-size_t opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, char *to, size_t size);
+/* Adds all values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0: all). */
+void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, struct text *to);
+
+/* One line of opt_lines() in which two runs differ: parts that are too long are cut; a value that is not there is "". */
+struct opt_difference {
+    char name[64], mine[100], theirs[100];
+};
+
+/* Holds two opt_lines() against each other, one of which may be anybody's bytes. first: filled when true. */
+bool opt_lines_differ(const char *mine, const char *theirs, struct opt_difference *first);
 
 /* The name nearest to word among n names, or NULL when none is near enough to be meant. */
 const char *opt_nearest(const char *word, const char *const *names, int n);

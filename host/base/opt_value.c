@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_MAX_LEN = 4096 };
-
 static int bad(const struct opt *o, const char *text, const char *want)
 {
     return ERR(-EINVAL, "--%s '%s': must be %s", o->name, text, want);
@@ -107,32 +105,28 @@ int opt_set(const struct opt *o, const char *text, void *values)
 }
 
 /* The fewest digits that read back as the same number. */
-static void print_real(double x, char text[32])
+static void print_real(double x, char text[OPT_NUMBER])
 {
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, x);
+        snprintf(text, OPT_NUMBER, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             break;
     }
 }
 
-int opt_get(const struct opt *o, const void *values, char *to, size_t size)
+const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER])
 {
     const void *from = (const char *)values + o->at;
-    const char *text = "";
-    char number[32];
+    const char *text = number;
     switch (o->type) {
     case OPT_INT:
-        snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)from);
-        text = number;
+        snprintf(number, OPT_NUMBER, "%lld", (long long)*(const int64_t *)from);
         break;
     case OPT_SIZE:
-        snprintf(number, sizeof number, "%llu", (unsigned long long)*(const uint64_t *)from);
-        text = number;
+        snprintf(number, OPT_NUMBER, "%llu", (unsigned long long)*(const uint64_t *)from);
         break;
     case OPT_REAL:
         print_real(*(const double *)from, number);
-        text = number;
         break;
     case OPT_FLAG:
         text = *(const bool *)from ? "yes" : "no";
@@ -142,36 +136,8 @@ int opt_get(const struct opt *o, const void *values, char *to, size_t size)
         text = *(const char *const *)from;
         break;
     case OPT_GROUP:
+        text = NULL;
         break;
     }
-    return snprintf(to, size, "%s", text ? text : "");
-}
-
-/* Text behind the first `at` bytes of to [size], cut where it must be. Returns the length it would have. */
-static size_t append(char *to, size_t size, size_t at, const char *text)
-{
-    const size_t n = strlen(text), room = at + 1 < size ? size - 1 - at : 0, fit = n < room ? n : room;
-    if (fit > 0) {
-        memcpy(to + at, text, fit);
-        to[at + fit] = 0;
-    }
-    return at + n;
-}
-
-size_t opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, char *to, size_t size)
-{
-    char value[VALUE_MAX_LEN];
-    size_t at = 0;
-    *to = 0;
-    for (int i = 0; i < cmd->n_opts; i++) {
-        const struct opt *o = &cmd->opts[i];
-        if (o->type == OPT_GROUP || (mark && !(o->mark & mark)))
-            continue;
-        opt_get(o, values, value, sizeof value);
-        at = append(to, size, at, o->name);
-        at = append(to, size, at, "=");
-        at = append(to, size, at, value);
-        at = append(to, size, at, "\n");
-    }
-    return at;
+    return text ? text : "";
 }
