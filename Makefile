@@ -135,10 +135,13 @@ $(B)/libnarrowcast.a: $(call obj,$(LIB))
 # What is simulated without Verilator: the card in plain C.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-$(B)/narrowcast: $(call obj,$(APP)) $(B)/libnarrowcast.a
+# The program without its main(), for tests of its parts.
+$(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
+	$(Q)rm -f $@; ar rcs $@ $^
+$(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
-$(B)/tests/%: $(B)/o/tests/%.o $(B)/libsim.a $(B)/libnarrowcast.a
+$(B)/tests/%: $(B)/o/tests/%.o $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@

@@ -1,0 +1,189 @@
+/* test_fuzz_files.c : good files and files that were made to harm, and 20,000 mutants of them, for tests/fuzz_files.c; with `long` a
+ * million. `seeds FOLDER` writes those that it begins with, for libFuzzer. */
+#include "check.h"
+#include "fuzz_files.c"
+#include "hls/draw.h"
+
+enum { SEED = 12, LONGEST_NAME = 250 };
+
+static uint8_t input[MOST_INPUT];
+static size_t input_n;
+
+static void add(const void *from, size_t n)
+{
+    MUST(input_n + n <= sizeof input);
+    memcpy(input + input_n, from, n);
+    input_n += n;
+}
+
+static void add_byte(unsigned byte)
+{
+    add(&(uint8_t){(uint8_t)byte}, 1);
+}
+
+static void begin(int kind)
+{
+    input_n = 0;
+    add_byte((unsigned)kind);
+}
+
+/* ---- what it begins with ---- */
+
+/* A file of this run, but for other words in its options and another count of them. */
+static void seed_checkpoint(const char *text, uint32_t text_bytes)
+{
+    static uint8_t bytes[MOST_INPUT];
+    struct fuzz_run r;
+    struct file_in in;
+    size_t n;
+    fuzz_run_init(&r);
+    r.file.text = text;
+    MUST(!checkpoint_file_write("checkpoint", &r.file) && !file_in_open(&in, "checkpoint"));
+    MUST(!file_in_read(&in, bytes, sizeof bytes, &n) && n > 4);
+    file_in_close(&in);
+    memcpy(bytes + 12, &text_bytes, sizeof text_bytes);
+    begin(CHECKPOINT);
+    add(bytes, n - 4);
+}
+
+/* A good one; a name that is too long for anybody's buffer; a length that is a lie; no '=', no newline. */
+static void seed_text(int which)
+{
+    char text[sizeof fuzz_text + LONGEST_NAME + 8];
+    snprintf(text, sizeof text, "%s%0*d=x\n", fuzz_text, LONGEST_NAME, 0);
+    static const char *const bare[] = {"", "=", "data", "\n\n", "long=1"};
+    if (which == 0)
+        seed_checkpoint(fuzz_text, (uint32_t)strlen(fuzz_text));
+    else if (which == 1)
+        seed_checkpoint(text, (uint32_t)strlen(text));
+    else if (which == 2)
+        seed_checkpoint(fuzz_text, UINT32_MAX);
+    else
+        seed_checkpoint(bare[which - 3], (uint32_t)strlen(bare[which - 3]));
+}
+enum { TEXTS = 8 };
+
+/* Two images of 28x28 to train, one to test. */
+static void seed_idx(void)
+{
+    const unsigned n[] = {2, 1}, lengths[] = {16 + 2 * 784, 8 + 2, 16 + 784};
+    begin(IDX);
+    for (int i = 0; i < 3; i++) {
+        add_byte(lengths[i] & 255);
+        add_byte(lengths[i] >> 8);
+    }
+    for (int part = 0; part < 2; part++) {
+        const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)n[part], 0, 0, 0, 28, 0, 0, 0, 28};
+        const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, (uint8_t)n[part]};
+        add(images, sizeof images);
+        for (unsigned i = 0; i < n[part] * 784; i++)
+            add_byte(i);
+        add(labels, sizeof labels);
+        for (unsigned i = 0; i < n[part]; i++)
+            add_byte(i);
+    }
+}
+
+static void seed_cifar(void)
+{
+    begin(CIFAR);
+    add_byte(3073 & 255);
+    add_byte(3073 >> 8);
+    for (unsigned file = 0; file < 2; file++) {
+        add_byte(file);
+        for (unsigned i = 0; i < 3072; i++)
+            add_byte(i);
+    }
+}
+
+/* 101 codes of e3m0, so many as are said; as many bytes of e5m2, of which nothing is said. */
+static void seed_codes(bool counted)
+{
+    begin(CODES);
+    add_byte(counted ? 2 : 4);
+    add_byte(counted ? 0 : 2);
+    add_byte(counted ? 101 : 0);
+    add_byte(0);
+    for (unsigned i = 0; i < (counted ? 51 : 101); i++)
+        add_byte(i);
+}
+
+enum { SEEDS = TEXTS + 4 };
+
+static void seed(int which)
+{
+    if (which < TEXTS)
+        seed_text(which);
+    else if (which == TEXTS)
+        seed_idx();
+    else if (which == TEXTS + 1)
+        seed_cifar();
+    else
+        seed_codes(which == TEXTS + 2);
+}
+
+/* ---- mutants ---- */
+
+/* Most places are in the first 200 bytes, where heads are. */
+static uint32_t place(struct draw *d)
+{
+    const uint32_t n = input_n > 200 && draw_below(d, 4) ? 200 : (uint32_t)input_n;
+    return 1 + (n > 1 ? draw_below(d, n - 1) : 0);
+}
+
+static void mutate(struct draw *d)
+{
+    for (uint32_t i = draw_below(d, 4) + 1; i > 0; i--) {
+        const uint32_t at = place(d), what = draw_below(d, 8);
+        if (what == 0)
+            input_n = at;
+        else if (what == 1 && input_n + 300 < sizeof input)
+            for (uint32_t k = draw_below(d, 300); k > 0; k--)
+                add_byte(draw_u32(d));
+        else if (what == 2 && at + 4 <= input_n)
+            memset(input + at, draw_below(d, 2) ? 255 : 0, 4);
+        else if (at < input_n)
+            input[at] = (uint8_t)(what < 5 ? draw_u32(d) : input[at] ^ 1u << draw_below(d, 8));
+    }
+}
+
+static void write_seeds(const char *folder)
+{
+    for (int i = 0; i < SEEDS; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/seed%d", folder, i);
+        seed(i);
+        fuzz_put(path, input, input_n);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const bool is_long = argc > 1 && !strcmp(argv[1], "long");
+    struct draw draw = draw_open(SEED, DRAW_IMAGE, 0, 0);
+    char *folder = argc > 2 && !strcmp(argv[1], "seeds") ? realpath(argv[2], NULL) : NULL;
+    fuzz_open();
+    if (folder)
+        write_seeds(folder);
+    free(folder);
+    for (int i = 0; i < SEEDS; i++) {
+        seed(i);
+        (void)LLVMFuzzerTestOneInput(input, input_n);
+    }
+    CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 && fuzz.taken[CODES] == 2,
+          "a good file was refused");
+    CHECK(fuzz.refused[CHECKPOINT] == TEXTS - 1, "a bad checkpoint was taken");
+    printf("seed %d\n", SEED);
+    for (uint32_t i = 0; i < (is_long ? 1000000u : 20000u); i++) {
+        seed((int)draw_below(&draw, SEEDS));
+        mutate(&draw);
+        (void)LLVMFuzzerTestOneInput(input, input_n);
+    }
+    for (int i = 0; i < FUZZ_KINDS; i++) {
+        printf("kind %d: %llu taken, %llu refused\n", i, (unsigned long long)fuzz.taken[i],
+               (unsigned long long)fuzz.refused[i]);
+        CHECK(fuzz.taken[i] > 50 && fuzz.refused[i] > 200, "the mutants are too tame or too wild");
+    }
+    fuzz_close();
+    DONE();
+}
