@@ -13,6 +13,20 @@ export OMPI_MCA_orte_execute_quiet=1 EVENT_NOEPOLL=1 OMPI_MCA_opal_event_include
 case ${0##*/} in
 ranks.sh)
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }
-    exec mpirun -np "$@"
+    # mpirun answers SIGINT and SIGTERM by killing ranks (Open MPI 4: after a second, 5: at once), but hands SIGUSR1 on to them: they
+    # finish their step at the first, end at the second. It has a session of its own, so that ^C comes here alone, and ends with us.
+    setsid setpriv --pdeathsig TERM mpirun -np "$@" &
+    mpirun=$!
+    asked=138
+    trap 'asked=129; kill -USR1 $mpirun' HUP
+    trap 'asked=130; kill -USR1 $mpirun' INT
+    trap 'asked=143; kill -USR1 $mpirun' TERM
+    rc=0
+    while kill -0 $mpirun 2>/dev/null; do
+        rc=0
+        wait $mpirun || rc=$?
+    done
+    [ $rc != 138 ] || rc=$asked
+    exit $rc
     ;;
 esac

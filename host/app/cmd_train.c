@@ -3,6 +3,7 @@
 #include "app/train.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include <signal.h>
 #include <stdlib.h>
 
 static const double DEADLINE_S = 60; /* until the options are known */
@@ -12,11 +13,16 @@ static int run(struct train *t)
     int rc = train_open(t);
     if (rc == 0)
         rc = train_run(t);
-    if (rc == 0)
-        rc = train_agree(t, report_end(t));
+    if (rc == 0) {
+        rc = report_end(t);
+        rc = train_agree(t, rc < 0 ? rc : t->pending); /* what could not be saved at the end is said below the table */
+    }
     if (rc < 0 && !t->agreed)
         comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
-    return rc;
+    if (rc < 0 || !t->stopped_by)
+        return rc;
+    report_stopped(t);
+    return 128 + t->stopped_by->number; /* as a shell says it */
 }
 
 int cmd_train(int argc, char **argv)
@@ -25,6 +31,9 @@ int cmd_train(int argc, char **argv)
     struct opt_parsed parsed = {0};
     struct comm *comm;
     err_hold();
+    signal(SIGPIPE,
+           SIG_IGN); /* a reader of --log that has gone, and a file that may not grow, are failures with a line */
+    signal(SIGXFSZ, SIG_IGN);
     int rc = train_options_read(argc, argv, &o, &parsed);
     int joined = comm_open(o.deadline, &comm);
     if (joined < 0) {

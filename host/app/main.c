@@ -66,5 +66,5 @@ int main(int argc, char **argv)
     errno = 0;
     if (!rc && (fflush(stdout) || ferror(stdout)))
         rc = ERR(-EIO, "cannot write to standard output: %s", strerror(errno ? errno : EIO));
-    return rc < 0;
+    return rc < 0 ? 1 : rc;
 }

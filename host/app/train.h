@@ -1,15 +1,17 @@
 /* train.h : a training job of one rank: everything that `narrowcast train` opens, and how far it has come.
  *
- *     cmd_train   options -> ranks -> train_open -> train_run -> report_end -> train_close
+ *     cmd_train   options -> ranks -> train_open -> train_run -> report_end -> train_agree -> train_close
  *     train_run   per step: batch -> model -> (dump) -> reducer -> optimiser -> one small sum over ranks -> report
  *                 per epoch: statistics averaged, test images, all ranks compared, report; then checkpoints
  *
  * Failures: err_hold() is on all the time. What every rank may find (open) ends in train_agree(). What one rank finds
- * alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until the next step's sum tells all of them. */
+ * alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until the next step's sum tells all of them; behind the last step
+ * until the table has been printed. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train_options.h"
 #include "app/train_report.h"
+#include "base/stop.h"
 #include "base/trace.h"
 #include "comm/algo.h"
 #include "comm/comm.h"
@@ -40,9 +42,10 @@ struct train {
     const struct train_options *o;
     struct comm *comm;
     int rank, n_ranks;
-    bool agreed;                 /* the failure that ends the run has been said, and all ranks know of it */
-    int pending;                 /* a failure of this rank that the others do not know of yet */
-    char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
+    bool agreed;                          /* the failure that ends the run has been said, and all ranks know of it */
+    int pending;                          /* a failure of this rank that the others do not know of yet */
+    const struct stop_signal *stopped_by; /* NULL: no rank has been asked to stop before its last step */
+    char lines[TRAIN_LINES_MAX];          /* opt_lines() of all options */
 
     struct codec codec;
     const struct algo *algo;
@@ -116,7 +119,10 @@ int train_trace_start(struct train *t); /* all ranks: time 0 is now */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
-/* Trains to the end. Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
+/* Behind train_open(): cuts --log to what comes before this run's first step. Returns 0 or a negative errno with a line. */
+int train_log_cut(const struct train *t);
+
+/* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by. Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
 int train_run(struct train *t);
 
 /* Averages the batch norms' statistics over ranks, tests with them, compares the ranks, reports the epoch. keep: the averages

@@ -52,13 +52,18 @@ static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bo
     return result;
 }
 
-/* Tells all ranks the loss of the whole batch and whether one of them has failed. */
+/* Tells all ranks the loss of the whole batch, whether one of them has failed, and whether one was asked to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
-    double sums[2] = {mine->loss_sum, t->pending < 0};
-    TRY(comm_sum_f64(t->comm, sums, 2));
+    double sums[2 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0};
+    for (int i = 0; i < STOP_SIGNALS; i++)
+        sums[2 + i] = stop_asked(i);
+    TRY(comm_sum_f64(t->comm, sums, 2 + STOP_SIGNALS));
     if (sums[1] > 0)
         return train_agree(t, t->pending);
+    for (int i = 0; i < STOP_SIGNALS && t->state.step < t->n_steps; i++)
+        if (sums[2 + i] > 0)
+            t->stopped_by = &stop_signals[i];
     step->loss = sums[0] / (double)t->o->batch;
     return 0;
 }
@@ -168,7 +173,8 @@ int train_run(struct train *t)
     struct train_state *s = &t->state;
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
     bool tested = false;
-    while (s->step < t->n_steps) {
+    stop_watch();
+    while (s->step < t->n_steps && !t->stopped_by) {
         const uint64_t epoch = s->step / per_epoch, at = s->step % per_epoch;
         if (at == 0 || s->step == first)
             begin_epoch(t, epoch);
@@ -179,14 +185,13 @@ int train_run(struct train *t)
             TRY(test(t, epoch_ends));
         if (epoch_ends)
             s->sums = (struct train_sums){0};
-        if (t->o->save && (run_ends || (t->o->save_every && s->step % t->o->save_every == 0)))
+        if (t->o->save && (run_ends || t->stopped_by || (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
-    if (!tested) { /* resumed at its end */
+    if (!tested && !t->stopped_by) { /* resumed at its end */
         TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));
     }
-    TRY(write_trace(t));
-    return train_agree(t, t->pending);
+    return write_trace(t);
 }

@@ -116,13 +116,15 @@ static const struct opt opts[] = {
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
-          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends.")},
+          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what came before its "
+          "step.")},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and what travels when. Of a "
           "long run "
           "the end.")},
     {TEXT("save", "FILE", NULL, save, 0,
-          "Checkpoint, written at the end (and see --save-every), whole or not at all.")},
+          "Checkpoint, written at the end (and see --save-every), whole or not at all; and behind the step in which "
+          "SIGINT, SIGTERM or SIGUSR1 arrives.")},
     {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE, AT(save_every), 0, 1e12, 0},
     {TEXT("resume", "FILE", NULL, resume, 0,
           "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that matter for bits must "
@@ -160,6 +162,14 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
         return ERR(-EINVAL, "--save-every %llu needs --save FILE", (unsigned long long)o->save_every);
     if (!o->dump_dir && (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
+    const char *const files[][2] = {{"log", o->log},
+                                    {"trace", o->trace},
+                                    {"save", o->save},
+                                    {"resume", o->resume},
+                                    {"dump-gradients", o->dump_dir}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i][1] && !*files[i][1])
+            return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
     if (o->nesterov && strcmp(o->optimizer, "sgd"))
         return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
     if (o->nesterov && o->momentum == 0)

@@ -36,6 +36,8 @@ int report_open(struct train *t)
     progress_init(&r->progress, t->rank == 0);
     if (t->rank > 0 || !t->o->log)
         return 0;
+    if (t->o->resume)
+        TRY(train_log_cut(t));
     TRY(jsonl_open(&r->log, t->o->log, t->o->resume != NULL));
     jsonl_begin(&r->log, "run");
     jsonl_text(&r->log, "version", APP_VERSION);
@@ -183,10 +185,23 @@ int report_end(struct train *t)
     double bytes[2] = {(double)r->sent_bytes / steps, (double)r->fp32_sent_bytes};
     TRY(comm_sum_f64(t->comm, bytes, 2));
     progress_clear(&r->progress);
-    if (t->rank > 0)
+    if (t->rank > 0 || t->stopped_by)
         return 0;
     if ((r->all.steps > 0 && !isfinite(r->last.train_loss)) || !isfinite(r->last.test_loss))
         err_warn("training has diverged: the loss is not finite");
     print_table(t, bytes[0] / t->n_ranks, bytes[1] / t->n_ranks);
+    fflush(stdout); /* in front of what stderr has to say */
     return 0;
+}
+
+void report_stopped(const struct train *t)
+{
+    if (t->rank > 0)
+        return;
+    fprintf(stderr, "stopped by %s after step %llu of %llu", t->stopped_by->name, (unsigned long long)t->state.step,
+            (unsigned long long)t->n_steps);
+    if (t->o->save)
+        fprintf(stderr, "; --resume '%s' goes on from there\n", t->o->save);
+    else
+        fprintf(stderr, "; nothing was saved: there was no --save\n");
 }

@@ -28,6 +28,9 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
+    signal(SIGINT, SIG_IGN); /* a step that is under way is finished: the card ends when its run does */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
     if (fcntl(fd, F_SETFD, 0) == 0)
         execvp(path, (char *const *)(uintptr_t)argv);
     _exit(errno == ENOENT ? 127 : 126);

@@ -1,0 +1,54 @@
+/* train_log.c : --log of a run that goes on: what it is about to do again is cut off, and a last line that was torn. */
+#include "app/train.h"
+#include "base/err.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Is the line of a step that the run will do, or of a test that it will repeat? */
+static bool is_ahead(const struct train *t, const char *line)
+{
+    uint64_t step;
+    if (sscanf(line, "{\"kind\":\"step\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step;
+    if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step || step == t->n_steps; /* a run that is resumed at its end tests again */
+    return false;
+}
+
+/* Bytes of the whole lines in front of the first that is ahead. Returns 0 or -EINVAL with a line. */
+static int find_end(const struct train *t, FILE *f, off_t *end)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    int rc = 0;
+    *end = 0;
+    while (!rc && (n = getline(&line, &room, f)) > 0) {
+        if (*line != '{')
+            rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", t->o->log);
+        if (line[n - 1] != '\n' || is_ahead(t, line))
+            break;
+        *end += n;
+    }
+    free(line);
+    return rc;
+}
+
+int train_log_cut(const struct train *t)
+{
+    struct stat st;
+    off_t end = 0;
+    if (stat(t->o->log, &st) || !S_ISREG(st.st_mode))
+        return 0;
+    FILE *f = fopen(t->o->log, "r");
+    if (!f)
+        return ERR(-errno, "cannot read '%s': %s", t->o->log, strerror(errno));
+    int rc = find_end(t, f, &end);
+    if (rc == 0 && truncate(t->o->log, end))
+        rc = ERR(-errno, "cannot write '%s': %s", t->o->log, strerror(errno));
+    fclose(f);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* stop.c : signals that ask to stop. What a handler can reach is global: which one has come. */
+#include "base/stop.h"
+#include <signal.h>
+#include <stddef.h>
+
+const struct stop_signal stop_signals[STOP_SIGNALS] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+static volatile sig_atomic_t asked;
+
+static void handle_all(void (*handler)(int))
+{
+    struct sigaction old, new = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&new.sa_mask);
+    for (int i = 0; i < STOP_SIGNALS; i++)
+        if (!sigaction(stop_signals[i].number, NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(stop_signals[i].number, &new, NULL);
+}
+
+static void note(int number)
+{
+    asked = number;
+    handle_all(SIG_DFL);
+}
+
+void stop_watch(void)
+{
+    handle_all(note);
+}
+
+bool stop_asked(int i)
+{
+    return asked == stop_signals[i].number;
+}

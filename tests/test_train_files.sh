@@ -1,0 +1,88 @@
+#!/bin/bash
+# test_train_files.sh : files of `narrowcast train`: what cannot be written is refused before training, what fails at the end is said
+# below the table, a log that goes on has every step once.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+dir=$(mktemp -d)
+cd "$dir" || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_train_files.sh: $*" >&2
+    bad=1
+}
+
+on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const "$@"; }
+
+# refused WORDS OPTIONS...: one line, before the first step
+refused() {
+    words=$1
+    shift
+    on --steps 3 "$@" >stdout 2>said && fail "was taken: $*"
+    [ "$(wc -l <said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
+    grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
+    [ ! -s stdout ] || fail "trained before it failed: $*"
+}
+long=$(printf '%0256d' 0)
+for o in save trace log; do
+    refused "--$o '': must be a name" --$o=
+    refused "'$long': File name too long" --$o "$long"
+    refused "'no/folder/x': No such file" --$o no/folder/x
+    refused "'.': Is a directory" --$o .
+done
+refused "--resume '': must be a name" --resume=
+refused "--dump-gradients '': must be a name" --dump-gradients=
+refused "longer than 8192 bytes" --data "synthetic:$(printf '%09000d' 240),3"
+on --steps 1 --save "${long#?}" --trace "t${long#??}" >/dev/null 2>said || fail "names of 255 bytes: $(cat said)"
+if [ ! -s "${long#?}" ] || [ ! -s "t${long#??}" ]; then fail "names of 255 bytes: nothing is there"; fi
+
+# --- options of any length travel through a checkpoint; two that differ behind any length are not the same ---
+zeros=$(printf '%04000d' 0)
+on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
+on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
+refused "it was made with data" --data "synthetic:${zeros}240,4" --resume long.ck
+
+# --- the folder goes while the run trains: the log's reader holds it back until then (400 lines do not fit into a pipe) ---
+mkdir gone
+mkfifo log.pipe
+{ read -r _; rmdir gone; cat >/dev/null; } <log.pipe &
+on --steps 400 --save gone/ck --trace gone/trace --log log.pipe >stdout 2>said && fail "what could not be saved was no failure"
+wait
+grep -q '^weights checksum' stdout || fail "the table is lost: $(cat stdout said)"
+[ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'gone/ck': No such file or directory" ] || fail "at the end: $(cat said)"
+
+# --- a reader of the log that leaves is one line, not a death without a word ---
+head -n 2 <log.pipe >/dev/null &
+on --steps 4000 --log log.pipe >stdout 2>said
+code=$?
+wait
+[ $code -eq 1 ] || fail "a log without a reader: status $code"
+[ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
+
+# --- a log that goes on ---
+# steps WANTED...: the numbers in the log
+steps() {
+    [ "$(sed -n 's/^{"kind":"step","step":\([0-9]*\),.*}$/\1/p' log | tr '\n' ' ')" = "$* " ] || fail "steps in the log: $(cut -c1-40 log)"
+    grep -qv '^{.*}$' log && fail "a torn line in the log"
+}
+{
+    on --steps 7 --save seven.ck --log log
+    on --steps 12 --save twelve.ck --log log --resume seven.ck
+} >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9 10 11 12
+printf '{"kind":"step","step":1' >>log
+on --steps 13 --log log --resume twelve.ck >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9 10 11 12 13
+on --steps 9 --log log --resume seven.ck >/dev/null 2>&1
+steps 1 2 3 4 5 6 7 8 9
+on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
+on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
+[ "$(grep -c '"kind":"epoch".*"step":12,' log)" -eq 1 ] || fail "the test behind step 12: $(grep epoch log)"
+printf 'a note of mine' >note
+refused "'note': it is no log" --resume seven.ck --log note --steps 12
+[ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
+exit $bad
