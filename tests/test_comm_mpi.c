@@ -1,12 +1,14 @@
 /* test_comm_mpi.c : collectives, messages, agreement and counters of comm/. */
 /* RANKS: 1 2 3 4 6 8 */
-/* With the arguments `silent HOW` it is a job in which the last rank never answers: for test_deadline.sh. */
+/* With the arguments `silent HOW` it is a job in which the last rank never answers, with `stopped HOW` one whose other ranks are
+ * stopped: for test_deadline.sh. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
 #include "comm/algo_step.h"
 #include "comm/comm_mpi.h"
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -221,6 +223,25 @@ static void test_mpi_error_in_wait(struct comm *c)
           "\"%s\"", cap.text);
 }
 
+/* The same while another message is under way: when comm_some() has failed, MPI writes into no buffer any more. */
+static void test_mpi_error_in_some(struct comm *c)
+{
+    char from[64] = "x", to[2][8] = {"", ""};
+    struct comm_lot lots[2] = {{.n_places = 1}, {.at = 1, .n_places = 1}};
+    struct capture cap;
+    int rc = comm_lots_begin(c, 2);
+    capture_begin(&cap);
+    for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++) /* the first one is too long for its buffer */
+        rc = c->rank == 0 ? comm_lot_send(c, &lots[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
+                          : comm_lot_recv(c, &lots[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
+    while (rc >= 0 && c->rank == 1 && !(comm_lot_done(c, &lots[0]) && comm_lot_done(c, &lots[1])))
+        rc = comm_some(c, true);
+    capture_end(&cap);
+    CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
+    CHECK(c->rank != 1 || (comm_lot_done(c, &lots[1]) && to[1][0] == 'x'), "a receive is still under way");
+    CHECK(comm_wait(c) == 0, "the job goes on");
+}
+
 static void test_parts(void)
 {
     const struct algo_range whole = {.at = 40, .n = 8 * 10};
@@ -268,7 +289,7 @@ static int test_all(void)
         agree_once(c, failing);
     test_mpi_error(c);
     if (c->n_ranks > 1)
-        test_mpi_error_in_wait(c);
+        test_mpi_error_in_wait(c), test_mpi_error_in_some(c);
     test_parts();
     comm_close(c);
     comm_close(NULL);
@@ -309,8 +330,51 @@ static int silent(const char *how)
     return 0; /* not reached: the deadline ends the job */
 }
 
+/* All ranks but the last are stopped while they wait for it, for longer than the deadline: the job goes on. */
+static int stopped(const char *how)
+{
+    enum { DEADLINE_S = 4, STOPPED_S = 5 };
+    struct comm *c;
+    pid_t mine = getpid(), pids[MOST];
+    uint64_t bit = 1;
+    if (comm_open(DEADLINE_S, &c) < 0 || comm_gather(c, &mine, sizeof mine, pids) < 0 ||
+        comm_bcast(c, pids, sizeof pids, 0) < 0)
+        return 1;
+    const int last = c->n_ranks - 1;
+    bit <<= c->rank;
+    if (c->rank == last) {
+        nap(0.5); /* so that they wait */
+        for (int r = 0; r < last; r++)
+            kill(pids[r], SIGSTOP);
+        nap(STOPPED_S);
+        for (int r = 0; r < last; r++)
+            kill(pids[r], SIGCONT);
+    }
+    if (strcmp(how, "vote") == 0) {
+        CHECK(comm_vote(c, &bit, 1) == 0 && bit == (2ull << last) - 1, "the vote says %llx", (unsigned long long)bit);
+    } else {
+        char buf[1] = "";
+        struct comm_lot lots[MOST];
+        CHECK(comm_lots_begin(c, MOST) == 0, "lots");
+        for (int r = 0; r < last; r++) {
+            lots[r] = (struct comm_lot){.at = (size_t)r, .n_places = 1};
+            if (c->rank == last)
+                CHECK(comm_lot_send(c, &lots[r], COMM_TAG_DATA, r, "x", 1) == 0, "send");
+            else if (c->rank == r)
+                CHECK(comm_lot_recv(c, &lots[r], COMM_TAG_DATA, last, buf, 1) == 0 && comm_some(c, true) == 1 &&
+                          *buf == 'x',
+                      "rank %d has '%c'", r, *buf);
+        }
+        CHECK(comm_wait(c) == 0, "the end of it");
+    }
+    comm_close(c);
+    DONE();
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "stopped") == 0)
+        return stopped(argv[2]);
     if (argc > 2 && strcmp(argv[1], "silent") == 0)
         return silent(argv[2]);
     return test_all();

@@ -4,6 +4,7 @@
  * them. Buffers belong to the request until then. */
 #ifndef COMM_MPI_H
 #define COMM_MPI_H
+#include "base/deadline.h"
 #include "comm/comm.h"
 #include <mpi.h>
 
@@ -39,9 +40,20 @@ MPI_Request *comm_request(struct comm *c);
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
-/* Waits for all that was posted, and polls politely: ranks may outnumber cores. Returns 0 or -EIO. A wait longer than
- * the deadline does not return: it calls the roll, one rank says who is missing, and the job ends. */
+/* Waits for all that was posted, and polls politely: ranks may outnumber cores. Returns 0 or -EIO; the buffers are the
+ * caller's again either way. A wait longer than the deadline does not return: it calls the roll, one rank says who is
+ * missing, and the job ends. */
 int comm_wait(struct comm *c);
+
+/* One wait, of whatever kind: comm_watch() begins it, comm_look() stands between two polls, at least every DEADLINE_GAP_S:
+ * it ends the job when the deadline has passed or another rank calls the roll. Time in which this rank was stopped does not
+ * count. */
+struct comm_watch {
+    double start_s, waited_s; /* waited_s: by the last look */
+    struct deadline deadline;
+};
+struct comm_watch comm_watch(const struct comm *c);
+void comm_look(struct comm *c, struct comm_watch *w);
 
 /* comm_wait() as one point-to-point round, counted. */
 int comm_round(struct comm *c);
@@ -70,7 +82,7 @@ int comm_lot_recv(struct comm *c, struct comm_lot *lot, int tag, int from, void 
 bool comm_lot_done(const struct comm *c, const struct comm_lot *lot);
 
 /* Makes messages move. wait: until one more is done, under the deadline and the roll call of comm_wait(); something must
- * be under way. Returns how many were done (0 only without wait), or -EIO. */
+ * be under way. Returns how many were done (0 only without wait), or -EIO: then nothing is under way any more. */
 int comm_some(struct comm *c, bool wait);
 
 /* Calls the roll and ends the job (comm_roll.c). A rank that hears another one call while it waits joins in. */

@@ -5,14 +5,15 @@
  * waits hears it and does the same; who sends none within ROLL_S is missing. The lowest rank that answered says so,
  * once, and ends the job. */
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "comm/comm_mpi.h"
 #include <stdio.h>
 #include <time.h>
 
-static const double ROLL_S = 1.0;      /* how long a rank that waits may take to answer */
-static const double LAST_WORD_S = 3.0; /* how long the others leave the word to the lowest rank */
+static const double ROLL_S = 2.0;       /* how long a rank that waits may take to answer */
+static const double LAST_WORD_S = 10.0; /* how long the others leave the word to the lowest rank, which ends the job */
 
 static void nap(void)
 {
@@ -76,7 +77,8 @@ void comm_roll_call(struct comm *c)
         if (r != c->rank && MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ROLL, c->mpi, &req) == MPI_SUCCESS)
             MPI_Request_free(&req);
     }
-    for (double end = clock_s() + ROLL_S; clock_s() < end && n_heard(c) < c->n_ranks;)
+    for (struct deadline d = deadline_in(clock_s(), ROLL_S);
+         !deadline_passed(&d, clock_s()) && n_heard(c) < c->n_ranks;)
         if (!comm_roll_heard(c))
             nap();
     bool lowest = true;
@@ -84,7 +86,7 @@ void comm_roll_call(struct comm *c)
         lowest = lowest && !c->heard[r];
     if (lowest)
         say_who_is_missing(c);
-    for (double end = clock_s() + LAST_WORD_S; !lowest && clock_s() < end;)
+    for (struct deadline d = deadline_in(clock_s(), LAST_WORD_S); !lowest && !deadline_passed(&d, clock_s());)
         nap();
     comm_abort(c, -ETIMEDOUT);
 }

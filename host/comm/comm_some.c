@@ -83,20 +83,25 @@ static void pause_between_polls(double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
+/* What has come, while nothing has failed. A failure ends all messages, so that their buffers are the caller's again. */
+static int take_or_end(struct comm *c)
+{
+    const int n = take(c);
+    if (n < 0)
+        (void)comm_wait(c);
+    return n;
+}
+
 int comm_some(struct comm *c, bool wait)
 {
-    int n = take(c);
+    int n = take_or_end(c);
     if (n != 0 || !wait)
         return n;
-    const double start = clock_s();
-    double waited = 0;
-    while (n == 0) {
-        if (waited > c->deadline_s || comm_roll_heard(c))
-            comm_roll_call(c);
-        pause_between_polls(waited);
-        n = take(c);
-        waited = clock_s() - start;
+    struct comm_watch watch = comm_watch(c);
+    for (; n == 0; n = take_or_end(c)) {
+        comm_look(c, &watch);
+        pause_between_polls(watch.waited_s);
     }
-    c->count.wait_s += waited;
+    c->count.wait_s += clock_s() - watch.start_s;
     return n;
 }

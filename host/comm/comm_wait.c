@@ -59,7 +59,22 @@ int comm_recv(struct comm *c, int from, void *buf, size_t bytes)
     return 0;
 }
 
-/* Between two polls: at once for a few microseconds, then after the others on this core, then asleep for a moment. */
+struct comm_watch comm_watch(const struct comm *c)
+{
+    const double now = clock_s();
+    return (struct comm_watch){.start_s = now, .deadline = deadline_in(now, c->deadline_s)};
+}
+
+void comm_look(struct comm *c, struct comm_watch *w)
+{
+    const double now = clock_s();
+    w->waited_s = now - w->start_s;
+    if (deadline_passed(&w->deadline, now) || comm_roll_heard(c))
+        comm_roll_call(c);
+}
+
+/* Between two polls: at once for a few microseconds, then after the others on this core, then asleep for a moment; for
+ * longer when it takes longer: hundreds of ranks may share a core with the one that all wait for. */
 static void pause_between_polls(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)
@@ -67,7 +82,7 @@ static void pause_between_polls(unsigned n_polls, double waited_s)
     if (waited_s < 0.02)
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
 }
 
 /* Why MPI_Testall failed: the first message that did. */
@@ -81,25 +96,31 @@ static int failed_request(const struct comm *c, int mpi_rc)
     return comm_mpi_check(mpi_rc, "exchange messages");
 }
 
+/* Has MPI let go of all buffers, of messages that failed as of others? The first failure in *rc. */
+static bool all_done(struct comm *c, int *rc)
+{
+    int done = 0;
+    const int mpi_rc = MPI_Testall((int)c->n_req, c->req, &done, c->status);
+    if (mpi_rc == MPI_SUCCESS)
+        return done;
+    if (*rc == 0)
+        *rc = failed_request(c, mpi_rc);
+    for (size_t i = 0; i < c->n_req; i++)
+        if (c->req[i] != MPI_REQUEST_NULL)
+            return false;
+    return true;
+}
+
 int comm_wait(struct comm *c)
 {
-    const double start = clock_s();
-    double waited = 0;
+    struct comm_watch watch = comm_watch(c);
     int rc = 0;
-    for (unsigned n_polls = 0;; n_polls++) {
-        int done = 0;
-        int mpi_rc = MPI_Testall((int)c->n_req, c->req, &done, c->status);
-        waited = clock_s() - start;
-        if (mpi_rc != MPI_SUCCESS)
-            rc = failed_request(c, mpi_rc);
-        if (done || rc < 0)
-            break;
-        if (waited > c->deadline_s || comm_roll_heard(c))
-            comm_roll_call(c);
-        pause_between_polls(n_polls, waited);
+    for (unsigned n_polls = 0; !all_done(c, &rc); n_polls++) {
+        comm_look(c, &watch);
+        pause_between_polls(n_polls, watch.waited_s);
     }
     c->n_req = 0;
-    c->count.wait_s += waited;
+    c->count.wait_s += clock_s() - watch.start_s;
     return rc;
 }
 

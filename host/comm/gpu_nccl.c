@@ -15,16 +15,15 @@
 int gpu_nccl_wait(struct gpu_mates *m)
 {
     struct gpu_lane *lane = gpu_lane();
-    const double start = clock_s();
+    struct comm_watch watch = comm_watch(m->comm);
     const uint32_t passed = __atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) + 1;
     TRY(gpu()->run->signal(lane->flag, lane->stream));
     while (__atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) != passed) {
         TRY(gpu()->nccl->check(m->state));
-        if (clock_s() - start > m->comm->deadline_s || comm_roll_heard(m->comm))
-            comm_roll_call(m->comm);
+        comm_look(m->comm, &watch);
         sched_yield();
     }
-    m->comm->count.wait_s += clock_s() - start;
+    m->comm->count.wait_s += clock_s() - watch.start_s;
     return gpu()->run->wait(lane->stream);
 }
 

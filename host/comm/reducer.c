@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "comm/comm_mpi.h"
 #include "comm/reducer_inside.h"
 #include "vec/gpu.h"
 #include <assert.h>
@@ -151,6 +152,7 @@ void reducer_close(struct reducer *r)
     if (!r)
         return;
     overlap_close(r->overlap);
+    (void)comm_wait(r->comm); /* what a step that failed has posted is into these buffers */
     algo_leave(r->algo, r->comm, &r->home);
     for (int i = 0; i < 2; i++) {
         free(r->plans[i].buckets);
