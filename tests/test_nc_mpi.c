@@ -1,6 +1,7 @@
 /* test_nc_mpi.c : the public interface from outside, narrowcast.h alone; C11, and C++17 in test_nc_cpp.sh. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
+#include "capture.h"
 #include "check.h"
 #include <math.h>
 #include <string.h>
@@ -47,15 +48,24 @@ int main(void)
     float *const grads[] = {weight, bias};
     struct nc_options options = nc_options_default();
     struct nc_report report;
+    struct capture said;
     struct nc *nc = NULL;
     options.format = "fp16";
     options.scale = "aps-tight";
     options.bucket_bytes = 512;
     CHECK(strcmp(nc_version(), NC_VERSION) == 0, "version %s", nc_version());
-    CHECK(options.bucket_bytes > 0 && options.deadline_s > 0 && options.algo == NULL, "defaults");
-    if (nc_open(&options, layers, 2, &nc) < 0)
+    CHECK(options.bucket_bytes > 0 && options.deadline_s >= 600 && options.algo == NULL, "defaults");
+    capture_begin(&said);
+    options.algo = "tree";
+    const int refused = nc_open(&options, layers, 2, &nc);
+    options.algo = NULL;
+    const int opened = nc_open(&options, layers, 2, &nc);
+    capture_end(&said);
+    CHECK(refused < 0 && opened == 0, "a mistake that was mended: %d, then %d", refused, opened);
+    if (opened < 0)
         return 1;
     const int rank = nc_rank(nc), n_ranks = nc_n_ranks(nc);
+    CHECK(capture_lines(said.text) == (rank == 0), "rank %d says \"%s\"", rank, said.text);
     CHECK(rank >= 0 && rank < n_ranks, "rank %d of %d", rank, n_ranks);
     for (int step = 0; step < 3; step++) {
         fill(rank, step);

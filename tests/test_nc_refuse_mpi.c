@@ -6,6 +6,7 @@
 #include "check.h"
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 static int rank, n_ranks;
 static const struct nc_layer fine[] = {{"a", 10, 0}, {"b", 20, 0}};
@@ -62,6 +63,15 @@ static void test_ranks_differ(void)
     o.bucket_bytes += odd ? 1 : 0;
     refused(&o, fine, 2, want, "bucket sizes differ");
     o = nc_options_default();
+    o.offload = "auto";
+    if (odd)
+        setenv("NARROWCAST_OFFLOAD", "sim:c", 1);
+    refused(&o, fine, 2, want, "cards are named in one rank's environment");
+    unsetenv("NARROWCAST_OFFLOAD");
+    o.offload = odd ? NULL : "off";
+    o.format = odd ? NULL : "e5m2";
+    refused(&o, fine, 2, 0, "the defaults by other words");
+    o = nc_options_default();
     o.format = odd ? "e9m9" : "e4m3";
     refused(&o, fine, 2, n_ranks > 1 ? -EINVAL : 0, "one rank has a wrong format");
 }
@@ -102,6 +112,7 @@ int main(void)
     refused_words((struct nc_options){.algo = "group-scatter:3"}, "4 ranks in threes, 1 in threes");
     refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"}, "aps-tight without exact");
     refused_words((struct nc_options){.algo = "native", .format = "e4m3"}, "native e4m3");
+    refused_words((struct nc_options){.offload = "udp://nowhere"}, "a card without a port");
     struct nc_options o = nc_options_default();
     refused(&o, fine, 0, -EINVAL, "no layers");
     refused(&o, &(struct nc_layer){"empty", 0, 0}, 1, -EINVAL, "an empty layer");

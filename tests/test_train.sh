@@ -142,6 +142,14 @@ resume_refused "it has done 5 steps, this run ends after 4" five.ck
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" 4 $short --resume five.ck
 
+# --- what ranks compare is what they resolved: cards that one rank's environment names, and the others' does not ---
+printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
+sed 's/= 0/= 1/' first >second
+chmod +x first second
+program=$n
+for n in "$PWD/first" "$PWD/second"; do refused "NARROWCAST_OFFLOAD" 2; done
+n=$program
+
 # --- wrong words, wrong combinations ---
 refused "did you mean '--format'" 2 --formt e4m3
 refused "--epochs and --steps" 2 --epochs 3

@@ -142,6 +142,7 @@ int train_open(struct train *t)
     t->n_ranks = comm_n_ranks(t->comm);
     TRY(train_agree(t, compare_options(t)));
     TRY(train_agree(t, settle(t)));
+    TRY(train_agree(t, choice_agree(t->comm, &t->choice)));
     TRY(train_device_open(t));
     TRY(train_agree(t, open_data(t)));
     TRY(train_agree(t, open_model(t)));

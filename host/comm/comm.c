@@ -15,18 +15,35 @@ int comm_mpi_check(int mpi_rc, const char *what)
     return ERR(-EIO, "cannot %s: %s", what, why);
 }
 
+/* MPI can be begun and ended once in a process, so what is known of it is the process's. */
+static struct {
+    bool begun; /* here, so it is ended here */
+    int n_open; /* jobs */
+} mpi_here;
+
+/* When the last job is closed, or at exit if none has come about. A process that exits from the middle of a job leaves MPI as it
+ * is, which is how mpirun learns of it. */
+static void end_mpi(void)
+{
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (mpi_here.begun && mpi_here.n_open == 0 && !ended)
+        MPI_Finalize();
+}
+
 /* MPI of a process: begun here unless the caller has done so, whose choice of threads then holds. */
-static int begin_mpi(bool *began, int *level)
+static int begin_mpi(int *level)
 {
     int done = 0, ended = 0;
     MPI_Finalized(&ended);
     if (ended)
         return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
     MPI_Initialized(&done);
-    *began = !done;
     if (done)
         return comm_mpi_check(MPI_Query_thread(level), "ask MPI for threads");
     TRY(comm_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level), "start MPI"));
+    mpi_here.begun = true;
+    atexit(end_mpi);
     if (*level < MPI_THREAD_FUNNELED)
         return ERR(-ENOTSUP, "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
     return 0;
@@ -67,7 +84,7 @@ int comm_open(double deadline_s, struct comm **out)
     c->deadline_s = deadline_s;
     c->chunk_bytes = (size_t)1 << 30;
     int level = MPI_THREAD_SINGLE;
-    int rc = begin_mpi(&c->began_mpi, &level);
+    int rc = begin_mpi(&level);
     if (rc < 0)
         goto free_comm;
     c->threads = level >= MPI_THREAD_SERIALIZED;
@@ -85,26 +102,31 @@ int comm_open(double deadline_s, struct comm **out)
     rc = make_room(c);
     if (rc < 0)
         comm_abort(c, rc); /* the others are in the job already and would wait */
+    mpi_here.n_open++;
     *out = c;
     return 0;
 leave_job:
     MPI_Comm_free(&c->mpi);
-    if (c->began_mpi)
-        MPI_Finalize();
 free_comm:
     give_back(c);
     return rc;
 }
 
-void comm_close(struct comm *c)
+void comm_leave(struct comm *c)
 {
     if (!c)
         return;
     (void)comm_barrier(c); /* so that MPI's own waits, which have no deadline, find everybody there */
     MPI_Comm_free(&c->mpi);
-    if (c->began_mpi)
-        MPI_Finalize();
     give_back(c);
+    mpi_here.n_open--;
+}
+
+void comm_close(struct comm *c)
+{
+    comm_leave(c);
+    if (c)
+        end_mpi();
 }
 
 int comm_rank(const struct comm *c)

@@ -16,9 +16,13 @@ struct comm; /* opened by comm_open, closed by comm_close */
  * said no). */
 int comm_open(double deadline_s, struct comm **out);
 
-/* Waits for the other ranks' comm_close and leaves the job (MPI_Finalize if comm_open began it, so none can be opened
- * again). */
+/* Waits for the other ranks' comm_close and leaves the job; the last one ends MPI if comm_open began it (MPI_Finalize), so
+ * none can be opened again. */
 void comm_close(struct comm *c);
+
+/* The same but for MPI, which goes on, so that another job can be opened; what comm_open began ends when the process exits. */
+void comm_leave(struct comm *c);
+
 int comm_rank(const struct comm *c);
 int comm_n_ranks(const struct comm *c);
 

@@ -12,8 +12,7 @@ enum { COMM_TAG_DATA = 1, COMM_TAG_ROLL = 2, COMM_TAG_GIVE_UP = 3, COMM_TAG_SUM 
 
 struct comm {
     MPI_Comm mpi;
-    bool began_mpi; /* by this comm, so it ends it */
-    bool threads;   /* MPI allows several, one at a time */
+    bool threads; /* MPI allows several, one at a time */
     int rank, n_ranks;
     double deadline_s;
     size_t chunk_bytes; /* the longest message: MPI counts in int. Tests make it small */

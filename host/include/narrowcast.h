@@ -38,8 +38,12 @@
  *
  *     cc train.c -lnarrowcast ... ; mpirun -np 4 ./a.out
  *
- * Errors are negative errno values, after one line on stderr by one rank. A rank that does not answer within the
- * deadline ends the whole job, after a line that names it. One thread, the one that opened, makes all calls. */
+ * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that opened, makes all calls.
+ *
+ * A rank that does not come within the deadline ends the whole job, after a line that names it. The deadline counts only while
+ * some rank waits inside a call, and not while that rank is itself stopped: what a rank does between calls (validation, a
+ * checkpoint) may take as long as it likes if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless
+ * set. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -54,7 +58,7 @@ extern "C" {
 /* Of the library: equals NC_VERSION of the header it was built with. */
 const char *nc_version(void);
 
-/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must give the same. */
+/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same. */
 struct nc_options {
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
     const char *scale;      /* none, const:K, aps, aps-tight */
@@ -66,7 +70,7 @@ struct nc_options {
     const char
         *offload; /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names them */
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
-    double deadline_s;   /* a rank that is silent for longer is gone; > 0 */
+    double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
 };
@@ -78,7 +82,7 @@ struct nc_options {
  * or beside the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi
  * or pinned says by what codes travel; auto finds the best. */
 
-/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 60 s, seed 1. */
+/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 600 s, seed 1. */
 struct nc_options nc_options_default(void);
 
 struct nc_layer {
@@ -101,10 +105,11 @@ struct nc;
 /* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers, in forward order.
  *   options   NULL for the defaults      layers   [n_layers], the same on every rank      *out   closed by nc_close
  * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM, -EIO; with "cuda"
- * also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves it). */
+ * also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves it). After a failure it may be called again;
+ * MPI goes on, and ends when the process exits if nc_open began it. */
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out);
 
-/* Leaves the job, with all ranks; NULL is legal. Calls MPI_Finalize if nc_open called MPI_Init. */
+/* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called MPI_Init. */
 void nc_close(struct nc *nc);
 
 int nc_rank(const struct nc *nc);

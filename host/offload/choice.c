@@ -50,3 +50,10 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
     *out = c;
     return 0;
 }
+
+int choice_agree(struct comm *c, const struct choice *choice)
+{
+    const char *cards = choice->cards ? choice->cards : "";
+    return comm_check_equal(c, cards, strlen(cards),
+                            "what NARROWCAST_OFFLOAD or --offload names (mpirun -x hands the first to all ranks)");
+}

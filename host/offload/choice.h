@@ -1,6 +1,7 @@
 /* choice.h : what the words of --algo and --offload mean together: which algorithm over MPI, through which cards. */
 #ifndef CHOICE_H
 #define CHOICE_H
+#include "comm/comm.h"
 #include "codec/codec.h"
 
 struct choice {
@@ -15,5 +16,8 @@ const char *choice_algo(const char *algo);
  * takes those that there are. word: udp://..., sim, off, or auto: those of the environment's NARROWCAST_OFFLOAD.
  * Returns 0 or -EINVAL with a line: words that contradict each other, a codec that the cards asked for cannot add. */
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks, struct choice *out);
+
+/* All ranks: 0 if they have chosen the same cards, else -EPROTO, with a line on rank 0. */
+int choice_agree(struct comm *c, const struct choice *choice);
 
 #endif

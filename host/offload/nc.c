@@ -22,7 +22,8 @@ struct nc {
     struct codec codec;
     const struct algo *algo;
     int group;
-    bool gpu;      /* gradients are on it; it is open */
+    bool on_gpu;   /* gradients are */
+    bool gpu;      /* it is open */
     uint64_t step; /* keys random bits */
 };
 
@@ -33,7 +34,7 @@ const char *nc_version(void)
 
 struct nc_options nc_options_default(void)
 {
-    return (struct nc_options){.bucket_bytes = (size_t)1 << 20, .deadline_s = 60, .seed = 1};
+    return (struct nc_options){.bucket_bytes = (size_t)1 << 20, .deadline_s = 600, .seed = 1};
 }
 
 static struct reducer_layer *copy_layers(const struct nc_layer *layers, int n_layers)
@@ -44,12 +45,7 @@ static struct reducer_layer *copy_layers(const struct nc_layer *layers, int n_la
     return copy;
 }
 
-static const char *word(const char *given)
-{
-    return given ? given : "";
-}
-
-/* What one rank can find out alone, of the words. */
+/* What the words mean, as far as one rank can find out alone. nc->codec is settled later: by then the algorithm may be a GPU's. */
 static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
 {
     const struct codec_words words = {.format = o->format,
@@ -58,45 +54,65 @@ static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
                                       .out_format = o->out_format,
                                       .overflow = o->overflow,
                                       .round = o->round};
+    const char *algo = o->algo ? o->algo : "auto", *device = o->device ? o->device : "cpu";
+    const int n_ranks = comm_n_ranks(nc->comm);
     if (n_layers < 1)
         return ERR(-EINVAL, "cannot open %d layers: need at least 1", n_layers);
-    if (strcmp(word(o->device), "") && strcmp(o->device, "cpu") && strcmp(o->device, "cuda"))
-        return ERR(-EINVAL, "unknown device \"%s\": need cpu or cuda", o->device);
+    if (strcmp(device, "cpu") && strcmp(device, "cuda"))
+        return ERR(-EINVAL, "unknown device \"%s\": need cpu or cuda", device);
+    nc->on_gpu = !strcmp(device, "cuda");
     TRY(codec_parse(&words, &nc->codec));
     nc->codec.seed = o->seed;
-    return algo_find(choice_algo(o->algo ? o->algo : "auto"), comm_n_ranks(nc->comm), &nc->algo, &nc->group);
+    TRY(algo_find(choice_algo(algo), n_ranks, &nc->algo, &nc->group));
+    struct codec settled = nc->codec;
+    TRY(algo_settle(nc->algo, nc->group, n_ranks, &settled));
+    return choice_cards(algo, o->offload ? o->offload : "off", &settled, n_ranks, &nc->choice);
 }
 
-/* And of all the rest. */
-static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+/* All ranks mean the same, in whatever words, and have the same layers: else they would meet in different collectives. */
+static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
 {
-    const int n_ranks = comm_n_ranks(nc->comm);
-    TRY(algo_settle(nc->algo, nc->group, n_ranks, &nc->codec));
-    TRY(choice_cards(o->algo ? o->algo : "auto", o->offload ? o->offload : "off", &nc->codec, n_ranks, &nc->choice));
-    struct reducer_layer *copy = copy_layers(layers, n_layers);
-    if (!copy)
-        return -ENOMEM;
-    int rc = reducer_open(nc->comm, &nc->codec, nc->algo, nc->group, o->bucket_bytes, copy, n_layers, &nc->reducer);
-    free(copy);
+    const struct codec *c = &nc->codec;
+    char text[256];
+    snprintf(text, sizeof text, "%d.%d.%d %d.%d.%d %d %d %d %d %d %d %llu %s:%d %zu %d", c->fmt.e, c->fmt.m, c->fmt.fn,
+             c->out.e, c->out.m, c->out.fn, c->sum_auto, (int)c->rule, (int)c->scale, c->const_shift, (int)c->round,
+             (int)c->overflow, (unsigned long long)c->seed, nc->algo->name, nc->group, o->bucket_bytes, nc->on_gpu);
+    TRY(comm_check_equal(nc->comm, text, strlen(text), "an option"));
+    TRY(choice_agree(nc->comm, &nc->choice));
+    uint64_t *shape = buf_alloc((size_t)n_layers * 2 * sizeof *shape);
+    if (!shape)
+        comm_abort(nc->comm, -ENOMEM); /* the others are in the comparison already */
+    for (int i = 0; i < n_layers; i++) {
+        shape[2 * i] = layers[i].n;
+        shape[2 * i + 1] = layers[i].fp32 != 0;
+    }
+    int rc = comm_check_equal(nc->comm, shape, (size_t)n_layers * 2 * sizeof *shape, "the list of layers");
+    free(shape);
     return rc;
 }
 
 /* All ranks: a GPU for each, and by what codes travel between them. */
-static int open_gpu(struct nc *nc, const struct nc_options *o)
+static int open_gpu(struct nc *nc)
 {
     char said[160];
-    const char *named = getenv("NARROWCAST_OFFLOAD");
-    const char *cards = o->offload ? o->offload : "off";
-    int8_t with_cards = !strcmp(word(o->algo), "offload") || (strcmp(cards, "off") && strcmp(cards, "auto")) ||
-                        (!strcmp(cards, "auto") && named && *named);
     const int place = comm_rank_on_node(nc->comm);
     TRY(place);
     err_hold();
     const int rc = gpu_open(place);
     nc->gpu = rc == 0;
     TRY(comm_agree(nc->comm, rc));
-    TRY(comm_max_i8(nc->comm, &with_cards, 1));
-    return gpu_choose(nc->comm, with_cards, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
+    return gpu_choose(nc->comm, nc->choice.cards != NULL, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
+}
+
+static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+{
+    TRY(algo_settle(nc->algo, nc->group, comm_n_ranks(nc->comm), &nc->codec));
+    struct reducer_layer *copy = copy_layers(layers, n_layers);
+    if (!copy)
+        return -ENOMEM;
+    int rc = reducer_open(nc->comm, &nc->codec, nc->algo, nc->group, o->bucket_bytes, copy, n_layers, &nc->reducer);
+    free(copy);
+    return rc;
 }
 
 /* All ranks. */
@@ -110,41 +126,17 @@ static int open_offload(struct nc *nc, const struct nc_options *o)
     return 0;
 }
 
-/* All ranks were opened with the same options and layers. */
-static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
-{
-    char text[512];
-    int length = snprintf(text, sizeof text, "%s %s %s %s %s %s %s %s %zu %llu", word(o->format), word(o->scale),
-                          word(o->sum), word(o->out_format), word(o->overflow), word(o->round), word(o->algo),
-                          word(o->offload), o->bucket_bytes, (unsigned long long)o->seed);
-    TRY(comm_check_equal(nc->comm, text, (size_t)length < sizeof text ? (size_t)length : sizeof text, "an option"));
-    uint64_t *shape = buf_alloc((size_t)n_layers * 2 * sizeof *shape);
-    if (!shape)
-        comm_abort(nc->comm, -ENOMEM); /* the others are in the comparison already */
-    for (int i = 0; i < n_layers; i++) {
-        shape[2 * i] = layers[i].n;
-        shape[2 * i + 1] = layers[i].fp32 != 0;
-    }
-    int rc = comm_check_equal(nc->comm, shape, (size_t)n_layers * 2 * sizeof *shape, "the list of layers");
-    free(shape);
-    return rc;
-}
-
-/* All ranks. */
+/* All ranks. What each of them may find wrong alike is held, and said by one. */
 static int open_all(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
 {
-    const bool gpu = !strcmp(word(o->device), "cuda");
-    TRY(comm_check_equal(nc->comm, word(o->device), strlen(word(o->device)), "the device"));
     err_hold();
     TRY(comm_agree(nc->comm, read_words(nc, o, n_layers)));
-    if (gpu) {
-        TRY(check_ranks_agree(nc, o, layers, n_layers)); /* ranks that differ would meet in different collectives */
-        TRY(open_gpu(nc, o));
-    }
+    TRY(check_ranks_agree(nc, o, layers, n_layers));
+    if (nc->on_gpu)
+        TRY(open_gpu(nc));
     err_hold();
     TRY(comm_agree(nc->comm, open_reducer(nc, o, layers, n_layers)));
-    if (!gpu)
-        TRY(check_ranks_agree(nc, o, layers, n_layers));
+    err_hold();
     return comm_agree(nc->comm, open_offload(nc, o));
 }
 
@@ -154,7 +146,6 @@ static void close_all(struct nc *nc)
     reducer_close(nc->reducer);
     if (nc->gpu)
         gpu_close();
-    comm_close(nc->comm);
 }
 
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out)
@@ -166,8 +157,10 @@ int nc_open(const struct nc_options *options, const struct nc_layer *layers, int
     int rc = comm_open(o.deadline_s, &nc->comm);
     if (rc == 0) {
         rc = open_all(nc, &o, layers, n_layers);
-        if (rc < 0)
+        if (rc < 0) {
             close_all(nc);
+            comm_leave(nc->comm);
+        }
     }
     if (rc < 0) {
         free(nc);
@@ -182,6 +175,7 @@ void nc_close(struct nc *nc)
     if (!nc)
         return;
     close_all(nc);
+    comm_close(nc->comm);
     free(nc);
 }
 
