@@ -3,7 +3,8 @@
  *     frames out, in order:  a b c a b c a b c    --> 3 messages  aaa bbb ccc  --> the kernel cuts each into its datagrams
  *
  * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for each receiver. Likewise
- * on the way in, UDP_GRO: what comes together from one sender may come as one message.) */
+ * on the way in, UDP_GRO: what comes together from one sender may come as one message. Nothing is sent in fragments: what is
+ * too long for the path is refused by the system, and counted.) */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -251,10 +252,11 @@ static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
     return rc;
 }
 
-/* Without the right to force it the system gives less. */
-static void set_buffers(int fd)
+/* Long buffers: without the right to force it the system gives less. No fragments. */
+static void set_options(int fd)
 {
-    const int bytes = SOCKET_BYTES, one = 1;
+    const int bytes = SOCKET_BYTES, one = 1, whole = IP_PMTUDISC_DO;
+    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
@@ -294,7 +296,7 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
         net_close(d);
         return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
     }
-    set_buffers(d->fd);
+    set_options(d->fd);
     for (int i = 0; i < MESSAGES_IN; i++) {
         d->in_at[i] = (struct iovec){d->bytes[i], IN_BYTES};
         d->in_msg[i].msg_hdr = (struct msghdr){.msg_name = &d->from[i],

@@ -141,7 +141,7 @@ static void path_is_narrow(void)
     net.cards[0].silent = true; /* as if nothing of that length got through */
     for (int r = 0; r < 2; r++)
         window_start_pings(job.windows[r], net.now);
-    expect_lost(3, "does not answer pings of 1472 bytes", 1.2);
+    expect_lost(3, "does not answer pings of 2112 bytes", 1.2);
     close_job();
 }
 

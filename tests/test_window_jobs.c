@@ -36,7 +36,7 @@ static void start_step(struct net_job *j, int which, uint32_t step)
 /* One frame of the third host, to a card or to a rank. */
 static void attack(void)
 {
-    uint8_t bytes[WINDOW_FRAME_BYTES];
+    uint8_t bytes[CARD_FRAME_BYTES];
     size_t n = 1 + draw() % sizeof bytes;
     const unsigned kind = draw() % 4;
     uint32_t ip = NET_IP + 200;

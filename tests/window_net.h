@@ -22,7 +22,7 @@ struct net_datagram {
     int rank, card;
     bool to_card;
     size_t n;
-    uint8_t bytes[WINDOW_FRAME_BYTES];
+    uint8_t bytes[CARD_FRAME_BYTES];
 };
 
 /* One rank's end of the path to one card: what has come and is not read yet, as a socket keeps it. */
@@ -44,6 +44,7 @@ struct net {
     double now;
     uint64_t seed, draws, seq, lost_full;
     double drop, dup, reorder;
+    size_t known, narrow; /* bytes that hosts know to be too many; that are lost on the way without a word; 0: none */
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
     struct net_wire wires[NET_RANKS][NET_CARDS];
@@ -104,6 +105,8 @@ static void net_send(struct net *net, int rank, int card, bool to_card, const ui
 {
     struct net_datagram d = {.rank = rank, .card = card, .to_card = to_card, .n = n};
     CHECK(n <= sizeof d.bytes, "%zu bytes", n);
+    if (net->narrow && n > net->narrow)
+        return;
     memcpy(d.bytes, bytes, n);
     for (int copies = 1 + (net_draw(net) < net->dup); copies > 0; copies--) {
         const bool lost = net_draw(net) < net->drop, late = net_draw(net) < net->reorder;
@@ -117,6 +120,8 @@ static void net_send(struct net *net, int rank, int card, bool to_card, const ui
 static int net_wire_send(void *wire, const uint8_t *bytes, size_t n)
 {
     const struct net_wire *w = wire;
+    if (w->net->known && n > w->net->known)
+        return -EMSGSIZE;
     w->net->bytes_out[w->rank] += n;
     net_send(w->net, w->rank, w->card, true, bytes, n);
     return 0;
@@ -142,6 +147,12 @@ static int net_wire_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
+static size_t net_wire_most(const void *wire)
+{
+    const struct net *net = ((const struct net_wire *)wire)->net;
+    return net->known ? net->known : CARD_FRAME_BYTES;
+}
+
 static void net_wire_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct net_wire *w = wire;
@@ -154,8 +165,8 @@ static void net_wire_close(void *wire)
     (void)wire;
 }
 
-static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush, net_wire_receive, net_wire_address,
-                                             net_wire_close};
+static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush,   net_wire_receive,
+                                             net_wire_most, net_wire_address, net_wire_close};
 
 /* ---- cards ---- */
 

@@ -28,8 +28,8 @@ struct fabric {
     void *desc; /* of buffers, where the provider wants one */
     fi_addr_t card;
     struct sockaddr_in name;
-    size_t prefix, room; /* room: bytes of a buffer, the prefix included */
-    uint8_t *buffers;    /* [POSTED + SENDING] of room */
+    size_t prefix, room, most; /* room: bytes of a buffer, the prefix included; most: of a datagram */
+    uint8_t *buffers;          /* [POSTED + SENDING] of room */
     struct fi_context2 contexts[POSTED + SENDING];
     int idle[SENDING], n_idle; /* buffers of sends that are free */
     struct fi_cq_msg_entry come[AT_ONCE];
@@ -137,6 +137,11 @@ static int fabric_receive(void *wire, const uint8_t **bytes, size_t *n)
     return 1;
 }
 
+static size_t fabric_longest(const void *wire)
+{
+    return ((const struct fabric *)wire)->most;
+}
+
 static void fabric_address(const void *wire, uint32_t *ip, uint16_t *port)
 {
     const struct fabric *f = wire;
@@ -166,7 +171,8 @@ static void fabric_close(void *wire)
     free(f);
 }
 
-static const struct wire_ops ops = {fabric_send, fabric_flush, fabric_receive, fabric_address, fabric_close};
+static const struct wire_ops ops = {fabric_send,    fabric_flush,   fabric_receive,
+                                    fabric_longest, fabric_address, fabric_close};
 
 /* ---- opening ---- */
 
@@ -192,15 +198,14 @@ static struct fi_info *hints_for(const char *provider)
     return hints;
 }
 
-/* The first description that libfabric has, at a local address or any (NULL), of at least so long datagrams. */
-static struct fi_info *find(const char *provider, const char *local, size_t frame_bytes)
+/* The first description that libfabric has, at a local address or any (NULL). */
+static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
     const uint64_t flags = local ? FI_SOURCE : 0;
     int rc = hints ? fi_getinfo(FI_VERSION(1, 14), local, local ? "0" : NULL, flags, hints, &all) : -FI_ENOMEM;
     for (struct fi_info *i = all; i && !rc && !found; i = i->next)
-        if (!strcmp(i->fabric_attr->prov_name, provider) && i->addr_format == FI_SOCKADDR_IN &&
-            i->ep_attr->max_msg_size >= frame_bytes + i->ep_attr->msg_prefix_size)
+        if (!strcmp(i->fabric_attr->prov_name, provider) && i->addr_format == FI_SOCKADDR_IN)
             found = fi_dupinfo(i);
     if (hints)
         fi_freeinfo(hints);
@@ -211,7 +216,7 @@ static struct fi_info *find(const char *provider, const char *local, size_t fram
 
 int fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
-    struct fi_info *found = find(provider, NULL, 0);
+    struct fi_info *found = find(provider, NULL);
     if (!found) {
         snprintf(why, WIRE_WHY_BYTES, "libfabric has no provider '%.32s' with datagrams over IPv4; socket needs none",
                  provider);
@@ -221,10 +226,17 @@ int fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
     return 0;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int make_buffers(struct fabric *f, const struct wire_options *o, char *why)
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
-    f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64; /* longer ones are seen to be too long */
+    f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
+                      fabric_most_to(o->card_ip, o->card_port)); /* which it would send in fragments otherwise */
+    f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;  /* longer ones are seen to be too long */
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = buf_alloc(bytes);
     if (!f->buffers)
@@ -300,10 +312,9 @@ int fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WH
         return failed(why, "have memory", -FI_ENOMEM);
     }
     const char *provider = o->provider ? o->provider : "udp";
-    f->info = find(provider, local, o->frame_bytes);
+    f->info = find(provider, local);
     if (!f->info) {
-        snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams of %zu bytes over IPv4 at %s",
-                 provider, o->frame_bytes, local);
+        snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams over IPv4 at %s", provider, local);
         rc = -ENODATA;
     }
     if (!rc)

@@ -1,8 +1,9 @@
-/* fabric_local.c : the address of this host that a socket is to be bound to. */
+/* fabric_local.c : the address of this host that a socket is to be bound to, and how long its datagrams may be. */
 #include "offload/fabric_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/ip.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -58,4 +59,26 @@ int fabric_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out)
     if (!rc)
         *out = ntohl(found.sin_addr.s_addr);
     return rc;
+}
+
+size_t fabric_most(int fd)
+{
+    enum { HEADERS = 20 + 8, USUAL = 1500, LONGEST = UINT16_MAX };
+    int mtu;
+    socklen_t size = sizeof mtu;
+    if (getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) || mtu <= HEADERS)
+        mtu = USUAL;
+    return (size_t)(mtu < LONGEST ? mtu : LONGEST) - HEADERS;
+}
+
+size_t fabric_most_to(uint32_t ip, uint16_t port)
+{
+    struct sockaddr_in local;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        (void)chosen(fd, ip, port, &local);
+    const size_t most = fabric_most(fd);
+    if (fd >= 0)
+        close(fd);
+    return most;
 }

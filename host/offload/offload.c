@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "hls/packet.h"
 #include "offload/fabric_local.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
@@ -104,7 +105,9 @@ const char *offload_describe(struct offload *o)
     text_add(&to, "%d card%s (", o->n_cards, o->n_cards == 1 ? "" : "s");
     for (int i = 0; i < o->n_cards; i++)
         text_add(&to, "%s%s", i ? ", " : "", o->names[i]);
-    text_add(&to, "), %u slots each, RTT %.0f us", o->jobs[0].slots, count.rtt_s * 1e6);
+    text_add(&to, "), %u slots each", o->jobs[0].slots);
+    if (o->window)
+        text_add(&to, ", frames of %u bytes, RTT %.0f us", (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);
     return o->described;
 }
 

@@ -37,7 +37,8 @@ extern const struct way_ops offload_way; /* the struct offload is its `way` */
 
 bool offload_is_open(const struct offload *o);
 
-/* "2 cards (udp://10.0.0.9:4000, udp://10.0.0.10:4000), 64 slots each, RTT 41 us", while open; o's until the next call. */
+/* "2 cards (udp://10.0.0.9:4000, udp://10.0.0.10:4000), 64 slots each, frames of 1472 bytes,
+ * RTT 41 us", while open; o's until the next call. */
 const char *offload_describe(struct offload *o);
 
 /* Why it is closed, in one line, known to rank 0 alone ("" elsewhere, and while it has never failed). */

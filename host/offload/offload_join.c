@@ -3,7 +3,7 @@
  *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
  *     rank 0   registers a job on each   <-- addresses of the wires -----
  *              a new key                 -- key, job, slots ------------>  every rank  pings each card at full length
- *     all ranks agree that every pong came
+ *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
  * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures are. */
 #include "base/clock.h"
@@ -175,11 +175,12 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         comm_abort(o->comm, rc);
     window_start_pings(o->window, clock_s());
     rc = offload_drive(o, false);
-    int8_t failed = rc != 0;
-    TRY(comm_max_i8(o->comm, &failed, 1));
-    if (failed)
+    int8_t all[2] = {rc != 0, (int8_t) - (int)window_beats(o->window)}; /* 1 to 128 */
+    TRY(comm_max_i8(o->comm, all, 2));
+    window_limit(o->window, (uint32_t)-all[1]);
+    if (all[0])
         TRY(offload_learn_why(o));
-    return failed ? 0 : 1;
+    return all[0] ? 0 : 1;
 }
 
 /* Rank 0: when to try again, after a failure. */

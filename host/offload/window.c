@@ -20,7 +20,8 @@ static int make_ends(struct window *w, const struct window_card *cards)
     w->ends = buf_alloc((size_t)w->n_ends * sizeof *w->ends);
     for (int i = 0; i < w->n_ends; i++)
         n_slots += cards[i].job.slots + 1;
-    w->frames = buf_alloc(n_slots * WINDOW_FRAME_BYTES);
+    const size_t frame_bytes = PKT_HEADER_BYTES + (size_t)w->config.beats * PKT_BEAT_BYTES;
+    w->frames = buf_alloc(n_slots * frame_bytes);
     w->slots = buf_alloc(n_slots * sizeof *w->slots);
     if (!w->ends || !w->frames || !w->slots)
         return -ENOMEM;
@@ -30,7 +31,7 @@ static int make_ends(struct window *w, const struct window_card *cards)
         *end = (struct window_end){.card = cards[i], .slots = w->slots + first};
         for (size_t s = 0; s <= cards[i].job.slots; s++) {
             end->slots[s].end = end;
-            end->slots[s].frame = w->frames + (first + s) * WINDOW_FRAME_BYTES;
+            end->slots[s].frame = w->frames + (first + s) * frame_bytes;
         }
         first += cards[i].job.slots + 1;
     }
@@ -173,13 +174,22 @@ static void build_max(const struct window *w, struct window_slot *s, uint64_t i)
     s->n_frame = frame_put_header(h, bytes, s->frame);
 }
 
+/* What the wire has not sent. */
+static void not_sent(struct window *w, const struct window_end *end, int rc)
+{
+    if (rc == -EMSGSIZE)
+        window_too_long(w, end);
+    else if (rc != -EAGAIN)
+        window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
+}
+
 /* Hands a frame to the wire. False: it had no room. */
 static bool put_on_wire(struct window *w, struct window_end *end, const uint8_t *frame, size_t n)
 {
     int rc = end->card.wire.ops->send(end->card.wire.own, frame, n);
-    if (rc && rc != -EAGAIN)
-        window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
-    if (!rc)
+    if (rc)
+        not_sent(w, end, rc);
+    else
         w->count.sent_bytes += n;
     return !rc;
 }
@@ -196,6 +206,8 @@ void window_send_ping(struct window *w, struct window_slot *s, size_t payload_by
     struct pkt_header h = header_to(w, s);
     h.op = PKT_OP_PING;
     h.echo = s->echo = ++w->last_echo;
+    if (!s->first_echo)
+        s->first_echo = s->echo;
     memset(frame + PKT_HEADER_BYTES, 0, payload_bytes);
     w->count.pings += put_on_wire(w, s->end, frame, frame_put_header(h, payload_bytes, frame));
     s->asked_at = now;
@@ -259,7 +271,7 @@ static bool send_next(struct window *w, struct window_end *end, double now)
     end->ready = s->next_ready;
     s->out = s->used = true;
     s->tries = 0;
-    s->echo = 0;
+    s->first_echo = s->echo = 0;
     end->n_out++;
     w->count.packets++;
     window_set_timer(w, s, now);
@@ -299,13 +311,13 @@ static void have(struct window *w)
 
 /* ---- work ---- */
 
-static void start(struct window *w, struct window_work work, double now)
+void window_start(struct window *w, struct window_work work, double now)
 {
     w->base += w->work.kind == WINDOW_PING ? 0 : w->work.n_packets;
     work.n_packets = work.per_packet ? (work.n + work.per_packet - 1) / work.per_packet : 0;
     w->work = work;
     w->state = WINDOW_BUSY;
-    w->progress_at = now;
+    w->progress_at = w->turned_at = now;
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
@@ -316,30 +328,20 @@ static void start(struct window *w, struct window_work work, double now)
     }
 }
 
-void window_start_pings(struct window *w, double now)
-{
-    start(w, (struct window_work){.kind = WINDOW_PING}, now);
-    for (int i = 0; i < w->n_ends; i++) {
-        struct window_slot *s = &w->ends[i].slots[w->ends[i].card.job.slots];
-        s->out = true;
-        s->tries = 0;
-        w->n_asked++;
-        window_ask(w, s, now);
-    }
-}
-
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now)
 {
     const uint32_t per_packet = w->config.beats * PKT_BEAT_BYTES;
-    start(w, (struct window_work){.kind = WINDOW_MAX, .tag = tag, .per_packet = per_packet, .n = n, .x = x}, now);
+    window_start(w, (struct window_work){.kind = WINDOW_MAX, .tag = tag, .per_packet = per_packet, .n = n, .x = x},
+                 now);
 }
 
 void window_start_sum(struct window *w, const struct way_sum *sum, double now)
 {
     const uint32_t per_packet = w->config.beats * 512 / w->config.fit.wider;
-    start(w,
-          (struct window_work){.kind = WINDOW_SUM, .tag = sum->tag, .per_packet = per_packet, .n = sum->n, .sum = *sum},
-          now);
+    window_start(
+        w,
+        (struct window_work){.kind = WINDOW_SUM, .tag = sum->tag, .per_packet = per_packet, .n = sum->n, .sum = *sum},
+        now);
 }
 
 static void run_timers(struct window *w, double now)
@@ -356,8 +358,8 @@ static void flush(struct window *w)
     for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
         struct window_end *end = &w->ends[i];
         int rc = end->card.wire.ops->flush(end->card.wire.own);
-        if (rc && rc != -EAGAIN)
-            window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
+        if (rc)
+            not_sent(w, end, rc);
     }
 }
 
@@ -367,6 +369,7 @@ enum window_state window_turn(struct window *w, double now, bool *moved)
     *moved = false;
     if (w->state != WINDOW_BUSY)
         return w->state;
+    window_look(w, now);
     *moved = window_receive(w, now, &drained);
     if (w->state == WINDOW_BUSY && (drained || now - w->timed_at > timers_s))
         run_timers(w, now);

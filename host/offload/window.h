@@ -11,7 +11,7 @@
 #include "offload/fpga_job.h"
 #include "offload/wire.h"
 
-enum { WINDOW_MOST_CARDS = 16, WINDOW_BEATS = 22, WINDOW_PACKETS = 64 };
+enum { WINDOW_MOST_CARDS = 16, WINDOW_BEATS = 128, WINDOW_PACKETS = 64 };
 
 struct window;
 
@@ -26,8 +26,8 @@ struct window_config {
     struct card_fit fit;
     bool saturate;
     int out_shift;
-    uint32_t beats;         /* that all cards take; WINDOW_BEATS are used at most */
-    int packets;            /* under way to a card at most; 0: WINDOW_PACKETS */
+    uint32_t beats; /* that all cards take; WINDOW_BEATS are used at most, and what the path takes: window_beats() */
+    int packets;    /* under way to a card at most; 0: WINDOW_PACKETS */
     double card_deadline_s; /* a card that is silent so long is given up */
     double deadline_s;      /* of another rank's contribution */
 };
@@ -45,7 +45,7 @@ int window_open(const struct window_config *config, const struct window_card *ca
 void window_close(struct window *w);
 
 /* The three kinds of work, one at a time; none after WINDOW_LOST. x, codes and result are in use until the work is done. */
-void window_start_pings(struct window *w, double now); /* to each card, as long as the longest frame */
+void window_start_pings(struct window *w, double now); /* to each card, as long as the longest frame, or shorter ones */
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now);
 void window_start_sum(struct window *w, const struct way_sum *sum, double now);
 
@@ -54,6 +54,10 @@ enum window_state window_turn(struct window *w, double now, bool *moved);
 
 /* After WINDOW_LOST in the middle of a sum: the rest of its codes are asked for, as way.h promises. */
 void window_need_rest(struct window *w);
+
+/* Beats of the longest frame that came back from all cards, after the pings: all ranks use the least of theirs, before any work. */
+uint32_t window_beats(const struct window *w);
+void window_limit(struct window *w, uint32_t beats);
 
 const char *window_why(const struct window *w);  /* one line, after WINDOW_LOST */
 uint64_t window_missing(const struct window *w); /* ranks, after WINDOW_STRAGGLER */

@@ -14,11 +14,11 @@ struct window_slot {
     struct window_slot *next_ready; /* behind it in the card's list */
     uint64_t next_m;                /* what it is ready for */
     uint64_t m;                     /* which packet of this card is, or was last, in it; meaningless before the first */
-    uint64_t echo;                  /* of the ping that is not answered yet; 0: none */
-    double asked_at;                /* when that was sent */
+    uint64_t first_echo, echo;      /* of the first and the last ping since it was sent or answered; 0: none */
+    double asked_at;                /* when the last was sent */
     size_t n_result;                /* bytes of payload that the result will have */
     size_t n_frame;                 /* of the frame */
-    uint8_t *frame;                 /* [WINDOW_FRAME_BYTES] as it was sent */
+    uint8_t *frame;                 /* as it was sent */
     bool out, used;                 /* out: no result yet; used: there has been a packet in it */
     uint8_t tries;                  /* pings since it was sent */
 };
@@ -56,6 +56,7 @@ struct window {
     struct wheel wheel;
     uint64_t last_echo;
     double progress_at, timed_at; /* timed_at: when timers were last looked at */
+    double turned_at, back_at;    /* the last turn; when this process was last back after it had been away */
     enum window_state state;
     uint64_t missing;
     int n_asked; /* cards that a starting ping has not come back from */
@@ -81,12 +82,29 @@ void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
 /* Sends a slot's frame again. */
 void window_resend(struct window *w, struct window_slot *s, double now);
 
+/* Something else begins, with nothing under way. */
+void window_start(struct window *w, struct window_work work, double now);
+
 /* Asks the card how far the slot is. */
 void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
 
 /* Gives a card up: state, and why: "card NAME " + the rest. */
 void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- window_path.c ---- */
+
+/* Beats of the next ping at the start. */
+uint32_t window_ping_beats(const struct window *w, const struct window_slot *s);
+
+/* A pong of n bytes for it. */
+void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h, size_t n, double now);
+
+/* No ping was answered. */
+void window_no_pong(struct window *w, const struct window_end *end);
+
+/* A datagram was longer than the path takes. */
+void window_too_long(struct window *w, const struct window_end *end);
 
 /* ---- window_time.c ---- */
 
@@ -96,7 +114,10 @@ void window_ask(struct window *w, struct window_slot *s, double now);
 /* Sets a slot's timer: an answer should have come by then. */
 void window_set_timer(struct window *w, struct window_slot *s, double now);
 
-/* A ping was answered after so long. */
-void window_measured(struct window *w, struct window_end *end, double rtt_s);
+/* One of the slot's pings was answered: a round trip is measured if it was the last. */
+void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now);
+
+/* Deadlines move by the time that this process was away: nobody can answer who is not heard. */
+void window_look(struct window *w, double now);
 
 #endif

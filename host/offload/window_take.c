@@ -73,37 +73,27 @@ static void take_nak(struct window *w, struct window_slot *s, const uint8_t *byt
         w->count.stale++;
 }
 
-/* The way is open at full length, and nobody has used the job yet. */
-static void take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h)
-{
-    wheel_remove(&s->timer);
-    s->out = false;
-    w->n_asked--;
-    if (h->chunk != UINT32_MAX || h->status)
-        window_lose(w, s->end, "has slots that are not new");
-}
-
 /* Where a slot can be while this rank waits for the result of chunk c, of which it has that of c - 1:
  *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
  *     FILLING(c) with this rank                      others are late
  *     DONE(c), FILLING(c + 1) without this rank      the result was lost; others have it and have gone on */
-static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, double now)
+static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n, double now)
 {
     const struct pkt_header h = pkt_get(bytes);
     const struct window_slot *starting = &s->end->slots[s->end->card.job.slots];
     enum { FILLING = 1, KEPT = 2 };
     if (w->work.kind == WINDOW_PING)
         s = &s->end->slots[s->end->card.job.slots];
-    if (!s->out || !s->echo || h.echo != s->echo) {
+    if (!s->out || !s->echo || h.echo < s->first_echo || h.echo > s->echo) {
         w->count.stale++;
         return;
     }
-    s->echo = 0;
-    window_measured(w, s->end, now - s->asked_at);
     if (s == starting) {
-        take_first_pong(w, s, &h);
+        window_take_first_pong(w, s, &h, n, now);
         return;
     }
+    window_measured(w, s, h.echo, now);
+    s->first_echo = s->echo = 0;
     const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
     const uint32_t before = s->m < s->end->card.job.slots ? 0 : KEPT; /* DONE of the chunk before */
     const uint64_t in = h.tag | (uint64_t)h.count << 32;
@@ -142,7 +132,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
         take_nak(w, s, bytes);
         break;
     case PKT_OP_PONG:
-        take_pong(w, s, bytes, now);
+        take_pong(w, s, bytes, n, now);
         break;
     default:
         w->foreign++;

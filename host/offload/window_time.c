@@ -9,6 +9,7 @@
  *
  * So nothing is sent again that the card has, however long a rank is late. The time to wait follows the pings' own round
  * trips, which have no ambiguity: each has an echo of its own. */
+#include "base/deadline.h"
 #include "offload/window_inside.h"
 
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
@@ -23,10 +24,11 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Until an answer should have come, if nobody else is waited for. */
+/* Until an answer should have come, if nobody else is waited for. Never longer than most_s: a round trip that was slow for a
+ * reason of its own does not hold up the packets that are lost later. */
 static double timeout_s(const struct window_end *end)
 {
-    const double t = end->rtt_s + 4 * end->var_s;
+    const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
     return end->rtt_s == 0 ? first_s : t > least_s ? t : least_s;
 }
 
@@ -40,10 +42,12 @@ void window_set_timer(struct window *w, struct window_slot *s, double now)
     wheel_add(&w->wheel, &s->timer, now + t);
 }
 
-void window_measured(struct window *w, struct window_end *end, double rtt_s)
+void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now)
 {
-    const double off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
-    (void)w;
+    struct window_end *end = s->end;
+    const double rtt_s = now - s->asked_at, off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
+    if (echo != s->echo || s->asked_at < w->back_at) /* it came while nobody was here to see it */
+        return;
     if (end->rtt_s == 0) {
         end->rtt_s = rtt_s;
         end->var_s = rtt_s / 2;
@@ -51,6 +55,22 @@ void window_measured(struct window *w, struct window_end *end, double rtt_s)
     }
     end->var_s += (off - end->var_s) / 4;
     end->rtt_s += (rtt_s - end->rtt_s) / 8;
+}
+
+void window_look(struct window *w, double now)
+{
+    const double away_s = now - w->turned_at;
+    w->turned_at = now;
+    if (away_s <= DEADLINE_GAP_S)
+        return;
+    w->back_at = now;
+    w->progress_at += away_s;
+    for (int i = 0; i < w->n_ends; i++) {
+        struct window_end *end = &w->ends[i];
+        end->answered_at += away_s;
+        if (end->silent_since != 0)
+            end->silent_since += away_s;
+    }
 }
 
 void window_ask(struct window *w, struct window_slot *s, double now)
@@ -61,10 +81,10 @@ void window_ask(struct window *w, struct window_slot *s, double now)
         window_set_timer(w, s, now);
         return;
     }
-    const size_t payload = at_start ? (size_t)w->config.beats * PKT_BEAT_BYTES : 0;
+    const size_t payload = at_start ? (size_t)window_ping_beats(w, s) * PKT_BEAT_BYTES : 0;
     if (end->silent_since != 0 && now - end->silent_since > w->config.card_deadline_s) {
         if (at_start)
-            window_lose(w, end, "does not answer pings of %zu bytes", PKT_HEADER_BYTES + payload);
+            window_no_pong(w, end);
         else
             window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
         return;
@@ -73,11 +93,11 @@ void window_ask(struct window *w, struct window_slot *s, double now)
         wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
-    if (now - w->progress_at > w->config.deadline_s && !at_start) {
+    if (now - w->progress_at > (w->missing ? w->config.deadline_s : w->config.card_deadline_s) && !at_start) {
         if (w->missing)
             w->state = WINDOW_STRAGGLER;
         else
-            window_lose(w, end, "answers, but takes no packets");
+            window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu", PKT_HEADER_BYTES, s->n_frame);
         return;
     }
     window_send_ping(w, s, payload, now);

@@ -6,13 +6,17 @@
 
 struct wire_ops {
     /* Sends bytes [n], the caller's again when it returns, at flush at the latest. Never blocks. 0; -EAGAIN: no room at the
-     * moment; another negative errno: the wire is broken. Silent. flush as send; what it leaves goes with the next one. */
+     * moment; -EMSGSIZE: longer than most() says by now, lost; another negative errno: the wire is broken. Silent. flush as send;
+     * what it leaves goes with the next one. */
     int (*send)(void *wire, const uint8_t *bytes, size_t n);
     int (*flush)(void *wire);
 
     /* The next datagram that has come: bytes [n] are the wire's until the next call. Never blocks. 1; 0: there is none; a negative
      * errno: the wire is broken. Silent. */
     int (*receive)(void *wire, const uint8_t **bytes, size_t *n);
+
+    /* Bytes of the longest datagram that goes to the card in one piece, as far as this host knows now. */
+    size_t (*most)(const void *wire);
 
     /* Where the card's answers are to be sent. */
     void (*address)(const void *wire, uint32_t *ip, uint16_t *port);
@@ -32,7 +36,7 @@ struct wire_options {
     const char *local; /* IPv4 address or interface to bind to; NULL: that by which the card is reached */
     uint32_t card_ip;  /* of the card's frames: 127.0.0.1 is 0x7f000001 */
     uint16_t card_port;
-    size_t frame_bytes; /* of the longest frame */
+    size_t frame_bytes; /* of the longest frame that the card takes; the way may take less: most() */
 };
 
 /* Binds to an address of this host, never to all of them. Returns 0, or a negative errno with why: -ENOSYS: the provider is one of

@@ -4,7 +4,7 @@
  *     receives                              message cccc                  <-- the kernel joins what comes together (UDP_GRO)
  *
  * A route, a checksum and a queue a message instead of a datagram: libfabric's udp provider makes a call for each. What leaves
- * and arrives on the wire is the same. */
+ * and arrives on the wire is the same. Nothing is sent in fragments: what is too long for the path is refused or lost. */
 #include "offload/wire_socket.h"
 #include "base/buf.h"
 #include "offload/fabric_local.h"
@@ -55,6 +55,18 @@ static bool is_full(int rc)
     return rc == -EAGAIN || rc == -EWOULDBLOCK || rc == -ENOBUFS || rc == -EINTR;
 }
 
+static size_t socket_most(const void *wire)
+{
+    const struct wire_socket *w = wire;
+    return fabric_most(w->fd);
+}
+
+/* Is it longer than the path takes? The same error tells, once, of an earlier datagram that was. */
+static bool is_too_long(const struct wire_socket *w, int rc)
+{
+    return (rc == -EMSGSIZE || rc == -EINVAL) && socket_most(w) < w->each;
+}
+
 /* What cannot leave for another reason is a lost datagram: the window finds out. */
 static int socket_flush(void *wire)
 {
@@ -65,6 +77,8 @@ static int socket_flush(void *wire)
         rc = send_bytes(w, w->out, w->n_out, w->each);
         if (is_full(rc))
             return -EAGAIN;
+        if (is_too_long(w, rc))
+            goto lost;
         w->one_each = w->n_out > w->each && (rc == -EIO || rc == -EINVAL || rc == -ENOPROTOOPT);
         sent = w->one_each ? 0 : w->n_out;
     }
@@ -73,10 +87,15 @@ static int socket_flush(void *wire)
         rc = send_bytes(w, w->out + sent, n, n);
         if (is_full(rc))
             break;
+        if (is_too_long(w, rc))
+            goto lost;
     }
     memmove(w->out, w->out + sent, w->n_out - sent);
     w->n_out -= sent;
     return w->n_out ? -EAGAIN : 0;
+lost:
+    w->n_out = 0;
+    return -EMSGSIZE;
 }
 
 static int socket_send(void *wire, const uint8_t *bytes, size_t n)
@@ -84,8 +103,9 @@ static int socket_send(void *wire, const uint8_t *bytes, size_t n)
     struct wire_socket *w = wire;
     const bool joins = !w->n_out || (n <= w->each && w->n_out % w->each == 0 && w->n_out < MOST_FRAMES * w->each &&
                                      w->n_out + n <= MOST_BYTES);
-    if (n > MOST_BYTES || (!joins && socket_flush(w)))
-        return -EAGAIN;
+    const int rc = n > MOST_BYTES ? -EMSGSIZE : joins ? 0 : socket_flush(w);
+    if (rc)
+        return rc;
     if (!w->n_out)
         w->each = n;
     memcpy(w->out + w->n_out, bytes, n);
@@ -105,8 +125,10 @@ static int read_more(struct wire_socket *w)
         .msg_iov = &at, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
-    if (n < 0) /* refused: nobody is there, for now */
-        return is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH ? 0 : -errno;
+    if (n < 0) { /* of what was sent before: nobody is there, for now; it was too long */
+        const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH;
+        return passes || errno == EMSGSIZE ? 0 : -errno;
+    }
     w->n_in = w->part = (size_t)n;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
         if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
@@ -146,18 +168,20 @@ static void socket_close(void *wire)
     free(w);
 }
 
-static const struct wire_ops ops = {socket_send, socket_flush, socket_receive, socket_address, socket_close};
+static const struct wire_ops ops = {socket_send, socket_flush,   socket_receive,
+                                    socket_most, socket_address, socket_close};
 
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = {
         .sin_family = AF_INET, .sin_port = htons(o->card_port), .sin_addr.s_addr = htonl(o->card_ip)};
-    const int bytes = SOCKET_BYTES, one = 1;
+    const int bytes = SOCKET_BYTES, one = 1, whole = IP_PMTUDISC_DO;
     socklen_t size = sizeof w->name;
     w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
     w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (w->fd < 0 || bind(w->fd, (struct sockaddr *)&w->name, sizeof w->name) ||
+    if (w->fd < 0 || setsockopt(w->fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole) ||
+        bind(w->fd, (struct sockaddr *)&w->name, sizeof w->name) ||
         connect(w->fd, (const struct sockaddr *)&card, sizeof card) ||
         getsockname(w->fd, (struct sockaddr *)&w->name, &size))
         return -errno;
