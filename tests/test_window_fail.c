@@ -131,6 +131,27 @@ static void ranks_contradict(void)
     close_job();
 }
 
+/* Who knows all but the job's secret makes no tag that fits, neither of a MAX nor of a SUM. */
+static void secrets_differ(void)
+{
+    for (int max = 0; max < 2; max++) {
+        int8_t x[2] = {1, 2};
+        open_job(2, 1);
+        job.windows[1]->config.nonce ^= 1;
+        for (int r = 0; r < 2 && max; r++)
+            window_start_max(job.windows[r], 5, &x[r], 1, net.now);
+        if (!max)
+            start(3, N);
+        net_run(&job, 3, 0.01);
+        const enum window_state a = job.windows[0]->state, b = job.windows[1]->state;
+        CHECK(card_counter(net.cards[0].model, CNT_DROP_DESC) > 0 &&
+                  card_counter(net.cards[0].model, CNT_OUT_RESULT) == 0,
+              "max %d: the card adds under two secrets", max);
+        CHECK(a == WINDOW_LOST || b == WINDOW_LOST, "max %d: nobody is told", max);
+        close_job();
+    }
+}
+
 static void path_is_narrow(void)
 {
     open_job(2, 1);
@@ -234,6 +255,7 @@ int main(void)
     rank_is_late();
     rank_comes_late();
     ranks_contradict();
+    secrets_differ();
     path_is_narrow();
     packets_vanish();
     DONE();

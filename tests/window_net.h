@@ -288,6 +288,7 @@ static void net_job_open(struct net_job *j)
         struct window_card cards[NET_CARDS];
         const struct window_config config = {.rank = r,
                                              .n_ranks = j->n_ranks,
+                                             .nonce = 0x0123456789abcdef,
                                              .fit = j->fit,
                                              .saturate = j->codec.sum.overflow == MF_SATURATE,
                                              .out_shift = j->codec.sum.out_shift,

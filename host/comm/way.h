@@ -16,7 +16,7 @@ struct way_sum {
     size_t n;                  /* elements, a multiple of unit but for nothing behind it */
     const uint8_t *codes;      /* [packed, n] this rank's; 8 bytes behind them may be read */
     uint8_t *result;           /* [packed, n] out, in codec->out */
-    uint32_t tag; /* CRC32C of step, bucket, codec and all exponents; packets go on with their offset and count */
+    uint32_t tag; /* CRC32C of step, bucket, codec and all exponents; packets go on with more (offload/frame.h) */
     struct algo_flow flow; /* need() has been called for all of the bucket when sum returns, even if it gave up */
 };
 

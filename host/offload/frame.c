@@ -21,11 +21,12 @@ bool frame_whole(const uint8_t *bytes, size_t n)
                pkt_get_uint(bytes + PKT_PAYLOAD_CRC_AT, PKT_PAYLOAD_CRC_BYTES);
 }
 
-uint32_t frame_tag(uint32_t tag, uint64_t at, uint32_t count)
+uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count)
 {
-    uint8_t bytes[12];
-    pkt_put_uint(bytes, at, 8);
-    pkt_put_uint(bytes + 8, count, 4);
+    uint8_t bytes[20];
+    pkt_put_uint(bytes, nonce, 8);
+    pkt_put_uint(bytes + 8, at, 8);
+    pkt_put_uint(bytes + 16, count, 4);
     return crc_more(tag, bytes, sizeof bytes);
 }
 

@@ -11,8 +11,8 @@ size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *fram
 /* Is it a whole and undamaged frame of this protocol? bytes [n], any. */
 bool frame_whole(const uint8_t *bytes, size_t n);
 
-/* The tag of a packet: that of the bucket, continued with the packet's first element and its number of elements. */
-uint32_t frame_tag(uint32_t tag, uint64_t at, uint32_t count);
+/* The tag of a packet: that of the bucket, continued with the job's secret and the packet's first element and number of elements. */
+uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
 /* "another description than the others'", for a NAK's reason. */
 const char *frame_nak_reason(uint32_t status);

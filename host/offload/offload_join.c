@@ -2,7 +2,7 @@
  *
  *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
  *     rank 0   registers a job on each   <-- addresses of the wires -----
- *              a new key                 -- key, job, slots ------------>  every rank  pings each card at full length
+ *              a new key, a secret       -- both, job, slots ----------->  every rank  pings each card at full length
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
  * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures are. */
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 enum { MOST_RETRY_S = 10 };
@@ -31,6 +32,7 @@ struct reply {
 };
 struct terms {
     bool registered;
+    uint64_t nonce; /* in every tag; no card is told */
     struct fpga_job jobs[OFFLOAD_MOST_CARDS];
 };
 
@@ -102,6 +104,10 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
             return rc;
         }
     }
+    if (getrandom(&terms->nonce, sizeof terms->nonce, 0) != sizeof terms->nonce) {
+        snprintf(o->why, sizeof o->why, "cannot make a secret: the system has no random numbers");
+        return -EIO;
+    }
     terms->registered = true;
     return 0;
 }
@@ -158,6 +164,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
     const struct window_config config = {
         .rank = comm_rank(o->comm),
         .n_ranks = comm_n_ranks(o->comm),
+        .nonce = terms->nonce,
         .fit = o->fit,
         .saturate = o->codec.sum.overflow == MF_SATURATE,
         .out_shift = o->codec.sum.out_shift,

@@ -151,7 +151,7 @@ static void build_sum(const struct window *w, struct window_slot *s, uint64_t i)
     h.in_fmt = (uint8_t)fit->in_fmt;
     h.out_fmt = (uint8_t)fit->out_fmt;
     h.out_shift = (uint8_t)w->config.out_shift;
-    h.tag = frame_tag(work->tag, at, (uint32_t)n);
+    h.tag = frame_tag(work->tag, w->config.nonce, at, (uint32_t)n);
     h.count = (uint32_t)n;
     s->n_result = (size_t)beats * fit->out_width / fit->wider * PKT_BEAT_BYTES;
     s->n_frame = frame_put_header(h, bytes, s->frame);
@@ -168,7 +168,7 @@ static void build_max(const struct window *w, struct window_slot *s, uint64_t i)
     struct pkt_header h = header_to(w, s);
     h.op = PKT_OP_MAX;
     h.beats = (uint8_t)(bytes / PKT_BEAT_BYTES);
-    h.tag = frame_tag(work->tag, at, (uint32_t)n);
+    h.tag = frame_tag(work->tag, w->config.nonce, at, (uint32_t)n);
     h.count = (uint32_t)n;
     s->n_result = bytes;
     s->n_frame = frame_put_header(h, bytes, s->frame);

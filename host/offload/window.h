@@ -23,6 +23,7 @@ struct window_card {
 
 struct window_config {
     int rank, n_ranks;
+    uint64_t nonce; /* the same on all ranks, unknown to all others: part of every tag */
     struct card_fit fit;
     bool saturate;
     int out_shift;
