@@ -127,9 +127,11 @@ module regs #(
     end
     if (rst_i) begin
       {snapshot_o, job_commit_o, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
-      {job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q}   <= '0;
-      {rank_index_q, rank_ip_o, port_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
+      {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
+    // Forgotten once they are taken; no write can come in that clock, as the one before it is answered in it.
+    if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q} <= '0;
+    if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
 
   // --- reading ---
@@ -148,15 +150,6 @@ module regs #(
       nc_pkg::REG_CTRL:          read_data = 32'(enable_o);
       nc_pkg::REG_STATUS:        read_data = {30'd0, refused_i, busy_i};
       nc_pkg::REG_JOB_INDEX:     read_data = job_index_q;
-      nc_pkg::REG_JOB_RANKS:     read_data = job_ranks_q;
-      nc_pkg::REG_JOB_KEY_LO:    read_data = key_lo_q;
-      nc_pkg::REG_JOB_KEY_HI:    read_data = key_hi_q;
-      nc_pkg::REG_JOB_SLOT_BASE: read_data = base_q;
-      nc_pkg::REG_JOB_SLOTS:     read_data = slots_q;
-      nc_pkg::REG_JOB_FORMATS:   read_data = formats_q;
-      nc_pkg::REG_RANK_INDEX:    read_data = rank_index_q;
-      nc_pkg::REG_RANK_IP:       read_data = rank_ip_o;
-      nc_pkg::REG_RANK_PORT:     read_data = port_q;
       nc_pkg::REG_COUNTER_INDEX: read_data = counter_index_q;
       nc_pkg::REG_COUNTER_LO:    read_data = counter[31:0];
       nc_pkg::REG_COUNTER_HI:    read_data = counter[63:32];
@@ -169,4 +162,19 @@ module regs #(
       default: ;
     endcase
   end
+
+`ifdef FORMAL
+  // What is only written reads 0, and is forgotten in the clock in which its commit is taken, with which no write collides.
+  logic past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (!past_q) assume (rst_i);
+    if (past_q) begin
+      assert (!(write && (job_commit_o || rank_commit_o)));
+      if ($past(job_commit_o)) assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o} == '0);
+      if ($past(rank_commit_o)) assert ({rank_index_o, rank_ip_o, rank_port_o} == '0);
+      if (r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT) assert (read_data == '0);
+    end
+  end
+`endif
 endmodule

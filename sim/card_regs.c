@@ -50,12 +50,12 @@ uint64_t card_counter(const struct card *card, unsigned index)
 static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
-    if (r->job_ranks < 1 || r->job_ranks > CARD_RANKS || r->job_slots < 1 || r->job_base > CARD_SLOTS ||
-        r->job_slots > CARD_SLOTS - r->job_base)
+    if (r->job.ranks < 1 || r->job.ranks > CARD_RANKS || r->job.slots < 1 || r->job.base > CARD_SLOTS ||
+        r->job.slots > CARD_SLOTS - r->job.base)
         return 0;
     for (int i = 0; i < CARD_JOBS; i++) {
         const struct card_job *job = &card->job[i];
-        if (job->enabled && r->job_base < job->base + job->slots && job->base < r->job_base + r->job_slots)
+        if (job->enabled && r->job.base < job->base + job->slots && job->base < r->job.base + r->job.slots)
             return 0;
     }
     return 1;
@@ -75,21 +75,21 @@ static void commit_job(struct card *card, uint32_t start)
             card->slot[job->base + i].s = slot_registered();
         return;
     }
-    job->ranks = r->job_ranks;
-    job->base = r->job_base;
-    job->slots = r->job_slots;
-    job->formats = r->job_formats;
-    job->key = (uint64_t)r->job_key_hi << 32 | r->job_key_lo;
+    job->ranks = r->job.ranks;
+    job->base = r->job.base;
+    job->slots = r->job.slots;
+    job->formats = r->job.formats;
+    job->key = (uint64_t)r->job.key_hi << 32 | r->job.key_lo;
     job->enabled = 1;
 }
 
 static void commit_rank(struct card *card)
 {
     const struct card_regs *r = &card->regs;
-    if (r->job_index >= CARD_JOBS || r->rank_index >= CARD_RANKS)
+    if (r->job_index >= CARD_JOBS || r->rank.index >= CARD_RANKS)
         return;
-    card->job[r->job_index].ip[r->rank_index] = r->rank_ip;
-    card->job[r->job_index].port[r->rank_index] = (uint16_t)r->rank_port;
+    card->job[r->job_index].ip[r->rank.index] = r->rank.ip;
+    card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
 }
 
 /* The register that simply holds what was written to this offset; NULL: there is none. */
@@ -99,23 +99,23 @@ static uint32_t *plain(struct card_regs *r, uint32_t at)
     case REG_JOB_INDEX:
         return &r->job_index;
     case REG_JOB_RANKS:
-        return &r->job_ranks;
+        return &r->job.ranks;
     case REG_JOB_KEY_LO:
-        return &r->job_key_lo;
+        return &r->job.key_lo;
     case REG_JOB_KEY_HI:
-        return &r->job_key_hi;
+        return &r->job.key_hi;
     case REG_JOB_SLOT_BASE:
-        return &r->job_base;
+        return &r->job.base;
     case REG_JOB_SLOTS:
-        return &r->job_slots;
+        return &r->job.slots;
     case REG_JOB_FORMATS:
-        return &r->job_formats;
+        return &r->job.formats;
     case REG_RANK_INDEX:
-        return &r->rank_index;
+        return &r->rank.index;
     case REG_RANK_IP:
-        return &r->rank_ip;
+        return &r->rank.ip;
     case REG_RANK_PORT:
-        return &r->rank_port;
+        return &r->rank.port;
     case REG_COUNTER_INDEX:
         return &r->counter_index;
     case REG_DROP_IN:
@@ -129,14 +129,17 @@ static uint32_t *plain(struct card_regs *r, uint32_t at)
     }
 }
 
-static int is_register(uint32_t at)
+enum access { NO_REGISTER, RO, RW, WO };
+
+static enum access access_of(uint32_t at)
 {
     switch (at) {
-#define REG(NAME, at, access, what) case at:
+#define REG(NAME, at, access, what) \
+    case at:                        \
+        return access;
 #include "hls/regs.def"
-        return 1;
     default:
-        return 0;
+        return NO_REGISTER;
     }
 }
 
@@ -152,11 +155,15 @@ int card_write(struct card *card, uint32_t at, uint32_t value)
         if (value & 2)
             memcpy(card->latched, card->live, sizeof card->live);
     }
-    if (at == REG_JOB_COMMIT)
+    if (at == REG_JOB_COMMIT) {
         commit_job(card, value);
-    if (at == REG_RANK_COMMIT)
+        memset(&card->regs.job, 0, sizeof card->regs.job);
+    }
+    if (at == REG_RANK_COMMIT) {
         commit_rank(card);
-    return is_register(at) ? 0 : -EINVAL;
+        memset(&card->regs.rank, 0, sizeof card->regs.rank);
+    }
+    return access_of(at) == NO_REGISTER ? -EINVAL : 0;
 }
 
 /* What a register that is no plain one reads. */
@@ -192,7 +199,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_SEEN_PORT:
         return r->seen_port;
     default:
-        return 0; /* those that are only written */
+        return 0;
     }
 }
 
@@ -200,8 +207,9 @@ int card_read(const struct card *card, uint32_t at, uint32_t *value)
 {
     struct card_regs regs = card->regs;
     const uint32_t *held = plain(&regs, at);
-    *value = held ? *held : special(card, at);
-    return is_register(at) ? 0 : -EINVAL;
+    const enum access access = access_of(at);
+    *value = access == WO ? 0 : held ? *held : special(card, at);
+    return access == NO_REGISTER ? -EINVAL : 0;
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)

@@ -23,8 +23,13 @@ struct card_slot {
 
 /* The registers that hold what was written, and what was seen. */
 struct card_regs {
-    uint32_t enable, job_index, job_ranks, job_key_lo, job_key_hi, job_base, job_slots, job_formats;
-    uint32_t rank_index, rank_ip, rank_port, counter_index;
+    uint32_t enable, job_index, counter_index;
+    struct {
+        uint32_t ranks, key_lo, key_hi, base, slots, formats;
+    } job; /* until JOB_COMMIT */
+    struct {
+        uint32_t index, ip, port;
+    } rank; /* until RANK_COMMIT */
     uint32_t seen_rank, seen_ip, seen_port;
     uint32_t drop_in, drop_out, drop_seed;
     uint32_t refused; /* the last JOB_COMMIT */

@@ -282,6 +282,21 @@ static void registers(void)
 #include "hls/regs.def"
         CHECK((card_read(card, at, &value) == 0) == known && (known || value == 0), "register %x", at);
     }
+    static const uint32_t secret[] = {REG_JOB_RANKS,   REG_JOB_KEY_LO, REG_JOB_KEY_HI, REG_JOB_SLOT_BASE, REG_JOB_SLOTS,
+                                      REG_JOB_FORMATS, REG_RANK_INDEX, REG_RANK_IP,    REG_RANK_PORT};
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++) {
+        write_reg(card, secret[i], 0x55);
+        CHECK(read_reg(secret[i]) == 0, "register %x can be read", secret[i]);
+    }
+    write_reg(card, REG_JOB_INDEX,
+              3); /* what was just written: refused, and with the next commit there is nothing left of it */
+    write_reg(card, REG_JOB_COMMIT, 1);
+    CHECK(read_reg(REG_STATUS) == 2, "a job of 85 ranks");
+    write_reg(card, REG_JOB_RANKS, 1);
+    write_reg(card, REG_JOB_SLOTS, 1);
+    write_reg(card, REG_JOB_COMMIT, 1);
+    CHECK(read_reg(REG_STATUS) == 0, "what was written before a commit is there after it");
+    write_reg(card, REG_JOB_COMMIT, 0);
     CHECK(card_write(card, 0x5c, 1) < 0 && card_write(card, 0xffc, 1) < 0, "no register");
     write_reg(card, REG_COUNTER_INDEX, CNT_IN_ADDED);
     write_reg(card, REG_CTRL, 3);

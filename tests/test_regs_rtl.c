@@ -1,4 +1,5 @@
-/* rtl/regs.sv : every register of hls/regs.def over AXI-Lite, in any order of address and data, with random stalls. */
+/* rtl/regs.sv : every register of hls/regs.def over AXI-Lite, in any order of address and data, with random stalls. What is only
+ * written is seen at the ports, and gone after its commit. */
 #include "check.h"
 #include "hls/regs.h"
 #include "sim/verilated_model.h"
@@ -187,7 +188,13 @@ static void write_one(void)
     uint32_t mask = 0;
     for (int i = 0; i < 4; i++)
         mask |= strobes >> i & 1 ? 0xffu << 8 * i : 0;
-    if (r->access == RW)
+    if (at == REG_JOB_COMMIT && (strobes & 1))
+        for (uint32_t k = REG_JOB_RANKS; k < REG_JOB_COMMIT; k += 4)
+            held[k / 4] = 0;
+    if (at == REG_RANK_COMMIT)
+        for (uint32_t k = REG_RANK_INDEX; k < REG_RANK_COMMIT; k += 4)
+            held[k / 4] = 0;
+    if (r->access != RO)
         held[at / 4] = (held[at / 4] & ~mask) | (value & mask);
     if (at == REG_CTRL)
         held[at / 4] &= 1;

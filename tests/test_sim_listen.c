@@ -204,6 +204,7 @@ static void unreachable(void)
     for (int i = 0; i < 500 && client_counter(&c, CNT_IN_ADDED) < job.slots; i++)
         sleep_ms(10);
     client_op(&move, REG_RANK_INDEX, 2);
+    client_op(&move, REG_RANK_IP, p.ip);
     client_op(&move, REG_RANK_PORT, 0);
     client_op(&move, REG_RANK_COMMIT, 1);
     CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * move.n}, move.bytes, &done) &&

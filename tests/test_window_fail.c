@@ -80,6 +80,7 @@ static void restarts(bool same_key)
                                 {REG_RANK_COMMIT, false, 1},
                                 {REG_RANK_INDEX, false, 1},
                                 {REG_RANK_IP, false, NET_IP + 1},
+                                {REG_RANK_PORT, false, NET_PORT},
                                 {REG_RANK_COMMIT, false, 1},
                                 {REG_JOB_COMMIT, false, 1}};
         size_t done;
