@@ -25,8 +25,10 @@ struct control {
     bool shared;
     control_report *report;
     void *arg;
-    uint32_t n_jobs, job_index; /* of the card; as JOB_INDEX was written last */
-    int owner[MOST_JOBS];       /* a peer, or NOBODY */
+    uint32_t n_jobs, n_slots;      /* of the card */
+    uint32_t job_index, job_slots; /* as these registers were written last */
+    int owner[MOST_JOBS];          /* a peer, or NOBODY */
+    uint32_t slots[MOST_JOBS];     /* of a job that has an owner */
     struct peer peer[CONTROL_PEERS];
     uint8_t body[SIMLINK_MOST]; /* of an answer */
 };
@@ -44,6 +46,19 @@ static int bus_write(struct control *c, uint32_t at, uint32_t value)
     return at < REG_WINDOW ? c->ops->write(c->shell, at, value) : 1;
 }
 
+/* 0, 1: no such register, or of a job that is another peer's, -EIO with a line. */
+static int read_register(struct control *c, int peer, uint64_t at, uint32_t *value)
+{
+    uint32_t seen, job;
+    if (at == REG_SEEN_RANK || at == REG_SEEN_IP || at == REG_SEEN_PORT) {
+        TRY(bus_read(c, REG_SEEN_RANK, &seen));
+        job = seen >> 16 & 0x7fff;
+        if (seen >> 31 && job < MOST_JOBS && c->owner[job] != peer)
+            return 1;
+    }
+    return bus_read(c, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
+}
+
 /* Until the card has drained and cleared the job that was told to stop. */
 static int settle(struct control *c)
 {
@@ -56,15 +71,30 @@ static int settle(struct control *c)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
+/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other job can? */
+static bool leaves_enough(const struct control *c, uint32_t start)
+{
+    uint32_t jobs = 0, left = c->n_slots;
+    for (uint32_t i = 0; i < c->n_jobs && i < MOST_JOBS; i++)
+        if (c->owner[i] != NOBODY) {
+            left -= c->slots[i];
+            jobs++;
+        }
+    return !c->shared || start & 2 || jobs + 1 >= c->n_jobs || c->job_slots <= left / 2;
+}
+
 /* JOB_COMMIT of the job that JOB_INDEX names. */
 static int commit(struct control *c, int peer, uint32_t start)
 {
-    const uint32_t index = c->job_index;
+    const uint32_t index = c->job_index, slots = c->job_slots;
     const bool known = index < c->n_jobs && index < MOST_JOBS;
     uint32_t status;
     if (known && c->owner[index] != NOBODY && c->owner[index] != peer)
         return 1;
+    if (start & 1 && !leaves_enough(c, start))
+        return 1;
     TRY(bus_write(c, REG_JOB_COMMIT, start));
+    c->job_slots = 0;
     if (!(start & 1)) {
         TRY(settle(c));
         if (known)
@@ -72,8 +102,10 @@ static int commit(struct control *c, int peer, uint32_t start)
         return 0;
     }
     TRY(bus_read(c, REG_STATUS, &status));
-    if (known && !(status & 2))
+    if (known && !(status & 2)) {
         c->owner[index] = peer;
+        c->slots[index] = slots;
+    }
     return 0;
 }
 
@@ -84,6 +116,9 @@ static int write_register(struct control *c, int peer, uint64_t at, uint32_t val
     switch (at) {
     case REG_JOB_INDEX:
         c->job_index = value;
+        break;
+    case REG_JOB_SLOTS:
+        c->job_slots = value;
         break;
     case REG_JOB_COMMIT:
         return commit(c, peer, value);
@@ -116,7 +151,7 @@ static int batch(struct control *c, int peer, const uint8_t *body, uint32_t byte
         uint32_t value = (uint32_t)pkt_get_uint(body + 8 * (size_t)i + 4, 4);
         int rc;
         if (at & read_flag) {
-            rc = bus_read(c, at & ~read_flag, &value);
+            rc = read_register(c, peer, at & ~read_flag, &value);
         } else {
             rc = write_register(c, peer, at, value);
             value = 0;
@@ -167,7 +202,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
         answer->status = (uint32_t)rc;
         return 0;
     case SIMLINK_READ:
-        TRY(rc = bus_read(c, m.a < REG_WINDOW ? (uint32_t)m.a : REG_WINDOW, &value));
+        TRY(rc = read_register(c, peer, m.a, &value));
         answer->status = (uint32_t)rc;
         answer->b = value;
         return 0;
@@ -302,6 +337,14 @@ int control_jobs(const struct control *c)
     return n;
 }
 
+bool control_owns(const struct control *c, int peer)
+{
+    bool any = false;
+    for (int i = 0; i < MOST_JOBS; i++)
+        any = any || c->owner[i] == peer;
+    return any;
+}
+
 int control_peers(const struct control *c)
 {
     int n = 0;
@@ -314,7 +357,7 @@ int control_open(const struct shell_ops *ops, void *shell, bool shared, control_
                  struct control **control)
 {
     struct control *c = buf_alloc(sizeof *c);
-    uint32_t jobs = 0;
+    uint32_t jobs = 0, slots = 0;
     if (!c)
         return -ENOMEM;
     c->ops = ops;
@@ -325,6 +368,8 @@ int control_open(const struct shell_ops *ops, void *shell, bool shared, control_
     for (int i = 0; i < MOST_JOBS; i++)
         c->owner[i] = NOBODY;
     int rc = bus_read(c, REG_CAP_JOBS, &jobs);
+    if (rc >= 0)
+        rc = bus_read(c, REG_CAP_SLOTS, &slots);
     if (rc >= 0 && shared)
         rc = bus_write(c, REG_CTRL, 1);
     if (rc < 0) {
@@ -332,6 +377,7 @@ int control_open(const struct shell_ops *ops, void *shell, bool shared, control_
         return rc;
     }
     c->n_jobs = jobs & 0xffff;
+    c->n_slots = slots;
     *control = c;
     return 0;
 }

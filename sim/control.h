@@ -4,7 +4,9 @@
  *     control_take(peer, ...)  what it said;  control_said(peer), control_heard(peer): what it is to be told
  *     control_leave(peer)      it is gone: its jobs are stopped
  *
- * A job belongs to the peer that committed it. A stop is waited for before it is answered, so a batch may stop and start a job.
+ * A job belongs to the peer that committed it; what the card has seen of it is read by that peer alone. It leaves at least as many
+ * slots free as it takes, unless its JOB_COMMIT says otherwise (bit 1) or it is the last for which the card has an index.
+ * A stop is waited for before it is answered, so a batch may stop and start a job.
  * A shared card (more than one peer) is enabled once and for all, and its losses on purpose are not the peers' to set. */
 #ifndef CONTROL_H
 #define CONTROL_H
@@ -38,9 +40,10 @@ void control_heard(struct control *control, int peer, size_t n);
 /* The peer is gone. Returns 0 or -EIO with a line, as above. */
 int control_leave(struct control *control, int peer);
 
-/* Jobs that run, and peers that are here. */
+/* Jobs that run, and peers that are here. Does a job of this peer's run? */
 int control_jobs(const struct control *control);
 int control_peers(const struct control *control);
+bool control_owns(const struct control *control, int peer);
 
 /* One whole message, for a caller that speaks the rest itself: the answer to m, and its body [answer->bytes] into to
  * [SIMLINK_MOST]. 0, -EPROTO with a line where m makes no sense, -EIO as above. */

@@ -72,8 +72,8 @@ static void fuzz_open(void)
         fuzz.peer[i] = -1;
 }
 
-/* Both ranks of the victim's job add 1. */
-static void fuzz_add(void)
+/* Both ranks of the victim's job add 1; rank 0 from this address, 0: its own. */
+static void fuzz_add_from(uint32_t from)
 {
     struct frame_queue in = {0};
     uint8_t frame[128];
@@ -90,11 +90,17 @@ static void fuzz_add(void)
     for (h.rank = 0; h.rank < 2; h.rank++) {
         const size_t n = frame_put(h, frame + PKT_HEADER_BYTES, 1, frame);
         struct queued_frame f = {.ip = frame_ip(FUZZ_JOB, h.rank), .port = frame_port(h.rank), .n = n};
+        f.ip = from && !h.rank ? from : f.ip;
         MUST(frame_queue_put(&in, f, frame) == 0);
     }
     while (!shell_fast.step(fuzz.shell, &in, 1))
         ;
     frame_queue_free(&in);
+}
+
+static void fuzz_add(void)
+{
+    fuzz_add_from(0);
     MUST(fuzz.results == 2);
 }
 

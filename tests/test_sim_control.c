@@ -90,6 +90,46 @@ static void owners(void)
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
+/* What another connection's job was given, and what the card has seen of it, nobody else can read. */
+static void secrets(void)
+{
+    int a;
+    fuzz_join(&a, "a");
+    for (uint32_t at = REG_JOB_RANKS; at <= REG_RANK_COMMIT; at += 4)
+        CHECK(read_as(a, at) == 0, "register %x reads %x", at, read_as(a, at));
+    fuzz_add_from(0x0a0b0c0d); /* the victim's rank 0, behind a NAT */
+    const struct simlink seen = ask(a, (struct simlink){.kind = SIMLINK_READ, .a = REG_SEEN_IP}, NULL);
+    CHECK(seen.status == 1 && seen.b == 0, "a is told that the victim's rank is seen as %llx",
+          (unsigned long long)seen.b);
+    CHECK(read_as(fuzz.victim, REG_SEEN_IP) == 0x0a0b0c0d, "the victim is not told");
+    fuzz.chunk--; /* which waits for rank 0 */
+    fuzz_add_from(0);
+    MUST(control_leave(fuzz.control, a) == 0);
+}
+
+/* Whether a job of so many slots starts beside those that run. */
+static bool starts(int peer, uint32_t index, uint32_t base, uint32_t slots, uint32_t commit)
+{
+    stage(peer, index, base, slots);
+    return write_as(peer, REG_JOB_COMMIT, commit) == 0 && read_as(peer, REG_STATUS) == 0;
+}
+
+/* The victim has 4 slots of 128, from 40. Of the 124 that are free one job takes 62, unless it asks for more; the last job, all. */
+static void fair_share(void)
+{
+    int a;
+    fuzz_join(&a, "a");
+    CHECK(!starts(a, 0, 44, 63, 1), "a job takes more than it leaves");
+    CHECK(starts(a, 0, 44, 62, 1), "a job cannot take half");
+    CHECK(!starts(a, 1, 0, 32, 1) && starts(a, 1, 0, 31, 1), "half of what the first has left");
+    CHECK(starts(a, 3, 106, 22, 1), "nobody could use what the last job leaves");
+    CHECK(control_jobs(fuzz.control) == 4, "jobs %d", control_jobs(fuzz.control));
+    MUST(control_leave(fuzz.control, a) == 0);
+    fuzz_join(&a, "a");
+    CHECK(starts(a, 0, 44, 84, 3), "a job that asks for more does not get it");
+    MUST(control_leave(fuzz.control, a) == 0);
+}
+
 static uint32_t put_op(uint8_t *ops, uint32_t n, uint32_t at, uint32_t value)
 {
     pkt_put_uint(ops + 8 * (size_t)n, at, 4);
@@ -105,17 +145,17 @@ static void batches(void)
     uint32_t n = 0;
     int a;
     fuzz_join(&a, "a");
-    n = put_op(ops, n, REG_JOB_RANKS, 17);
-    n = put_op(ops, n, REG_JOB_RANKS | read_flag, 0);
+    n = put_op(ops, n, REG_COUNTER_INDEX, 17);
+    n = put_op(ops, n, REG_COUNTER_INDEX | read_flag, 0);
     n = put_op(ops, n, REG_ID | read_flag, 0);
     n = put_op(ops, n, REG_DROP_IN, 5);
-    n = put_op(ops, n, REG_JOB_RANKS, 18);
+    n = put_op(ops, n, REG_COUNTER_INDEX, 18);
     struct simlink m = ask(a, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * n}, ops);
     CHECK(m.status == 1 && m.a == 3 && m.bytes == 12, "status %u after %llu", m.status, (unsigned long long)m.a);
     CHECK(pkt_get_uint(answer_body, 4) == 0 && pkt_get_uint(answer_body + 4, 4) == 17 &&
               pkt_get_uint(answer_body + 8, 4) == REG_ID_VALUE,
           "what was read");
-    CHECK(read_as(a, REG_JOB_RANKS) == 17, "an operation behind a refused one was done");
+    CHECK(read_as(a, REG_COUNTER_INDEX) == 17, "an operation behind a refused one was done");
     m = ask(a, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 24}, ops);
     CHECK(m.status == 0 && m.a == 3, "status %u after %llu", m.status, (unsigned long long)m.a);
     MUST(control_leave(fuzz.control, a) == 0);
@@ -221,6 +261,8 @@ int main(int argc, char **argv)
     fuzz_open();
     err_hold();
     owners();
+    secrets();
+    fair_share();
     batches();
     nonsense();
     err_release(false);

@@ -85,8 +85,9 @@ static const struct opt opts[] = {
         "NARROWCAST_OFFLOAD says, else off. A "
         "card "
         "that fails costs time, no bits: its step is repeated over MPI.")},
-    {"card-slots", "N", "64",
-     "Slots wanted of each card, a power of two: as many packets may be under way. 64 is half of a card with 128.",
+    {"card-slots", "N", NULL,
+     "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, and half of what is "
+     "free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
     {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.", OPT_REAL,
      AT(card_deadline), 0.05, 1e4, 0},

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WORDS = 7, LEAST_SLOTS = 8, MOST_TRIED = 1024 };
+enum { WORDS = 7, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
 enum { STOPPING = 1, REFUSED = 2 }; /* bits of STATUS */
+enum { START = 1, TAKE_MOST = 2 };  /* of JOB_COMMIT */
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s)
 {
@@ -49,9 +50,9 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* One try, as *job says. Returns an enum try_result or a negative errno. */
+/* One try, as *job says; start: what JOB_COMMIT gets. Returns an enum try_result or a negative errno. */
 static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit, uint32_t n_ranks,
-                   double timeout_s)
+                   uint32_t start, double timeout_s)
 {
     struct fpga_op ops[WORDS + 2];
     size_t n = 0, done;
@@ -62,7 +63,7 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct c
     n = put_op(ops, n, REG_JOB_SLOT_BASE, job->slot_base);
     n = put_op(ops, n, REG_JOB_SLOTS, job->slots);
     n = put_op(ops, n, REG_JOB_FORMATS, fit->in_fmt | fit->out_fmt << 8);
-    n = put_op(ops, n, REG_JOB_COMMIT, 1);
+    n = put_op(ops, n, REG_JOB_COMMIT, start);
     ops[n++] = (struct fpga_op){.at = REG_STATUS, .read = true};
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     if (done < n)
@@ -92,12 +93,13 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
 static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit, uint32_t n_ranks,
                    uint32_t most_slots, double until, struct fpga_job *job)
 {
+    const uint32_t start = most_slots ? START | TAKE_MOST : START;
     bool stopping = false;
-    for (job->slots = most_slots; job->slots >= LEAST_SLOTS; job->slots /= 2)
+    for (job->slots = most_slots ? most_slots : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
         for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots; job->slot_base += job->slots)
             for (job->index = 0; job->index < caps->jobs; job->index++) {
                 const double left = until - clock_s();
-                int rc = try_job(card, job, fit, n_ranks, left > 0 ? left : 0);
+                int rc = try_job(card, job, fit, n_ranks, start, left > 0 ? left : 0);
                 if (rc == STARTED || rc < 0)
                     return rc;
                 stopping = stopping || rc == STILL_STOPPING;

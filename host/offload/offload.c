@@ -48,7 +48,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
         memcpy(o->local, words->local, strlen(words->local));
     if (words->provider)
         memcpy(o->provider, words->provider, strlen(words->provider));
-    o->slots = words->slots ? words->slots : 64;
+    o->slots = words->slots;
     o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
     o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;
     o->retry_s = 1;

@@ -19,7 +19,7 @@ struct offload_options {
     const char *local;      /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
     double card_deadline_s; /* a card that is silent so long is given up; 0: 5 s */
     double deadline_s;      /* a rank whose contribution is missing so long is gone; 0: 60 s */
-    int slots;              /* wanted of each card, so many packets may be under way; a power of two from 8; 0: 64 */
+    int slots; /* wanted of each card, so many packets may be under way; a power of two from 8; 0: 64, and half of what is free at most */
 };
 
 /* Can any card add codes of this settled codec? 0, or -EINVAL with a line that says why not. */
