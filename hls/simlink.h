@@ -2,7 +2,8 @@
  * `bytes` more. narrowcast-sim is at the card's end.
  *
  *     kind       to the card                                            answer
- *     HELLO                                                             a: SIMLINK_VERSION, once, before all else
+ *     HELLO                                                             a: SIMLINK_VERSION, once, before all else; status
+ *                                                                       SIMLINK_FULL: too many control it, this socket is closed
  *     WRITE      a: register's offset  b: value                         DONE, status 1: no such register, or not yours
  *     READ       a: register's offset                                   DONE, b: value
  *     BATCH      body: operations of 8 bytes: u32 offset, bit 31: read  DONE, a: operations done, before the first that was refused
@@ -20,13 +21,14 @@
  *
  * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever waits for the other's buffer.
  * Several connections may control one card that listens on a network. A job belongs to the connection that committed it: nobody
- * else's writes touch it (JOB_COMMIT and RANK_COMMIT of its index are refused), and it is stopped when that connection ends.
+ * else's writes touch it (JOB_COMMIT and RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it (SEEN_...),
+ * and it is stopped when that connection ends. One that owns no job is closed when it has asked for nothing for 10 s.
  * FRAME and RUN are for the one program that started a card which does not listen. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
 
-enum { SIMLINK_VERSION = 2, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 }; /* MOST: of `bytes` */
+enum { SIMLINK_VERSION = 2, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 }; /* MOST: of `bytes` */
 enum simlink_kind {
     SIMLINK_HELLO = 1,
     SIMLINK_WRITE,

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include <fcntl.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -77,32 +78,46 @@ int connections_adopt(struct connections *c, int fd)
     return c->owner < 0 ? ERR(-ENOMEM, "cannot take a connection: no memory") : 0;
 }
 
-static void welcome(struct connections *c)
+static void refuse(int fd, const char *name)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    err_warn("%s is refused: there are %d already", name, CONTROL_PEERS);
+    simlink_put((struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION}, bytes);
+    (void)!send(fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
+static void welcome(struct connections *c, double now)
 {
     struct sockaddr_in from, here;
     socklen_t n = sizeof from, n_here = sizeof here;
     char name[64] = "a control connection from ", text[INET_TEXT];
     const int fd = accept4(c->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            c->deaf_until = now + CONNECTIONS_DEAF_S; /* who comes stays, and would wake us again at once */
         return;
+    }
     keep_alive(fd);
     strcat(name, inet_text(ntohl(from.sin_addr.s_addr), ntohs(from.sin_port), text));
     uint32_t ip = c->ip;
     if (!ip && !getsockname(fd, (struct sockaddr *)&here, &n_here))
         ip = ntohl(here.sin_addr.s_addr);
-    if (join(c, fd, name, ip) < 0) {
-        err_warn("%s is refused: there are %d already", name, CONTROL_PEERS);
-        close(fd);
-    }
+    const int peer = join(c, fd, name, ip);
+    if (peer < 0)
+        refuse(fd, name);
+    else
+        c->heard_at[peer] = now;
 }
 
 /* What has come from a peer. */
-static int listen_to(struct connections *c, int peer)
+static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[READ_BYTES];
     const ssize_t n = recv(c->fd[peer], bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return 0;
+    c->heard_at[peer] = now;
     const int rc = n > 0 ? control_take(c->control, peer, bytes, (size_t)n) : 1;
     if (rc < 0)
         return rc;
@@ -110,10 +125,25 @@ static int listen_to(struct connections *c, int peer)
     return rc || gone ? end(c, peer) : 0;
 }
 
-int connections_polls(const struct connections *c, struct pollfd *polls)
+/* Would this peer be dropped for saying nothing? */
+static bool is_idle(const struct connections *c, int peer)
+{
+    return c->fd[peer] >= 0 && peer != c->owner && !control_owns(c->control, peer);
+}
+
+double connections_due(const struct connections *c)
+{
+    double due = c->deaf_until > 0 ? c->deaf_until : INFINITY;
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        if (is_idle(c, i) && c->heard_at[i] + CONNECTIONS_IDLE_S < due)
+            due = c->heard_at[i] + CONNECTIONS_IDLE_S;
+    return due;
+}
+
+int connections_polls(const struct connections *c, double now, struct pollfd *polls)
 {
     int n = 0;
-    if (c->listener >= 0)
+    if (c->listener >= 0 && now >= c->deaf_until)
         polls[n++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
     for (int i = 0; i < CONTROL_PEERS; i++) {
         size_t said = 0;
@@ -125,8 +155,10 @@ int connections_polls(const struct connections *c, struct pollfd *polls)
     return n;
 }
 
-int connections_serve(struct connections *c, const struct pollfd *polls, int n)
+int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now)
 {
+    if (now >= c->deaf_until)
+        c->deaf_until = 0;
     for (int k = 0; k < n; k++) {
         int peer = 0;
         if (!polls[k].revents || polls[k].fd == c->listener)
@@ -138,10 +170,13 @@ int connections_serve(struct connections *c, const struct pollfd *polls, int n)
         if (polls[k].revents & POLLOUT && send_said(c, peer))
             TRY(end(c, peer));
         else if (polls[k].revents & ~POLLOUT)
-            TRY(listen_to(c, peer));
+            TRY(listen_to(c, peer, now));
     }
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        if (is_idle(c, i) && now >= c->heard_at[i] + CONNECTIONS_IDLE_S)
+            TRY(end(c, i));
     for (int k = 0; k < n; k++)
         if (polls[k].revents && polls[k].fd == c->listener)
-            welcome(c);
+            welcome(c, now);
     return 0;
 }

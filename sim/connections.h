@@ -1,16 +1,21 @@
-/* connections.h : the sockets of those who control a card: accepted, read, written and closed without ever blocking. */
+/* connections.h : the sockets of those who control a card: accepted, read, written and closed without ever blocking.
+ *
+ * There is room for CONTROL_PEERS. Who owns no job and has asked for nothing for CONNECTIONS_IDLE_S is dropped, but for the program that
+ * started the card; who finds no room is told so (simlink.h). When the system has no descriptor for who comes, nobody is let in for
+ * CONNECTIONS_DEAF_S. Times are seconds of any one clock. */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
 #include "sim/control.h"
 #include <poll.h>
 
-enum { CONNECTIONS_POLLS = CONTROL_PEERS + 1 };
+enum { CONNECTIONS_POLLS = CONTROL_PEERS + 1, CONNECTIONS_IDLE_S = 10, CONNECTIONS_DEAF_S = 1 };
 
 struct connections {
     struct control *control;
     int listener;          /* -1: nobody may come */
     int fd[CONTROL_PEERS]; /* of a peer, or -1 */
-    int owner;             /* the peer whose end is the card's end, or -1 */
+    double heard_at[CONTROL_PEERS], deaf_until;
+    int owner; /* the peer whose end is the card's end, or -1 */
     bool owner_left;
     uint32_t ip; /* where frames are sent to; 0: to the address that a peer is connected to */
     uint16_t port;
@@ -22,9 +27,11 @@ void connections_init(struct connections *c, struct control *control, int listen
 int connections_adopt(struct connections *c, int fd);
 void connections_fini(struct connections *c);
 
-/* What to poll, into polls [CONNECTIONS_POLLS]; returns how many. Then, with their revents: does what there is to do.
- * Returns 0, or -EIO with a line: the card does not answer. */
-int connections_polls(const struct connections *c, struct pollfd *polls);
-int connections_serve(struct connections *c, const struct pollfd *polls, int n);
+/* What to poll, into polls [CONNECTIONS_POLLS]; returns how many. */
+int connections_polls(const struct connections *c, double now, struct pollfd *polls);
+/* When there is something to do though nothing comes; INFINITY: never. */
+double connections_due(const struct connections *c);
+/* With the revents of those polls: does what there is to do. Returns 0, or -EIO with a line: the card does not answer. */
+int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now);
 
 #endif

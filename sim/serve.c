@@ -46,6 +46,11 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static double now_s(void)
+{
+    return (double)now_ns() * 1e-9;
+}
+
 /* ---- frames ---- */
 
 /* A frame for the card. */
@@ -118,7 +123,9 @@ static size_t report(void *arg, char *to, size_t room)
 /* How long poll may wait, in ns; UINT64_MAX: for ever. */
 static uint64_t patience(const struct server *s, int busy)
 {
-    const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults), due = in < out ? in : out;
+    const double attend_at = connections_due(&s->connections) * 1e9;
+    const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults), faults = in < out ? in : out;
+    const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
     uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
         return 0;
@@ -154,14 +161,14 @@ static int attend(struct server *s, int busy, int blocked)
     struct pollfd polls[CONNECTIONS_POLLS + 2] = {
         {.fd = s->signals, .events = POLLIN},
         {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
-    const int n = connections_polls(&s->connections, polls + 2);
+    const int n = connections_polls(&s->connections, now_s(), polls + 2);
     const uint64_t wait_ns = patience(s, busy);
     const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
     if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 && errno != EINTR)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;
-    TRY(connections_serve(&s->connections, polls + 2, n));
+    TRY(connections_serve(&s->connections, polls + 2, n, now_s()));
     return s->connections.owner_left;
 }
 

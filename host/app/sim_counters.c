@@ -153,6 +153,8 @@ int sim_counters(const char *where, bool json)
         rc = ask_all(&link, until, &c);
         card_link_close(&link);
     }
+    if (rc == -EUSERS)
+        return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes", where);
     if (rc)
         return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));
     return json ? print_json(&c) : print_table(&c);

@@ -105,6 +105,8 @@ int card_link_open(struct card_link *l, int fd, double until)
         rc = card_link_hear(l, &hello, until);
     if (!rc && (hello.kind != SIMLINK_HELLO || hello.a != SIMLINK_VERSION))
         rc = -EPROTO;
+    if (!rc && hello.status == SIMLINK_FULL)
+        rc = -EUSERS;
     if (rc) {
         close(fd);
         free(l->body);

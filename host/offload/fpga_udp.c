@@ -91,6 +91,9 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
     rc = card_link_open(&u->link, fd, until);
     if (rc) {
         free(u);
+        if (rc == -EUSERS)
+            return fpga_failed(card, rc, "card %s is full: it is controlled by as many programs as it takes",
+                               card->name);
         return fpga_failed(card, rc, "what answers at %s is no card of this version: %s", card->name, strerror(-rc));
     }
     card->own = u;

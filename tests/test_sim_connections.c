@@ -1,0 +1,159 @@
+/* test_sim_connections.c : the sockets of those who control a card, by a clock of the test's own: who says nothing is dropped, who
+ * finds no room is told, and when the system has no descriptor left the card does not spin. */
+#include "base/err.h"
+#include "sim/connections.h"
+#include "sim_client.h"
+#include <fcntl.h>
+#include <math.h>
+#include <sys/resource.h>
+
+static void *shell;
+static struct control *control;
+static struct connections connections;
+static uint16_t port;
+static double now = 1000;
+
+static void ignore(void *arg, uint32_t ip, uint16_t to, const uint8_t *bytes, size_t n)
+{
+    (void)arg, (void)ip, (void)to, (void)bytes, (void)n;
+}
+
+/* Until nothing more comes. Returns how often the sockets had something. */
+static int serve_all(void)
+{
+    struct pollfd polls[CONNECTIONS_POLLS];
+    int turns = 0, n;
+    do {
+        n = connections_polls(&connections, now, polls);
+        const int ready = poll(polls, (nfds_t)n, 0);
+        n = connections_serve(&connections, polls, n, now) || ready > 0;
+    } while (n && ++turns < 1000);
+    return turns;
+}
+
+static int call(void)
+{
+    const struct sockaddr_in to = client_at(0x7f000001, port);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0, "cannot connect: %s", strerror(errno));
+    return fd;
+}
+
+/* The HELLO that waits at fd; kind 0: none. */
+static struct simlink hello(int fd)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    return recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) == sizeof bytes ? simlink_get(bytes) : (struct simlink){0};
+}
+
+static bool is_closed(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void say(int fd, struct simlink m)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    simlink_put(m, bytes);
+    CHECK(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) == sizeof bytes, "cannot send");
+}
+
+static void write_at(int fd, uint32_t at, uint32_t value)
+{
+    say(fd, (struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value});
+}
+
+static void idle_ones(void)
+{
+    int all[CONTROL_PEERS], late;
+    for (int i = 0; i < CONTROL_PEERS; i++) {
+        all[i] = call();
+        serve_all();
+        CHECK(hello(all[i]).kind == SIMLINK_HELLO, "no hello for connection %d", i);
+    }
+    write_at(all[0], REG_JOB_RANKS, 1);
+    write_at(all[0], REG_JOB_SLOTS, 8);
+    write_at(all[0], REG_JOB_COMMIT, 1);
+    serve_all();
+    CHECK(control_jobs(control) == 1 && connections_due(&connections) == now + CONNECTIONS_IDLE_S, "due at %g",
+          connections_due(&connections));
+
+    late = call();
+    err_hold();
+    serve_all();
+    err_release(false);
+    const struct simlink full = hello(late);
+    CHECK(full.kind == SIMLINK_HELLO && full.status == SIMLINK_FULL && is_closed(late),
+          "who finds no room is not told");
+    close(late);
+
+    now += CONNECTIONS_IDLE_S - 1;
+    say(all[1], (struct simlink){.kind = SIMLINK_TIME});
+    serve_all();
+    now += 1;
+    serve_all();
+    CHECK(control_peers(control) == 2, "%d are left: who owns a job, who has asked for something",
+          control_peers(control));
+    CHECK(is_closed(all[2]) && is_closed(all[CONTROL_PEERS - 1]) && control_jobs(control) == 1, "who was dropped");
+    late = call();
+    serve_all();
+    CHECK(hello(late).kind == SIMLINK_HELLO, "there is no room now");
+    now += 1e6;
+    serve_all();
+    CHECK(control_peers(control) == 1 && connections_due(&connections) == INFINITY, "%d are left, next due at %g",
+          control_peers(control), connections_due(&connections));
+    write_at(all[0], REG_JOB_COMMIT, 0);
+    serve_all();
+    now += CONNECTIONS_IDLE_S;
+    serve_all();
+    CHECK(control_peers(control) == 0, "who has stopped its job is never dropped");
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        close(all[i]);
+    close(late);
+}
+
+/* Somebody has connected, and there is no descriptor for it: the listener stays readable. */
+static void no_descriptors(void)
+{
+    struct rlimit before, low;
+    struct pollfd polls[CONNECTIONS_POLLS];
+    const int fd = call(), highest = dup(fd);
+    getrlimit(RLIMIT_NOFILE, &before);
+    low = before;
+    low.rlim_cur = (rlim_t)highest;
+    close(highest);
+    setrlimit(RLIMIT_NOFILE, &low);
+    const int turns = serve_all();
+    CHECK(turns < 3 && connections_polls(&connections, now, polls) == 0, "the card spins: %d turns", turns);
+    CHECK(connections_due(&connections) == now + CONNECTIONS_DEAF_S, "due at %g", connections_due(&connections));
+    setrlimit(RLIMIT_NOFILE, &before);
+    now += CONNECTIONS_DEAF_S;
+    serve_all();
+    serve_all();
+    CHECK(hello(fd).kind == SIMLINK_HELLO && hello(fd).status == 0, "who waited is not let in");
+    close(fd);
+    serve_all();
+    CHECK(control_peers(control) == 0 && connections_due(&connections) == INFINITY, "somebody is left");
+}
+
+int main(void)
+{
+    struct sockaddr_in at = client_at(0x7f000001, 0);
+    socklen_t n = sizeof at;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bind(listener, (struct sockaddr *)&at, n) || listen(listener, 128) ||
+        getsockname(listener, (struct sockaddr *)&at, &n))
+        return 1;
+    port = ntohs(at.sin_port);
+    if (shell_fast.open(NULL, ignore, NULL, &shell) || control_open(&shell_fast, shell, true, NULL, NULL, &control))
+        return 1;
+    connections_init(&connections, control, listener, 0, port);
+    idle_ones();
+    no_descriptors();
+    connections_fini(&connections);
+    control_close(control);
+    shell_fast.close(shell);
+    close(listener);
+    DONE();
+}
