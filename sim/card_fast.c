@@ -1,15 +1,17 @@
 /* card_fast.c : the sums of the card's C model by host/vec: payloads are kept as they are and added all at once by the last.
  *
  *     parts of all ranks --vec sum, too large: inf--> no inf and no nan anywhere: this is the result, its status is 0
- *                                                \-> the groups of beats where there is one: again, by card_sum.c
+ *                                                \-> element by element: is an addend inf or nan, or is the sum too large?
  *
- * Both overflow rules give the same codes where nothing is too large, and an addend that is inf or nan makes the sum one. */
+ * Both overflow rules give the same codes where nothing is too large. All of it is done many elements at a time, as what is in the
+ * frames of one job must not make the card slow for the others. */
 #include "base/crc.h"
+#include "hls/packet.h"
 #include "sim/card_state.h"
 #include "vec/vec.h"
 #include <string.h>
 
-enum { PART_BYTES = CARD_BEATS * BEAT_SIZE };
+enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 }; /* LOT * BEAT_CODES sums are looked at in one go */
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
 {
@@ -49,22 +51,72 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* The groups of beats, whole on both sides, in which a sum is no number: as card_sum.c has them. Returns their status bits. */
-static uint32_t again(const uint8_t *const *parts, uint32_t n_parts, const struct card_shape *shape, uint8_t *kept)
+/* 0: a number; bit 0: +inf or nan, bit 1: -inf or nan. In 8 bits and without branches, so that compilers do many at once. */
+static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
-    const uint32_t in = shape->in.width, out = shape->out.width;
-    const uint32_t in_beats = in > out ? in / out : 1, out_beats = out > in ? out / in : 1;
-    uint32_t status = 0;
-    for (uint32_t g = 0; g * out_beats < shape->out_beats; g++) {
-        uint8_t *to = kept + (size_t)g * out_beats * BEAT_SIZE;
-        uint64_t acc[BEAT_CODES];
-        if (!any_beyond(to, (size_t)out_beats * BEAT_SIZE, shape->out))
-            continue;
-        for (uint32_t r = 0; r < n_parts; r++)
-            card_sum_add(acc, shape, r == 0, parts[r] + (size_t)g * in_beats * BEAT_SIZE, in_beats);
-        status |= card_sum_emit(acc, shape, to, out_beats);
+    const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;
+    return magnitude > most ? which : 0;
+}
+
+/* Adds to marks [n], one a code, what codes [n] are. */
+static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *marks)
+{
+    const uint32_t most = mf_max(f.fmt), nan = mf_inf(f.fmt) + (f.fmt.fn ? 0 : 1);
+    if (f.width == 8) {
+        for (size_t i = 0; i < n; i++)
+            marks[i] |= mark_of(bytes[i] & 127, bytes[i] >> 7, (int8_t)most, (int8_t)nan);
+    } else if (f.width == 4) {
+        for (size_t i = 0; i < n / 2; i++) {
+            marks[2 * i] |= mark_of(bytes[i] & 7, bytes[i] >> 3 & 1, (int8_t)most, (int8_t)nan);
+            marks[2 * i + 1] |= mark_of(bytes[i] >> 4 & 7, bytes[i] >> 7, (int8_t)most, (int8_t)nan);
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            const uint16_t code = (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
+            const int16_t m = (int16_t)(code & 0x7fff);
+            const uint8_t one = (uint8_t)(1 + (code >> 15)), which = m >= (int16_t)nan ? 3 : one;
+            marks[i] |= m > (int16_t)most ? which : 0;
+        }
     }
-    return status;
+}
+
+/* Codes [n] that are marked become the largest finite of their sign. */
+static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *marks)
+{
+    const uint32_t most = mf_max(f.fmt);
+    if (f.width == 8) {
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)(marks[i] ? (bytes[i] & 0x80) | most : bytes[i]);
+    } else if (f.width == 4) {
+        for (size_t i = 0; i < n / 2; i++) {
+            const uint32_t low = marks[2 * i] ? (bytes[i] & 8) | most : bytes[i] & 15;
+            bytes[i] = (uint8_t)(low | (marks[2 * i + 1] ? (bytes[i] & 0x80) | most << 4 : bytes[i] & 0xf0));
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            bytes[2 * i] = (uint8_t)(marks[i] ? most : bytes[2 * i]);
+            bytes[2 * i + 1] = (uint8_t)(marks[i] ? (bytes[2 * i + 1] & 0x80) | most >> 8 : bytes[2 * i + 1]);
+        }
+    }
+}
+
+/* Sums [n] of codes at byte `at` of all parts, some of them no numbers: as the overflow rule wants them. Returns their PKT_STATUS bits. */
+static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts, const struct card_shape *shape,
+                       size_t n, uint8_t *kept)
+{
+    uint8_t marks[LOT * BEAT_CODES] = {0}, large[LOT * BEAT_CODES] = {0};
+    uint8_t seen = 0, too_large = 0;
+    for (uint32_t r = 0; r < n_parts; r++)
+        mark(parts[r] + at, n, shape->in, marks);
+    mark(kept, n, shape->out, large);
+    for (size_t i = 0; i < n; i++) {
+        seen |= marks[i];
+        too_large |= large[i] && !marks[i];
+        large[i] = large[i] && marks[i] != 3; /* else nan: an addend is, or both infinities are among them */
+    }
+    if (shape->overflow == MF_SATURATE)
+        clip(kept, n, shape->out, large);
+    return (seen & 1u) * PKT_STATUS_PINF | (seen >> 1u) * PKT_STATUS_NINF | too_large * PKT_STATUS_OVERFLOW;
 }
 
 static void fast_emit(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks)
@@ -86,9 +138,14 @@ static void fast_emit(struct card *card, uint32_t slot, const struct card_shape 
                                 .out = shape->out.fmt,
                                 .out_shift = (int)shape->shift,
                                 .n_ranks = (int)n_ranks};
-    vec_best()->sum(&sum, parts, (int)n_ranks, in_bytes * 8 / shape->in.width, sum.out, sum.out_shift, s->kept);
-    if (any_beyond(s->kept, (size_t)shape->out_beats * BEAT_SIZE, shape->out))
-        s->kept_status = again(parts, n_ranks, shape, s->kept);
+    const size_t n = in_bytes * 8 / shape->in.width;
+    vec_best()->sum(&sum, parts, (int)n_ranks, n, sum.out, sum.out_shift, s->kept);
+    for (size_t i = 0; i < n; i += LOT * BEAT_CODES) {
+        const size_t lot = n - i < LOT * BEAT_CODES ? n - i : LOT * BEAT_CODES;
+        uint8_t *kept = s->kept + i * shape->out.width / 8;
+        if (any_beyond(kept, lot * shape->out.width / 8, shape->out))
+            s->kept_status |= settle(parts, i * shape->in.width / 8, n_ranks, shape, lot, kept);
+    }
 }
 
 const struct card_sums card_fast = {crc_of, fast_add, fast_emit};
