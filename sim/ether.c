@@ -47,18 +47,41 @@ uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n)
 
 /* ---- neighbours ---- */
 
-static uint32_t place(uint32_t ip)
+static struct ether_neighbour *find(struct ether *e, uint32_t ip)
 {
-    return (ip * 2654435761u) >> 24;
+    for (int i = 0; i < ETHER_NEIGHBOURS && ip; i++)
+        if (e->neighbour[i].ip == ip)
+            return &e->neighbour[i];
+    return NULL;
 }
 
-static void remember(struct ether *e, uint32_t ip, const uint8_t *mac)
+/* A place for one more: of who never answered, else of who was sent nothing for longest. */
+static struct ether_neighbour *replace(struct ether *e)
 {
-    struct ether_neighbour *n = &e->neighbour[place(ip) % ETHER_NEIGHBOURS];
-    if (!ip || mac[0] & 1) /* many, nobody's */
-        return;
-    n->ip = ip;
+    struct ether_neighbour *oldest = e->neighbour;
+    for (struct ether_neighbour *n = e->neighbour; n < e->neighbour + ETHER_NEIGHBOURS; n++)
+        if (n->known < oldest->known || (n->known == oldest->known && n->used < oldest->used))
+            oldest = n;
+    return oldest;
+}
+
+/* Who said that ip is at mac answers a question that is open. */
+static bool answers(struct ether *e, uint32_t ip, const uint8_t *mac)
+{
+    struct ether_neighbour *n = find(e, ip);
+    if (!n || n->known || mac[0] & 1) /* many, nobody's */
+        return false;
     memcpy(n->mac, mac, 6);
+    n->known = true;
+    return true;
+}
+
+/* A neighbour may have moved: it is asked. */
+static void doubt(struct ether *e, uint32_t ip, const uint8_t *mac)
+{
+    struct ether_neighbour *n = find(e, ip);
+    if (n && memcmp(n->mac, mac, 6))
+        n->known = false;
 }
 
 /* ---- frames in ---- */
@@ -94,9 +117,9 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
     const uint32_t what = get16(arp + 6), from = get32(arp + 14);
     if (get16(arp) != 1 || get16(arp + 2) != TYPE_IP || arp[4] != 6 || arp[5] != 4 || get32(arp + 24) != e->ip)
         return ETHER_OTHER;
-    remember(e, from, arp + 8);
     if (what != ARP_ASKS)
-        return what == ARP_ANSWERS ? ETHER_LEARNT : ETHER_OTHER;
+        return what == ARP_ANSWERS && answers(e, from, arp + 8) ? ETHER_LEARNT : ETHER_OTHER;
+    doubt(e, from, arp + 8);
     *reply_n = put_arp(e, ARP_ANSWERS, arp + 8, from, reply);
     return ETHER_REPLY;
 }
@@ -126,7 +149,7 @@ static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint
     return ETHER_REPLY;
 }
 
-static enum ether_fate take_datagram(struct ether *e, const uint8_t *mac, const uint8_t *ip, size_t head, size_t total,
+static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, size_t head, size_t total,
                                      struct ether_udp *out)
 {
     const uint8_t *udp = ip + head;
@@ -146,7 +169,6 @@ static enum ether_fate take_datagram(struct ether *e, const uint8_t *mac, const 
             return ETHER_CHECKSUM;
     }
     *out = (struct ether_udp){get32(ip + 12), (uint16_t)get16(udp), udp + ETHER_UDP_BYTES, n - ETHER_UDP_BYTES};
-    remember(e, out->ip, mac);
     return ETHER_PAYLOAD;
 }
 
@@ -178,16 +200,22 @@ enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, stru
         return ETHER_FRAGMENT;
     if (ip[9] == ICMP)
         return take_echo(e, from, ip, head, total, reply, reply_n);
-    return ip[9] == UDP ? take_datagram(e, from, ip, head, total, udp) : ETHER_OTHER;
+    return ip[9] == UDP ? take_datagram(e, ip, head, total, udp) : ETHER_OTHER;
 }
 
 /* ---- frames out ---- */
 
-size_t ether_put(const struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
+size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
                  int *asked)
 {
-    const struct ether_neighbour *to = &e->neighbour[place(ip) % ETHER_NEIGHBOURS];
-    *asked = !ip || to->ip != ip;
+    struct ether_neighbour *to = find(e, ip);
+    if (!to && ip) {
+        to = replace(e);
+        *to = (struct ether_neighbour){.ip = ip};
+    }
+    *asked = !to || !to->known;
+    if (to)
+        to->used = ++e->sent;
     if (*asked)
         return put_arp(e, ARP_ASKS, NULL, ip, frame);
     put_ether(e, to->mac, TYPE_IP, frame);

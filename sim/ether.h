@@ -6,6 +6,7 @@
  * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum). */
 #ifndef ETHER_H
 #define ETHER_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ enum {
     ETHER_UDP_BYTES = 8,
     ETHER_HEADERS = ETHER_BYTES + ETHER_IP_BYTES + ETHER_UDP_BYTES,
     ETHER_MOST = 2304,     /* bytes of a frame that is looked at or made */
-    ETHER_NEIGHBOURS = 256 /* that are remembered */
+    ETHER_NEIGHBOURS = 256 /* that are remembered: as many as ranks of all jobs */
 };
 
 enum ether_fate {
@@ -32,13 +33,16 @@ enum ether_fate {
 struct ether_neighbour {
     uint32_t ip; /* 0: none */
     uint8_t mac[6];
+    bool known;    /* it has answered; else it is asked whenever there is something for it */
+    uint64_t used; /* which of all frames to neighbours was the last to this one */
 };
 
 struct ether {
     uint8_t mac[6];
     uint32_t ip;
     uint16_t port;
-    struct ether_neighbour neighbour[ETHER_NEIGHBOURS]; /* by a hash of ip; the latest counts */
+    uint64_t sent; /* frames to neighbours */
+    struct ether_neighbour neighbour[ETHER_NEIGHBOURS];
 };
 
 struct ether_udp {
@@ -48,13 +52,14 @@ struct ether_udp {
     size_t n;
 };
 
-/* A frame [n] has come. reply [ETHER_MOST], *reply_n out. Who sent what was right is remembered. */
+/* A frame [n] has come. reply [ETHER_MOST], *reply_n out. Where a neighbour is, is learnt from its answer to our question alone, the
+ * first one; who asks for us from another place is asked again. */
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp, uint8_t *reply,
                            size_t *reply_n);
 
 /* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address, into frame [ETHER_MOST]; or, where
  * nobody of this address is known, the ARP request for it, and *asked is 1. Returns its length. */
-size_t ether_put(const struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
+size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
                  int *asked);
 
 /* The IPv4 and UDP headers (28 bytes) of a datagram of n bytes of payload; the IP checksum is right, UDP's is 0: none. */

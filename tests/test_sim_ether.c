@@ -63,7 +63,55 @@ static void meet(void)
           "the datagram does not come through");
     CHECK(take(&host, frame, n) == ETHER_OTHER, "the host takes the card's frame");
     n = ether_put(&card, host.ip, host.port, (const uint8_t *)"there", 5, frame, &asked);
+    CHECK(asked && take(&host, frame, n) == ETHER_REPLY, "the card has learnt from what it was not answered");
+    memcpy(frame, reply, reply_n);
+    CHECK(take(&card, frame, reply_n) == ETHER_LEARNT, "the card does not learn");
+    n = ether_put(&card, host.ip, host.port, (const uint8_t *)"there", 5, frame, &asked);
     CHECK(!asked && take(&host, frame, n) == ETHER_PAYLOAD && !memcmp(udp.payload, "there", 5), "nor the answer");
+}
+
+/* The ARP message `what` (1: asks, 2: answers) of ip at a MAC that ends in `end`, to the card. */
+static enum ether_fate arp(struct ether *who, uint8_t what, uint32_t ip, uint8_t end)
+{
+    struct ether sender = {.mac = {2, 0, 0, 0, 1, end}, .ip = ip};
+    int asked;
+    const size_t n = ether_put(&sender, who->ip, 1, frame, 0, frame, &asked);
+    frame[21] = what;
+    memcpy(frame, who->mac, 6);
+    return take(who, frame, n);
+}
+
+/* Where the card sends to ip: the last byte of the MAC; -1: it asks. */
+static int place_of(struct ether *who, uint32_t ip)
+{
+    int asked;
+    ether_put(who, ip, 1, (const uint8_t *)"x", 1, copy, &asked);
+    return asked ? -1 : copy[5];
+}
+
+/* Where somebody is, is learnt from the answer to a question alone, and nobody else's changes it. */
+static void neighbours(void)
+{
+    static struct ether e;
+    const uint32_t a = 0x0a4d0101;
+    e = (struct ether){.mac = {2, 0, 0, 0, 0, 9}, .ip = 0x0a4d0009, .port = 4711};
+    CHECK(arp(&e, 2, a, 1) == ETHER_OTHER && arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) < 0,
+          "nobody had asked");
+    CHECK(arp(&e, 2, a, 1) == ETHER_LEARNT && place_of(&e, a) == 1, "an answer is not taken");
+    CHECK(arp(&e, 2, a, 2) == ETHER_OTHER && place_of(&e, a) == 1, "a second answer is taken");
+    CHECK(arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) == 1, "who asks from its own place is forgotten");
+    CHECK(arp(&e, 1, a, 3) == ETHER_REPLY && place_of(&e, a) < 0, "who has moved is not asked");
+    CHECK(arp(&e, 2, a, 3) == ETHER_LEARNT && place_of(&e, a) == 3, "who has moved is not found");
+
+    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++) /* all there is room for, one of whom never answers */
+        CHECK(place_of(&e, a + 256 + i) < 0 && (i == 7 || arp(&e, 2, a + 256 + i, (uint8_t)i) == ETHER_LEARNT), "%u",
+              i);
+    CHECK(place_of(&e, a) == 3, "one takes the place of another");
+    CHECK(place_of(&e, 77) < 0 && arp(&e, 2, 77, 77) == ETHER_LEARNT && place_of(&e, 77) == 77, "one more");
+    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++) /* the one that never answered is gone, and asked for again: */
+        CHECK(i == 7 || place_of(&e, a + 256 + i) == (uint8_t)i, "%u of them is gone", i);
+    CHECK(place_of(&e, 78) < 0 && arp(&e, 2, 78, 78) == ETHER_LEARNT, "one more");
+    CHECK(place_of(&e, a) < 0 && place_of(&e, a + 256) == 0, "not who was sent nothing for longest has made room");
 }
 
 /* A datagram of n bytes of payload from host to card, in frame; its length. */
@@ -211,6 +259,7 @@ int main(int argc, char **argv)
         return ping(argv[1]);
     printf("seed %d\n", SEED);
     meet();
+    neighbours();
     udp_checksum();
     by_example();
     by_chance(argc > 1 ? 10000000 : 300000);
