@@ -1,0 +1,59 @@
+#!/bin/sh
+# test_bench_accuracy.sh : accuracy.sh and davidnet.sh, with a program in place of narrowcast that only says what a training says: a
+# crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and no row's rule for
+# overflow is its own unless the row says so.
+set -eu
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export B="$dir/build" NARROWCAST_DATA="$dir" PATH="$dir/bin:$PATH"
+mkdir "$B" "$dir/bin"
+bad=0
+fail() {
+    echo "test_bench_accuracy.sh: $*" >&2
+    bad=1
+}
+# mpirun: one "rank" instead of N
+cat >"$dir/bin/mpirun" <<'END'
+#!/bin/sh
+while [ "$1" != -np ]; do shift; done
+shift 2
+exec "$@"
+END
+# e5m2 crashes while there is a file "crash"; e4m3 without a scale diverges; all else ends with 90 % and the seed's number in points
+cat >"$B/narrowcast" <<'END'
+#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/ran"
+case "$*" in
+*'--format e5m2 --scale aps '*) if [ -e "$here/crash" ]; then kill -SEGV $$; fi ;;
+*'--format e4m3 --scale none '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
+esac
+while [ $# -gt 0 ]; do
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; esac
+    shift
+done
+echo '{"kind":"step","sent_bytes":77}' >"$log"
+echo "accuracy 0.9$seed"
+END
+chmod +x "$dir/bin/mpirun" "$B/narrowcast"
+
+for bench in accuracy davidnet; do
+    rm -f "$B/ran"
+    touch "$B/crash"
+    if bench/$bench.sh '1 2' >"$dir/out" 2>&1; then fail "$bench.sh: a crash did not end it"; fi
+    grep -q "e5m2 aps.*seed 1 failed" "$dir/out" || fail "$bench.sh does not say what failed: $(cat "$dir/out")"
+    if grep -q 'e5m2 aps' "$B/$bench.tsv"; then fail "$bench.sh: a crash has an accuracy: $(cat "$B/$bench.tsv")"; fi
+    rm "$B/crash"
+    bench/$bench.sh '1 2' >"$dir/out" 2>&1 || fail "$bench.sh: $(cat "$dir/out")"
+    # 10 rows of 2 seeds, and the crash
+    [ "$(wc -l <"$B/ran")" -eq 21 ] || fail "$bench.sh ran $(wc -l <"$B/ran") trainings, not 21"
+    bench/$bench.sh --table >"$dir/table"
+    [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 | +0.00 | 77 |' "$dir/table")" -eq 8 ] || fail "$bench.sh: $(cat "$dir/table")"
+    grep -q '^| e4m3 none.* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
+done
+bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
+rm -f "$B/ran" "$B/accuracy.tsv"
+bench/accuracy.sh 1 >"$dir/out" 2>&1
+[ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
+exit $bad
