@@ -1,17 +1,18 @@
-/* bench_cast.c : speed of casts and sums on one core, as a ratio to memcpy() measured in turn with each of them.
+/* bench_cast.c : speed of casts and sums on one core, as a ratio to the fastest copy of memory, and to memcpy(), in turn with each.
  *   build/bench_cast [--mib 256] [--isa avx512] [--only e5m2] [--json]
  *
- * Three arrays of --mib MiB, well beyond the last-level cache. Every row is run --reps times, each time after one
- * memcpy() of the fp32 array, in CPU time of the thread; a row's figures are the medians. What the ratio compares:
- *     casts, largest exponent, APS   fp32 bytes read a second                       memcpy: fp32 bytes read a second
- *     e5m2 += e5m2                   bytes moved a second (two reads, one write)    memcpy: read and written
- *     sum of 8 ranks                 bytes of codes read a second                   memcpy: fp32 bytes read a second */
+ * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken. Every row is run --reps times, each
+ * time after one memcpy() of the fp32 array and one copy by the fastest, in CPU time of the thread; the faster of the two is
+ * what "copy" is in that run. A row's figures are the medians. What the ratios compare:
+ *     casts, largest exponent, APS   fp32 bytes read a second                       a copy's: fp32 bytes read a second
+ *     e5m2 += e5m2                   bytes moved a second (two reads, one write)    a copy's: read and written
+ *     sum of 8 ranks                 bytes of codes read a second                   a copy's: fp32 bytes read a second */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
 #include "base/progress.h"
 #include "base/clock.h"
-#include "codec/codec.h"
+#include "cast_rows.h"
 #include "hls/philox.h"
 #include "vec/vec_isa.h"
 #include <math.h>
@@ -19,139 +20,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MAX_REPS = 101, RANKS = 8, TILE = 1 << 18, SHIFT = 10, BLOCK = 1 << 18 };
+enum { MAX_REPS = 101, TILE = 1 << 18 };
 
 struct options {
     int64_t mib, reps;
     const char *isa, *only;
     bool json;
 };
-
-struct bench {
-    struct vec_ops ops;
-    size_t n; /* floats */
-    float *x;
-    uint8_t *copy, *codes; /* [4n]: memcpy's and the casts' results; codes to add */
-    volatile uint32_t sink;
-};
-
-/* ---- what is measured: each returns the bytes that count ---- */
-
-struct row {
-    const char *name;
-    size_t (*run)(struct bench *b, const struct row *r);
-    struct mf_fmt fmt;
-    enum mf_round round;
-    int shift;
-    int memcpy_counts; /* bytes of memcpy that count, for each it reads */
-};
-
-static struct vec_cast cast_of(const struct row *r)
-{
-    return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
-}
-
-static size_t run_encode(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    b->ops.encode(&cast, b->x, b->n, 0, r->shift, b->copy);
-    return 4 * b->n;
-}
-
-static size_t run_decode(struct bench *b, const struct row *r)
-{
-    b->ops.decode(r->fmt, b->codes, b->n, 0, 1, (float *)b->copy);
-    return 4 * b->n;
-}
-
-static size_t run_absmax(struct bench *b, const struct row *r)
-{
-    (void)r;
-    b->sink = b->ops.absmax(b->x, b->n);
-    return 4 * b->n;
-}
-
-/* A layer's shift is known only when all of it has been seen. */
-static size_t run_aps(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x, b->n), RANKS);
-    b->ops.encode(&cast, b->x, b->n, 0, shift, b->copy);
-    return 4 * b->n;
-}
-
-/* The same for layers that fit the cache. */
-static size_t run_aps_blocks(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    for (size_t i = 0, k; i < b->n; i += k) {
-        k = b->n - i < BLOCK ? b->n - i : BLOCK;
-        const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x + i, k), RANKS);
-        b->ops.encode(&cast, b->x + i, k, i, shift, b->copy + vec_bytes(r->fmt, i));
-    }
-    return 4 * b->n;
-}
-
-/* The shift is a guess, the maximum that judges it comes on the way. */
-static size_t run_aps_guess(struct bench *b, const struct row *r)
-{
-    const struct vec_cast cast = cast_of(r);
-    b->sink = b->ops.scan_encode(&cast, b->x, b->n, 0, r->shift, b->copy);
-    return 4 * b->n;
-}
-
-static size_t run_add(struct bench *b, const struct row *r)
-{
-    const struct vec_sum sum = {.rule = r->round == MF_ZERO ? VEC_TRUNC : VEC_NEAREST, .in = r->fmt, .out = r->fmt};
-    const size_t half = 2 * b->n, n = half * 8 / mf_width(r->fmt);
-    b->ops.add(&sum, b->codes, b->codes + half, n);
-    return 3 * half;
-}
-
-static size_t run_sum(struct bench *b, const struct row *r)
-{
-    const struct vec_sum sum = {.rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .n_ranks = RANKS};
-    const size_t part = 4 * b->n / RANKS;
-    const uint8_t *parts[RANKS];
-    for (size_t p = 0; p < RANKS; p++)
-        parts[p] = b->codes + p * part;
-    b->ops.sum(&sum, parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->copy);
-    return RANKS * part;
-}
-
-#define E5M2    \
-    {           \
-        5, 2, 0 \
-    }
-#define E4M3    \
-    {           \
-        4, 3, 0 \
-    }
-static const struct row rows[] = {
-    {"fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, 0, 1},
-    {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
-    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},
-    {"fp32 -> e3m4", run_encode, {3, 4, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m10", run_encode, {5, 10, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e3m0", run_encode, {3, 0, 0}, MF_NEAREST, 0, 1},
-    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
-    {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
-    {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
-    {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
-    {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
-    {"e5m2 += e5m2 nearest", run_add, E5M2, MF_NEAREST, 0, 2},
-    {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
-    {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
-    {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
-    {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
-    {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
-    {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
-};
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 /* ---- memory ---- */
 
@@ -194,9 +69,45 @@ static void fill_codes(struct bench *b, const struct row *r)
 
 /* ---- measuring ---- */
 
+/* Medians over runs; speeds in GB/s of the bytes that count, of the row and of the copies beside it. */
 struct result {
-    double gbs, ratio;
+    double gbs, copy_gbs, memcpy_gbs, ratio, ratio_memcpy;
 };
+
+static int show_copy(const char *name, double gbs, bool fastest, bool json)
+{
+    if (!json) {
+        printf("%-30s %8.2f GB/s%s\n", name, gbs, fastest ? "   the fastest copy" : "");
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "copy");
+    jsonl_text(&j, "name", name);
+    jsonl_real(&j, "gbs", gbs);
+    jsonl_bool(&j, "fastest", fastest);
+    return jsonl_end(&j);
+}
+
+static int show(const struct row *r, struct result x, const char *isa, bool json)
+{
+    if (!json) {
+        printf("%-30s %8.2f GB/s %8.3f %10.3f\n", r->name, x.gbs, x.ratio, x.ratio_memcpy);
+        fflush(stdout);
+        return 0;
+    }
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "cast");
+    jsonl_text(&j, "name", r->name);
+    jsonl_text(&j, "isa", isa);
+    jsonl_real(&j, "gbs", x.gbs);
+    jsonl_real(&j, "copy_gbs", x.copy_gbs);
+    jsonl_real(&j, "memcpy_gbs", x.memcpy_gbs);
+    jsonl_real(&j, "ratio", x.ratio);
+    jsonl_real(&j, "ratio_memcpy", x.ratio_memcpy);
+    return jsonl_end(&j);
+}
 
 static double cpu_s(void)
 {
@@ -216,41 +127,60 @@ static double median(double *x, size_t n)
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
+/* Of one run, in GB/s. */
+static double time_copy(struct bench *b, const struct copy *copy)
+{
+    const double start = cpu_s();
+    copy->run((char *)b->copy, (const char *)b->x, 4 * b->n);
+    return 4e-9 * (double)b->n / (cpu_s() - start);
+}
+
+/* All copies in turn: says what each reaches, and keeps the fastest. */
+static int choose_copy(struct bench *b, size_t reps, bool json)
+{
+    struct copy copies[COPIES_MAX];
+    const int n = copies_here(copies);
+    double gbs[COPIES_MAX][MAX_REPS], of[COPIES_MAX];
+    int fastest = 0;
+    for (size_t i = 0; i <= reps; i++) /* the first one is not counted */
+        for (int k = 0; k < n; k++) {
+            memset(b->copy, 0, 64);
+            gbs[k][i > 0 ? i - 1 : 0] = time_copy(b, &copies[k]);
+            if (i == 0 && memcmp(b->copy, b->x, 4 * b->n) != 0)
+                return ERR(-EILSEQ, "the copy \"%s\" does not copy", copies[k].name);
+        }
+    for (int k = 0; k < n; k++) {
+        of[k] = median(gbs[k], reps);
+        fastest = of[k] > of[fastest] ? k : fastest;
+    }
+    b->fastest = copies[fastest];
+    for (int k = 0; k < n; k++)
+        TRY(show_copy(copies[k].name, of[k], k == fastest, json));
+    return 0;
+}
+
 static struct result measure(struct bench *b, const struct row *r, size_t reps, struct progress *progress)
 {
-    double gbs[MAX_REPS], ratio[MAX_REPS];
+    double gbs[MAX_REPS], copy_gbs[MAX_REPS], memcpy_gbs[MAX_REPS], ratio[MAX_REPS], ratio_memcpy[MAX_REPS];
+    const struct copy plain = {"memcpy", copy_memcpy};
     if (r->run == run_add || r->run == run_sum || r->run == run_decode)
         fill_codes(b, r);
     for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
-        const double start = cpu_s();
-        memcpy(b->copy, b->x, 4 * b->n);
-        const double middle = cpu_s();
-        const double bytes = (double)r->run(b, r), end = cpu_s(), copied = 4 * (double)b->n * r->memcpy_counts;
-        if (i > 0) {
-            gbs[i - 1] = 1e-9 * bytes / (end - middle);
-            ratio[i - 1] = bytes / (end - middle) / (copied / (middle - start));
-        }
+        const size_t at = i > 0 ? i - 1 : 0;
+        memcpy_gbs[at] = r->copy_counts * time_copy(b, &plain);
+        copy_gbs[at] = fmax(memcpy_gbs[at], r->copy_counts * time_copy(b, &b->fastest));
+        const double start = cpu_s(), bytes = (double)r->run(b, r);
+        gbs[at] = 1e-9 * bytes / (cpu_s() - start);
+        ratio[at] = gbs[at] / copy_gbs[at];
+        ratio_memcpy[at] = gbs[at] / memcpy_gbs[at];
         if (progress_due(progress))
             progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS, r->name, i, reps);
     }
-    return (struct result){.gbs = median(gbs, reps), .ratio = median(ratio, reps)};
-}
-
-static int show(const struct row *r, struct result x, const char *isa, bool json)
-{
-    if (!json) {
-        printf("%-30s %8.2f GB/s %8.3f\n", r->name, x.gbs, x.ratio);
-        fflush(stdout);
-        return 0;
-    }
-    struct jsonl j;
-    jsonl_to(&j, stdout);
-    jsonl_begin(&j, "cast");
-    jsonl_text(&j, "name", r->name);
-    jsonl_text(&j, "isa", isa);
-    jsonl_real(&j, "gbs", x.gbs);
-    jsonl_real(&j, "ratio", x.ratio);
-    return jsonl_end(&j);
+    return (struct result){.gbs = median(gbs, reps),
+                           .copy_gbs = median(copy_gbs, reps),
+                           .memcpy_gbs = median(memcpy_gbs, reps),
+                           .ratio = median(ratio, reps),
+                           .ratio_memcpy = median(ratio_memcpy, reps)};
 }
 
 static int run_all(struct bench *b, const struct options *o)
@@ -260,8 +190,10 @@ static int run_all(struct bench *b, const struct options *o)
     progress_init(&progress, true);
     progress.next_s = clock_s() + 2;
     if (!o->json)
-        printf("%s, %zu MiB of fp32, median of %d\n%-30s %13s %8s\n", b->ops.name, (4 * b->n) >> 20, (int)o->reps, "",
-               "", "memcpy=1");
+        printf("%s, %zu MiB of fp32, median of %d\n", b->ops.name, (4 * b->n) >> 20, (int)o->reps);
+    TRY(choose_copy(b, (size_t)o->reps, o->json));
+    if (!o->json)
+        printf("%-30s %13s %8s %10s\n", "", "", "copy=1", "memcpy=1");
     for (int i = 0; i < N_ROWS; i++) {
         if (o->only && !strstr(rows[i].name, o->only))
             continue;
@@ -278,7 +210,7 @@ static int run_all(struct bench *b, const struct options *o)
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
     {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536, 0},
-    {"reps", "N", "7", "Runs of each row and of memcpy beside it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
+    {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
     {"isa", "auto|scalar|avx2|avx512", "auto", "Instructions to use; auto: the best there are, or NARROWCAST_ISA.",
      OPT_CHOICE, AT(isa), 0, 0, 0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
@@ -287,7 +219,9 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "bench_cast",
     .args = "",
-    .about = "Speed of casts and sums on one core, as a ratio to memcpy() measured in turn with each.",
+    .about =
+        "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that is found here (copy=1: of\n"
+        "memcpy, rep movsb and streaming stores) and to memcpy(), measured in turn with each.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples = "  bench_cast --only e5m2 --isa avx2\n  bench_cast --json > build/bench_cast.json && gnuplot "

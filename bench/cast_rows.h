@@ -1,0 +1,137 @@
+/* cast_rows.h : what bench_cast measures: a row each, with the function that does it once and returns the bytes that count. */
+#ifndef CAST_ROWS_H
+#define CAST_ROWS_H
+#include "codec/codec.h"
+#include "copies.h"
+#include "vec/vec.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RANKS = 8, SHIFT = 10, BLOCK = 1 << 18 };
+
+struct bench {
+    struct vec_ops ops;
+    size_t n; /* floats */
+    float *x;
+    uint8_t *copy, *codes; /* [4n]: the copies' and the casts' results; codes to add */
+    struct copy fastest;
+    volatile uint32_t sink;
+};
+
+struct row {
+    const char *name;
+    size_t (*run)(struct bench *b, const struct row *r);
+    struct mf_fmt fmt;
+    enum mf_round round;
+    int shift;
+    int copy_counts; /* bytes of a copy that count, for each it reads */
+};
+
+static inline struct vec_cast cast_of(const struct row *r)
+{
+    return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
+}
+
+static inline size_t run_encode(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = cast_of(r);
+    b->ops.encode(&cast, b->x, b->n, 0, r->shift, b->copy);
+    return 4 * b->n;
+}
+
+static inline size_t run_decode(struct bench *b, const struct row *r)
+{
+    b->ops.decode(r->fmt, b->codes, b->n, 0, 1, (float *)b->copy);
+    return 4 * b->n;
+}
+
+static inline size_t run_absmax(struct bench *b, const struct row *r)
+{
+    (void)r;
+    b->sink = b->ops.absmax(b->x, b->n);
+    return 4 * b->n;
+}
+
+/* A layer's shift is known only when all of it has been seen. */
+static inline size_t run_aps(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = cast_of(r);
+    const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x, b->n), RANKS);
+    b->ops.encode(&cast, b->x, b->n, 0, shift, b->copy);
+    return 4 * b->n;
+}
+
+/* The same for layers that fit the cache. */
+static inline size_t run_aps_blocks(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = cast_of(r);
+    for (size_t i = 0, k; i < b->n; i += k) {
+        k = b->n - i < BLOCK ? b->n - i : BLOCK;
+        const int shift = mf_bias(r->fmt) - mf_exp_up_times(b->ops.absmax(b->x + i, k), RANKS);
+        b->ops.encode(&cast, b->x + i, k, i, shift, b->copy + vec_bytes(r->fmt, i));
+    }
+    return 4 * b->n;
+}
+
+/* The shift is a guess, the maximum that judges it comes on the way. */
+static inline size_t run_aps_guess(struct bench *b, const struct row *r)
+{
+    const struct vec_cast cast = cast_of(r);
+    b->sink = b->ops.scan_encode(&cast, b->x, b->n, 0, r->shift, b->copy);
+    return 4 * b->n;
+}
+
+static inline size_t run_add(struct bench *b, const struct row *r)
+{
+    const struct vec_sum sum = {.rule = r->round == MF_ZERO ? VEC_TRUNC : VEC_NEAREST, .in = r->fmt, .out = r->fmt};
+    const size_t half = 2 * b->n, n = half * 8 / mf_width(r->fmt);
+    b->ops.add(&sum, b->codes, b->codes + half, n);
+    return 3 * half;
+}
+
+static inline size_t run_sum(struct bench *b, const struct row *r)
+{
+    const struct vec_sum sum = {.rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .n_ranks = RANKS};
+    const size_t part = 4 * b->n / RANKS;
+    const uint8_t *parts[RANKS];
+    for (size_t p = 0; p < RANKS; p++)
+        parts[p] = b->codes + p * part;
+    b->ops.sum(&sum, parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->copy);
+    return RANKS * part;
+}
+
+#define E5M2    \
+    {           \
+        5, 2, 0 \
+    }
+#define E4M3    \
+    {           \
+        4, 3, 0 \
+    }
+static const struct row rows[] = {
+    {"fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, 0, 1},
+    {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
+    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},
+    {"fp32 -> e3m4", run_encode, {3, 4, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e5m10", run_encode, {5, 10, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e3m0", run_encode, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
+    {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
+    {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
+    {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
+    {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
+    {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
+    {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
+    {"e5m2 += e5m2 nearest", run_add, E5M2, MF_NEAREST, 0, 2},
+    {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
+    {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
+    {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
+    {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
+    {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
+    {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+#endif
