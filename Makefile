@@ -128,7 +128,7 @@ force: ;
 $(B)/o/%.o: %.c $(B)/flags | $(B)/installed
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
+	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
 	    $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

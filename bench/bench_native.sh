@@ -7,14 +7,15 @@ cd "$(dirname "$0")/.."
 ranks=${1:-2}
 shift $(($# > 0))
 . host/ranks.sh
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
+# The peer as its users run it: whether ranks are pinned, spin or copy by CMA is Open MPI's to choose.
+unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
 
 with() {  # with ALGORITHM OPTION...: bench_native; ignore: Open MPI's own choice
     OMPI_MCA_coll_libnbc_iallreduce_algorithm=$1 mpirun -np "$ranks" "${B:-build}/bench_native" "${@:2}"
 }
 for _ in $(seq "${ROUNDS:-3}"); do
     for algorithm in ignore ring binomial rabenseifner recursive_doubling; do
-        with "$algorithm" "$@" --json --only 'MPI_Iallreduce fp32' | sed "s/.*\"ms\":\([0-9.]*\).*/\1 $algorithm/"
+        with "$algorithm" "$@" --json --only 'MPI_Iallreduce fp32' | sed -n "s/.*\"ms\":\([0-9.]*\).*/\1 $algorithm/p"
     done
 done | sort -n | awk '!seen[$2]++ { printf "%-28s %9.2f ms\n", $2, $1 }' >"${B:-build}/bench_native.algorithms"
 echo "MPI_Iallreduce fp32 by algorithm, the best of ${ROUNDS:-3} runs (ignore: what Open MPI takes by itself)"
