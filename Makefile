@@ -81,7 +81,7 @@ test: $(HERE) skips                     ## all tests but the long ones, under 20
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
 bench: all                              ## what is measured: see bench/README.md
-	$(Q)host/ranks.sh 1 $(B)/bench_train
+	$(Q)$(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4
 	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \

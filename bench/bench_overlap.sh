@@ -11,11 +11,9 @@ cd "$(dirname "$0")/.."
 B=${B:-build}
 ranks=${1:-4}
 shift $(($# > 0))
-. host/ranks.sh
-
 for overlap in off on; do
     log=$B/bench_overlap.$overlap.jsonl
-    mpirun -np "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
+    host/ranks.sh "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||
         { cat "$log.err" >&2; exit 1; }
     batch=$(sed -n '1s/.*"batch":\([0-9]*\).*/\1/p' "$log")
     sum=$(sed -n 's/^weights checksum //p' "$log.out")
