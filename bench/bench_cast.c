@@ -144,7 +144,8 @@ static int choose_copy(struct bench *b, size_t reps, bool json)
     int fastest = 0;
     for (size_t i = 0; i <= reps; i++) /* the first one is not counted */
         for (int k = 0; k < n; k++) {
-            memset(b->copy, 0, 64);
+            if (i == 0)
+                memset(b->copy, 0xff, 4 * b->n);
             gbs[k][i > 0 ? i - 1 : 0] = time_copy(b, &copies[k]);
             if (i == 0 && memcmp(b->copy, b->x, 4 * b->n) != 0)
                 return ERR(-EILSEQ, "the copy \"%s\" does not copy", copies[k].name);
