@@ -6,10 +6,18 @@ OPT      ?= -O3 -g
 SAN      ?=# address,undefined: rebuild everything with sanitizers
 V        ?=# 1: show the commands
 NP       ?= 4# ranks of `make run`
+TOOLS    ?=# no: install only what the build cannot do without
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
+
+# What the build uses is installed first, where it can be. The stamp is a makefile, so that make starts over and sees the new tools.
+INSTALLED := $(B)/installed$(TOOLS:%=-%)
+ifneq ($(filter-out help clean fmt tools,$(or $(MAKECMDGOALS),all)),)
+include $(INSTALLED)
+endif
+INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 
 # Bits are promised: no contraction, no reassociation. Names and messages are cut by snprintf on purpose.
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-format-truncation
@@ -91,7 +99,7 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
 tools:                                  ## install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot
-	$(Q)CC='$(CC)' host/install.sh tools
+	$(Q)$(INSTALL) tools
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
@@ -116,16 +124,16 @@ help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 # --- how things are made ------------------------------------------------------------------------
-# Two stamps: what the build needs is here (else it is installed), and the flags are those of last time (else all is rebuilt).
-$(B)/installed: host/install.sh
-	$(Q)mkdir -p $(@D); CC='$(CC)' MPICC='$(MPICC)' ./$< && touch $@
+# Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
+$(INSTALLED): host/install.sh
+	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && touch $@
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(NCCL)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(NCCL)' > $@
 force: ;
 
-$(B)/o/%.o: %.c $(B)/flags | $(B)/installed
+$(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \

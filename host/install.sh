@@ -1,59 +1,79 @@
 #!/bin/sh
-# install.sh : what the build cannot do without: is it here? Installs it with apt-get when root or sudo is there, otherwise
-# says the command to type and fails. Prints nothing when all is there. Called by the Makefile.
-# usage: install.sh [tools]     tools: instead, what the build can do without: simulation, cards on a network, synthesis, proofs, charts
+# install.sh : what the build uses: is it here? What is missing is installed with apt-get when root or sudo is there. When something
+# is still missing that the build cannot do without, says the command to type and fails; for the rest a line each says so.
+# Prints nothing when all is there. Called by the Makefile.
+# usage: install.sh [needs|tools]     needs: only what the build cannot do without; tools: only the rest, and that must be there
+# shellcheck disable=SC2086  # lists are words
 set -eu
 cc=${CC:-cc}
-packages=
 
-# need PACKAGES TEST...: when the test fails, the packages are wanted
+# need PACKAGES TEST...: names the packages when the test fails
 need() {
     wanted=$1
     shift
-    "$@" >/dev/null 2>&1 || packages="$packages $wanted"
+    "$@" >/dev/null 2>&1 || printf '%s\n' "$wanted"
 }
 tool() { command -v "$1"; }
-header() { echo "#include <$1>" | "$cc" -E -; }
+links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$cc" -x c - ${2+"$2"} -o /dev/null; }
 
-if [ "${1-}" = tools ]; then
-    need g++ tool c++
+needs() {
+    need 'gcc libc6-dev' links stdio.h
+    need 'libopenmpi-dev openmpi-bin' tool "${MPICC:-mpicc}"
+    need openmpi-bin tool mpirun
+    need libopenblas-dev links cblas.h -lopenblas
+    need zlib1g-dev links zlib.h -lz
+}
+tools() {
+    need g++ tool "${CXX:-g++}"
     need verilator tool verilator
-    need libfabric-dev header rdma/fabric.h
+    need libfabric-dev links rdma/fabric.h -lfabric
     need yosys tool yosys
     need z3 tool z3
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot
-else
-    need "gcc libc6-dev" header stdio.h
-    need "libopenmpi-dev openmpi-bin" tool "${MPICC:-mpicc}"
-    need openmpi-bin tool mpirun
-    need libopenblas-dev header cblas.h
-    need zlib1g-dev header zlib.h
-fi
-[ -n "$packages" ] || exit 0
+    need python3 tool python3
+    need procps tool pgrep
+    need iproute2 tool ip
+}
+# missing LIST...: the packages, in one line
+missing() {
+    packages=$(for list in "$@"; do "$list"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
+    printf '%s' "${packages% }"
+}
+case ${1-} in
+needs | tools) lists=$1 ;;
+*) lists='needs tools' ;;
+esac
+wanted=$(missing $lists)
+[ -n "$wanted" ] || exit 0
 
-# shellcheck disable=SC2086  # a list of words
-packages=$(printf '%s\n' $packages | sort -u | tr '\n' ' ')
-command="apt-get install -y --no-install-recommends ${packages% }"
-if ! command -v apt-get >/dev/null 2>&1; then
-    echo "narrowcast: missing: ${packages% } (names of Debian packages); install them and type make again" >&2
-    exit 1
-elif [ "$(id -u)" = 0 ]; then
-    sudo=
-elif command -v sudo >/dev/null 2>&1; then
-    sudo=sudo
-else
-    echo "narrowcast: missing: ${packages% }; as root, type: apt-get update && $command" >&2
-    exit 1
-fi
-echo "installing ${packages% }"
-export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-# shellcheck disable=SC2086
-if ! { $sudo apt-get update -qq && $sudo $command; } >"$log" 2>&1; then
+trap 'rm -f "$log"' EXIT
+# install PACKAGES: one line before it starts. Fails when it cannot be done; then the log has apt-get's words
+install() {
+    $apt install --assume-no --no-install-recommends $1 >"$log" 2>&1 </dev/null || true
+    size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1 to load/p; s/^After this operation, \(.*\) of additional.*/, \1 on disk/p' "$log" | tr -d '\n')
+    [ -n "$size" ] || return 1
+    echo "installing $1: $size$([ "$lists" != 'needs tools' ] || echo '; TOOLS=no leaves out what the build can do without')"
+    $apt install -y --no-install-recommends $1 >"$log" 2>&1 </dev/null
+}
+apt='env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get'
+advice='as root, type: apt-get update && apt-get install -y --no-install-recommends'
+if ! command -v apt-get >/dev/null; then
+    apt='' advice='install these Debian packages, or what they are called here:'
+elif [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null; then apt="sudo $apt"; else apt=''; fi
+fi
+if [ -n "$apt" ]; then
+    $apt update -qq >/dev/null 2>&1 </dev/null || true
+    install "$wanted" || [ "$lists" != 'needs tools' ] || install "$(missing needs)" || true
+fi
+wanted=$(missing $lists)
+[ -n "$wanted" ] || exit 0
+if [ "$lists" = tools ] || [ -n "$(missing needs)" ]; then
     tail -n 5 "$log" >&2
-    rm -f "$log"
-    echo "narrowcast: cannot install ${packages% }; type: $sudo apt-get update && $sudo $command" >&2
+    echo "narrowcast: missing: $wanted; $advice $wanted" >&2
     exit 1
 fi
-rm -f "$log"
+for package in $wanted; do echo "no $package: what needs it is left out"; done
+echo "to have all: $advice $wanted"

@@ -20,7 +20,7 @@ else
     for t in $quick; do programs+=("$san/tests/$t"); done
 fi
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES
-make -s SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 || { tail "$probe/log"; exit 1; }
+make -s TOOLS=no SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 || { tail "$probe/log"; exit 1; }
 export UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_OPTIONS=allocator_may_return_null=1  # as malloc does: some tests ask for too much
 B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}"
