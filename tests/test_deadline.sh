@@ -14,7 +14,7 @@ done
 ends() {  # ends HOW LINE: 4 ranks, some silent
     timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_mpi" silent "$1" >"$log" 2>&1 </dev/null
     rc=$?
-    said=$(grep '^narrowcast:' "$log")
+    said=$(tr -d '\0' <"$log" | grep '^narrowcast:')
     if [ "$rc" = 0 ] || [ "$rc" = 124 ] || [ "$said" != "narrowcast: $2" ]; then
         echo "silent $1: exit $rc, said \"$said\" instead of \"$2\""
         tail -n 20 "$log"

@@ -31,8 +31,8 @@ equal() {
     if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3'"; fi
 }
 
-# ours: what the program itself said of a failure; mpirun may add its own
-ours() { grep '^narrowcast: ' said; }
+# ours: what the program itself said of a failure; mpirun may add its own lines (Open MPI 5: and a NUL)
+ours() { tr -d '\0' <said | grep '^narrowcast: '; }
 
 # refused WORDS RANKS OPTIONS...: fails within seconds, with one line that holds the words
 refused() {
@@ -182,13 +182,16 @@ refused "'no/folder/dump'" 2 --dump-gradients no/folder/dump
 mkdir -p lame/step000002.rank1.f32
 refused "cannot write 'lame/step000002.rank1.f32'" 2 --dump-gradients lame
 refused "diverged" 1 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none
+# (a shell chooses by rank: mpirun of Open MPI 5.0 does not survive every line of two programs)
 code=0
-timeout 20 mpirun -np 1 "$n" train --model mlp --lr 0.1 : -np 1 "$n" train --model mlp --lr 0.2 >stdout 2>said || code=$?
+# shellcheck disable=SC2016
+timeout 20 mpirun -np 2 sh -c 'exec "$0" train --model mlp --lr 0.$((OMPI_COMM_WORLD_RANK + 1))' "$n" >stdout 2>said || code=$?
 if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: rank 1 runs with other options: --lr '0.2', rank 0 has '0.1'" ]; then
     fail "other options on rank 1: status $code, $(cat said)"
 fi
 code=0
-timeout 20 mpirun -np 1 "$n" train --model mlp : -np 1 "$n" train --momentun 3 >stdout 2>said || code=$?
+# shellcheck disable=SC2016
+timeout 20 mpirun -np 2 sh -c 'case $OMPI_COMM_WORLD_RANK in 0) set -- --model mlp ;; *) set -- --momentun 3 ;; esac; exec "$0" train "$@"' "$n" >stdout 2>said || code=$?
 if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: unknown option '--momentun': did you mean '--momentum'?" ]; then
     fail "a wrong option on rank 1: status $code, $(cat said)"
 fi
