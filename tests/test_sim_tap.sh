@@ -13,8 +13,9 @@ if [ "${1-}" != inside ]; then
     [ -c /dev/net/tun ] || skip 'no /dev/net/tun'
     command -v ip >/dev/null || skip 'no ip (iproute2)'
     command -v nsenter >/dev/null || skip 'no nsenter (util-linux)'
-    unshare --net true 2>/dev/null || skip 'no network namespaces here'
-    B=$B OUTSIDE=$(readlink /proc/self/ns/net) exec unshare --net --mount --pid --fork --kill-child --mount-proc bash "$0" inside
+    enter=(unshare --net --mount --pid --fork --kill-child --mount-proc)
+    "${enter[@]}" true 2>/dev/null || skip 'no namespaces here'
+    B=$B OUTSIDE=$(readlink /proc/self/ns/net) exec "${enter[@]}" bash "$0" inside
 fi
 
 dir=$(mktemp -d)

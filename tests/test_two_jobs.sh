@@ -13,10 +13,11 @@ two() {
     on 3 --steps "$steps" --algo direct >direct1 2>>stderr
     on 2 --steps "$steps" --algo direct --seed 7 --format e4m3 >direct2 2>>stderr
     card shared --pcap shared.pcap "$@"
-    "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" "$rate" >attack.out &
-    attack=$!
     on 3 --steps "$steps" --offload "$(at shared)" --log "$dir/log1" >out1 2>err1 &
     first=$!
+    while kill -0 $first 2>/dev/null && ! grep -qs '"kind":"step"' log1; do sleep 0.01; done # forged keys need a job
+    "$B/tests/test_attack" "$(sed 's/^udp:..//' shared.at)" shared.pcap "$seconds" "$rate" >attack.out &
+    attack=$!
     on 2 --steps "$steps" --offload "$(at shared)" --log "$dir/log2" --seed 7 --format e4m3 >out2 2>err2 || fail "the second run: exit $?"
     wait $first || fail "the first run: exit $?"
     wait $attack || fail "the attack: exit $?"
