@@ -50,8 +50,8 @@ VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
 TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_TESTS)))
 
-# What runs on a GPU is a library of its own, which needs nvcc and cuDNN to build; and once more for the CPU, by tests/emu.
-NVCC     := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+# What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; and once more for the CPU, by tests/emu.
+NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
 CUDNN    := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include cudnn.h /dev/null >/dev/null 2>&1 && echo -lcudnn))
 NCCL     := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include nccl.h /dev/null >/dev/null 2>&1 && echo -lnccl))
@@ -75,7 +75,7 @@ HERE     := $(BUILT) $(TEST_BIN) $(B)/bench_allreduce $(B)/bench_error $(if $(wi
 all: $(HERE) $(BENCH:bench/%.c=$(B)/%) $(GPU_LIB) skips  ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
-	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,nvcc)')
+	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,$(if $(HAVE_CXX),nvcc,C++ compiler))')
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
@@ -122,6 +122,7 @@ clean:                                  ## remove $(B)
 	$(Q)rm -rf $(B)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@echo 'VERILATOR=  FABRIC=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it, as where it is missing'
 
 # --- how things are made ------------------------------------------------------------------------
 # Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).

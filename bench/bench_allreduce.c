@@ -1,5 +1,5 @@
 /* bench_allreduce.c : what an all-reduce takes that a user calls: fp32 gradients in, fp32 means out, casts and all.
- *   mpirun -np 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0] [--sizes 1k:256m] [--json]
+ *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0] [--sizes 1k:256m] [--json]
  *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4m:64m'
  *
  * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's algorithms among them, which
@@ -363,10 +363,11 @@ static const struct opt_command command = {
         "tried before (but those that took four times the best one at the size before). All rows of a size are run in\n"
         "turn.\n",
     .examples =
-        "  mpirun -np 4 build/bench_allreduce --sizes 1M:64M\n"
-        "  mpirun -np 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 --scale aps\n"
+        "  host/ranks.sh 4 build/bench_allreduce --sizes 1M:64M\n"
+        "  host/ranks.sh 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 --scale aps\n"
         "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'\n"
-        "  mpirun -np 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot bench/bench_allreduce.gp\n",
+        "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot "
+        "bench/bench_allreduce.gp\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,

@@ -225,8 +225,8 @@ static const struct opt_command command = {
         "memcpy, rep movsb and streaming stores) and to memcpy(), measured in turn with each.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
-    .examples = "  bench_cast --only e5m2 --isa avx2\n  bench_cast --json > build/bench_cast.json && gnuplot "
-                "bench/bench_cast.gp\n",
+    .examples = "  build/bench_cast --only e5m2 --isa avx2\n"
+                "  build/bench_cast --json > build/bench_cast.json && gnuplot bench/bench_cast.gp\n",
     .alone = true,
 };
 

@@ -224,7 +224,7 @@ static const struct opt_command command = {
     .about = "Speed of casts and sums on the GPU, as a ratio to a device-to-device copy in the same run.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
-    .examples = "  bench_gpu --only APS\n  bench_gpu --json > build/bench_gpu.json\n",
+    .examples = "  build/bench_gpu --only APS\n  build/bench_gpu --json > build/bench_gpu.json\n",
     .alone = true,
 };
 

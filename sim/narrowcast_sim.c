@@ -23,8 +23,8 @@ static const struct opt_command command = {
     .alone = true,
     .args = "",
     .about = "A simulated card. `narrowcast sim` and other programs start it.",
-    .examples = "  narrowcast sim --listen 127.0.0.1:4711\n"
-                "  narrowcast reduce --on rtl --format e4m3 rank0.e4m3 rank1.e4m3 sum.e4m3\n",
+    .examples = "  build/narrowcast sim --listen 127.0.0.1:4711\n"
+                "  build/narrowcast reduce --on rtl --format e4m3 rank0.e4m3 rank1.e4m3 sum.e4m3\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

@@ -38,9 +38,9 @@ static const struct opt_command command = {
     .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit format lies in bits\n"
              "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, 16-bit codes little\n"
              "endian. OUT appears when it is whole, or not at all.",
-    .examples = "  narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
-                "  narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      prints, say, `shift 14`\n"
-                "  narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n",
+    .examples = "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
+                "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # prints, say, `shift 14`\n"
+                "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

@@ -45,9 +45,10 @@ static const struct opt_command command = {
     .max_args = 1 << 16,
     .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and writes the codes of\n"
              "the sum to OUT, which appears when it is whole, or not at all.",
-    .examples = "  narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
-                "  narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 b.e3m0 sum.e4m3\n"
-                "  narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3    prints cycles, too\n",
+    .examples =
+        "  build/narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
+        "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 b.e3m0 sum.e4m3\n"
+        "  build/narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3    # prints cycles, too\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

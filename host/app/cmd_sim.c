@@ -40,12 +40,11 @@ static const struct opt_command command = {
              "datagrams hold:\n"
              "hls/packet.def; how a job is registered: hls/simlink.h, hls/regs.def.",
     .examples =
-        "  narrowcast sim --listen 127.0.0.1:4711                                    the RTL, some 60,000 clocks a "
-        "second\n"
-        "  narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3\n"
-        "  narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst   for Wireshark and GTKWave\n"
-        "  narrowcast sim --counters 127.0.0.1:4711                                  what that card has counted\n"
-        "  mpirun -np 4 narrowcast train --offload udp://127.0.0.1:4711              trains through it\n",
+        "  build/narrowcast sim --listen 127.0.0.1:4711        # the RTL, some 60,000 clocks a second\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst    # Wireshark, GTKWave\n"
+        "  build/narrowcast sim --counters 127.0.0.1:4711      # what that card has counted\n"
+        "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains through it\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

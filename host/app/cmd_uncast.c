@@ -31,8 +31,8 @@ static const struct opt_command command = {
     .max_args = 2,
     .about = "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
              "OUT appears when it is whole, or not at all.",
-    .examples = "  narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
-                "  narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
+    .examples = "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
+                "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

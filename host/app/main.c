@@ -28,7 +28,7 @@ static void usage(FILE *to)
     fprintf(to, "\nnarrowcast COMMAND --help   every option of a command, with its default\n"
                 "narrowcast --version\n\n"
                 "Start here:\n"
-                "  mpirun -np 4 narrowcast train        trains a small network on generated images, a minute or two\n");
+                "  host/ranks.sh 4 build/narrowcast train     # a small network on generated images, a minute\n");
 }
 
 static int unknown(const char *word)

@@ -145,12 +145,12 @@ const struct opt_command train_command = {
         "narrow floats, are added up, and every rank takes the same step. Without options: a small residual network\n"
         "on generated images, a minute or two on two cores.",
     .examples =
-        "  mpirun -np 4 narrowcast train\n"
-        "  mpirun -np 4 narrowcast train --format e5m2 --scale none --algo ring --sum nearest\n"
-        "  mpirun -np 4 narrowcast train --offload sim\n"
-        "  mpirun -np 4 narrowcast train --data idx:fashion-mnist --epochs 5 --train-samples 20000 --log run.jsonl\n"
-        "  mpirun -np 4 narrowcast train --save run.ckpt --save-every 100\n"
-        "  mpirun -np 4 narrowcast train --resume run.ckpt\n",
+        "  host/ranks.sh 4 build/narrowcast train\n"
+        "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring --sum nearest\n"
+        "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
+        "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 --train-samples 20000 --log run.jsonl\n"
+        "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
+        "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

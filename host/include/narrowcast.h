@@ -36,7 +36,7 @@
  *         return 0;
  *     }
  *
- *     cc train.c -lnarrowcast ... ; mpirun -np 4 ./a.out
+ *     cc train.c -lnarrowcast ... ; host/ranks.sh 4 ./a.out
  *
  * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that opened, makes all calls.
  *

@@ -1,0 +1,65 @@
+#!/bin/bash
+# test_parts.sh : what a build does without is left out by an empty word, as where it is missing: `make VERILATOR= FABRIC= CXX= NVCC=
+# CUDNN= NCCL=`. Each alone and all together: what would be compiled; with `long` it is built in a folder of its own (alone: from a copy
+# of $B; together: from nothing), tested, and `make run` trains through a card.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+B=${B:-build}
+dir=$B/parts
+rm -rf "$dir" && mkdir -p "$dir" || exit 1
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC CXX NVCC CUDNN NCCL
+bad=0
+fail() { echo "test_parts.sh: $*"; bad=1; }
+
+# plans NAME WORD...: the commands of a build with these words, in a file. lacks, has NAME PATTERN...: no command matches; one does
+plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
+lacks() {
+    for pattern in "${@:2}"; do
+        if grep -qE -- "$pattern" "$dir/$1"; then fail "a build without $1 has $pattern"; fi
+    done
+}
+has() {
+    for pattern in "${@:2}"; do grep -qE -- "$pattern" "$dir/$1" || fail "a build without $1 has no $pattern"; done
+}
+all=(VERILATOR='' FABRIC='' CXX='' NVCC='' CUDNN='' NCCL='')
+plans verilator VERILATOR=
+lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
+plans fabric FABRIC=
+lacks fabric '-lfabric|host/offload/fabric\.c' && has fabric fabric_none.c
+plans cxx CXX=
+lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/shell_none
+plans nvcc NVCC=
+lacks nvcc 'bin/nvcc |-lcublas'
+plans cudnn CUDNN=
+lacks cudnn '-lcudnn|-lcublas'
+plans nccl NCCL=
+lacks nccl '-lnccl'
+plans parts "${all[@]}"
+lacks parts 'verilator --|shell_rtl|-lfabric|host/offload/fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim fabric_none.c sim/shell_none
+
+# built TARGET WORD...: what is there works
+tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)
+programs=(test_sim_listen test_offload_fabric test_comm_mpi test_offload_mpi test_attack)
+built() {
+    local b=$dir/build said=$dir/said
+    make -s B="$b" "${@:2}" all >"$said" 2>&1 || { fail "make ${*:2}: $(tail -n 5 "$said")" && return; }
+    if [ "$1" = check ]; then
+        make -s B="$b" "${@:2}" check >"$said" 2>&1
+    else
+        env "${@:2}" B="$b" tests/run.sh --check "${tests[@]}" tests/test_train_offload.sh "${programs[@]/#/$b/tests/}" >"$said" 2>&1
+    fi || fail "tests of a build with ${*:2}: $(grep -E 'FAIL|  \|' "$said")"
+    make -s B="$b" "${@:2}" run ARGS='--data synthetic:240,3 --batch 24 --steps 4' >"$said" 2>&1 || fail "make ${*:2} run: $(tail -n 5 "$said")"
+    grep -q '^all-reduce: offload through 1 card' "$said" || fail "make ${*:2} run: not through a card: $(cat "$said")"
+    echo "built, tested and ran with ${*:2}"
+}
+if [ "${1-}" = long ]; then
+    for word in "${all[@]}"; do
+        rm -rf "$dir/build" && mkdir "$dir/build" || exit 1
+        for made in o flags installed rtl gpu emu libnarrowcast.a libsim.a; do [ ! -e "$B/$made" ] || cp -a "$B/$made" "$dir/build/"; done
+        built some "$word"
+    done
+    rm -rf "$dir/build"
+    built check "${all[@]}"
+fi
+rm -rf "$dir"
+exit $bad
