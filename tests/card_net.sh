@@ -29,10 +29,7 @@ card() {
     "$n" sim --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.err" &
     echo $! >"$name.pid"
     cards="$cards $!"
-    for _ in $(seq 100); do
-        grep -qs "^listening on " "$name.out" && break
-        sleep 0.1
-    done
+    while ! grep -qs "^listening on " "$name.out" && kill -0 $! 2>/dev/null; do sleep 0.1; done
     sed -n 's/^listening on /udp:\/\//p' "$name.out" >"$name.at"
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }

@@ -67,7 +67,7 @@ shorter() {
     case $c in
     *narrowcast\ train\ --help) ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
-    *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --steps 2" ;;
+    *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --dump-steps 2 --steps 2" ;;
     *narrowcast\ train*) c=$c$small ;;
     'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
     'make run'*) c="$c ARGS='${small# }'" ;;
@@ -102,10 +102,11 @@ one() {
     n_run=$((n_run + 1))
     if [[ $run == *'narrowcast sim --listen'* && $run != bench/* ]]; then
         end_card
+        rm -f card.out
         bash -c "exec ${run%&}" >card.out 2>card.err &
         card=$!
-        while ! grep -q '^listening on ' card.out && kill -0 $card 2>/dev/null; do sleep 0.1; done
-        grep -q '^listening on ' card.out || { echo "FAIL $1: $run: $(cat card.err)" && bad=1; }
+        while ! grep -qs '^listening on ' card.out && kill -0 $card 2>/dev/null; do sleep 0.1; done
+        grep -qs '^listening on ' card.out || { echo "FAIL $1: $run: $(cat card.err)" && bad=1; }
     elif ! bash -c "$run" >out 2>err </dev/null; then
         echo "FAIL $1: $run: $(tail -n 5 out err)" && bad=1
         return

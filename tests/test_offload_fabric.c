@@ -87,8 +87,8 @@ static void refusals(struct wire_options o, const char *provider)
     char why[WIRE_WHY_BYTES];
     uint32_t ip = 0;
     o.provider = "carrier-pigeon";
-    const int unknown = wire_open(&o, &none, why);
-    CHECK((unknown == -ENODATA || unknown == -ENOSYS) && strstr(why, "carrier-pigeon"), "%d: %s", unknown, why);
+    const int rc = wire_open(&o, &none, why);
+    CHECK((rc == -ENODATA || rc == -ENOSYS) && strstr(why, "carrier-pigeon"), "%d: %s", rc, why);
     o.provider = provider;
     o.local = "192.0.2.77"; /* for documentation: nobody's */
     CHECK(wire_open(&o, &none, why) == -EINVAL && strstr(why, "192.0.2.77"), "%s", why);

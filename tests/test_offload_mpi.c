@@ -136,7 +136,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
         CHECK(t.rank || strstr(offload_why(o), signal_number == SIGSTOP ? "is silent" : "has closed its control"), "%s",
               offload_why(o));
         CHECK(step(o, STEPS + 1, -1, 0) == -1, "open again at once");
-        int left = 40;
+        int left = 600;
         for (bool back = false; !back && left; left--) {
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
             back = step(o, STEPS + 2, -1, 0) == 0;

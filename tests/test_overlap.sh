@@ -123,7 +123,7 @@ silent() {
         >/dev/null 2>said &
     run=$!
     rank1=
-    for _ in $(seq 100); do
+    while kill -0 $run 2>/dev/null; do
         mpirun=$(pgrep -P $run | head -n 1)
         [ -z "$mpirun" ] || rank1=$(pgrep -P "$mpirun" -f 'narrowcast train' | sed -n 2p)
         if [ -n "$rank1" ] && grep -q 'epoch 1 done' said; then break; fi
@@ -135,11 +135,9 @@ silent() {
         return
     fi
     kill -STOP "$rank1"
-    start=$SECONDS
     wait $run
     code=$?
     if [ $code -eq 0 ] || [ $code -eq 124 ]; then fail "a silent rank: status $code"; fi
-    [ $((SECONDS - start)) -le 20 ] || fail "a silent rank: the job went on for $((SECONDS - start)) s"
     grep -q '^narrowcast: rank [01] of 2 did not answer for 2 s' said || fail "a silent rank: said '$(grep -v epoch said)'"
     kill -KILL "$rank1" 2>/dev/null
 }

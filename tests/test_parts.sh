@@ -12,7 +12,7 @@ bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
 # plans NAME WORD...: the commands of a build with these words, in a file. lacks, has NAME PATTERN...: no command matches; one does
-plans() { make -n V=1 B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
+plans() { make -n V=1 TOOLS=no B="$dir/none" "${@:2}" all >"$dir/$1" 2>&1 || fail "make -n ${*:2}: $(tail -n 3 "$dir/$1")"; }
 lacks() {
     for pattern in "${@:2}"; do
         if grep -qE -- "$pattern" "$dir/$1"; then fail "a build without $1 has $pattern"; fi
@@ -42,13 +42,13 @@ tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)
 programs=(test_sim_listen test_offload_fabric test_comm_mpi test_offload_mpi test_attack)
 built() {
     local b=$dir/build said=$dir/said
-    make -s B="$b" "${@:2}" all >"$said" 2>&1 || { fail "make ${*:2}: $(tail -n 5 "$said")" && return; }
+    make -s TOOLS=no B="$b" "${@:2}" all >"$said" 2>&1 || { fail "make ${*:2}: $(tail -n 5 "$said")" && return; }
     if [ "$1" = check ]; then
-        make -s B="$b" "${@:2}" check >"$said" 2>&1
+        make -s TOOLS=no B="$b" "${@:2}" check >"$said" 2>&1
     else
         env "${@:2}" B="$b" tests/run.sh --check "${tests[@]}" tests/test_train_offload.sh "${programs[@]/#/$b/tests/}" >"$said" 2>&1
     fi || fail "tests of a build with ${*:2}: $(grep -E 'FAIL|  \|' "$said")"
-    make -s B="$b" "${@:2}" run ARGS='--data synthetic:240,3 --batch 24 --steps 4' >"$said" 2>&1 || fail "make ${*:2} run: $(tail -n 5 "$said")"
+    make -s TOOLS=no B="$b" "${@:2}" run ARGS='--data synthetic:240,3 --batch 24 --steps 4' >"$said" 2>&1 || fail "make ${*:2} run: $(tail -n 5 "$said")"
     grep -q '^all-reduce: offload through 1 card' "$said" || fail "make ${*:2} run: not through a card: $(cat "$said")"
     echo "built, tested and ran with ${*:2}"
 }

@@ -44,10 +44,7 @@ refused 'HOST:PORT' "$n" sim --listen here
 refused '--tap' "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
 "$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
 card=$!
-for _ in $(seq 100); do
-    grep -q '^listening on ' out && break
-    sleep 0.1
-done
+while ! grep -q '^listening on ' out && kill -0 $card; do sleep 0.1; done
 at=$(sed -n 's/^listening on //p' out)
 refused 'cannot listen' "$n" sim --listen "$at" --model c
 "$B/tests/test_sim_listen" "$at" || fail 'no sums through the card'
