@@ -204,6 +204,8 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
     device threads log save resume; do
     grep -q "^  --$option " help.train || fail "train --help lacks --$option"
 done
+models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': one of //p")
+"$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
 "$n" --version | grep -q '^narrowcast [0-9]' || fail "--version"
 if "$n" 2>stderr; then fail "no command at all was taken"; fi
 "$n" info >about

@@ -1,6 +1,7 @@
 /* train_device.c : where a job's network and gradients live: on the CPU, or on a GPU for each rank (several may share one). */
 #include "app/train.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "comm/comm_node.h"
 #include "comm/gpu_choose.h"
 #include "vec/gpu.h"
@@ -12,7 +13,7 @@
 static int loss_scale_of(const char *word, double *out)
 {
     char *end;
-    const double value = strtod(word, &end);
+    const double value = number_read(word, &end);
     if (!strcmp(word, "auto")) {
         *out = 0;
         return 0;

@@ -10,6 +10,12 @@
 #define CHOICE(name, words, fallback, field, mark, help) name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
 #define FLAG(name, field, mark, help)                    name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
+static const char model_help[] = "One of"
+#define MODEL(name, build, depth) " " #name
+#include "nn/models.def"
+#undef MODEL
+                                 ".";
+
 static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS,
@@ -19,8 +25,7 @@ static const struct opt opts[] = {
      AT(train_samples), 0, 1e9, TRAIN_BITS},
     {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
             "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
-    {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS,
-          "mlp, lenet5, resnet8, resnet20, resnet32, resnet44, resnet56 or resnet110.")},
+    {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, model_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",

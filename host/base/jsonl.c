@@ -1,6 +1,7 @@
 /* jsonl.c : JSON lines. */
 #include "base/jsonl.h"
 #include "base/err.h"
+#include "base/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -71,10 +72,10 @@ void jsonl_text(struct jsonl *j, const char *key, const char *value)
 void jsonl_real(struct jsonl *j, const char *key, double value)
 {
     key_of(j, key);
+    char digits[32] = "null";
     if (isfinite(value))
-        fprintf(j->f, "%.9g", value);
-    else
-        fputs("null", j->f);
+        number_print(digits, sizeof digits, 9, value);
+    fputs(digits, j->f);
 }
 
 void jsonl_number(struct jsonl *j, const char *key, const char *digits)

@@ -1,6 +1,7 @@
 /* opt_value.c : one option's value, from text and to text; strict: the whole word must be the number, and in range. */
 #include "base/opt.h"
 #include "base/err.h"
+#include "base/number.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static int set_size(const struct opt *o, const char *text, uint64_t *to)
 static int set_real(const struct opt *o, const char *text, double *to)
 {
     char *end;
-    double x = strtod(text, &end);
+    double x = number_read(text, &end);
     if (isspace((unsigned char)*text) || end == text || *end || !isfinite(x))
         return bad(o, text, "a finite number");
     TRY(check_range(o, text, x));
@@ -108,8 +109,8 @@ int opt_set(const struct opt *o, const char *text, void *values)
 static void print_real(double x, char text[OPT_NUMBER])
 {
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, OPT_NUMBER, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
+        number_print(text, OPT_NUMBER, digits, x);
+        if (number_read(text, NULL) == x)
             break;
     }
 }

@@ -2,6 +2,7 @@
 #include "base/trace.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/number.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -105,12 +106,20 @@ void trace_json_rank(struct file_out *out, int rank)
                        rank, row, row_names[row]);
 }
 
+static void put_us(struct file_out *out, const char *key, double s)
+{
+    char us[32];
+    number_print(us, sizeof us, 12, 1e6 * s);
+    file_out_print(out, ",\"%s\":%s", key, us);
+}
+
 void trace_json_spans(struct file_out *out, int rank, const struct trace_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct trace_span *s = &spans[i];
-        file_out_print(out, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32 ",\"ts\":%.3f,\"dur\":%.3f",
-                       s->name, rank, s->row, 1e6 * s->begin_s, 1e6 * (s->end_s - s->begin_s));
+        file_out_print(out, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32, s->name, rank, s->row);
+        put_us(out, "ts", s->begin_s);
+        put_us(out, "dur", s->end_s - s->begin_s);
         if (s->number >= 0)
             file_out_print(out, ",\"args\":{\"number\":%" PRId64 "}", s->number);
         file_out_print(out, "},\n");

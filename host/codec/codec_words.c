@@ -1,5 +1,6 @@
 /* codec_words.c : the user's words to a codec, and names back. */
 #include "base/err.h"
+#include "base/number.h"
 #include "codec/codec.h"
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static int read_const(const char *word, const char *k, int *shift)
 {
     char *end;
     int exponent;
-    double value = strtod(k, &end);
+    double value = number_read(k, &end);
     bool number = end != k && *end == 0 && value > 0 && isfinite(value);
     if (!number || frexp(value, &exponent) != 0.5 || exponent - 1 < -149 || exponent - 1 > 127)
         return ERR(-EINVAL, "bad --scale \"%s\": K of const:K is a power of two from 2^-149 to 2^127, as const:1024",

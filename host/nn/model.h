@@ -25,14 +25,12 @@ enum nn_math nn_math_of(const char *word);
 
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
 
-/* setup: of the backend's context; NULL: fp32. name: mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110
- * resnet18 resnet50 davidnet (nn_model_names lists them). in: NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels; from
- * 64 on resnet18 and resnet50 begin with a 7x7 convolution and a pooling. max_batch: images a call at most. seed: of the
- * weights; the same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
+/* setup: of the backend's context; NULL: fp32. name: one of models.def. in: NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3
+ * channels; from 64 on resnet18 and resnet50 begin with a 7x7 convolution and a pooling. max_batch: images a call at most. seed:
+ * of the weights; the same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
 int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name, struct nn_shape in,
                   int n_classes, int max_batch, uint64_t seed, struct nn_model **out);
 void nn_model_close(struct nn_model *m);
-const char *nn_model_names(void);
 
 /* The backend and its one context: the optimiser's and the feed's too, so that all work stands in one order. */
 const struct nn_ops *nn_model_ops(const struct nn_model *m);

@@ -66,23 +66,16 @@ static const struct {
     void (*build)(struct nn_model *m, int depth, int n_classes);
     int depth;
 } zoo[] = {
-    {"mlp", build_mlp, 0},
-    {"lenet5", build_lenet5, 0},
-    {"resnet8", build_resnet, 8},
-    {"resnet20", build_resnet, 20},
-    {"resnet32", build_resnet, 32},
-    {"resnet44", build_resnet, 44},
-    {"resnet56", build_resnet, 56},
-    {"resnet110", build_resnet, 110},
-    {"resnet18", graph_wide_resnet, 18},
-    {"resnet50", graph_wide_resnet, 50},
-    {"davidnet", graph_davidnet, 0},
+#define MODEL(name, build, depth) {#name, build, depth},
+#include "nn/models.def"
+#undef MODEL
 };
 
-const char *nn_model_names(void)
-{
-    return "mlp lenet5 resnet8 resnet20 resnet32 resnet44 resnet56 resnet110 resnet18 resnet50 davidnet";
-}
+static const char names[] =
+#define MODEL(name, build, depth) " " #name
+#include "nn/models.def"
+#undef MODEL
+    ;
 
 /* The last node that has params is the classifier. */
 static void mark_last(struct nn_model *m)
@@ -102,5 +95,5 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
             mark_last(m);
             return 0;
         }
-    return ERR(-EINVAL, "unknown model '%s': one of %s", name, nn_model_names());
+    return ERR(-EINVAL, "unknown model '%s': one of%s", name, names);
 }

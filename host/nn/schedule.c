@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/number.h"
 #include "nn/optim.h"
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
@@ -13,7 +14,7 @@ static int parse_fractions(const char *word, const char *list, double *at)
     int n = 0;
     for (const char *p = list;; p++) {
         char *end;
-        double x = strtod(p, &end);
+        double x = number_read(p, &end);
         if (end == p || (*end != ',' && *end != '\0'))
             return ERR(-EINVAL, "cannot read schedule '%s': '%s' is no list of numbers", word, p);
         if (!(x > 0 && x < 1) || (n > 0 && x <= at[n - 1]))

@@ -1,0 +1,82 @@
+/* test_locale.c : numbers have a point where the program has set a locale with a comma: options, words, logs, timelines. */
+#include "base/jsonl.h"
+#include "base/opt.h"
+#include "base/trace.h"
+#include "check.h"
+#include "codec/codec.h"
+#include "nn/optim.h"
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct opt lr = {"lr", "X", "0.1", "A number.", OPT_REAL, 0, 0, 10, 0};
+
+static void test_options(void)
+{
+    double x = 0;
+    char text[32];
+    CHECK(opt_set(&lr, "0.25", &x) == 0 && x == 0.25, "%g", x);
+    CHECK(opt_get(&lr, &x, text, sizeof text) == 4 && !strcmp(text, "0.25"), "'%s'", text);
+}
+
+static void test_words(void)
+{
+    struct codec codec;
+    struct schedule schedule;
+    const struct codec_words words = {.scale = "const:0.5"};
+    CHECK(codec_parse(&words, &codec) == 0 && codec.const_shift == -1, "const:0.5 is 2^%d", codec.const_shift);
+    CHECK(schedule_parse("step:0.5,0.75", &schedule) == 0 && schedule.at[1] == 0.75, "step:0.5,0.75");
+}
+
+/* The whole of a file that was written. */
+static void read_file(const char *path, char *to, size_t size)
+{
+    FILE *f = fopen(path, "r");
+    to[f ? fread(to, 1, size - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+}
+
+static void test_files(const char *folder)
+{
+    char path[64], text[256];
+    struct jsonl j;
+    snprintf(path, sizeof path, "%s/log", folder);
+    CHECK(jsonl_open(&j, path, false) == 0, "open");
+    jsonl_begin(&j, "step");
+    jsonl_real(&j, "loss", 0.25);
+    CHECK(jsonl_end(&j) == 0 && jsonl_close(&j) == 0, "write");
+    read_file(path, text, sizeof text);
+    CHECK(strstr(text, "\"loss\":0.25}"), "%s", text);
+
+    const struct trace_span span = {.name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1};
+    FILE *f = fopen(path, "w");
+    trace_json_spans(f, 0, &span, 1);
+    fclose(f);
+    read_file(path, text, sizeof text);
+    CHECK(strstr(text, "\"ts\":1500.5,\"dur\":250}"), "%s", text);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/narrowcast-locale-XXXXXX", command[160];
+    if (!mkdtemp(folder))
+        SKIP("no folder for a locale");
+    snprintf(command, sizeof command, "localedef --no-archive -c -i de_DE -f UTF-8 %s/comma >%s/said 2>&1", folder,
+             folder);
+    const bool made = system(command) == 0;
+    setenv("LOCPATH", folder, 1);
+    const bool set = made && setlocale(LC_ALL, "comma") && !strcmp(localeconv()->decimal_point, ",");
+    if (set) {
+        test_options();
+        test_words();
+        test_files(folder);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    if (system(command) != 0)
+        perror(command);
+    if (!set)
+        SKIP("localedef cannot make a locale with a comma");
+    DONE();
+}
