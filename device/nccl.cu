@@ -37,16 +37,20 @@ static int nccl_failed(ncclResult_t rc, const char *what)
     return cu_say(-EIO, "gpu: %s failed: NCCL says: %s", what, ncclGetErrorString(rc));
 }
 
-/* The end of a call: rc 0, a failure, or "in progress", which is waited for. */
+/* The end of a call: rc 0, a failure, or "in progress", which is waited for; time in which this process was stopped does not
+ * count. */
 static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
 {
-    const double start = now_s();
+    double start = now_s(), seen = start;
     while (rc == ncclInProgress) {
         ncclResult_t state = ncclInternalError;
         rc = ncclCommGetAsyncError(c->comm, &state);
         if (rc == ncclSuccess)
             rc = state;
-        if (rc == ncclInProgress && now_s() - start > c->deadline_s)
+        const double now = now_s();
+        start += now - seen > 1 ? now - seen : 0;
+        seen = now;
+        if (rc == ncclInProgress && now - start > c->deadline_s)
             return cu_say(-ETIMEDOUT, "gpu: %s failed: NCCL waited %g s for the other ranks", what, c->deadline_s);
         sched_yield();
     }

@@ -63,10 +63,18 @@ static int all_places(struct comm *c, struct place *places, int32_t *nodes)
     return comm_bcast(c, places, (size_t)comm_n_ranks(c) * sizeof *places, 0);
 }
 
+/* What one rank's library or MPI lacks, none can use. */
+static int library_facts(struct comm *c, struct facts *f)
+{
+    int8_t no[] = {!gpu()->nccl->here(), !comm_cuda_aware()};
+    TRY(comm_max_i8(c, no, sizeof no));
+    f->no[NCCL] = no[0] ? "the GPU library was built without it" : NULL;
+    f->no[MPI] = no[1] ? mpi_is_silent : NULL;
+    return 0;
+}
+
 static void nccl_fact(struct comm *c, const struct place *places, struct facts *f)
 {
-    if (!gpu()->nccl->here())
-        f->no[NCCL] = "the GPU library was built without it";
     for (int a = 0; a < comm_n_ranks(c); a++)
         for (int b = 0; b < a && !f->no[NCCL]; b++)
             if (places[a].machine == places[b].machine && places[a].gpu == places[b].gpu) {
@@ -129,14 +137,14 @@ static int find_facts(struct comm *c, const struct row *row, bool cards, int gro
     int rc = any_failed(c, places && nodes ? 0 : -ENOMEM);
     if (rc == 0)
         rc = all_places(c, places, nodes);
+    if (rc == 0)
+        rc = library_facts(c, f);
     if (rc == 0) {
         nccl_fact(c, places, f);
         rc = ipc_fact(c, row, group, nodes, f);
     }
     free(places);
     free(nodes);
-    if (!comm_cuda_aware())
-        f->no[MPI] = mpi_is_silent;
     for (int t = NCCL; t < MPI; t++)
         if (!row->by[t])
             f->no[t] = "the algorithm goes by MPI alone";
