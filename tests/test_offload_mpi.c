@@ -7,6 +7,7 @@
 #include "check.h"
 #include "comm/algo.h"
 #include "hls/philox.h"
+#include "hls/regs.h"
 #include "offload/card_sim.h"
 #include "offload/offload_inside.h"
 #include <signal.h>
@@ -146,6 +147,60 @@ static void try_cards(const char *where, const char *format, const char *out_for
     offload_close(o);
 }
 
+/* One of two cards dies or falls silent: its step is lost, the next one goes through the other card, and later through both. */
+static void try_one_of_two(int signal_number)
+{
+    struct offload *o;
+    const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct offload_options options = {.where = "sim:c,sim:c", .card_deadline_s = 3, .deadline_s = 20};
+    CHECK(codec_parse(&words, &t.codec) == 0 && codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+          "codec");
+    if (offload_open(t.c, &t.codec, &options, &o)) {
+        CHECK(0, "cannot open two cards");
+        return;
+    }
+    CHECK(step(o, 0, -1, 0) == 0 && o->n_members == 2, "%d cards: %s", o->n_members, offload_why(o));
+    CHECK(step(o, 1, 1, signal_number) >= 1 && !offload_is_open(o), "nothing was lost");
+    CHECK(step(o, 2, -1, 0) == 0 && o->n_members == 1 && o->members[0] == 1, "%d cards in the next step: %s",
+          o->n_members, offload_why(o));
+    int left = 600;
+    for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        (void)step(o, s, -1, 0); /* with the right sums, however many of them through cards on a busy machine */
+    }
+    CHECK(left, "the card is not back: %s", offload_why(o));
+    offload_close(o);
+}
+
+/* The card takes rank 0's packets from another address alone: who that is and what it sees is the reason to give it up. */
+static void try_nat(void)
+{
+    struct offload *o;
+    const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
+    const struct offload_options options = {.where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
+    CHECK(codec_parse(&words, &t.codec) == 0 && codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+          "codec");
+    if (offload_open(t.c, &t.codec, &options, &o) || !offload_is_open(o)) {
+        CHECK(0, "cannot open a card");
+        return;
+    }
+    if (t.rank == 0) {
+        struct fpga_op ops[] = {{REG_JOB_INDEX, false, o->jobs[0].index},
+                                {REG_RANK_INDEX, false, 0},
+                                {REG_RANK_IP, false, 0x7f000009},
+                                {REG_RANK_PORT, false, 9},
+                                {REG_RANK_COMMIT, false, 1}};
+        size_t done = 0;
+        CHECK(o->cards[0].ops->batch(&o->cards[0], ops, 5, &done, 5) == 0 && done == 5, "%zu operations", done);
+    }
+    step(o, 0, 0, 0);
+    CHECK(!offload_is_open(o), "taken from anywhere");
+    CHECK(t.rank ||
+              (strstr(offload_why(o), "rank 0 registered 127.0.0.1:") && strstr(offload_why(o), "is there a NAT?")),
+          "%s", offload_why(o));
+    offload_close(o);
+}
+
 /* No card is no error. */
 static void try_nowhere(void)
 {
@@ -190,6 +245,10 @@ int main(void)
     try_cards("sim:c,sim:c", "e3m0", "e4m3", 0);
     try_cards("sim:c,sim:c", "e3m0", "e3m0", 0);
     try_cards("sim:c", "e5m10", "e5m10", 0);
+    try_one_of_two(SIGKILL);
+    try_one_of_two(SIGSTOP);
+    if (t.n_ranks == 1) /* of several, one that the machine is slow for may be the first to give up */
+        try_nat();
     try_nowhere();
     comm_close(t.c);
     DONE();

@@ -179,6 +179,31 @@ static void packets_vanish(void)
     close_job();
 }
 
+/* A rank whose packets come from another address than the one it knows: the card says which. */
+static void seen_elsewhere(void)
+{
+    uint32_t rank;
+    struct fpga_rank from;
+    open_job(3, 1);
+    struct fpga *card = &net.cards[0].fpga;
+    CHECK(fpga_job_seen(card, &job.jobs[0], 1, &rank, &from) == 0, "seen before anything was sent");
+    struct fpga_op ops[] = {{REG_JOB_INDEX, false, job.jobs[0].index},
+                            {REG_RANK_INDEX, false, 2},
+                            {REG_RANK_IP, false, NET_IP + 9},
+                            {REG_RANK_PORT, false, NET_PORT},
+                            {REG_RANK_COMMIT, false, 1}};
+    size_t done;
+    net_card_batch(card, ops, sizeof ops / sizeof *ops, &done, 1);
+    window_start_pings(job.windows[2], net.now);
+    expect_lost(4, "does not answer pings", 1.2);
+    CHECK(fpga_job_seen(card, &job.jobs[0], 1, &rank, &from) == 1 && rank == 2 && from.ip == NET_IP + 2 &&
+              from.port == NET_PORT,
+          "rank %u at %08x:%u", rank, from.ip, from.port);
+    const struct fpga_job other = {.index = job.jobs[0].index + 1};
+    CHECK(fpga_job_seen(card, &other, 1, &rank, &from) == 0, "seen by another job");
+    close_job();
+}
+
 /* 4 jobs fit in, with 64, 64 slots or less; then none. */
 static void card_fills_up(void)
 {
@@ -258,6 +283,7 @@ int main(void)
     ranks_contradict();
     secrets_differ();
     path_is_narrow();
+    seen_elsewhere();
     packets_vanish();
     DONE();
 }

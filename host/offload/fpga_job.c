@@ -131,9 +131,24 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
     }
 }
 
-void fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)
+int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)
 {
     struct fpga_op ops[] = {{.at = REG_JOB_INDEX, .value = job->index}, {.at = REG_JOB_COMMIT, .value = 0}};
     size_t done;
-    (void)card->ops->batch(card, ops, 2, &done, timeout_s);
+    return card->ops->batch(card, ops, 2, &done, timeout_s);
+}
+
+int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
+                  struct fpga_rank *from)
+{
+    struct fpga_op ops[] = {
+        {.at = REG_SEEN_RANK, .read = true}, {.at = REG_SEEN_IP, .read = true}, {.at = REG_SEEN_PORT, .read = true}};
+    const size_t n = sizeof ops / sizeof *ops;
+    size_t done;
+    TRY(card->ops->batch(card, ops, n, &done, timeout_s));
+    if (done < n || !(ops[0].value >> 31) || (ops[0].value >> 16 & 0x7fff) != job->index)
+        return 0;
+    *rank = ops[0].value & 0xffff;
+    *from = (struct fpga_rank){ops[1].value, (uint16_t)ops[2].value};
+    return 1;
 }

@@ -28,7 +28,12 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots, double timeout_s,
                    struct fpga_job *out);
 
-/* Retires the key. The card may be gone. */
-void fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
+/* Retires the key. Returns 0, or a negative errno: the card is gone. */
+int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);
+
+/* Did a frame with a rank's key come from elsewhere than that rank's registered address? 1 with the latest such rank and where it
+ * came from, 0, or a negative errno. */
+int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
+                  struct fpga_rank *from);
 
 #endif

@@ -51,7 +51,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
     o->slots = words->slots;
     o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
     o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;
-    o->retry_s = 1;
+    for (int i = 0; i < o->n_cards; i++)
+        o->retry[i].wait_s = 1;
     return 0;
 }
 
@@ -85,6 +86,8 @@ void offload_close(struct offload *o)
     if (!o)
         return;
     offload_leave(o);
+    for (int i = 0; i < o->n_cards; i++)
+        fpga_close(&o->cards[i]);
     free(o);
 }
 
@@ -102,10 +105,10 @@ const char *offload_describe(struct offload *o)
 {
     struct text to = text_in(o->described, sizeof o->described);
     const struct way_count count = offload_way.counted(o);
-    text_add(&to, "%d card%s (", o->n_cards, o->n_cards == 1 ? "" : "s");
-    for (int i = 0; i < o->n_cards; i++)
-        text_add(&to, "%s%s", i ? ", " : "", o->names[i]);
-    text_add(&to, "), %u slots each", o->jobs[0].slots);
+    text_add(&to, "%d card%s (", o->n_members, o->n_members == 1 ? "" : "s");
+    for (int i = 0; i < o->n_members; i++)
+        text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
+    text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
     if (o->window)
         text_add(&to, ", frames of %u bytes, RTT %.0f us", (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);
     return o->described;

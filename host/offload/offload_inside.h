@@ -1,11 +1,18 @@
 /* offload_inside.h : what the facade's files share: the cards, the wires, the window; open on all ranks or closed on all. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
+#include "hls/packet.h"
 #include "offload/fabric.h"
 #include "offload/offload.h"
 #include "offload/window.h"
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
+
+/* When rank 0 tries again to reach a card that is out. */
+struct offload_retry {
+    double at, wait_s;
+    bool said; /* that it is out */
+};
 
 struct offload {
     struct comm *comm;
@@ -15,17 +22,23 @@ struct offload {
     int n_cards, slots;
     double card_deadline_s, deadline_s;
 
-    bool open;                                 /* the same on all ranks */
-    bool failed, gave_up;                      /* failed: since it was last open; gave_up: this rank, in this step */
-    struct fpga cards[OFFLOAD_MOST_CARDS];     /* rank 0: those whose ops are not NULL are open */
-    struct fpga_caps caps[OFFLOAD_MOST_CARDS]; /* rank 0 */
-    struct fpga_job jobs[OFFLOAD_MOST_CARDS];
-    struct wire wires[OFFLOAD_MOST_CARDS]; /* those whose ops are not NULL are open */
-    struct window *window;                 /* while open */
-    struct way_count before;               /* of windows that are closed */
-    double try_at, retry_s;                /* rank 0: not before; how long after that */
-    char why[OFFLOAD_WHY_BYTES];           /* rank 0 */
-    char gave_up_why[OFFLOAD_WHY_BYTES];   /* this rank's own reason in this step */
+    bool open; /* the same on all ranks */
+    bool failed, opened,
+        gave_up; /* rank 0 has said that it is closed; it has ever been open; this rank, in this step */
+    struct fpga cards[OFFLOAD_MOST_CARDS];          /* rank 0: those whose ops are not NULL are reached */
+    struct fpga_caps caps[OFFLOAD_MOST_CARDS];      /* rank 0 */
+    struct fpga_rank frames_at[OFFLOAD_MOST_CARDS]; /* rank 0: where frames go */
+    struct offload_retry retry[OFFLOAD_MOST_CARDS]; /* rank 0 */
+    uint32_t blamed;                                /* rank 0: cards that are the reason to give up, a bit each */
+    int members[OFFLOAD_MOST_CARDS], n_members;     /* cards that take part, in this order, while open */
+    struct fpga_job jobs[OFFLOAD_MOST_CARDS];       /* members'; slots 0: none */
+    struct fpga_rank ranks[OFFLOAD_MOST_CARDS][PKT_MAX_RANKS]; /* rank 0: addresses that jobs were registered with */
+    struct wire wires[OFFLOAD_MOST_CARDS];                     /* members' */
+    struct window *window;                                     /* while open */
+    struct way_count before;                                   /* of windows that are closed */
+    char why[OFFLOAD_WHY_BYTES];                               /* rank 0 */
+    char gave_up_why[OFFLOAD_WHY_BYTES];                       /* this rank's own reason in this step */
+    int gave_up_card;                                          /* the card that it is about */
     char described[OFFLOAD_MOST_CARDS * OFFLOAD_NAME_BYTES + 128];
 };
 
@@ -34,8 +47,22 @@ struct offload {
 /* All ranks, while closed: tries to open. budget_s: what rank 0 may spend on reaching cards. Returns 1, 0 or a negative errno. */
 int offload_join(struct offload *o, double budget_s);
 
-/* Back to closed, on this rank. */
+/* Back to closed, on this rank; cards stay reached, without a job. */
 void offload_leave(struct offload *o);
+
+/* ---- offload_members.c, all for rank 0 ---- */
+
+/* Reaches cards that are out and whose time has come. Returns how many answered; else o->why. */
+int offload_reach(struct offload *o, double budget_s);
+
+/* These cards, a bit each (0: all), are out, because of o->why, which took so long to find. */
+void offload_blame(struct offload *o, uint32_t cards, double spent_s);
+
+int offload_n_reached(const struct offload *o);
+
+/* One line when it is closed; one for each card that is out or back, when it is open. */
+void offload_say_closed(struct offload *o);
+void offload_say_members(struct offload *o);
 
 /* ---- offload_way.c ---- */
 
@@ -43,7 +70,8 @@ void offload_leave(struct offload *o);
  * may give up meanwhile, and are told of it. */
 int offload_drive(struct offload *o, bool in_step);
 
-/* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one. Returns 0 or -EIO. */
+/* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one, o->blamed all cards that were given up. Returns 0
+ * or -EIO. */
 int offload_learn_why(struct offload *o);
 
 #endif

@@ -16,17 +16,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { MOST_RETRY_S = 10 };
-static const double register_s = 2;
+static const double register_s = 2, stop_s = 0.2;
 
 /* What the ranks tell each other; the same program on all of them. */
 struct hello {
-    bool reached, on_this_host; /* on_this_host: some card cannot be reached from others */
+    int n_members, members[OFFLOAD_MOST_CARDS]; /* none: it stays closed */
+    bool on_this_host;                          /* some card cannot be reached from others */
     uint32_t beats;
     struct fpga_rank cards[OFFLOAD_MOST_CARDS];
 };
 struct reply {
     bool bound;
+    int unbound; /* the card, where not bound */
     char host[64], why[WIRE_WHY_BYTES];
     struct fpga_rank wires[OFFLOAD_MOST_CARDS];
 };
@@ -38,38 +39,18 @@ struct terms {
 
 /* ---- rank 0 ---- */
 
-static void close_cards(struct offload *o)
+/* The cards that are reached, and what they can do together. */
+static void greet(const struct offload *o, struct hello *hello)
 {
-    for (int i = 0; i < o->n_cards; i++)
-        fpga_close(&o->cards[i]);
-}
-
-/* All cards open, what they can do together in *hello. Returns 0 or a negative errno with o->why. */
-static int reach_cards(struct offload *o, double budget_s, struct hello *hello)
-{
-    const double until = clock_s() + budget_s;
     hello->beats = WINDOW_BEATS;
     for (int i = 0; i < o->n_cards; i++) {
-        struct fpga *card = &o->cards[i];
-        struct fpga_caps caps;
-        double left = until - clock_s();
-        left = left > 0.05 ? left : 0.05;
-        int rc = fpga_open(card, o->names[i], left);
-        if (!rc)
-            rc = fpga_job_caps(card, &o->fit, comm_n_ranks(o->comm), &caps, left);
-        if (!rc)
-            rc = card->ops->address(card, &hello->cards[i].ip, &hello->cards[i].port, left);
-        if (rc) {
-            snprintf(o->why, sizeof o->why, "%s", card->why);
-            close_cards(o);
-            return rc;
-        }
-        o->caps[i] = caps;
-        hello->beats = caps.beats < hello->beats ? caps.beats : hello->beats;
+        if (!o->cards[i].ops)
+            continue;
+        hello->members[hello->n_members++] = i;
+        hello->cards[i] = o->frames_at[i];
+        hello->beats = o->caps[i].beats < hello->beats ? o->caps[i].beats : hello->beats;
         hello->on_this_host = hello->on_this_host || hello->cards[i].ip >> 24 == 127;
     }
-    hello->reached = true;
-    return 0;
 }
 
 /* Is every rank's wire fit for use? */
@@ -84,6 +65,7 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
         }
         if (!replies[r].bound) {
             snprintf(o->why, sizeof o->why, "rank %d: %s", r, replies[r].why);
+            o->blamed |= 1u << replies[r].unbound;
             return false;
         }
     }
@@ -93,14 +75,16 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
 static int register_jobs(struct offload *o, const struct reply *replies, struct terms *terms)
 {
     const int n_ranks = comm_n_ranks(o->comm);
-    for (int i = 0; i < o->n_cards; i++) {
-        struct fpga_rank ranks[PKT_MAX_RANKS];
+    for (int k = 0; k < o->n_members; k++) {
+        const int i = o->members[k];
+        struct fpga_rank *ranks = o->ranks[i];
         for (int r = 0; r < n_ranks; r++)
             ranks[r] = replies[r].wires[i];
         int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, (uint32_t)o->slots, register_s,
-                                &terms->jobs[i]);
+                                &o->jobs[i]);
         if (rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
+            o->blamed |= 1u << i;
             return rc;
         }
     }
@@ -108,6 +92,7 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
         snprintf(o->why, sizeof o->why, "cannot make a secret: the system has no random numbers");
         return -EIO;
     }
+    memcpy(terms->jobs, o->jobs, sizeof terms->jobs);
     terms->registered = true;
     return 0;
 }
@@ -128,7 +113,8 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
     mine->bound = true;
     if (gethostname(mine->host, sizeof mine->host - 1))
         mine->host[0] = 0;
-    for (int i = 0; i < o->n_cards && mine->bound; i++) {
+    for (int k = 0; k < o->n_members && mine->bound; k++) {
+        const int i = o->members[k];
         const struct wire_options f = {
             .provider = o->provider[0] ? o->provider : NULL,
             .local = o->local[0] ? o->local : NULL,
@@ -136,10 +122,12 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
             .card_port = hello->cards[i].port,
             .frame_bytes = (size_t)(1 + card_fit_most(&o->fit, hello->beats)) * PKT_BEAT_BYTES,
         };
-        if (wire_open(&f, &o->wires[i], mine->why))
+        if (wire_open(&f, &o->wires[i], mine->why)) {
             mine->bound = false;
-        else
+            mine->unbound = i;
+        } else {
             o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);
+        }
     }
 }
 
@@ -173,11 +161,12 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         .card_deadline_s = o->card_deadline_s,
         .deadline_s = o->deadline_s,
     };
-    for (int i = 0; i < o->n_cards; i++) {
-        o->jobs[i] = terms->jobs[i];
-        cards[i] = (struct window_card){o->wires[i], terms->jobs[i], o->names[i]};
+    memcpy(o->jobs, terms->jobs, sizeof o->jobs);
+    for (int k = 0; k < o->n_members; k++) {
+        const int i = o->members[k];
+        cards[k] = (struct window_card){o->wires[i], o->jobs[i], o->names[i]};
     }
-    int rc = window_open(&config, cards, o->n_cards, clock_s(), &o->window);
+    int rc = window_open(&config, cards, o->n_members, clock_s(), &o->window);
     if (rc)
         comm_abort(o->comm, rc);
     window_start_pings(o->window, clock_s());
@@ -190,13 +179,6 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
     return all[0] ? 0 : 1;
 }
 
-/* Rank 0: when to try again, after a failure. */
-static void put_off(struct offload *o)
-{
-    o->try_at = clock_s() + o->retry_s;
-    o->retry_s = 2 * o->retry_s < MOST_RETRY_S ? 2 * o->retry_s : MOST_RETRY_S;
-}
-
 void offload_leave(struct offload *o)
 {
     const struct way_count now = offload_way.counted(o);
@@ -204,33 +186,54 @@ void offload_leave(struct offload *o)
     o->window = NULL;
     o->before = now;
     close_wires(o);
-    close_cards(o);
+    for (int i = 0; i < o->n_cards; i++) {
+        if (o->cards[i].ops && o->jobs[i].slots && fpga_job_stop(&o->cards[i], &o->jobs[i], stop_s))
+            fpga_close(&o->cards[i]);
+        o->jobs[i] = (struct fpga_job){0};
+    }
+    o->n_members = 0;
     o->open = false;
+}
+
+/* Opens with the cards that rank 0 has reached. Returns 1; 0: not with all of these; or a negative errno. */
+static int join_reached(struct offload *o, const struct hello *hello)
+{
+    struct reply mine = {0};
+    struct terms terms = {0};
+    const double start_s = clock_s();
+    o->blamed = 0;
+    o->gave_up_why[0] = 0;
+    o->n_members = hello->n_members;
+    memcpy(o->members, hello->members, sizeof o->members);
+    bind_wires(o, hello, &mine);
+    TRY(agree_terms(o, hello, &mine, &terms));
+    int rc = terms.registered ? try_window(o, hello, &terms) : 0;
+    if (rc <= 0) {
+        offload_leave(o);
+        offload_blame(o, o->blamed, clock_s() - start_s);
+    }
+    return rc;
 }
 
 int offload_join(struct offload *o, double budget_s)
 {
-    struct hello hello = {0};
-    struct reply mine = {0};
-    struct terms terms = {0};
     const bool first = comm_rank(o->comm) == 0;
-    if (first && clock_s() >= o->try_at && reach_cards(o, budget_s, &hello))
-        put_off(o);
-    TRY(comm_bcast(o->comm, &hello, sizeof hello, 0));
-    if (!hello.reached)
-        return 0;
-    bind_wires(o, &hello, &mine);
-    TRY(agree_terms(o, &hello, &mine, &terms));
-    int rc = terms.registered ? try_window(o, &hello, &terms) : 0;
-    if (rc <= 0) {
-        offload_leave(o);
-        put_off(o);
-        return rc;
+    if (first)
+        (void)offload_reach(o, budget_s);
+    for (int rc = 0; !rc;) {
+        struct hello hello = {0};
+        if (first)
+            greet(o, &hello);
+        TRY(comm_bcast(o->comm, &hello, sizeof hello, 0));
+        if (!hello.n_members) {
+            if (first && o->opened)
+                offload_say_closed(o);
+            return 0;
+        }
+        TRY(rc = join_reached(o, &hello));
     }
-    o->open = true;
-    o->retry_s = 1;
-    if (o->failed && first)
-        err_news("offload is back: %s", offload_describe(o));
-    o->failed = false;
+    o->open = o->opened = true;
+    if (first)
+        offload_say_members(o);
     return 1;
 }

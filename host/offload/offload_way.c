@@ -1,6 +1,7 @@
 /* offload_way.c : the way of a step through cards: exponents, sums, and what is done when one has to be given up. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include "hls/packet.h"
 #include "offload/offload_inside.h"
 #include <sched.h>
@@ -9,7 +10,7 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-static const double look_s = 1e-3;
+static const double look_s = 1e-3, reach_s = 0.2;
 
 /* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep for a moment: in which more
  * comes that is taken in one go. (Waiting for the first packet in poll() was slower: it wakes a rank for each.) */
@@ -46,6 +47,7 @@ static bool over(struct offload *o, bool in_step)
     for (int i = 0; i < o->n_cards; i++)
         if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
             snprintf(o->gave_up_why, sizeof o->gave_up_why, "card %s has closed its control connection", o->names[i]);
+            o->gave_up_card = i;
             return true;
         }
     return in_step && comm_given_up(o->comm);
@@ -62,6 +64,7 @@ int offload_drive(struct offload *o, bool in_step)
             return 0;
         case WINDOW_LOST:
             snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", window_why(o->window));
+            o->gave_up_card = o->members[window_lost(o->window)];
             end = true;
             break;
         case WINDOW_STRAGGLER:
@@ -83,12 +86,25 @@ int offload_drive(struct offload *o, bool in_step)
 
 /* ---- struct way_ops ---- */
 
+/* Without some of the cards: begins again with one that is back. */
+static int regain(struct offload *o)
+{
+    int8_t n_back = comm_rank(o->comm) == 0 ? (int8_t)offload_reach(o, reach_s) : 0;
+    TRY(comm_bcast(o->comm, &n_back, sizeof n_back, 0));
+    if (!n_back)
+        return 1;
+    offload_leave(o);
+    return offload_join(o, reach_s);
+}
+
 static int way_begin(void *way)
 {
     struct offload *o = way;
     o->gave_up = false;
     o->gave_up_why[0] = 0;
-    return o->open ? 1 : offload_join(o, 0.2);
+    if (!o->open)
+        return offload_join(o, reach_s);
+    return o->n_members == o->n_cards ? 1 : regain(o);
 }
 
 /* Drives what was started. Who has a reason to give up tells the others; who heard of it need not. */
@@ -126,17 +142,43 @@ static int way_sum(void *way, const struct way_sum *sum)
     return rc;
 }
 
+/* Why a rank gives up, and the card that it is about; why "": it has no reason of its own. */
+struct reason {
+    int card;
+    char why[OFFLOAD_WHY_BYTES];
+};
+
+/* Rank 0: does the card hear a rank that gave up from another address than the one that the rank has? That is the better reason. */
+static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
+{
+    struct fpga *f = &o->cards[card];
+    struct fpga_rank from;
+    uint32_t r;
+    char is[INET_TEXT], seen[INET_TEXT];
+    if (!f->ops->alive(f) || fpga_job_seen(f, &o->jobs[card], reach_s, &r, &from) != 1 ||
+        r >= (uint32_t)comm_n_ranks(o->comm) || !reasons[r].why[0] || reasons[r].card != card)
+        return;
+    const struct fpga_rank *own = &o->ranks[card][r];
+    snprintf(o->why, sizeof o->why, "rank %u registered %s at card %s, which sees %s: is there a NAT?", r,
+             inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
+}
+
 int offload_learn_why(struct offload *o)
 {
-    char all[PKT_MAX_RANKS][OFFLOAD_WHY_BYTES] = {{0}};
-    TRY(comm_gather(o->comm, o->gave_up_why, sizeof o->gave_up_why, all));
+    struct reason mine = {.card = o->gave_up_card}, all[PKT_MAX_RANKS] = {{0}};
+    memcpy(mine.why, o->gave_up_why, sizeof mine.why);
+    TRY(comm_gather(o->comm, &mine, sizeof mine, all));
     if (comm_rank(o->comm))
         return 0;
-    const char *why = "a rank gave it up";
+    snprintf(o->why, sizeof o->why, "a rank gave it up");
+    o->blamed = 0;
     for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
-        if (all[r][0])
-            why = all[r];
-    snprintf(o->why, sizeof o->why, "%s", why);
+        if (all[r].why[0]) {
+            snprintf(o->why, sizeof o->why, "%s", all[r].why);
+            o->blamed |= 1u << all[r].card;
+        }
+    for (int k = 0; k < o->n_members; k++)
+        look_for_nat(o, o->members[k], all);
     return 0;
 }
 
@@ -147,11 +189,10 @@ static int way_end(void *way, bool failed)
         return 0;
     TRY(offload_learn_why(o));
     if (comm_rank(o->comm) == 0)
-        err_news("offload given up: %s; sums go over MPI, the bits are the same", o->why);
+        offload_blame(o, o->blamed, 0);
     offload_leave(o);
-    o->failed = true;
-    o->retry_s = 1;
-    o->try_at = clock_s() + o->retry_s;
+    if (comm_rank(o->comm) == 0 && !offload_n_reached(o))
+        offload_say_closed(o);
     return 0;
 }
 

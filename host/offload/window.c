@@ -77,6 +77,10 @@ const char *window_why(const struct window *w)
 {
     return w->why;
 }
+int window_lost(const struct window *w)
+{
+    return w->lost;
+}
 uint64_t window_missing(const struct window *w)
 {
     return w->missing;
@@ -100,6 +104,7 @@ void window_lose(struct window *w, const struct window_end *end, const char *for
     vsnprintf(w->why + n, sizeof w->why - n, format, ap);
     va_end(ap);
     w->state = WINDOW_LOST;
+    w->lost = (int)(end - w->ends);
 }
 
 /* ---- packets ---- */

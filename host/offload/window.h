@@ -61,6 +61,7 @@ uint32_t window_beats(const struct window *w);
 void window_limit(struct window *w, uint32_t beats);
 
 const char *window_why(const struct window *w);  /* one line, after WINDOW_LOST */
+int window_lost(const struct window *w);         /* which card, after WINDOW_LOST */
 uint64_t window_missing(const struct window *w); /* ranks, after WINDOW_STRAGGLER */
 struct way_count window_counted(const struct window *w);
 

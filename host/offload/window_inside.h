@@ -60,6 +60,7 @@ struct window {
     enum window_state state;
     uint64_t missing;
     int n_asked; /* cards that a starting ping has not come back from */
+    int lost; /* card that is to be given up */
     char why[WINDOW_WHY_BYTES];
     struct way_count count;
     uint64_t damaged, foreign; /* datagrams: no whole frame; none of this job */

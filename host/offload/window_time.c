@@ -16,7 +16,8 @@ static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.00
 enum {
     MOST_DOUBLED = 8,
     OVERTAKEN = 4,
-    MOST_QUESTIONS = 8
+    MOST_QUESTIONS = 8,
+    TAKES_NONE = 2 /* card deadlines: one that is silent is found to be so before */
 }; /* so many later, and its result or a packet of it is probably lost */
 
 static double smaller(double a, double b)
@@ -93,7 +94,7 @@ void window_ask(struct window *w, struct window_slot *s, double now)
         wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
-    if (now - w->progress_at > (w->missing ? w->config.deadline_s : w->config.card_deadline_s) && !at_start) {
+    if (now - w->progress_at > (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) && !at_start) {
         if (w->missing)
             w->state = WINDOW_STRAGGLER;
         else

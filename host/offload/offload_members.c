@@ -1,0 +1,88 @@
+/* offload_members.c : which of the user's cards take part, as rank 0 sees it; it changes between two steps alone.
+ *
+ *     out  --its time has come, it answers-->  reached  --all join-->  in  --given up: blamed-->  out, for 1, 2, 4 ... 10 s
+ *
+ * A card that is out leaves its share to the others: with them, under new keys, all ranks begin again at packet 0. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "offload/offload_inside.h"
+#include <stdio.h>
+
+enum { MOST_RETRY_S = 10, SPARED = 10 }; /* SPARED: what is spent in vain is at most so small a part of the time */
+
+static int reach(struct offload *o, int i, double timeout_s)
+{
+    struct fpga *card = &o->cards[i];
+    TRY(fpga_open(card, o->names[i], timeout_s));
+    TRY(fpga_job_caps(card, &o->fit, comm_n_ranks(o->comm), &o->caps[i], timeout_s));
+    return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
+}
+
+/* Out: not again before a while. Its reason stays in cards[i].why. */
+static void put_off(struct offload *o, int i, double spent_s)
+{
+    struct offload_retry *retry = &o->retry[i];
+    fpga_close(&o->cards[i]);
+    retry->at = clock_s() + (SPARED * spent_s > retry->wait_s ? SPARED * spent_s : retry->wait_s);
+    retry->wait_s = 2 * retry->wait_s < MOST_RETRY_S ? 2 * retry->wait_s : MOST_RETRY_S;
+}
+
+int offload_reach(struct offload *o, double budget_s)
+{
+    const double until = clock_s() + budget_s;
+    int n = 0;
+    for (int i = 0; i < o->n_cards; i++) {
+        const double left = until - clock_s();
+        if (o->cards[i].ops || clock_s() < o->retry[i].at)
+            continue;
+        if (reach(o, i, left > 0.05 ? left : 0.05)) {
+            snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
+            put_off(o, i, 0);
+        } else {
+            n++;
+        }
+    }
+    return n;
+}
+
+void offload_blame(struct offload *o, uint32_t cards, double spent_s)
+{
+    for (int i = 0; i < o->n_cards; i++)
+        if (o->cards[i].ops && (!cards || cards >> i & 1)) {
+            snprintf(o->cards[i].why, sizeof o->cards[i].why, "%s", o->why);
+            put_off(o, i, spent_s);
+        }
+}
+
+int offload_n_reached(const struct offload *o)
+{
+    int n = 0;
+    for (int i = 0; i < o->n_cards; i++)
+        n += o->cards[i].ops != NULL;
+    return n;
+}
+
+void offload_say_closed(struct offload *o)
+{
+    if (!o->failed)
+        err_news("offload given up: %s; sums go over MPI, the bits are the same", o->why);
+    o->failed = true;
+}
+
+void offload_say_members(struct offload *o)
+{
+    const int n = offload_n_reached(o);
+    if (o->failed)
+        err_news("offload is back: %s", offload_describe(o));
+    for (int i = 0; i < o->n_cards; i++) {
+        const bool out = !o->cards[i].ops;
+        if (!o->failed && out && !o->retry[i].said)
+            err_news("%s; %d of %d cards go on with its share", o->cards[i].why, n, o->n_cards);
+        if (!o->failed && !out && o->retry[i].said)
+            err_news("card %s is back: %s", o->names[i], offload_describe(o));
+        o->retry[i].said = out;
+        if (!out)
+            o->retry[i].wait_s = 1;
+    }
+    o->failed = false;
+}
