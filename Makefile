@@ -98,7 +98,7 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
 	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
-tools:                                  ## install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot
+tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot, python3
 	$(Q)$(INSTALL) tools
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
