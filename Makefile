@@ -68,11 +68,10 @@ GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-BUILT    := $(B)/narrowcast $(B)/narrowcast-sim $(EMU_LIB)
-HERE     := $(BUILT) $(TEST_BIN) $(B)/bench_allreduce $(B)/bench_error $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
-all: $(HERE) $(BENCH:bench/%.c=$(B)/%) $(GPU_LIB) skips  ## build everything this machine can build
+all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
 	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,$(if $(HAVE_CXX),nvcc,C++ compiler))')
@@ -122,7 +121,7 @@ clean:                                  ## remove $(B)
 	$(Q)rm -rf $(B)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it, as where it is missing'
+	@echo 'VERILATOR=  FABRIC=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it. GPU_ARCHS=all: for a release'
 
 # --- how things are made ------------------------------------------------------------------------
 # Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
