@@ -104,7 +104,7 @@ static void try_cards(const char *where, const char *format, const char *out_for
 {
     struct offload *o;
     const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
-    const struct offload_options options = {.where = where, .card_deadline_s = 1, .deadline_s = 20};
+    const struct offload_options options = {.where = where, .card_deadline_s = 3, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
     CHECK(codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0, "%s", format);
     CHECK(offload_check(&t.codec, t.n_ranks) == 0, "%s", format);
@@ -163,7 +163,7 @@ static void try_one_of_two(int signal_number)
     CHECK(step(o, 1, 1, signal_number) >= 1 && !offload_is_open(o), "nothing was lost");
     CHECK(step(o, 2, -1, 0) == 0 && o->n_members == 1 && o->members[0] == 1, "%d cards in the next step: %s",
           o->n_members, offload_why(o));
-    int left = 600;
+    int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         (void)step(o, s, -1, 0); /* with the right sums, however many of them through cards on a busy machine */

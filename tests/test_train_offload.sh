@@ -59,13 +59,15 @@ direct=$(checksum direct.out)
 RANDOM=4711
 echo "seed 4711"
 partly=0
+beside= # a second card, if any
 # killed MOMENT STEPS LAST CARD-OPTIONS...: once, at any time before step LAST has ended
 killed() {
     moment=$1 n_steps=$2 wanted=$((1 + RANDOM % $3))
     shift 3
     card mortal "$@"
     rm -f log
-    on 4 --steps "$n_steps" --offload "$(at mortal)" --card-deadline 3 --log "$dir/log" >out 2>err &
+    # shellcheck disable=SC2086
+    on 4 --steps "$n_steps" --offload "$(at mortal $beside)" --card-deadline 3 --log "$dir/log" >out 2>err &
     run=$!
     while kill -0 $run 2>/dev/null && [ "$(steps log)" -lt $wanted ]; do sleep 0.01; done
     sleep 0.0$((RANDOM % 10))
@@ -81,10 +83,14 @@ killed() {
         ;;
     esac
 }
+card steady --model c
 for moment in 1 2 3 4 5; do
+    [ $moment -lt 4 ] || beside=steady
     killed $moment 120 80 --model c
     same "moment $moment" out "$direct"
+    [ $moment -lt 4 ] || tail -n 1 log | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
 done
+beside=
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
 on 4 --steps 12 --algo direct >direct.out 2>>stderr
 if [ -n "$rtl" ]; then
