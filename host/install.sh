@@ -70,9 +70,11 @@ if [ -n "$apt" ]; then
 fi
 wanted=$(missing $lists)
 [ -n "$wanted" ] || exit 0
-if [ "$lists" = tools ] || [ -n "$(missing needs)" ]; then
+without=$wanted
+[ "$lists" = tools ] || without=$(missing needs)
+if [ -n "$without" ]; then
     tail -n 5 "$log" >&2
-    echo "narrowcast: missing: $wanted; $advice $wanted" >&2
+    echo "narrowcast: missing: $without; $advice $wanted" >&2
     exit 1
 fi
 for package in $wanted; do echo "no $package: what needs it is left out"; done
