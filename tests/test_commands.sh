@@ -163,8 +163,10 @@ echo "$n_run commands ran, $n_left did not"
 # Again by an ordinary user, in a copy that is theirs.
 if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
     if command -v setpriv >/dev/null; then
-        cp -a "$tree" "$dir/copy" && chmod 755 "$dir" && mkdir -p "$dir/copy/tmp" && chown -R 65534:65534 "$dir/copy"
-        [ "$B" = "$tree/build" ] || { cp -a "$B/." "$dir/copy/build/" && chown -R 65534:65534 "$dir/copy/build"; }
+        chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/copy/tmp"
+        for entry in "$tree"/*; do case $entry in "$B" | */build) ;; *) cp -a "$entry" "$dir/copy/" ;; esac; done
+        for entry in "$B"/*; do case $entry in */tmp | */logs | */san | */parts | */mutate*) ;; *) cp -a "$entry" "$dir/copy/build/" ;; esac; done
+        chown -R 65534:65534 "$dir/copy"
         env -u COMMANDS_INSIDE TMPDIR="$dir/copy/tmp" HOME="$dir/copy/tmp" B="$dir/copy/build" setpriv --reuid=65534 --regid=65534 --clear-groups \
             bash "$dir/copy/tests/test_commands.sh" >user.log 2>&1 || { echo 'FAIL for an ordinary user:' && bad=1; }
         grep -v '^ok' user.log
