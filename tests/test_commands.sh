@@ -66,6 +66,7 @@ shorter() {
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
     *narrowcast\ train\ --help) ;;
+    *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --dump-steps 2 --steps 2" ;;
     *narrowcast\ train*) c=$c$small ;;
@@ -108,7 +109,7 @@ one() {
         while ! grep -qs '^listening on ' card.out && kill -0 $card 2>/dev/null; do sleep 0.1; done
         grep -qs '^listening on ' card.out || { echo "FAIL $1: $run: $(cat card.err)" && bad=1; }
     elif ! bash -c "$run" >out 2>err </dev/null; then
-        echo "FAIL $1: $run: $(tail -n 5 out err)" && bad=1
+        echo "FAIL $1: $run: $(grep -h '^narrowcast:' out err || tail -n 5 out err)" && bad=1
         return
     fi
     if [ "$run" = "$command" ]; then echo "ok  $1: $run"; else echo "ok  $1: $run    (for: $command)"; fi
@@ -163,11 +164,11 @@ echo "$n_run commands ran, $n_left did not"
 # Again by an ordinary user, in a copy that is theirs.
 if [ -n "$long" ] && [ "$(id -u)" = 0 ]; then
     if command -v setpriv >/dev/null; then
-        chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/copy/tmp"
+        chmod 755 "$dir" && mkdir -p "$dir/copy/build" "$dir/tmp"
         for entry in "$tree"/*; do case $entry in "$B" | */build) ;; *) cp -a "$entry" "$dir/copy/" ;; esac; done
         for entry in "$B"/*; do case $entry in */tmp | */logs | */san | */parts | */mutate*) ;; *) cp -a "$entry" "$dir/copy/build/" ;; esac; done
-        chown -R 65534:65534 "$dir/copy"
-        env -u COMMANDS_INSIDE TMPDIR="$dir/copy/tmp" HOME="$dir/copy/tmp" B="$dir/copy/build" setpriv --reuid=65534 --regid=65534 --clear-groups \
+        chown -R 65534:65534 "$dir/copy" "$dir/tmp"
+        env -u COMMANDS_INSIDE TMPDIR="$dir/tmp" HOME="$dir/tmp" B="$dir/copy/build" setpriv --reuid=65534 --regid=65534 --clear-groups \
             bash "$dir/copy/tests/test_commands.sh" >user.log 2>&1 || { echo 'FAIL for an ordinary user:' && bad=1; }
         grep -v '^ok' user.log
     else
