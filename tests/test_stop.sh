@@ -22,7 +22,6 @@ fail() {
 train="env --default-signal=INT,TERM"
 options="train --data synthetic:240,3 --batch 24 --model lenet5 --lr 0.05 --schedule const --save ck --log log"
 
-# shellcheck disable=SC2317 # called by their names
 # until_done CONDITION...: waits for it, a minute and a half at most
 until_done() {
     for ((i = 0; i < 900; i++)); do
@@ -32,7 +31,9 @@ until_done() {
     fail "waited in vain: $*"
     return 1
 }
+# shellcheck disable=SC2317 # called by its name
 has_steps() { [ "$(grep -c '"kind":"step"' log 2>/dev/null)" -ge 3 ]; }
+# shellcheck disable=SC2317
 handlers_gone() { [ $((0x$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status") & 1 << 14)) -eq 0 ]; }
 rank_of() { pgrep -f "^$n train" -P "$(pgrep -f "^(mpirun|prterun).*$n" -s "$1" | head -n 1)"; }
 

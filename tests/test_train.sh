@@ -109,7 +109,7 @@ kill -9 $run 2>/dev/null || true
 wait $run 2>/dev/null || true
 [ -e ck ] || fail "no checkpoint by --save-every"
 resumed "after a kill"
-rm -f ck.*.tmp # a rank that is killed while it saves leaves one
+rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
 mv end.ck ck
 resumed "at the end"
 # a longer run by a constant rate: 5 steps and 7 more are 12, though a test of the weights came between
