@@ -1,9 +1,11 @@
 /* comm.c : joining and leaving a job of ranks, and agreeing whether a step went well. */
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int comm_mpi_check(int mpi_rc, const char *what)
 {
@@ -21,6 +23,17 @@ static struct {
     int n_open; /* jobs */
 } mpi_here;
 
+/* MPI_Finalize; then, where that took long, a rest of as long. With hundreds of ranks on a core what started them falls behind,
+ * Open MPI's ranks wait 2 s for its answer, and one that is gone before it has heard is taken for dead. */
+static void finalize(void)
+{
+    const double start = clock_s(), most = 10;
+    MPI_Finalize();
+    const double took = clock_s() - start;
+    if (took > 1)
+        sleep((unsigned)(took < most ? took : most) + 1);
+}
+
 /* When the last job is closed, or at exit if none has come about. A process that exits from the middle of a job leaves MPI as it
  * is, which is how mpirun learns of it. */
 static void end_mpi(void)
@@ -28,7 +41,7 @@ static void end_mpi(void)
     int ended = 0;
     MPI_Finalized(&ended);
     if (mpi_here.begun && mpi_here.n_open == 0 && !ended)
-        MPI_Finalize();
+        finalize();
 }
 
 /* MPI of a process: begun here unless the caller has done so, whose choice of threads then holds. */
