@@ -211,8 +211,10 @@ void window_send_ping(struct window *w, struct window_slot *s, size_t payload_by
     struct pkt_header h = header_to(w, s);
     h.op = PKT_OP_PING;
     h.echo = s->echo = ++w->last_echo;
-    if (!s->first_echo)
+    if (!s->first_echo) {
         s->first_echo = s->echo;
+        s->first_at = now;
+    }
     memset(frame + PKT_HEADER_BYTES, 0, payload_bytes);
     w->count.pings += put_on_wire(w, s->end, frame, frame_put_header(h, payload_bytes, frame));
     s->asked_at = now;

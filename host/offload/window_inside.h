@@ -15,7 +15,7 @@ struct window_slot {
     uint64_t next_m;                /* what it is ready for */
     uint64_t m;                     /* which packet of this card is, or was last, in it; meaningless before the first */
     uint64_t first_echo, echo;      /* of the first and the last ping since it was sent or answered; 0: none */
-    double asked_at;                /* when the last was sent */
+    double first_at, asked_at;      /* when those were sent */
     size_t n_result;                /* bytes of payload that the result will have */
     size_t n_frame;                 /* of the frame */
     uint8_t *frame;                 /* as it was sent */
@@ -60,7 +60,7 @@ struct window {
     enum window_state state;
     uint64_t missing;
     int n_asked; /* cards that a starting ping has not come back from */
-    int lost; /* card that is to be given up */
+    int lost;    /* card that is to be given up */
     char why[WINDOW_WHY_BYTES];
     struct way_count count;
     uint64_t damaged, foreign; /* datagrams: no whole frame; none of this job */
@@ -115,7 +115,7 @@ void window_ask(struct window *w, struct window_slot *s, double now);
 /* Sets a slot's timer: an answer should have come by then. */
 void window_set_timer(struct window *w, struct window_slot *s, double now);
 
-/* One of the slot's pings was answered: a round trip is measured if it was the last. */
+/* One of the slot's pings was answered: a round trip is measured if it was the first or the last. */
 void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now);
 
 /* Deadlines move by the time that this process was away: nobody can answer who is not heard. */

@@ -18,7 +18,7 @@ enum {
     OVERTAKEN = 4,
     MOST_QUESTIONS = 8,
     TAKES_NONE = 2 /* card deadlines: one that is silent is found to be so before */
-}; /* so many later, and its result or a packet of it is probably lost */
+};                 /* so many later, and its result or a packet of it is probably lost */
 
 static double smaller(double a, double b)
 {
@@ -46,9 +46,11 @@ void window_set_timer(struct window *w, struct window_slot *s, double now)
 void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now)
 {
     struct window_end *end = s->end;
-    const double rtt_s = now - s->asked_at, off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
-    if (echo != s->echo || s->asked_at < w->back_at) /* it came while nobody was here to see it */
+    const double asked_at = echo == s->echo ? s->asked_at : s->first_at;
+    if ((echo != s->echo && echo != s->first_echo) ||
+        asked_at < w->back_at) /* it may have come while nobody was here */
         return;
+    const double rtt_s = now - asked_at, off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
     if (end->rtt_s == 0) {
         end->rtt_s = rtt_s;
         end->var_s = rtt_s / 2;
@@ -94,7 +96,8 @@ void window_ask(struct window *w, struct window_slot *s, double now)
         wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
-    if (now - w->progress_at > (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) && !at_start) {
+    if (now - w->progress_at > (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) &&
+        !at_start) {
         if (w->missing)
             w->state = WINDOW_STRAGGLER;
         else
