@@ -13,9 +13,10 @@
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/slot.h"
+#include "offload/window_inside.h"
 #include "search.h"
 
-enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255 };
+enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255, PONG_KINDS = PONG_LOST_STATE + 1 };
 enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };          /* of a sum, beside epoch * packets + n */
 enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 }; /* of a rank in a cell; rank.in_card */
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
@@ -35,6 +36,7 @@ struct world_config {
     int8_t start;        /* first chunk of the first epoch; not 0: the chunk before it is done */
     bool fifo;           /* frames wait between the checks and the slot */
     bool masks;          /* results are sent later than they are decided on */
+    bool pings;          /* ranks ask how far a slot is, and do what the answer says */
     bool disagree;       /* rank 1 means something else by its packet 1 of the first epoch */
     bool sorted;         /* ranks are alike: one order of them stands for all; traces number them anew at each step */
     /* Rules that are broken on purpose. */
@@ -48,6 +50,7 @@ struct world_rank {
     uint8_t gave_up;
     uint8_t in_card;           /* CELL_BITS for each cell */
     uint8_t submitted, places; /* next_free: packets that have a slot, and which */
+    uint8_t pong, zero; /* pings: the latest answer under way: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
     /* A bit for each tag. In the network: contributions, results (all right, or not), refusals; in the FIFO. */
     uint16_t sent, right, wrong, refused, waiting;
 };

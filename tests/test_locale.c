@@ -1,4 +1,5 @@
 /* test_locale.c : numbers have a point where the program has set a locale with a comma: options, words, logs, timelines. */
+#include "base/file.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
 #include "base/trace.h"
@@ -15,9 +16,10 @@ static const struct opt lr = {"lr", "X", "0.1", "A number.", OPT_REAL, 0, 0, 10,
 static void test_options(void)
 {
     double x = 0;
-    char text[32];
+    char number[OPT_NUMBER];
     CHECK(opt_set(&lr, "0.25", &x) == 0 && x == 0.25, "%g", x);
-    CHECK(opt_get(&lr, &x, text, sizeof text) == 4 && !strcmp(text, "0.25"), "'%s'", text);
+    const char *text = opt_get(&lr, &x, number);
+    CHECK(!strcmp(text, "0.25"), "'%s'", text);
 }
 
 static void test_words(void)
@@ -51,9 +53,10 @@ static void test_files(const char *folder)
     CHECK(strstr(text, "\"loss\":0.25}"), "%s", text);
 
     const struct trace_span span = {.name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1};
-    FILE *f = fopen(path, "w");
-    trace_json_spans(f, 0, &span, 1);
-    fclose(f);
+    struct file_out out;
+    CHECK(file_out_open(&out, path) == 0, "open");
+    trace_json_spans(&out, 0, &span, 1);
+    CHECK(file_out_commit(&out) == 0, "write");
     read_file(path, text, sizeof text);
     CHECK(strstr(text, "\"ts\":1500.5,\"dur\":250}"), "%s", text);
 }

@@ -123,6 +123,40 @@ static void sends(struct search *s, const struct world_config *c, const struct w
     }
 }
 
+/* The card answers a ping about a packet that a rank waits for; the rank takes the answer, later. */
+static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+{
+    const struct world_rank *rank = &from->rank[r];
+    for (int n = 0; n < c->packets && c->pings && active(from, j, r); n++) {
+        struct world w = *from;
+        int slot, use;
+        if (!outstanding(c, from, r, n) || !key_good(c, from, j, rank->epoch))
+            continue;
+        place_of(c, from, r, n, &slot, &use);
+        const struct slot cell = get_slot(c, from, j, j + slot);
+        const uint32_t state = cell.state == SLOT_FILLING ? 1 : cell.kept ? 2 : 0;
+        const int start = world_start(c, rank->epoch);
+        const enum pong_says says = pong_says(state, cell.chunk, cell.bitmap >> (r - world_first(c, j)) & 1,
+                                              (uint32_t)(start + use), !start && !use);
+        w.rank[r].pong = (uint8_t)(1 + PONG_KINDS * n + (int)says);
+        TO(s, c, &w, "the card answers rank %d's ping about %d.%d: %d", r, rank->epoch, n, says);
+    }
+    if (!rank->pong || !active(from, j, r))
+        return;
+    struct world w = *from;
+    const int n = (rank->pong - 1) / PONG_KINDS;
+    const enum pong_says says = (enum pong_says)((rank->pong - 1) % PONG_KINDS);
+    w.rank[r].pong = 0;
+    if (outstanding(c, from, r, n) && says == PONG_SEND_AGAIN)
+        w.rank[r].sent |= (uint16_t)(1 << (rank->epoch * c->packets + n));
+    if (outstanding(c, from, r, n) && says == PONG_LOST_STATE) {
+        if (!from->restarted)
+            search_bad(s, "rank %d gives up a card that has lost nothing", r);
+        w.rank[r].gave_up = 1;
+    }
+    TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
+}
+
 /* Giving up: a step fails by a vote of all ranks, rank 0 registers the job again, each rank gets the new key. */
 static void gives_up(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
 {
@@ -130,13 +164,15 @@ static void gives_up(struct search *s, const struct world_config *c, const struc
     struct world w = *from;
     bool reason = job->epoch + 1 < c->epochs || from->rank[r].refused; /* timers are timers */
     reason = reason || (from->restarted && job->registered == job->epoch && job->key != job->epoch);
+    reason = reason && !c->goes_on;
     for (int k = world_first(c, j); k < world_first(c, j) + c->ranks[j]; k++)
         reason = reason || from->rank[k].gave_up;
-    if (reason && !c->goes_on && active(from, j, r) && !complete(c, from, j, r)) {
+    if (reason && active(from, j, r) && !complete(c, from, j, r)) {
         w.rank[r].gave_up = 1;
         TO(s, c, &w, "rank %d gives up", r);
     } else if (!job->over && from->rank[r].epoch < job->epoch && job->registered == job->epoch) {
         w.rank[r].epoch = job->epoch;
+        w.rank[r].pong = 0;
         TO(s, c, &w, "rank %d has the new key, %d", r, job->epoch);
     }
 }
@@ -203,6 +239,7 @@ static void next(struct search *s, const void *arg, const void *state)
             sends(s, c, &from, j, r);
             frames(s, c, &from, j, r);
             results(s, c, &from, j, r);
+            pongs(s, c, &from, j, r);
             gives_up(s, c, &from, j, r);
         }
         registration(s, c, &from, j);
@@ -221,7 +258,7 @@ static void next(struct search *s, const void *arg, const void *state)
     }
     w = from;
     for (int r = 0; r < RANKS; r++)
-        w.rank[r].sent = w.rank[r].right = w.rank[r].wrong = w.rank[r].refused = w.rank[r].waiting = 0;
+        w.rank[r].sent = w.rank[r].right = w.rank[r].wrong = w.rank[r].refused = w.rank[r].waiting = w.rank[r].pong = 0;
     TO(s, c, &w, "all that is under way is lost");
 }
 
@@ -246,6 +283,7 @@ static const struct world_config good[] = {
     {"rank 1 means something else by packet 1", .ranks = {3}, .packets = 2, .epochs = 2, .disagree = true},
     {"two jobs", .ranks = {2, 2}, .packets = 3, .restarts = 1, .sorted = true},
     {"two jobs", .ranks = {2, 1}, .packets = 2, .epochs = 2, .sorted = true},
+    {"pings", .ranks = {2}, .packets = 3, .epochs = 2, .pings = true, .sorted = true},
 };
 static const struct world_config large[] = {
     {"two jobs", .ranks = {2, 1}, .packets = 2, .epochs = 2, .restarts = 1, .sorted = true},
@@ -258,6 +296,21 @@ static const struct world_config large[] = {
     {"restart", .ranks = {3}, .packets = 2, .epochs = 3, .restarts = 2, .sorted = true},
     {"restart", .ranks = {3}, .packets = 4, .epochs = 2, .restarts = 1, .fifo = true, .sorted = true},
     {"two jobs", .ranks = {2, 2}, .packets = 2, .epochs = 2, .restarts = 1, .sorted = true},
+    {"2 slots, registered again", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .fifo = true, .sorted = true},
+    {"2 slots, restart", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .restarts = 1, .sorted = true},
+    {"2 slots", .ranks = {2}, .packets = 4, .slots = 2, .fifo = true, .masks = true, .sorted = true},
+    {"two jobs", .ranks = {1, 1}, .packets = 2, .epochs = 2, .fifo = true, .masks = true},
+    {"two jobs, restart", .ranks = {1, 1}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true},
+    {"the chunk wraps", .ranks = {2}, .packets = 3, .start = -2, .epochs = 2, .fifo = true, .masks = true,
+     .sorted = true},
+    {"rank 1 means something else", .ranks = {2}, .packets = 2, .epochs = 2, .fifo = true, .masks = true,
+     .disagree = true},
+    {"rank 1 means something else, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true,
+     .disagree = true},
+    {"pings", .ranks = {3}, .packets = 3, .pings = true, .sorted = true},
+    {"pings, 2 slots", .ranks = {2}, .packets = 4, .slots = 2, .pings = true, .sorted = true},
+    {"pings, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .pings = true,
+     .sorted = true},
 };
 static const struct world_config bad[] = {
     {"hosts run two chunks ahead", SEARCH_STUCK, {2}, .packets = 4, .slots = 2, .rule = rule_one_row},
@@ -265,6 +318,14 @@ static const struct world_config bad[] = {
     {"chunks are compared by size", SEARCH_STUCK, {2}, .packets = 3, .start = -1, .rule = rule_by_size},
     {"rank 0 leaves when it is done", SEARCH_STUCK, {2}, .packets = 1, .leaves = true},
     {"a restarted card is not given up", SEARCH_STUCK, {2}, .packets = 2, .restarts = 1, .goes_on = true},
+    {"a card that began anew has kept the key; pings",
+     SEARCH_STUCK,
+     {2},
+     .packets = 2,
+     .epochs = 2,
+     .restarts = 1,
+     .goes_on = true,
+     .pings = true},
     {"hosts accept any chunk", SEARCH_UNSAFE, {2}, .packets = 2, .any_chunk = true},
     {"a rank is added twice", SEARCH_UNSAFE, {2}, .packets = 1, .rule = rule_no_bitmap},
     {"descriptions are not compared", SEARCH_UNSAFE, {2}, .packets = 2, .disagree = true, .rule = rule_any_desc},

@@ -73,15 +73,10 @@ static void take_nak(struct window *w, struct window_slot *s, const uint8_t *byt
         w->count.stale++;
 }
 
-/* Where a slot can be while this rank waits for the result of chunk c, of which it has that of c - 1:
- *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
- *     FILLING(c) with this rank                      others are late
- *     DONE(c), FILLING(c + 1) without this rank      the result was lost; others have it and have gone on */
 static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n, double now)
 {
     const struct pkt_header h = pkt_get(bytes);
     const struct window_slot *starting = &s->end->slots[s->end->card.job.slots];
-    enum { FILLING = 1, KEPT = 2 };
     if (w->work.kind == WINDOW_PING)
         s = &s->end->slots[s->end->card.job.slots];
     if (!s->out || !s->echo || h.echo < s->first_echo || h.echo > s->echo) {
@@ -95,16 +90,18 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
     window_measured(w, s, h.echo, now);
     s->first_echo = s->echo = 0;
     const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
-    const uint32_t before = s->m < s->end->card.job.slots ? 0 : KEPT; /* DONE of the chunk before */
     const uint64_t in = h.tag | (uint64_t)h.count << 32;
-    const bool is_in = in >> w->config.rank & 1;
-    if (h.status == FILLING && h.chunk == chunk && is_in)
+    switch (pong_says(h.status, h.chunk, in >> w->config.rank & 1, chunk, s->m < s->end->card.job.slots)) {
+    case PONG_OTHERS_LATE:
         w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
-    else if ((h.status == FILLING && h.chunk == chunk) || (h.status == before && h.chunk == chunk - 1) ||
-             (h.status == KEPT && h.chunk == chunk) || (h.status == FILLING && h.chunk == chunk + 1 && !is_in))
+        break;
+    case PONG_SEND_AGAIN:
         window_resend(w, s, now);
-    else
+        break;
+    case PONG_LOST_STATE:
         window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot, chunk);
+        break;
+    }
 }
 
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now)
