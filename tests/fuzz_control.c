@@ -1,7 +1,7 @@
 /* fuzz_control.c : any bytes at the card's control sockets: nothing breaks, and a job that is somebody else's goes on adding.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_control.c sim/control.c sim/shell_c.c \
- *         sim/frame_queue.c sim/card_*.c host/base/{err,buf,crc}.c host/vec/[a-z]*.c -lm
+ *         sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz -ldl -lm
  *
  * searches on; test_sim_control.c replays. An input: (length u8, peer u8, bytes)...; length 0: that peer leaves.
  * What must hold after each is checked by abort(). */
