@@ -26,6 +26,7 @@ awk '
         return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
     }
     field("ratio") == "" { next }
+    field("wrong") + 0 > 0 { print "wrong sums: " $0; wrong = 1 }
     {
         algo = text("algo"); sub(/^mpi:.*/, "MPI", algo)
         key = algo == "" ? text("name") : text("label") " " algo " " text("type") " " field("size")
@@ -39,7 +40,8 @@ awk '
         all[key, "speed"] = all[key, "speed"] " " speed
     }
     END {
-        if (!n_rows) exit 1
+        if (!n_rows) print "no row with a ratio"
+        if (!n_rows || wrong) exit 1
         printf "%-36s %13s %8s   %-18s %5s\n", "", "median", "ratio", "lowest .. highest", "runs"
         for (i = 1; i <= n_rows; i++) {
             key = order[i]
@@ -49,4 +51,4 @@ awk '
             if (all[key, "memcpy"] ~ /[0-9]/) printf "   to memcpy %.2f", middle(key, "memcpy")
             printf "\n"
         }
-    }' "$rows" || { echo 'median.sh: no row with a ratio' >&2; exit 1; }
+    }' "$rows"

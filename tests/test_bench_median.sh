@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_bench_median.sh : median.sh has the median of all runs of every row, whichever order they come in, and the range of the ratio;
-# a run that fails, or one without rows, is not left out of it in silence.
+# a run that fails, wrong sums, or no row at all are failures.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -18,7 +18,7 @@ echo "$rest" >"$0.ratios"
 [ "$ratio" != bad ] || exit 3
 echo '{"kind":"mpi","algorithm":"ring","size":64,"time_us":5.0}'
 echo "{\"kind\":\"allreduce\",\"algo\":\"mpi:ring$ratio\",\"type\":\"fp32\",\"size\":64,\"time_us\":5000.0,\"ratio\":1}"
-echo "{\"kind\":\"allreduce\",\"algo\":\"offload\",\"type\":\"e5m2\",\"size\":64,\"time_us\":${ratio}000,\"ratio\":$ratio,\"codec_us\":1}"
+echo "{\"kind\":\"allreduce\",\"algo\":\"offload\",\"type\":\"e5m2\",\"size\":64,\"time_us\":${ratio}000,\"wrong\":${WRONG-0},\"ratio\":$ratio,\"codec_us\":1}"
 echo "{\"kind\":\"cast\",\"name\":\"fp32 -> e5m2\",\"gbs\":2$ratio,\"copy_gbs\":9,\"ratio\":1e1,\"ratio_memcpy\":$ratio}"
 END
 chmod +x "$dir/bench"
@@ -36,4 +36,5 @@ medians '4 1' 'offload e5m2 64 2.50 ms 2.50 1.00 .. 4.00 2'
 echo '1 bad 2' >"$dir/bench.ratios"
 if bench/median.sh 3 "$dir/bench" >"$dir/table" 2>&1; then fail "a run that failed is left out: $(cat "$dir/table")"; fi
 if bench/median.sh 2 true >"$dir/table" 2>&1; then fail 'no row at all is no failure'; fi
+if WRONG=2 bench/median.sh 1 "$dir/bench" >"$dir/table" 2>&1; then fail 'wrong sums have a median'; fi
 exit $bad
