@@ -153,8 +153,9 @@ static void fp32_close(struct fp32 *fp32)
 
 /* Of one run or the medians of several, in seconds. */
 struct result {
-    double taken, fp32, fp32_slower,
-        ratio; /* the faster and the slower of MPI's two, and what the faster is to the row */
+    double taken;
+    double fp32, fp32_slower; /* MPI's two, whichever is which */
+    double ratio;             /* fp32 / taken */
 };
 
 static int once(struct comm *c, const struct fp32 *fp32, const struct way *w, struct result *x)
