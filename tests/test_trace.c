@@ -158,8 +158,7 @@ static void test_file(void)
     CHECK(count(all, "{\"name\":\"step\",\"ph\":\"X\",\"pid\":2,\"tid\":0,\"ts\":500000,\"dur\":1500000,"
                      "\"args\":{\"number\":7}}") == 1,
           "%s", all);
-    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5}") == 1, "%s",
-          all);
+    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5}") == 1, "%s", all);
     CHECK(count(all, "\"lost_spans\":11") == 1, "%s", all);
     all[size - 3] = ' '; /* the reader can say no */
     CHECK(!is_json(all), "%s", all);

@@ -112,10 +112,10 @@ int comm_open(double deadline_s, struct comm **out)
                          : ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0", deadline_s);
         goto leave_job;
     }
+    mpi_here.n_open++;
     rc = make_room(c);
     if (rc < 0)
         comm_abort(c, rc); /* the others are in the job already and would wait */
-    mpi_here.n_open++;
     *out = c;
     return 0;
 leave_job:
