@@ -85,10 +85,10 @@ killed() {
 }
 card steady --model c
 for moment in 1 2 3 4 5; do
-    [ $moment -lt 4 ] || beside=steady
+    [ "$moment" -lt 4 ] || beside=steady
     killed $moment 120 80 --model c
     same "moment $moment" out "$direct"
-    [ $moment -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
+    [ "$moment" -lt 4 ] || grep '"kind":"step"' log | tail -n 1 | grep -q '"offload":true' || fail "moment $moment: the other card did not go on: $(cat err)"
 done
 beside=
 [ $partly -ge 3 ] || fail "only $partly of 5 cards died while they were needed"
