@@ -143,6 +143,7 @@ resume_refused "it has done 5 steps, this run ends after 4" five.ck
 refused "it was made by 2 ranks, this run has 4" 4 $short --resume five.ck
 
 # --- what ranks compare is what they resolved: cards that one rank's environment names, and the others' does not ---
+# shellcheck disable=SC2016  # for the script that is written
 printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = %s ] && export NARROWCAST_OFFLOAD=sim:c\nexec "%s" "$@"\n' 0 "$n" >first
 sed 's/= 0/= 1/' first >second
 chmod +x first second

@@ -110,7 +110,8 @@ const char *offload_describe(struct offload *o)
         text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
     text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
     if (o->window)
-        text_add(&to, ", frames of %u bytes, RTT %.0f us", (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);
+        text_add(&to, ", frames of %u bytes, RTT %.0f us", (1 + window_beats(o->window)) * PKT_BEAT_BYTES,
+                 count.rtt_s * 1e6);
     return o->described;
 }
 
