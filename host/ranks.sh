@@ -6,7 +6,8 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1                                          # a container's root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none                        # Open MPI 4
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none    # Open MPI 5
-export OMPI_MCA_btl=vader,self OMPI_MCA_mpi_yield_when_idle=1 OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+export OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,self OMPI_MCA_mpi_yield_when_idle=1
+export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # What is said of a rank that failed is said by the rank: not by mpirun again (Open MPI 4), nor by libevent of the pipes of a rank
 # that is gone; and nothing of a container's /sys by hwloc.
 export OMPI_MCA_orte_execute_quiet=1 EVENT_NOEPOLL=1 OMPI_MCA_opal_event_include=poll HWLOC_HIDE_ERRORS=2
