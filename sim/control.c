@@ -217,7 +217,11 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
         answer->c = time.beats_out;
         return 0;
     case SIMLINK_WIRE:
-        answer->bytes = c->report ? (uint32_t)c->report(c->arg, (char *)to, SIMLINK_MOST) : 0;
+        if (c->report) {
+            struct text text = text_in((char *)to, SIMLINK_MOST);
+            c->report(c->arg, &text);
+            answer->bytes = (uint32_t)text.n;
+        }
         return 0;
     default: /* BATCH; QUIT is the caller's */
         return batch(c, peer, body, m.bytes, answer, to);

@@ -10,6 +10,7 @@
  * A shared card (more than one peer) is enabled once and for all, and its losses on purpose are not the peers' to set. */
 #ifndef CONTROL_H
 #define CONTROL_H
+#include "base/text.h"
 #include "hls/simlink.h"
 #include "sim/shell.h"
 #include <stdbool.h>
@@ -18,8 +19,8 @@ enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 }; /* UNREAD: bytes of answe
 
 struct control;
 
-/* What SIMLINK_WIRE answers: text into to [room]; returns its length. */
-typedef size_t control_report(void *arg, char *to, size_t room);
+/* Adds what SIMLINK_WIRE answers. */
+typedef void control_report(void *arg, struct text *to);
 
 /* For a card that is open and stays the caller's; report: NULL when there is no wire. Returns 0 or a negative errno with a line. */
 int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report, void *arg,

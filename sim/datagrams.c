@@ -200,15 +200,14 @@ static void net_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes
         d->full++;
 }
 
-static size_t net_report(const void *net, char *to, size_t room)
+static void net_report(const void *net, struct text *to)
 {
     const struct datagrams *d = net;
-    const int n = snprintf(to, room,
-                           "datagrams_in %llu\ndatagrams_empty %llu\ndatagrams_out %llu\ndatagrams_out_full %llu\n"
-                           "datagrams_out_refused %llu\n",
-                           (unsigned long long)d->came, (unsigned long long)d->empty, (unsigned long long)d->sent,
-                           (unsigned long long)d->full, (unsigned long long)d->refused);
-    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+    text_add(to,
+             "datagrams_in %llu\ndatagrams_empty %llu\ndatagrams_out %llu\ndatagrams_out_full %llu\n"
+             "datagrams_out_refused %llu\n",
+             (unsigned long long)d->came, (unsigned long long)d->empty, (unsigned long long)d->sent,
+             (unsigned long long)d->full, (unsigned long long)d->refused);
 }
 
 static int net_fd(const void *net)

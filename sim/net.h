@@ -1,6 +1,7 @@
 /* net.h : where a card's frames come from and go to: UDP datagrams of a socket (datagrams.c), or of a TAP interface (tap.c). */
 #ifndef NET_H
 #define NET_H
+#include "base/text.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ struct net_ops {
     /* Sends a frame sometime; flush: now, as far as it goes without blocking. flush returns 1 when some is left. */
     void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
     int (*flush)(void *net);
-    /* Counts as lines of text, "name value", into to [room]; returns the length. */
-    size_t (*report)(const void *net, char *to, size_t room);
+    /* Adds counts as lines of text, "name value". */
+    void (*report)(const void *net, struct text *to);
     int (*fd)(const void *net); /* to poll */
     void (*close)(void *net);
 };

@@ -95,27 +95,25 @@ static void pass_due(struct server *s)
         s->net_ops->send(s->net, f->ip, f->port, bytes, f->n);
 }
 
-static size_t report_faults(const struct netfault *f, const char *way, char *to, size_t room)
+static void report_faults(const struct netfault *f, const char *way, struct text *to)
 {
-    const int n = snprintf(to, room, "%s_dropped %llu\n%s_repeated %llu\n%s_reordered %llu\n%s_delay_full %llu\n", way,
-                           (unsigned long long)f->dropped, way, (unsigned long long)f->repeated, way,
-                           (unsigned long long)f->reordered, way, (unsigned long long)f->full);
-    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+    text_add(to, "%s_dropped %llu\n%s_repeated %llu\n%s_reordered %llu\n%s_delay_full %llu\n", way,
+             (unsigned long long)f->dropped, way, (unsigned long long)f->repeated, way,
+             (unsigned long long)f->reordered, way, (unsigned long long)f->full);
 }
 
-static size_t report(void *arg, char *to, size_t room)
+static void report(void *arg, struct text *to)
 {
     const struct server *s = arg;
     const uint64_t frames = s->frames_in - frame_queue_waiting(&s->in);
     const double busy_s = (double)s->busy_ns * 1e-9;
-    size_t n = (size_t)snprintf(
-        to, room, "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz %.0f\nqueue_full %llu\n",
-        s->model, control_jobs(s->control), control_peers(s->control), (unsigned long long)frames,
-        (unsigned long long)s->busy_ns / 1000, busy_s > 0 ? (double)s->ticks / busy_s : 0.0,
-        (unsigned long long)s->in_full);
-    n += s->net_ops->report(s->net, to + n, room - n);
-    n += report_faults(&s->in_faults, "in", to + n, room - n);
-    return n + report_faults(&s->out_faults, "out", to + n, room - n);
+    text_add(to, "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz %.0f\nqueue_full %llu\n",
+             s->model, control_jobs(s->control), control_peers(s->control), (unsigned long long)frames,
+             (unsigned long long)s->busy_ns / 1000, busy_s > 0 ? (double)s->ticks / busy_s : 0.0,
+             (unsigned long long)s->in_full);
+    s->net_ops->report(s->net, to);
+    report_faults(&s->in_faults, "in", to);
+    report_faults(&s->out_faults, "out", to);
 }
 
 /* ---- the loop ---- */

@@ -73,16 +73,15 @@ static int tap_flush(void *net)
     return 0;
 }
 
-static size_t tap_report(const void *net, char *to, size_t room)
+static void tap_report(const void *net, struct text *to)
 {
     static const char *const names[ETHER_FATES] = {"payload", "answered", "learnt",  "other",
                                                    "short",   "fragment", "checksum"};
     const struct tap *t = net;
-    int n = snprintf(to, room, "tap_out %llu\ntap_asked %llu\ntap_full %llu\n", (unsigned long long)t->sent,
-                     (unsigned long long)t->asked, (unsigned long long)t->full);
-    for (int i = 0; i < ETHER_FATES && n >= 0 && (size_t)n < room; i++)
-        n += snprintf(to + n, room - (size_t)n, "tap_in_%s %llu\n", names[i], (unsigned long long)t->came[i]);
-    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+    text_add(to, "tap_out %llu\ntap_asked %llu\ntap_full %llu\n", (unsigned long long)t->sent,
+             (unsigned long long)t->asked, (unsigned long long)t->full);
+    for (int i = 0; i < ETHER_FATES; i++)
+        text_add(to, "tap_in_%s %llu\n", names[i], (unsigned long long)t->came[i]);
 }
 
 static int tap_fd(const void *net)

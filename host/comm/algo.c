@@ -1,6 +1,7 @@
 /* algo.c : the list of all-reduce algorithms, found by name. */
 #include "comm/algo.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "comm/algo_step.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,11 @@ const struct algo *algo_at(int i)
 
 static int refuse_unknown(const char *word)
 {
-    char names[256] = "auto";
-    for (int i = 0; i < N_ALGOS; i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
-    }
-    return ERR(-EINVAL, "no algorithm \"%s\": need one of %s", word, names);
+    char list[256];
+    struct text names = text_in(list, sizeof list);
+    for (int i = 0; i < N_ALGOS; i++)
+        text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
+    return ERR(-EINVAL, "no algorithm \"%s\": need one of auto%s", word, list);
 }
 
 /* K behind the colon: digits alone. */

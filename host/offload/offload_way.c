@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
+#include "base/text.h"
 #include "hls/packet.h"
 #include "offload/offload_inside.h"
 #include <sched.h>
@@ -28,12 +29,12 @@ static void pause_between_polls(unsigned n_idle)
 static void end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);
-    char list[160] = "";
+    char list[160];
+    struct text late = text_in(list, sizeof list);
     int speaker = 0;
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
-        const size_t n = strlen(list);
         if (missing >> r & 1)
-            snprintf(list + n, sizeof list - n, "%s%d", n ? ", " : "", r);
+            text_add(&late, "%s%d", late.n ? ", " : "", r);
         speaker += speaker == r && missing >> r & 1;
     }
     if (comm_rank(o->comm) == speaker)
