@@ -22,12 +22,12 @@ ranks.sh)
     trap 'asked=129; kill -USR1 $mpirun' HUP
     trap 'asked=130; kill -USR1 $mpirun' INT
     trap 'asked=143; kill -USR1 $mpirun' TERM
-    rc=0
-    while kill -0 $mpirun 2>/dev/null; do
+    while :; do
         rc=0
         wait $mpirun || rc=$?
+        kill -0 $mpirun 2>/dev/null || break # else it was a signal to us that ended the wait
     done
-    [ $rc != 138 ] || rc=$asked
-    exit $rc
+    [ "$rc" != 138 ] || rc=$asked
+    exit "$rc"
     ;;
 esac
