@@ -2,7 +2,7 @@
 # breakeven.sh : where narrow floats pay: the ratio to MPI's fp32 all-reduce over the speed of the links, by netlab.sh.
 # usage: bench/breakeven.sh [SIZE [OPTION OF bench_allreduce...]]      SIZE: fp32 bytes a rank [16M]
 # environment: B, the build folder; RATES, words of RATE:NODES; REPS. Writes $B/breakeven.json, a table, and $B/breakeven.svg.
-# Where narrowcast-sim was built, a card in plain C takes part, on the port without limit: where a switch would be.
+# A card in plain C takes part, on the port without limit: where a switch would be.
 # A machine of few cores carries all nodes' packets, so 10 Gbit/s are honest for 2 nodes only.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,20 +16,17 @@ json=$B/breakeven.json
 # At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
 # shellcheck disable=SC2016  # the variables are netlab.sh's
 at_head='
-if [ -x "$B/narrowcast-sim" ]; then
-    "$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
-    trap "kill $!" EXIT
-    sleep 0.5
-    set -- "$@" --algo direct,offload --offload udp://10.77.0.254:4000
-fi
-mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" 2> >(grep -v setpgid >&2)'
+"$B/narrowcast" sim --listen 10.77.0.254:4000 --model c >/dev/null &
+trap "kill $!" EXIT
+sleep 0.5
+mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" "$@" --offload udp://10.77.0.254:4000 2> >(grep -v setpgid >&2)'
 
 for word in $rates; do
     rate=${word%:*} NODES=${word#*:}
     for formats in e5m2,e3m0/e3m0 e3m0/e4m3; do # two jobs fit on a card
         echo "breakeven.sh: $NODES nodes, $rate, $formats" >&2
         bench/netlab.sh -n "$NODES" -r "$rate" -- bash -c "$at_head" bench --json --label "$rate, $NODES nodes" \
-            --sizes "$size" --reps "${REPS:-9}" --algo direct --format "$formats" --scale aps "$@" >>"$json" || exit
+            --sizes "$size" --reps "${REPS:-9}" --algo direct,offload --format "$formats" --scale aps "$@" >>"$json" || exit
     done
 done
 echo

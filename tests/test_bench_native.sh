@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_bench_native.sh : bench_native.sh leaves Open MPI its own settings, whatever the caller has; bench_native says what it is compared
-# with, and holds a row against the faster of MPI's two all-reduces. Run it by tests/run.sh, which lets ranks outnumber cores.
+# with, and holds a row against the faster of MPI's two all-reduces.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}

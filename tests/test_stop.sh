@@ -69,7 +69,6 @@ done
 # --- one of three ranks, overlapping, through a card; each goes on to the same bits as a run that was not stopped ---
 # shellcheck disable=SC2086
 for more in "" "--overlap on" "--offload sim:c"; do
-    [ "$more" != "--offload sim:c" ] || [ -x "$B/narrowcast-sim" ] || continue
     start mpirun -np 3 "$n" $options $more --steps 1000000
     kill -TERM "$(rank_of "$job" | tail -n 1)"
     stopped "one of three ranks $more" 143 SIGTERM
