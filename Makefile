@@ -12,7 +12,7 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
-# What the build uses is installed first, where it can be. The stamp is a makefile, so that make starts over and sees the new tools.
+# What the build uses is installed first, where it can be. The stamp is a makefile: make starts over and sees the new tools.
 INSTALLED := $(B)/installed$(TOOLS:%=-%)
 ifneq ($(filter-out help clean fmt tools,$(or $(MAKECMDGOALS),all)),)
 include $(INSTALLED)
@@ -50,13 +50,13 @@ VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
 TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_TESTS)))
 
-# What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; and once more for the CPU, by tests/emu.
+# What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
 CUDNN    := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include cudnn.h /dev/null >/dev/null 2>&1 && echo -lcudnn))
 NCCL     := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include nccl.h /dev/null >/dev/null 2>&1 && echo -lnccl))
-# Code for the GPU of this machine, else for sm_80; GPU_ARCHS=all, for a release: for three generations; GPU_ARCHS='sm_90 sm_100': for
-# these. What is later than the last compiles it when it is loaded.
+# GPU code for this machine's GPU, else for sm_80; GPU_ARCHS=all, for a release, for three generations; GPU_ARCHS='sm_90 sm_100' for
+# these. A GPU that is later than the last compiles it when it is loaded.
 gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
 gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]\)$$/sm_\1\2/p' | sort -u))
 GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
@@ -78,26 +78,27 @@ skips:
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
-CARD     := $(if $(VERILATOR),sim,sim:c)
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
-	$(Q)NARROWCAST_OFFLOAD=$(CARD) host/ranks.sh $(NP) $< train $(ARGS)
+	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
 check: $(HERE)                          ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
+# chart NAME: of $(B)/NAME.json
+chart     = $(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/$(1).json'; chart='$(B)/$(1).svg'" bench/$(1).gp && \
+                echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4
-	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json >$(B)/bench_allreduce.json
-	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_allreduce.json'; chart='$(B)/bench_allreduce.svg'" \
-	    bench/bench_allreduce.gp && echo 'chart $(B)/bench_allreduce.svg'; else echo 'skip  gnuplot: not installed'; fi
+	$(Q)host/ranks.sh 4 $(B)/bench_allreduce --algo direct,ring,native,offload --offload sim:c --format e5m2,e3m0/e3m0 --json \
+	    >$(B)/bench_allreduce.json
+	$(call chart,bench_allreduce)
 	$(Q)B=$(B) bench/breakeven.sh || test $$? = 77
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
-	$(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/bench_cast.json'; chart='$(B)/bench_cast.svg'" \
-	    bench/bench_cast.gp && echo 'chart $(B)/bench_cast.svg'; else echo 'skip  gnuplot: not installed'; fi
-tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, z3, Icarus, gnuplot, python3
+	$(call chart,bench_cast)
+tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
