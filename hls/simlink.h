@@ -21,8 +21,8 @@
  *
  * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever waits for the other's buffer.
  * Several connections may control one card that listens on a network. A job belongs to the connection that committed it: nobody
- * else's writes touch it (JOB_COMMIT and RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it (SEEN_...),
- * and it is stopped when that connection ends. One that owns no job is closed when it has asked for nothing for 10 s.
+ * else's writes touch it (JOB_COMMIT and RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it
+ * (SEEN_...), and it is stopped when that connection ends. One that owns no job is closed when it has asked for nothing for 10 s.
  * FRAME and RUN are for the one program that started a card which does not listen. */
 #ifndef SIMLINK_H
 #define SIMLINK_H

@@ -34,7 +34,7 @@ start() {
     local log=$B/logs/${1// /-}.log sight=(env CUDA_VISIBLE_DEVICES=)  # bits are promised on the CPU: --device auto stays there,
     case $1 in *gpu* | *cuda*) sight=() ;; esac                        # but in tests of the GPU
     asked=$((asked + 1))
-    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &
+    ("${sight[@]}" timeout -k 5 "$limit" "${@:2}"; exit) >"$log" 2>&1 </dev/null &  # exit: bash's word of a crash goes to the log
     label[$!]=$1 since[$!]=$SECONDS
 }
 

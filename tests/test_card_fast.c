@@ -1,6 +1,6 @@
 /* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte: all pairs of formats, 1 to 9
- * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more. `speed`: tests nothing, prints how fast the
- * two are, and how much slower the fast one when it is sent inf. */
+ * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more.
+ * `speed`: tests nothing, prints how fast the two are, and how much slower the fast one when it is sent inf. */
 #include "card_frames.h"
 #include "check.h"
 #include "hls/beat.h"

@@ -288,8 +288,8 @@ static void registers(void)
         write_reg(card, secret[i], 0x55);
         CHECK(read_reg(secret[i]) == 0, "register %x can be read", secret[i]);
     }
-    write_reg(card, REG_JOB_INDEX,
-              3); /* what was just written: refused, and with the next commit there is nothing left of it */
+    /* What was just written is refused, and with the next commit there is nothing left of it. */
+    write_reg(card, REG_JOB_INDEX, 3);
     write_reg(card, REG_JOB_COMMIT, 1);
     CHECK(read_reg(REG_STATUS) == 2, "a job of 85 ranks");
     write_reg(card, REG_JOB_RANKS, 1);

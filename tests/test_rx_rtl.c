@@ -1,7 +1,7 @@
 /* test_rx_rtl.c : rx against a plain model, clock by clock: random frames, good ones and ones with one to three faults, back
  * to back or with gaps, readers that stall until nothing fits any more, resets in the middle. Every drop pulse is expected
  * in its clock, each frame is handed out or counted once, and what is handed out is what was sent.
- * with the argument long: ten times as many frames. */
+ * With the argument long: ten times as many frames. */
 #include <string.h>
 #include "check.h"
 #include "hls/packet.h"

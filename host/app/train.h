@@ -5,8 +5,8 @@
  *                 per epoch: statistics averaged, test images, all ranks compared, report; then checkpoints
  *
  * Failures: err_hold() is on all the time. What every rank may find (open) ends in train_agree(). What one rank finds
- * alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until the next step's sum tells all of them; behind the last step
- * until the table has been printed. */
+ * alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until the next step's sum tells all of them; behind
+ * the last step until the table has been printed. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train_options.h"
@@ -122,7 +122,8 @@ void train_trace_close(struct train *t);
 /* Behind train_open(): cuts --log to what comes before this run's first step. Returns 0 or a negative errno with a line. */
 int train_log_cut(const struct train *t);
 
-/* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by. Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
+/* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by. Returns 0 or a negative errno;
+ * unless t->agreed, other ranks do not know of it. */
 int train_run(struct train *t);
 
 /* Averages the batch norms' statistics over ranks, tests with them, compares the ranks, reports the epoch. keep: the averages

@@ -43,8 +43,10 @@ void report_close(struct train *t);
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
-/* All ranks call it; rank 0 prints the table and the two last lines, unless the run was stopped. Returns 0 or a negative errno. */
+/* All ranks call it; rank 0 prints the table and the two last lines, unless the run was stopped. Returns 0 or a negative
+ * errno. */
 int report_end(struct train *t);
+
 /* The last line of a run that was stopped: where to go on. */
 void report_stopped(const struct train *t);
 

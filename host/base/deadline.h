@@ -9,23 +9,17 @@ struct deadline {
     double at, seen; /* by clock_s(): when it passes; the last look */
 };
 
+/* Of so many seconds from now; now is clock_s(), here and below. */
 static inline struct deadline deadline_in(double now, double seconds)
 {
     return (struct deadline){.at = now + seconds, .seen = now};
 }
 
-/* Looks at the clock. Returns how long the waiter was away, 0 if it was not; a deadline moves by as much. */
-static inline double deadline_look(struct deadline *d, double now)
-{
-    const double gap = now - d->seen;
-    const double away = gap > DEADLINE_GAP_S ? gap : 0;
-    d->at += away;
-    d->seen = now;
-    return away;
-}
-
+/* A look at the clock: has it passed? First it moves by as long as the waiter was away. */
 static inline bool deadline_passed(struct deadline *d, double now)
 {
-    deadline_look(d, now);
+    const double gap = now - d->seen;
+    d->at += gap > DEADLINE_GAP_S ? gap : 0;
+    d->seen = now;
     return now >= d->at;
 }

@@ -10,6 +10,7 @@ struct file_in {
     const char *path; /* the caller's, outlives this */
     uint64_t at;      /* bytes read so far, for messages */
 };
+/* Returns 0 or a negative errno with a line. */
 int file_in_open(struct file_in *in, const char *path);
 /* Fills buf [bytes]; *got is smaller at the end of the file alone. Returns 0 or a negative errno with a line. */
 int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
@@ -27,8 +28,10 @@ struct file_out {
     char *target;     /* name in the folder, links resolved */
     char temp[40];    /* likewise, "": it has none yet (O_TMPFILE) */
 };
+/* Returns 0 or a negative errno with a line. */
 int file_out_open(struct file_out *out, const char *path);
-/* A failure is said once, by the first that finds it; later writes and the commit fail in silence. Return 0 or a negative errno. */
+/* A failure is said once, by the first that finds it; later writes and the commit fail in silence. Return 0 or a negative
+ * errno. */
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
 int file_out_print(struct file_out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Flushes to the disk, then takes path's place. On failure the file is discarded. Returns 0 or a negative errno with a line. */

@@ -13,6 +13,8 @@ extern const struct stop_signal {
 
 /* From now on signals wait to be asked about. One that is ignored stays so: a shell does that for what runs behind it. */
 void stop_watch(void);
-bool stop_asked(int i); /* by stop_signals[i] */
+
+/* Has stop_signals[i] come? */
+bool stop_asked(int i);
 
 #endif

@@ -12,6 +12,8 @@ struct text {
 
 /* An empty text in to [size], size > 0. */
 struct text text_in(char *to, size_t size);
+
+/* Adds what fits. */
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -12,7 +12,8 @@ struct card_link {
 };
 
 /* Takes the socket fd over, also when it fails, and hears HELLO. until: a time of clock_s(), here and below; INFINITY is legal.
- * Returns 0, -ENOMEM, -EPROTO (another version or none), -EUSERS (as many control it as it takes), or as card_link_hear. Silent, like all of these. */
+ * Returns 0, -ENOMEM, -EPROTO (another version or none), -EUSERS (as many control it as it takes), or as card_link_hear. Silent,
+ * like all of these. */
 int card_link_open(struct card_link *l, int fd, double until);
 void card_link_close(struct card_link *l); /* says QUIT; legal when zeroed */
 

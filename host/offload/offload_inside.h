@@ -22,9 +22,10 @@ struct offload {
     int n_cards, slots;
     double card_deadline_s, deadline_s;
 
-    bool open; /* the same on all ranks */
-    bool failed, opened,
-        gave_up; /* rank 0 has said that it is closed; it has ever been open; this rank, in this step */
+    bool open;                                      /* the same on all ranks */
+    bool opened;                                    /* it has ever been open */
+    bool failed;                                    /* rank 0 has said that it is closed */
+    bool gave_up;                                   /* this rank, in this step */
     struct fpga cards[OFFLOAD_MOST_CARDS];          /* rank 0: those whose ops are not NULL are reached */
     struct fpga_caps caps[OFFLOAD_MOST_CARDS];      /* rank 0 */
     struct fpga_rank frames_at[OFFLOAD_MOST_CARDS]; /* rank 0: where frames go */

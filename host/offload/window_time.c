@@ -15,10 +15,10 @@
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
 enum {
     MOST_DOUBLED = 8,
-    OVERTAKEN = 4,
+    OVERTAKEN = 4, /* so many later, and its result or a packet of it is probably lost */
     MOST_QUESTIONS = 8,
-    TAKES_NONE = 2 /* card deadlines: one that is silent is found to be so before */
-};                 /* so many later, and its result or a packet of it is probably lost */
+    TAKES_NONE = 2, /* card deadlines: one that is silent is found to be so before */
+};
 
 static double smaller(double a, double b)
 {
