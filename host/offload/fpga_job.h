@@ -21,9 +21,9 @@ struct fpga_job {
 /* What the card is, and whether it is one for sums of this kind. Returns 0 or a negative errno, the reason in card->why. */
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s);
 
-/* Starts a job with a new key: most_slots (a power of two) if they are free in one piece, else half of that, down to 8; 0: 64, and no
- * more than a shared card has left for others then.
- * Tries until timeout_s while another job is being stopped. Returns 0, -EBUSY (no index or slots are free), or another negative errno; the reason in card->why. */
+/* Starts a job with a new key: most_slots (a power of two) if they are free in one piece, else half of that, down to 8; 0: 64, and
+ * no more than a shared card has left for others then. Tries until timeout_s while another job is being stopped. Returns 0, -EBUSY
+ * (no index or slots are free), or another negative errno; the reason in card->why. */
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots, double timeout_s,
                    struct fpga_job *out);
