@@ -8,8 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 if [ -z "${NETLAB_HOSTS-}" ]; then
     B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -m 9000 -- bash "$here/test_path_mtu.sh" "$@"
 fi
-# shellcheck source=host/ranks.sh
-. "$here/../host/ranks.sh"
 n=$B/narrowcast
 bad=0 card=
 dir=$(mktemp -d)
