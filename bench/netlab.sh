@@ -106,9 +106,12 @@ chmod +x $dir/netlab-exec
 
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../host/ranks.sh"
-export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$dir/netlab-exec OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 # Open MPI 4
-export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=10.77.0.0/24 # Open MPI 5
-export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
+# Open MPI 4; Open MPI 5; both
+export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$dir/netlab-exec OMPI_MCA_plm_rsh_no_tree_spawn=1
+export OMPI_MCA_oob_tcp_if_include=10.77.0.0/24
+export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh_no_tree_spawn=1
+export PRTE_MCA_prte_if_include=10.77.0.0/24
+export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
 unset NETLAB_INSIDE
 "$@"
