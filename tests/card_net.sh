@@ -3,6 +3,8 @@
 # build without Verilator).
 # shellcheck shell=bash disable=SC2034  # some names are for those who source this
 
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

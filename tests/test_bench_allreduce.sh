@@ -1,8 +1,9 @@
 #!/bin/sh
 # test_bench_allreduce.sh : bench_allreduce prints a row for everything asked, in JSON that parses, with right sums and bytes;
 # it sees wrong sums; over netlab.sh it counts what passes the ports.
-# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -eu
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 here=$(cd "$(dirname "$0")" && pwd)

@@ -2,8 +2,9 @@
 # test_deadline.sh : a rank that never answers: the others end, with one line that names it. Ranks that are stopped for longer
 # than the deadline, while they wait, and go on: so does the job.
 set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
-. host/ranks.sh
 log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
 bad=0

@@ -2,6 +2,8 @@
 # test_gpu_deadline.sh : a rank that stops while GPUs exchange codes: the others end, with one line
 # that names it.
 set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

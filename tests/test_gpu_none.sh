@@ -2,6 +2,8 @@
 # test_gpu_none.sh : machines whose GPU cannot be used: one line that says why, --device auto goes on with the CPU,
 # cuda ends.
 set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

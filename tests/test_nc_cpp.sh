@@ -1,6 +1,8 @@
 #!/bin/bash
 # test_nc_cpp.sh : narrowcast.h and its test are C++17, too: compiled without a warning, linked, run on one rank.
 set -eu
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 out=$(mktemp -d)

@@ -1,8 +1,9 @@
 #!/bin/bash
 # test_overlap.sh : `narrowcast train --overlap on`: the same weights as without, dumps and checkpoints too; a timeline that shows
 # it; ranks that fall silent while buckets travel.
-# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

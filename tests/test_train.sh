@@ -1,7 +1,8 @@
 #!/bin/sh
 # test_train.sh : `narrowcast train` on several ranks: the same bits again, by other roads and after a resume; refusals.
-# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -eu
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

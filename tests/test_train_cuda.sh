@@ -2,6 +2,8 @@
 # test_train_cuda.sh : `narrowcast train --device cuda`, on a GPU or on the emulator: learns what the CPU learns, keeps its bits through
 # every transport, with and without overlap, through a card, and over a checkpoint; refuses in one line what it cannot do.
 set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 real=$B/libnarrowcast_cuda.so emu=$B/emu/libnarrowcast_cuda.so

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_train_offload.sh : training whose sums come from simulated cards ends in the same weights, bit for bit, as over MPI:
 # with lost, repeated and reordered packets, over 1, 2 and 4 cards, with cards that die in mid-step and come back.
-# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores. check: the first of these alone.
+# check: the first of these alone.
 set -eu
 # shellcheck source=tests/card_net.sh
 . "$(dirname "$0")/card_net.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_two_jobs.sh : two trainings through one card at the same time, while a third host sends it garbage, forged keys and
 # replayed frames: both end in the weights they have over MPI, and every frame that came is counted as what became of it.
-# Run it by tests/run.sh, which tells MPI that ranks may outnumber cores.
 set -eu
 # shellcheck source=tests/card_net.sh
 . "$(dirname "$0")/card_net.sh"
