@@ -16,18 +16,29 @@ ranks.sh)
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }
     # mpirun answers SIGINT and SIGTERM by killing ranks (Open MPI 4: after a second, 5: at once), but hands SIGUSR1 on to them: they
     # finish their step at the first, end at the second. It has a session of its own, so that ^C comes here alone, and ends with us.
+    # A signal that comes before mpirun has ranks would reach none of them: mpirun itself is ended then.
+    asked='' early=''
+    # shellcheck disable=SC2317 # called by traps
+    ask() {
+        asked=$1 to=USR1 rank=''
+        if [ -r "/proc/$!/task/$!/children" ]; then
+            read -r rank _ <"/proc/$!/task/$!/children"
+            [ -n "$rank" ] || early=1 to=TERM
+        fi
+        kill "-$to" "$!" 2>/dev/null
+    }
+    trap '[ -n "$!" ] || exit 129; ask 129' HUP
+    trap '[ -n "$!" ] || exit 130; ask 130' INT
+    trap '[ -n "$!" ] || exit 143; ask 143' TERM
     setsid setpriv --pdeathsig TERM mpirun -np "$@" &
-    mpirun=$!
-    asked=138
-    trap 'asked=129; kill -USR1 $mpirun' HUP
-    trap 'asked=130; kill -USR1 $mpirun' INT
-    trap 'asked=143; kill -USR1 $mpirun' TERM
     while :; do
         rc=0
-        wait $mpirun || rc=$?
-        kill -0 $mpirun 2>/dev/null || break # else it was a signal to us that ended the wait
+        wait $! || rc=$?
+        kill -0 $! 2>/dev/null || break # else it was a signal to us that ended the wait
     done
-    [ "$rc" != 138 ] || rc=$asked
+    if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
+        rc=$asked
+    fi
     exit "$rc"
     ;;
 esac

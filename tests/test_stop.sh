@@ -95,6 +95,20 @@ done
     done
 }
 
+# --- a signal that comes before mpirun has ranks ends it: this one catches SIGUSR1, and has none ---
+mkdir early && mkfifo early/never
+printf '#!/bin/bash\ntrap : USR1\n: >early/ready\nread -rt 20 <>early/never\n' >early/mpirun
+chmod +x early/mpirun
+# shellcheck disable=SC2086
+PATH=$dir/early:$PATH $train setsid "$ranks" 2 true >out 2>said </dev/null &
+job=$!
+until_done test -e early/ready
+kill -INT "$job"
+wait "$job"
+code=$?
+job=
+[ $code -eq 130 ] || fail "SIGINT before there are ranks: status $code: $(cat said)"
+
 # --- a second signal ends it at once, in the middle of a step: another rank sleeps in it ---
 # shellcheck disable=SC2086
 start mpirun -np 2 "$n" $options --steps 1000000
