@@ -14,6 +14,12 @@ export OMPI_MCA_orte_execute_quiet=1 EVENT_NOEPOLL=1 OMPI_MCA_opal_event_include
 case ${0##*/} in
 ranks.sh)
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }
+    case $1 in *[!0-9]* | 0* | '') echo "ranks.sh: '$1': must be a number of ranks, from 1 on" >&2; exit 2 ;; esac
+    for what in "$2" mpirun; do
+        file=$(command -v -- "$what")
+        case $file in */*) [ -f "$file" ] && [ -x "$file" ] ;; *) [ -n "$file" ] ;; esac ||
+            { echo "ranks.sh: there is no command '$what'" >&2; exit 127; }
+    done
     # mpirun answers SIGINT and SIGTERM by killing ranks (Open MPI 4: after a second, 5: at once), but hands SIGUSR1 on to them: they
     # finish their step at the first, end at the second. It has a session of its own, so that ^C comes here alone, and ends with us.
     # A signal that comes before mpirun has ranks would reach none of them: mpirun itself is ended then.
@@ -38,6 +44,8 @@ ranks.sh)
     done
     if [ -n "$early" ] || { [ -n "$asked" ] && [ "$rc" = 138 ]; }; then
         rc=$asked
+    elif [ -z "$asked" ]; then
+        case $rc in 13[4-9] | 143) echo "ranks.sh: a rank was ended by SIG$(kill -l "$rc")" >&2 ;; esac
     fi
     exit "$rc"
     ;;

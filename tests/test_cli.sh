@@ -4,6 +4,7 @@ set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast
+ranks=$(cd "$(dirname "$0")/../host" && pwd)/ranks.sh
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -225,6 +226,17 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; d = json.load(sys.stdin); assert d["kind"] == "info" and d["MPI"]' <info.json ||
         fail "info --json is no JSON"
 fi
+# --- ranks.sh says what it cannot start, and what ended a rank ---
+for number in x 0 -1 ''; do
+    refused "ranks.sh: '$number': must be a number of ranks, from 1 on" "$ranks" "$number" true
+done
+for nothing in ./nosuch "$dir" ./x.f32; do
+    refused "ranks.sh: there is no command '$nothing'" "$ranks" 2 "$nothing"
+done
+# shellcheck disable=SC2016
+if "$ranks" 2 sh -c 'kill -KILL $$' 2>stderr; then fail "a killed rank is no failure"; fi
+grep -qx "ranks.sh: a rank was ended by SIGKILL" stderr || fail "a killed rank: $(cat stderr)"
+
 for left in ./*.tmp; do
     [ ! -e "$left" ] || fail "left $left"
 done
