@@ -34,6 +34,8 @@ for o in save trace log; do
     refused "'no/folder/x': No such file" --$o no/folder/x
     refused "'.': Is a directory" --$o .
 done
+refused "--log and --save both name 'same': must be two files" --log same --save same
+refused "--trace and --resume both name 'same': must be two files" --trace same --resume same
 refused "--resume '': must be a name" --resume=
 refused "--dump-gradients '': must be a name" --dump-gradients=
 refused "longer than 8192 bytes" --data "synthetic:$(printf '%09000d' 240),3"

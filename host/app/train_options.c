@@ -176,6 +176,11 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
+    for (int i = 0; i < 2; i++) /* --log and --trace would be written over one another, or over a checkpoint */
+        for (int j = i + 1; j < 4; j++)
+            if (files[i][1] && files[j][1] && !strcmp(files[i][1], files[j][1]) && strncmp(files[i][1], "/dev/", 5))
+                return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0], files[j][0],
+                           files[i][1]);
     if (o->nesterov && strcmp(o->optimizer, "sgd"))
         return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
     if (o->nesterov && o->momentum == 0)
