@@ -11,6 +11,7 @@ export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}" OMP_NUM_THREADS="${OMP_
 # What is said of a rank that failed is said by the rank: not by mpirun again (Open MPI 4), nor by libevent of the pipes of a rank
 # that is gone; and nothing of a container's /sys by hwloc.
 export OMPI_MCA_orte_execute_quiet=1 EVENT_NOEPOLL=1 OMPI_MCA_opal_event_include=poll HWLOC_HIDE_ERRORS=2
+export RES_OPTIONS="${RES_OPTIONS:-timeout:1 attempts:1}" # mpirun looks up this host: a name server that is silent costs 1 s, not 5
 case ${0##*/} in
 ranks.sh)
     [ $# -ge 2 ] || { echo "usage: ranks.sh N COMMAND [ARG...]" >&2; exit 2; }

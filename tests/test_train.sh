@@ -128,6 +128,8 @@ cmp -s twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the 
 resume_refused() { words=$1 file=$2; shift 2; refused "$words" 2 $short --resume "$file" "$@"; }
 resume_refused "cannot open 'no.ck'" no.ck
 resume_refused "'whole.txt': it is no checkpoint" whole.txt
+mkfifo pipe.ck
+resume_refused "'pipe.ck': it is no plain file" pipe.ck
 head -c 2000 five.ck >cut.ck
 resume_refused "damaged or truncated" cut.ck
 head -c 20 five.ck >cut.ck

@@ -167,6 +167,9 @@ static int get_all(struct file_in *in, struct checkpoint_file *c)
 int checkpoint_file_read(const char *path, struct checkpoint_file *c)
 {
     struct file_in in;
+    struct stat st;
+    if (!stat(path, &st) && S_ISFIFO(st.st_mode)) /* to open it would be to wait for who writes it */
+        return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
     TRY(file_in_open(&in, path));
     int rc = get_all(&in, c);
     file_in_close(&in);
