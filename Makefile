@@ -27,7 +27,7 @@ LIBS      = -lopenblas -lz -lm -ldl -lpthread $(FABRIC)
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
-SRC      := $(filter-out host/offload/$(if $(FABRIC),fabric_none,fabric).c,$(sort $(wildcard host/*/*.c)))
+SRC      := $(filter-out host/offload/$(if $(FABRIC),wire_fabric_none,wire_fabric).c,$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))

@@ -3,8 +3,8 @@
 #define ALLREDUCE_CARD_H
 #include "app/reduce_card.h"
 #include "base/err.h"
-#include "comm/reducer.h"
-#include "offload/choice.h"
+#include "reduce/reducer.h"
+#include "job/choice.h"
 #include "offload/offload.h"
 
 struct through_card {

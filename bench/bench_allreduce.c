@@ -14,7 +14,7 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "comm/algo.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 
 enum { MAX_REPS = 1000, MAX_CONTENDERS = 32, NAME_BYTES = 24 };
 

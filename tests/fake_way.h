@@ -4,7 +4,7 @@
 #define FAKE_WAY_H
 #include "check.h"
 #include "comm/comm_mpi.h"
-#include "comm/way.h"
+#include "reduce/way.h"
 #include "hls/philox.h"
 #include <string.h>
 

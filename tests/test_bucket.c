@@ -1,6 +1,6 @@
 /* test_bucket.c : how layers are fused into buckets. */
 #include "check.h"
-#include "comm/bucket.h"
+#include "reduce/bucket.h"
 
 /* Hand-made cases: sizes in elements of one byte, fp32 marked by a minus; wanted: layers of each bucket from the last
  * on. */

@@ -3,7 +3,7 @@
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "hls/philox.h"
 #include <math.h>
 #include <semaphore.h>

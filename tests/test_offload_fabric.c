@@ -2,7 +2,7 @@
  * has, datagrams of every length both ways, bursts, ones that are too long; and what it says where it cannot be opened. */
 #include "base/err.h"
 #include "check.h"
-#include "offload/fabric_local.h"
+#include "offload/wire_local.h"
 #include "offload/wire.h"
 #include <arpa/inet.h>
 #include <string.h>
@@ -103,8 +103,8 @@ static void refusals(struct wire_options o, const char *provider)
     const size_t most = none.ops->most(none.own);
     CHECK(most == (provider ? FRAME : UINT16_MAX - 28), "%s: %zu bytes", provider ? provider : "socket", most);
     none.ops->close(none.own);
-    CHECK(fabric_local("127.0.0.1", 0, 0, &ip) == 0 && ip == LOOPBACK, "%08x", ip);
-    CHECK(fabric_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
+    CHECK(wire_local("127.0.0.1", 0, 0, &ip) == 0 && ip == LOOPBACK, "%08x", ip);
+    CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
 }
 
 /* NULL: the system's own. */

@@ -8,7 +8,7 @@
 #include "comm/algo.h"
 #include "hls/philox.h"
 #include "hls/regs.h"
-#include "offload/card_sim.h"
+#include "offload/fpga_process.h"
 #include "offload/offload_inside.h"
 #include <signal.h>
 #include <libgen.h>
@@ -74,7 +74,7 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
     for (uint32_t b = 0; b < BUCKETS; b++) {
         const size_t n = N - 8 * (size_t)b * 501;
         if ((int)b == kill_at && t.rank == 0)
-            kill(((struct card_sim *)o->cards[0].own)->pid, signal_number);
+            kill(((struct fpga_process *)o->cards[0].own)->pid, signal_number);
         make_codes(number, b);
         t.needed = t.had = 0;
         const struct way_sum sum = {.codec = &t.codec,

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "check.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "fake_way.h"
 #include <math.h>
 #include <semaphore.h>

@@ -25,7 +25,7 @@ all=(VERILATOR='' FABRIC='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
 plans fabric FABRIC=
-lacks fabric '-lfabric|host/offload/fabric\.c' && has fabric fabric_none.c
+lacks fabric '-lfabric|host/offload/wire_fabric\.c' && has fabric wire_fabric_none.c
 plans cxx CXX=
 lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/shell_none
 plans nvcc NVCC=
@@ -35,7 +35,7 @@ lacks cudnn '-lcudnn|-lcublas'
 plans nccl NCCL=
 lacks nccl '-lnccl'
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|host/offload/fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim fabric_none.c sim/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim wire_fabric_none.c sim/shell_none
 
 # built TARGET WORD...: what is there works
 tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)

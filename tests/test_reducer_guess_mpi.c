@@ -1,7 +1,7 @@
 /* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of one that cannot. */
 /* RANKS: 1 2 4 */
 #include "check.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "hls/philox.h"
 #include <math.h>
 #include <stdlib.h>

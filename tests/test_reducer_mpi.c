@@ -2,8 +2,8 @@
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
-#include "comm/bucket.h"
-#include "comm/reducer.h"
+#include "reduce/bucket.h"
+#include "reduce/reducer.h"
 #include "hls/philox.h"
 #include <math.h>
 #include <stdlib.h>

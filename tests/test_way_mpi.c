@@ -1,7 +1,7 @@
 /* test_way_mpi.c : a way that fails in the middle of steps, on some ranks or on all, leaves the bits of one that never does. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "fake_way.h"
 #include <math.h>
 #include <stdlib.h>

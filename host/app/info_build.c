@@ -3,7 +3,7 @@
 #include "app/info.h"
 #include "base/beside.h"
 #include "comm/comm_library.h"
-#include "offload/fabric.h"
+#include "offload/wire_fabric.h"
 #include "vec/vec.h"
 #include <zlib.h>
 
@@ -25,7 +25,7 @@ void info_build(struct info *info)
     info_add(info, "CBLAS", "%s", openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[64], path[PATH_MAX];
-    fabric_library(fabric, sizeof fabric);
+    wire_fabric_library(fabric, sizeof fabric);
     info_add(info, "libfabric", "%s", fabric);
     info_add(info, "simulated card", "%s", beside("narrowcast-sim", path) == path ? path : "not built");
     info_add(info, "XRT", "not in this build");

@@ -11,7 +11,7 @@
 #include "hls/packet.h"
 #include "hls/regs.h"
 #include "offload/card_fits.h"
-#include "offload/card_sim.h"
+#include "offload/fpga_process.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ enum { PACKET_BEATS = 22, TRIES = 8, FIRST_PORT = 49152 };
 static const uint64_t key = 0x6e6172726f776361u; /* any: nobody else can reach this card */
 
 struct card_job {
-    struct card_sim card;
-    struct card_sim_time time;
+    struct fpga_process card;
+    struct fpga_process_time time;
     const struct vec_sum *sum;
     struct card_fit fit;
     uint32_t n_ranks;
@@ -64,12 +64,12 @@ static uint32_t gap_of(const struct card_job *j)
 static int settle_card(struct card_job *j)
 {
     uint32_t id, version, beats, status;
-    TRY(card_sim_read(&j->card, REG_ID, &id));
-    TRY(card_sim_read(&j->card, REG_VERSION, &version));
+    TRY(fpga_process_read(&j->card, REG_ID, &id));
+    TRY(fpga_process_read(&j->card, REG_VERSION, &version));
     if (id != REG_ID_VALUE || version != REG_VERSION_VALUE)
         return ERR(-EPROTO, "the simulated card is none of this version: id %08x, version %u", id, version);
-    TRY(card_sim_read(&j->card, REG_CAP_SLOTS, &j->slots));
-    TRY(card_sim_read(&j->card, REG_CAP_BEATS, &beats));
+    TRY(fpga_process_read(&j->card, REG_CAP_SLOTS, &j->slots));
+    TRY(fpga_process_read(&j->card, REG_CAP_BEATS, &beats));
     j->beats = card_fit_most(&j->fit, beats < PACKET_BEATS ? beats : PACKET_BEATS);
     j->per_packet = (size_t)j->beats * 512 / j->fit.wider;
     j->n_blocks = j->slots * j->per_packet / CODES_IN_BLOCK;
@@ -87,18 +87,18 @@ static int settle_card(struct card_job *j)
         {REG_JOB_FORMATS, j->fit.in_fmt | j->fit.out_fmt << 8},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        TRY(card_sim_write(&j->card, words[i][0], words[i][1]));
+        TRY(fpga_process_write(&j->card, words[i][0], words[i][1]));
     for (uint32_t r = 0; r < j->n_ranks; r++) {
-        TRY(card_sim_write(&j->card, REG_RANK_INDEX, r));
-        TRY(card_sim_write(&j->card, REG_RANK_IP, rank_ip(r)));
-        TRY(card_sim_write(&j->card, REG_RANK_PORT, rank_port(r)));
-        TRY(card_sim_write(&j->card, REG_RANK_COMMIT, 1));
+        TRY(fpga_process_write(&j->card, REG_RANK_INDEX, r));
+        TRY(fpga_process_write(&j->card, REG_RANK_IP, rank_ip(r)));
+        TRY(fpga_process_write(&j->card, REG_RANK_PORT, rank_port(r)));
+        TRY(fpga_process_write(&j->card, REG_RANK_COMMIT, 1));
     }
-    TRY(card_sim_write(&j->card, REG_JOB_COMMIT, 1));
-    TRY(card_sim_read(&j->card, REG_STATUS, &status));
+    TRY(fpga_process_write(&j->card, REG_JOB_COMMIT, 1));
+    TRY(fpga_process_read(&j->card, REG_STATUS, &status));
     if (status & 2)
         return ERR(-EBUSY, "the simulated card refuses a job of %u ranks and %u slots", j->n_ranks, j->slots);
-    return card_sim_write(&j->card, REG_CTRL, 1);
+    return fpga_process_write(&j->card, REG_CTRL, 1);
 }
 
 /* ---- packets ---- */
@@ -141,7 +141,7 @@ static int send_part(struct card_job *j, size_t packet, uint32_t rank)
         .payload_crc = crc32c(payload, bytes),
     };
     pkt_put(h, frame);
-    return card_sim_send(&j->card, rank_ip(rank), rank_port(rank), frame, PKT_HEADER_BYTES + bytes, j->gap);
+    return fpga_process_send(&j->card, rank_ip(rank), rank_port(rank), frame, PKT_HEADER_BYTES + bytes, j->gap);
 }
 
 static int wrong(const char *what, struct pkt_header h)
@@ -182,7 +182,7 @@ static int add_batch(struct card_job *j)
         for (size_t p = 0; p < j->n_packets; p++)
             for (uint32_t r = 0; j->got[p] < j->n_ranks && r < j->n_ranks; r++)
                 TRY(send_part(j, p, r));
-        TRY(card_sim_run(&j->card, take_result, j, &j->time));
+        TRY(fpga_process_run(&j->card, take_result, j, &j->time));
         left = 0;
         for (size_t p = 0; p < j->n_packets; p++)
             left += j->got[p] < j->n_ranks;
@@ -227,7 +227,7 @@ static int add_all(struct card_job *j, struct codes_in *in, struct file_out *out
 }
 
 /* What the card did, and at what speed it was simulated; MB: of frames in. */
-static void report(const char *model, struct card_sim_time t)
+static void report(const char *model, struct fpga_process_time t)
 {
     double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
     if (!t.clocks) {
@@ -248,7 +248,7 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
 {
     struct card_job j = {.sum = sum, .n_ranks = (uint32_t)n_in};
     TRY(card_fits(sum, n_in, "files", &j.fit));
-    int rc = card_sim_open(&j.card, model, wave);
+    int rc = fpga_process_open(&j.card, model, wave);
     if (!rc)
         rc = settle_card(&j);
     if (!rc)
@@ -258,6 +258,6 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
     if (!rc)
         report(strcmp(model, "c") ? model : "model", j.time);
     close_buffers(&j);
-    card_sim_close(&j.card);
+    fpga_process_close(&j.card);
     return rc;
 }

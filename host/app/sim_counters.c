@@ -6,7 +6,7 @@
 #include "base/jsonl.h"
 #include "hls/packet.h"
 #include "hls/regs.h"
-#include "offload/card_link.h"
+#include "offload/fpga_link.h"
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int connect_to(const char *where)
 }
 
 /* All counters as of one clock. */
-static int read_counters(struct card_link *link, double until, struct counts *c)
+static int read_counters(struct fpga_link *link, double until, struct counts *c)
 {
     uint8_t ops[8 * OPS] = {0};
     struct simlink answer;
@@ -68,7 +68,7 @@ static int read_counters(struct card_link *link, double until, struct counts *c)
         pkt_put_uint(op + 8, REG_COUNTER_LO | 1u << 31, 4);
         pkt_put_uint(op + 16, REG_COUNTER_HI | 1u << 31, 4);
     }
-    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops, &answer, until));
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops, &answer, until));
     if (answer.status || answer.bytes != 4 * OPS)
         return -EPROTO;
     for (uint32_t i = 0; i < REG_COUNTERS; i++)
@@ -76,15 +76,15 @@ static int read_counters(struct card_link *link, double until, struct counts *c)
     return 0;
 }
 
-static int ask_all(struct card_link *link, double until, struct counts *c)
+static int ask_all(struct fpga_link *link, double until, struct counts *c)
 {
     struct simlink answer;
     TRY(read_counters(link, until, c));
-    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer, until));
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer, until));
     c->clocks = answer.a;
     c->beats_in = answer.b;
     c->beats_out = answer.c;
-    TRY(card_link_ask(link, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer, until));
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer, until));
     const size_t n = answer.bytes < WIRE_BYTES ? answer.bytes : WIRE_BYTES - 1;
     memcpy(c->wire, link->body, n);
     c->wire[n] = 0;
@@ -142,16 +142,16 @@ static int print_table(struct counts *c)
 
 int sim_counters(const char *where, bool json)
 {
-    struct card_link link;
+    struct fpga_link link;
     struct counts c;
     const int fd = connect_to(where);
     if (fd < 0)
         return fd;
     const double until = clock_s() + WAIT_MS * 1e-3;
-    int rc = card_link_open(&link, fd, until);
+    int rc = fpga_link_open(&link, fd, until);
     if (!rc) {
         rc = ask_all(&link, until, &c);
-        card_link_close(&link);
+        fpga_link_close(&link);
     }
     if (rc == -EUSERS)
         return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes", where);

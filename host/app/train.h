@@ -15,13 +15,13 @@
 #include "base/trace.h"
 #include "comm/algo.h"
 #include "comm/comm.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "nn/dataset.h"
 #include "nn/feed.h"
 #include "nn/gemm_low.h"
 #include "nn/model.h"
 #include "nn/optim.h"
-#include "offload/choice.h"
+#include "job/choice.h"
 #include "offload/offload.h"
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "comm/comm_node.h"
-#include "comm/gpu_choose.h"
+#include "comm/mates_choose.h"
 #include "vec/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int all_have_one(struct train *t, char *why, size_t size)
 /* The codec and the algorithm as they are where gradients are on GPUs. */
 static int settle_on_gpu(struct train *t)
 {
-    TRY(gpu_choose(t->comm, t->choice.cards != NULL, t->group, &t->algo, &t->codec.ops, t->transport,
+    TRY(mates_choose(t->comm, t->choice.cards != NULL, t->group, &t->algo, &t->codec.ops, t->transport,
                    sizeof t->transport));
     struct codec codec;
     const struct vec_ops *ops = t->codec.ops;

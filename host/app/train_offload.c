@@ -1,5 +1,5 @@
 /* train_offload.c : a run's gradients through cards in the network: opened once, said in one line; from then on the way is
- * open or closed from step to step (comm/way.h). */
+ * open or closed from step to step (reduce/way.h). */
 #include "app/reduce_card.h"
 #include "app/train.h"
 #include "base/err.h"

@@ -3,7 +3,7 @@
 #define TRAIN_REPORT_H
 #include "base/jsonl.h"
 #include "base/progress.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 
 struct train;
 

@@ -67,7 +67,7 @@ struct algo {
 extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter, algo_gather,
     algo_native;
 
-/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL: gpu_choose.h picks them. */
+/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL: mates_choose.h picks them. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc, algo_group_scatter_nccl,
     algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 

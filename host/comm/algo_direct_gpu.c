@@ -2,39 +2,39 @@
  * from the others' memory (CUDA IPC) or from what NCCL brought, and goes back to all the same way. The bits of
  * algo_direct.c. */
 #include "base/err.h"
-#include "comm/gpu_mates.h"
+#include "comm/mates.h"
 #include "vec/gpu.h"
 
-static int direct_on(struct comm *c, const struct algo_call *call, const struct gpu_link *link)
+static int direct_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set all = algo_all(c);
     const struct algo_cut in = {.fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
     const struct algo_cut out = {.fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
-    struct gpu_mates *m = call->home->state;
+    struct mates *m = call->home->state;
     if (!m) {
-        TRY(gpu_mates_open(c, &all, link, call->home, &m));
+        TRY(mates_open(c, &all, link, call->home, &m));
         call->home->state = m;
     }
-    TRY(gpu_gather(m, &in, call->codes, call->scratch));
+    TRY(mates_gather(m, &in, call->codes, call->scratch));
     algo_fold(&call->fold, algo_cut_range(&in, all.me), ALGO_IN, m->parts, all.n, NULL, ALGO_OUT,
               call->result + algo_cut_at(&out, all.me));
-    TRY(gpu_noted(m, gpu_failed()));
-    return gpu_spread(m, &out, call->result);
+    TRY(mates_noted(m, gpu_failed()));
+    return mates_spread(m, &out, call->result);
 }
 
 static int direct_ipc(struct comm *c, const struct algo_call *call)
 {
-    return direct_on(c, call, &gpu_ipc);
+    return direct_on(c, call, &mates_ipc);
 }
 static int direct_nccl(struct comm *c, const struct algo_call *call)
 {
-    return direct_on(c, call, &gpu_nccl);
+    return direct_on(c, call, &mates_nccl);
 }
 
 static void direct_close(struct comm *c, struct algo_home *home)
 {
     (void)c;
-    gpu_mates_close(home->state);
+    mates_close(home->state);
 }
 
 static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
@@ -46,7 +46,7 @@ static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 {
     (void)group;
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
-    return gpu_store_bytes(&gpu_nccl, &in);
+    return mates_store_bytes(&mates_nccl, &in);
 }
 
 #define DIRECT                                                                                         \

@@ -4,12 +4,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include "comm/gpu_mates.h"
+#include "comm/mates.h"
 #include "vec/gpu.h"
 #include <stdlib.h>
 
 struct master {
-    struct gpu_mates *mates;
+    struct mates *mates;
     uint8_t *staging; /* pinned, [room], of a master */
     size_t room;
 };
@@ -19,11 +19,11 @@ struct layout {
     uint8_t *group; /* [in_bytes(n)] the group's sum; the master's is whole */
     uint8_t *store; /* of the link */
 };
-static size_t lay_out(const struct gpu_link *link, const struct algo_cut *in, void *scratch, struct layout *l)
+static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch, struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->group = algo_take(&a, algo_bytes(in->fold, ALGO_IN, in->whole.n));
-    l->store = algo_take(&a, gpu_store_bytes(link, in));
+    l->store = algo_take(&a, mates_store_bytes(link, in));
     return a.used;
 }
 
@@ -60,29 +60,29 @@ static int among_masters(struct comm *c, const struct algo_call *call, struct ma
     struct stage s;
     TRY(stage_room(g, lay_out_stage(&in, NULL, &s)));
     lay_out_stage(&in, g->staging, &s);
-    TRY(gpu_copy(s.group, group, algo_bytes(f, ALGO_IN, call->n)));
+    TRY(mates_copy(s.group, group, algo_bytes(f, ALGO_IN, call->n)));
     TRY(algo_ring_reduce(c, &masters, &in, s.group, NULL, s.hop, ALGO_OUT, s.result));
     TRY(algo_ring_allgather(c, &masters, &out, s.result));
-    return gpu_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
+    return mates_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
 }
 
 static void master_close(struct comm *c, struct algo_home *home)
 {
     struct master *g = home->state;
     (void)c;
-    gpu_mates_close(g->mates);
+    mates_close(g->mates);
     gpu()->run->free_pinned(g->staging);
     free(g);
 }
 
 /* All ranks. */
-static int master_open(struct comm *c, const struct algo_call *call, const struct gpu_link *link)
+static int master_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
     struct master *g = buf_alloc(sizeof *g);
     int rc = comm_agree(c, g ? 0 : -ENOMEM);
     if (rc == 0)
-        rc = gpu_mates_open(c, &node, link, call->home, &g->mates);
+        rc = mates_open(c, &node, link, call->home, &g->mates);
     if (rc == 0)
         call->home->state = g;
     else
@@ -90,7 +90,7 @@ static int master_open(struct comm *c, const struct algo_call *call, const struc
     return rc;
 }
 
-static int master_on(struct comm *c, const struct algo_call *call, const struct gpu_link *link)
+static int master_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
     const struct fold *f = &call->fold;
@@ -100,28 +100,28 @@ static int master_on(struct comm *c, const struct algo_call *call, const struct 
     if (!call->home->state)
         TRY(master_open(c, call, link));
     struct master *g = call->home->state;
-    TRY(gpu_gather(g->mates, &in, call->codes, l.store));
+    TRY(mates_gather(g->mates, &in, call->codes, l.store));
     for (int i = 0; i < node.n; i++) /* the ring's order: this member's codes come last */
         g->mates->order[i] = g->mates->parts[(node.me + 1 + i) % node.n];
     algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_IN,
               l.group + algo_cut_at(&in, node.me));
-    TRY(gpu_noted(g->mates, gpu_failed()));
-    TRY(gpu_to_first(g->mates, &in, l.group));
+    TRY(mates_noted(g->mates, gpu_failed()));
+    TRY(mates_to_first(g->mates, &in, l.group));
     if (node.me == 0)
-        TRY(gpu_noted(g->mates, among_masters(c, call, g, l.group)));
-    return gpu_from_first(g->mates, call->result, algo_bytes(f, ALGO_OUT, call->n));
+        TRY(mates_noted(g->mates, among_masters(c, call, g, l.group)));
+    return mates_from_first(g->mates, call->result, algo_bytes(f, ALGO_OUT, call->n));
 }
 
 static int master_ipc(struct comm *c, const struct algo_call *call)
 {
-    return master_on(c, call, &gpu_ipc);
+    return master_on(c, call, &mates_ipc);
 }
 static int master_nccl(struct comm *c, const struct algo_call *call)
 {
-    return master_on(c, call, &gpu_nccl);
+    return master_on(c, call, &mates_nccl);
 }
 
-static size_t scratch_on(const struct gpu_link *link, const struct fold *f, size_t n, int group)
+static size_t scratch_on(const struct mates_link *link, const struct fold *f, size_t n, int group)
 {
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
     struct layout l;
@@ -130,12 +130,12 @@ static size_t scratch_on(const struct gpu_link *link, const struct fold *f, size
 static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks;
-    return scratch_on(&gpu_ipc, f, n, group);
+    return scratch_on(&mates_ipc, f, n, group);
 }
 static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
 {
     (void)n_ranks;
-    return scratch_on(&gpu_nccl, f, n, group);
+    return scratch_on(&mates_nccl, f, n, group);
 }
 
 static int master_check(const struct codec *codec, int n_ranks, int group)

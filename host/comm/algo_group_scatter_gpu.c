@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "comm/comm_mpi.h"
 #include "comm/comm_node.h"
-#include "comm/gpu_mates.h"
+#include "comm/mates.h"
 #include "vec/gpu.h"
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ enum {
 }; /* elements; bytes an element of a partial sum and of a code at most */
 
 struct scatter {
-    struct gpu_mates *mates;
+    struct mates *mates;
     void *acc; /* device: accumulators of a chunk */
     /* Of two chunks: the node's sum, the other nodes' sums of this rank's range, the result. Where MPI reaches them. */
     uint8_t *wide[2], *store[2], *out[2];
@@ -35,7 +35,7 @@ static void scatter_close(struct comm *c, struct algo_home *home)
     struct scatter *s = home->state;
     const struct dev_run_ops *run = gpu()->run;
     (void)c;
-    gpu_mates_close(s->mates);
+    mates_close(s->mates);
     run->free(s->acc);
     for (int i = 0; i < 2; i++) {
         (s->on_device ? run->free : run->free_pinned)(s->wide[i]);
@@ -64,13 +64,13 @@ static int make_buffers(struct scatter *s, int n_nodes)
 }
 
 /* All ranks. */
-static int scatter_open(struct comm *c, const struct algo_call *call, const struct gpu_link *link)
+static int scatter_open(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set node = algo_node(c, call->group);
     struct scatter *s = buf_alloc(sizeof *s);
     int rc = comm_agree(c, s ? make_buffers(s, comm_n_ranks(c) / call->group) : -ENOMEM);
     if (rc == 0)
-        rc = gpu_mates_open(c, &node, link, call->home, &s->mates);
+        rc = mates_open(c, &node, link, call->home, &s->mates);
     if (s)
         call->home->state = s;
     if (rc < 0 && s) {
@@ -109,7 +109,7 @@ static int around(const struct across *a, int by)
 static void add_node(const struct across *a, size_t i)
 {
     const struct algo_cut cut = chunk(a, i, a->form);
-    struct gpu_mates *m = a->s->mates;
+    struct mates *m = a->s->mates;
     for (int k = 0; k < m->set.n; k++)
         m->order[k] = m->parts[k] + algo_bytes(cut.fold, ALGO_IN, i * CHUNK);
     algo_fold_blocks(cut.fold, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form, a->s->wide[i % 2]);
@@ -159,7 +159,7 @@ static int post_sum(const struct across *a, size_t i)
 static int copy_out(const struct across *a, size_t i)
 {
     const struct algo_cut out = chunk(a, i, ALGO_OUT);
-    return gpu_copy(a->result + algo_bytes(out.fold, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
+    return mates_copy(a->result + algo_bytes(out.fold, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
                     algo_bytes(out.fold, ALGO_OUT, out.whole.n));
 }
 
@@ -184,7 +184,7 @@ static int across_nodes(const struct across *a)
     return 0;
 }
 
-static int scatter_on(struct comm *c, const struct algo_call *call, const struct gpu_link *link)
+static int scatter_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct fold *f = &call->fold;
     const struct algo_set node = algo_node(c, call->group);
@@ -200,22 +200,22 @@ static int scatter_on(struct comm *c, const struct algo_call *call, const struct
                              .part = algo_cut_range(&in, node.me),
                              .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_IN,
                              .result = call->result + algo_cut_at(&out, node.me)};
-    TRY(gpu_gather(s->mates, &in, call->codes, call->scratch));
+    TRY(mates_gather(s->mates, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)
-        TRY(gpu_noted(s->mates, across_nodes(&a)));
+        TRY(mates_noted(s->mates, across_nodes(&a)));
     else
         algo_fold(f, a.part, ALGO_IN, s->mates->parts, node.n, NULL, ALGO_OUT, a.result);
-    TRY(gpu_noted(s->mates, gpu_failed()));
-    return gpu_spread(s->mates, &out, call->result);
+    TRY(mates_noted(s->mates, gpu_failed()));
+    return mates_spread(s->mates, &out, call->result);
 }
 
 static int scatter_ipc(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &gpu_ipc);
+    return scatter_on(c, call, &mates_ipc);
 }
 static int scatter_nccl(struct comm *c, const struct algo_call *call)
 {
-    return scatter_on(c, call, &gpu_nccl);
+    return scatter_on(c, call, &mates_nccl);
 }
 
 static size_t ipc_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
@@ -227,7 +227,7 @@ static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 {
     (void)n_ranks;
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
-    return gpu_store_bytes(&gpu_nccl, &in);
+    return mates_store_bytes(&mates_nccl, &in);
 }
 
 static int scatter_check(const struct codec *codec, int n_ranks, int group)

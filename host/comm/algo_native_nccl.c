@@ -4,7 +4,7 @@
  * sum of one. No rounds are counted, and bytes are those handed to it, once. */
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include "comm/gpu_nccl.h"
+#include "comm/mates_nccl.h"
 #include "device/dev_nccl.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
@@ -43,9 +43,9 @@ static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
 static int native_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
-    struct gpu_mates *m = call->home->state;
+    struct mates *m = call->home->state;
     if (!m) {
-        TRY(gpu_mates_open(c, &all, &gpu_nccl, call->home, &m));
+        TRY(mates_open(c, &all, &mates_nccl, call->home, &m));
         call->home->state = m;
     }
     struct gpu_lane *lane = gpu_lane();
@@ -53,17 +53,17 @@ static int native_run(struct comm *c, const struct algo_call *call)
         return gpu_failed();
     const int rc = gpu()->nccl->all_reduce(m->state, call->codes, call->scratch, call->n,
                                            find_choice(call->codec->fmt)->type, lane->stream);
-    TRY(gpu_noted(m, rc < 0 ? rc : gpu_nccl_wait(m)));
+    TRY(mates_noted(m, rc < 0 ? rc : mates_nccl_wait(m)));
     const uint8_t *const one[] = {call->scratch};
     algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT, call->result);
     c->count.sent_bytes += all.n > 1 ? algo_bytes(&call->fold, ALGO_IN, call->n) : 0;
-    return gpu_noted(m, gpu_failed());
+    return mates_noted(m, gpu_failed());
 }
 
 static void native_close(struct comm *c, struct algo_home *home)
 {
     (void)c;
-    gpu_mates_close(home->state);
+    mates_close(home->state);
 }
 
 const struct algo algo_native_nccl = {

@@ -50,6 +50,11 @@ int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine);
  * that differs from rank 0. `bytes` may differ, too. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
 
+/* Waits for all messages that are under way, also those that a call that failed has left, and polls politely: ranks may
+ * outnumber cores. Returns 0 or -EIO; their buffers are the callers' again either way. A wait longer than the deadline does not
+ * return: it calls the roll, one rank says who is missing, and the job ends. */
+int comm_wait(struct comm *c);
+
 /* ---- steps whose sums do not come by MPI (way.h) ---- */
 
 /* Tells all other ranks, at once, that this one gives up the way in this step. At most once before a vote. */

@@ -39,11 +39,6 @@ MPI_Request *comm_request(struct comm *c);
 int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
-/* Waits for all that was posted, and polls politely: ranks may outnumber cores. Returns 0 or -EIO; the buffers are the
- * caller's again either way. A wait longer than the deadline does not return: it calls the roll, one rank says who is
- * missing, and the job ends. */
-int comm_wait(struct comm *c);
-
 /* One wait, of whatever kind: comm_watch() begins it, comm_look() stands between two polls, at least every DEADLINE_GAP_S:
  * it ends the job when the deadline has passed or another rank calls the roll. Time in which this rank was stopped does not
  * count. */

@@ -3,14 +3,14 @@
  * No call prints: a card that is missing is no error of the program. What failed stands in card.why, in one line. */
 #ifndef FPGA_H
 #define FPGA_H
-#include "offload/card_link.h"
+#include "offload/fpga_link.h"
 #include <stddef.h>
 
 struct fpga {
     const struct fpga_ops *ops; /* NULL: not open */
     void *own;                  /* the backend's */
     char name[64];              /* as the user calls it */
-    char why[CARD_WHY_BYTES];   /* of the last call that failed */
+    char why[FPGA_WHY_BYTES];   /* of the last call that failed */
 };
 
 /* A register of hls/regs.def, to be written or read. */
@@ -63,9 +63,9 @@ int fpga_check_name(const char *where);
 int fpga_failed(struct fpga *card, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* batch, address and time of a card at the end of a link, for backends that have one. */
-int fpga_link_batch(struct fpga *card, struct card_link *l, struct fpga_op *ops, size_t n, size_t *done,
+int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n, size_t *done,
                     double timeout_s);
-int fpga_link_address(struct fpga *card, struct card_link *l, uint32_t *ip, uint16_t *port, double timeout_s);
-int fpga_link_time(struct fpga *card, struct card_link *l, struct fpga_time *out, double timeout_s);
+int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port, double timeout_s);
+int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s);
 
 #endif

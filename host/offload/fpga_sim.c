@@ -1,7 +1,7 @@
 /* fpga_sim.c : a simulated card that this process starts and that listens on this machine alone, as a card of fpga.h. */
 #include "base/err.h"
 #include "offload/fpga.h"
-#include "offload/card_sim.h"
+#include "offload/fpga_process.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +16,10 @@ static int sim_open(struct fpga *card, const char *name, double timeout_s)
 {
     const char *model = name[0] == ':' ? name + 1 : "rtl";
     const char *const words[] = {"--model", model, "--listen", "127.0.0.1:0", NULL};
-    struct card_sim *sim = calloc(1, sizeof *sim);
+    struct fpga_process *sim = calloc(1, sizeof *sim);
     if (!sim)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
-    int rc = card_sim_start(sim, words, true, timeout_s > START_S ? timeout_s : START_S, card->why);
+    int rc = fpga_process_start(sim, words, true, timeout_s > START_S ? timeout_s : START_S, card->why);
     if (rc) {
         free(sim);
         return rc;
@@ -30,39 +30,39 @@ static int sim_open(struct fpga *card, const char *name, double timeout_s)
 
 static void sim_close(struct fpga *card)
 {
-    struct card_sim *sim = card->own;
-    card_sim_close(sim);
+    struct fpga_process *sim = card->own;
+    fpga_process_close(sim);
     free(sim);
 }
 
 /* A card that has closed its end has ended: that is the better reason. */
 static int reason(struct fpga *card, int rc)
 {
-    return rc == -EPIPE ? card_sim_died(card->own, card->why) : rc;
+    return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;
 }
 
 static int sim_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s)
 {
-    struct card_sim *sim = card->own;
+    struct fpga_process *sim = card->own;
     return reason(card, fpga_link_batch(card, &sim->link, ops, n, done, timeout_s));
 }
 
 static int sim_address(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s)
 {
-    struct card_sim *sim = card->own;
+    struct fpga_process *sim = card->own;
     return reason(card, fpga_link_address(card, &sim->link, ip, port, timeout_s));
 }
 
 static int sim_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 {
-    struct card_sim *sim = card->own;
+    struct fpga_process *sim = card->own;
     return reason(card, fpga_link_time(card, &sim->link, out, timeout_s));
 }
 
 static bool sim_alive(struct fpga *card)
 {
-    const struct card_sim *sim = card->own;
-    return card_link_alive(&sim->link);
+    const struct fpga_process *sim = card->own;
+    return fpga_link_alive(&sim->link);
 }
 
 const struct fpga_ops fpga_ops_sim = {"sim",       sim_name_fits, sim_open,  sim_batch,

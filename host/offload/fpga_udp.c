@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct udp_card {
-    struct card_link link;
+    struct fpga_link link;
     uint32_t peer; /* its address, as connected */
 };
 
@@ -88,7 +88,7 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     }
     u->peer = ntohl(peer.sin_addr.s_addr);
-    rc = card_link_open(&u->link, fd, until);
+    rc = fpga_link_open(&u->link, fd, until);
     if (rc) {
         free(u);
         if (rc == -EUSERS)
@@ -103,7 +103,7 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
 static void udp_close(struct fpga *card)
 {
     struct udp_card *u = card->own;
-    card_link_close(&u->link);
+    fpga_link_close(&u->link);
     free(u);
 }
 
@@ -132,7 +132,7 @@ static int udp_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 static bool udp_alive(struct fpga *card)
 {
     const struct udp_card *u = card->own;
-    return card_link_alive(&u->link);
+    return fpga_link_alive(&u->link);
 }
 
 const struct fpga_ops fpga_ops_udp = {"udp://",    udp_name_fits, udp_open,  udp_batch,

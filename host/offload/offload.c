@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "hls/packet.h"
-#include "offload/fabric_local.h"
+#include "offload/wire_local.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
     TRY(read_names(o, words->where));
     if (words->slots && (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
         return ERR(-EINVAL, "cannot ask a card for %d slots: a power of two from 8 to 1024", words->slots);
-    if (words->local && (strlen(words->local) >= sizeof o->local || fabric_local(words->local, 0, 0, &ip)))
+    if (words->local && (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
     if (wire_check(words->provider, why) || (words->provider && strlen(words->provider) >= sizeof o->provider))
         return ERR(-EINVAL, "%s", why);

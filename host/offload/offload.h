@@ -1,4 +1,4 @@
-/* offload.h : sums added by cards in the network: a way (comm/way.h) that the reducer takes as long as it is open.
+/* offload.h : sums added by cards in the network: a way (reduce/way.h) that the reducer takes as long as it is open.
  *
  *     offload_check: could any card?   offload_open: is there one?   way: begin, max, sum, end of each step
  *
@@ -6,7 +6,7 @@
  * silent closes the way, which is no error: begin() tries again, at most once a second, then every ten. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
-#include "comm/way.h"
+#include "reduce/way.h"
 #include "offload/fpga.h"
 
 struct offload;

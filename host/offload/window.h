@@ -6,7 +6,7 @@
  * can turn the windows of several ranks. Every rank starts the same work in the same order. */
 #ifndef WINDOW_H
 #define WINDOW_H
-#include "comm/way.h"
+#include "reduce/way.h"
 #include "offload/card_fits.h"
 #include "offload/fpga_job.h"
 #include "offload/wire.h"

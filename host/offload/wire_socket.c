@@ -7,7 +7,7 @@
  * and arrives on the wire is the same. Nothing is sent in fragments: what is too long for the path is refused or lost. */
 #include "offload/wire_socket.h"
 #include "base/buf.h"
-#include "offload/fabric_local.h"
+#include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/udp.h>
@@ -58,7 +58,7 @@ static bool is_full(int rc)
 static size_t socket_most(const void *wire)
 {
     const struct wire_socket *w = wire;
-    return fabric_most(w->fd);
+    return wire_most(w->fd);
 }
 
 /* Is it longer than the path takes? The same error tells, once, of an earlier datagram that was. */
@@ -195,7 +195,7 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
 int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
 {
     uint32_t local;
-    int rc = fabric_local(o->local, o->card_ip, o->card_port, &local);
+    int rc = wire_local(o->local, o->card_ip, o->card_port, &local);
     struct wire_socket *w = rc ? NULL : buf_alloc(sizeof *w);
     if (!rc && !w)
         rc = -ENOMEM;

@@ -4,10 +4,10 @@
 #include "base/err.h"
 #include "comm/algo.h"
 #include "comm/comm.h"
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 #include "comm/comm_node.h"
-#include "comm/gpu_choose.h"
-#include "offload/choice.h"
+#include "comm/mates_choose.h"
+#include "job/choice.h"
 #include "offload/offload.h"
 #include "vec/gpu.h"
 #include <stdio.h>
@@ -101,7 +101,7 @@ static int open_gpu(struct nc *nc)
     const int rc = gpu_open(place);
     nc->gpu = rc == 0;
     TRY(comm_agree(nc->comm, rc));
-    return gpu_choose(nc->comm, nc->choice.cards != NULL, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
+    return mates_choose(nc->comm, nc->choice.cards != NULL, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
 }
 
 static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)

@@ -1,5 +1,5 @@
-/* gpu_mates.c : what links between GPUs share: opening, meeting, counting. */
-#include "comm/gpu_mates.h"
+/* mates.c : what links between GPUs share: opening, meeting, counting. */
+#include "comm/mates.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int gpu_mates_open(struct comm *c, const struct algo_set *set, const struct gpu_link *link,
-                   const struct algo_home *home, struct gpu_mates **out)
+int mates_open(struct comm *c, const struct algo_set *set, const struct mates_link *link,
+                   const struct algo_home *home, struct mates **out)
 {
-    struct gpu_mates *m = buf_alloc(sizeof *m);
+    struct mates *m = buf_alloc(sizeof *m);
     int rc = m ? 0 : -ENOMEM;
     if (m) {
-        *m = (struct gpu_mates){.comm = c, .set = *set, .link = link, .home = home, .failed = true};
+        *m = (struct mates){.comm = c, .set = *set, .link = link, .home = home, .failed = true};
         m->parts = buf_alloc((size_t)set->n * sizeof *m->parts);
         m->order = buf_alloc((size_t)set->n * sizeof *m->order);
         rc = m->parts && m->order ? 0 : -ENOMEM;
@@ -23,7 +23,7 @@ int gpu_mates_open(struct comm *c, const struct algo_set *set, const struct gpu_
     if (rc == 0)
         rc = comm_agree(c, link->open(m));
     if (rc < 0) {
-        gpu_mates_close(m);
+        mates_close(m);
         return rc;
     }
     m->failed = false;
@@ -31,7 +31,7 @@ int gpu_mates_open(struct comm *c, const struct algo_set *set, const struct gpu_
     return 0;
 }
 
-void gpu_mates_close(struct gpu_mates *m)
+void mates_close(struct mates *m)
 {
     if (!m)
         return;
@@ -41,19 +41,19 @@ void gpu_mates_close(struct gpu_mates *m)
     free(m);
 }
 
-size_t gpu_store_bytes(const struct gpu_link *link, const struct algo_cut *cut)
+size_t mates_store_bytes(const struct mates_link *link, const struct algo_cut *cut)
 {
     return link->stores ? (size_t)(cut->n_parts - 1) * algo_cut_bytes(cut, 0) : 0;
 }
 
-int gpu_noted(struct gpu_mates *m, int rc)
+int mates_noted(struct mates *m, int rc)
 {
     m->failed = m->failed || rc < 0;
     return rc;
 }
 
 /* A round in which this rank sends so much. */
-static void count(struct gpu_mates *m, size_t bytes)
+static void count(struct mates *m, size_t bytes)
 {
     if (m->set.n == 1)
         return;
@@ -61,32 +61,32 @@ static void count(struct gpu_mates *m, size_t bytes)
     m->comm->count.rounds++;
 }
 
-int gpu_gather(struct gpu_mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store)
+int mates_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store)
 {
     count(m, algo_bytes(cut->fold, cut->form, cut->whole.n) - algo_cut_bytes(cut, m->set.me));
-    return gpu_noted(m, m->link->gather(m, cut, codes, store, m->parts));
+    return mates_noted(m, m->link->gather(m, cut, codes, store, m->parts));
 }
 
-int gpu_spread(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+int mates_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     count(m, (size_t)(m->set.n - 1) * algo_cut_bytes(cut, m->set.me));
-    return gpu_noted(m, m->link->spread(m, cut, vector));
+    return mates_noted(m, m->link->spread(m, cut, vector));
 }
 
-int gpu_to_first(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+int mates_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     count(m, m->set.me > 0 ? algo_cut_bytes(cut, m->set.me) : 0);
-    return gpu_noted(m, m->link->to_first(m, cut, vector));
+    return mates_noted(m, m->link->to_first(m, cut, vector));
 }
 
-int gpu_from_first(struct gpu_mates *m, uint8_t *vector, size_t bytes)
+int mates_from_first(struct mates *m, uint8_t *vector, size_t bytes)
 {
     count(m, m->set.me == 0 ? (size_t)(m->set.n - 1) * bytes : 0);
-    return gpu_noted(m, m->link->from_first(m, vector, bytes));
+    return mates_noted(m, m->link->from_first(m, vector, bytes));
 }
 
 /* In each round word goes twice as far; after the last one each member has heard, at some hands, from every other. */
-int gpu_meet(struct gpu_mates *m)
+int mates_meet(struct mates *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;
     uint8_t word = 0, heard;
@@ -99,7 +99,7 @@ int gpu_meet(struct gpu_mates *m)
     return 0;
 }
 
-int gpu_tell(struct gpu_mates *m, const void *mine, size_t bytes, void *all)
+int mates_tell(struct mates *m, const void *mine, size_t bytes, void *all)
 {
     const uint64_t sent = m->comm->count.sent_bytes;
     uint8_t *places = all;
@@ -115,7 +115,7 @@ int gpu_tell(struct gpu_mates *m, const void *mine, size_t bytes, void *all)
     return 0;
 }
 
-int gpu_copy(void *dst, const void *src, size_t bytes)
+int mates_copy(void *dst, const void *src, size_t bytes)
 {
     struct gpu_lane *lane = gpu_lane();
     if (!lane)

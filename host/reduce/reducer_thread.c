@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/reducer_inside.h"
+#include "reduce/reducer_inside.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef REDUCER_INSIDE_H
 #define REDUCER_INSIDE_H
 #include "base/trace.h"
-#include "comm/bucket.h"
-#include "comm/way.h"
+#include "reduce/bucket.h"
+#include "reduce/way.h"
 #include <limits.h>
 
 /* One way to cut the layers: as configured, or all fp32. */

@@ -1,5 +1,5 @@
-/* card_link.c : messages of hls/simlink.h over a stream socket, with a time by which they must have passed. */
-#include "offload/card_link.h"
+/* fpga_link.c : messages of hls/simlink.h over a stream socket, with a time by which they must have passed. */
+#include "offload/fpga_link.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -65,7 +65,7 @@ static int recv_all(int fd, void *buf, size_t bytes, double until)
     return 0;
 }
 
-int card_link_say(struct card_link *l, struct simlink m, const void *body, double until)
+int fpga_link_say(struct fpga_link *l, struct simlink m, const void *body, double until)
 {
     uint8_t header[SIMLINK_BYTES];
     simlink_put(m, header);
@@ -73,7 +73,7 @@ int card_link_say(struct card_link *l, struct simlink m, const void *body, doubl
     return m.bytes ? send_all(l->fd, body, m.bytes, until) : 0;
 }
 
-int card_link_hear(struct card_link *l, struct simlink *m, double until)
+int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until)
 {
     uint8_t header[SIMLINK_BYTES];
     TRY(recv_all(l->fd, header, sizeof header, until));
@@ -81,28 +81,28 @@ int card_link_hear(struct card_link *l, struct simlink *m, double until)
     return m->bytes > SIMLINK_MOST ? -EPROTO : recv_all(l->fd, l->body, m->bytes, until);
 }
 
-int card_link_ask(struct card_link *l, struct simlink ask, const void *body, struct simlink *answer, double until)
+int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer, double until)
 {
-    TRY(card_link_say(l, ask, body, until));
-    TRY(card_link_hear(l, answer, until));
+    TRY(fpga_link_say(l, ask, body, until));
+    TRY(fpga_link_hear(l, answer, until));
     return answer->kind == SIMLINK_DONE ? 0 : -EPROTO;
 }
 
-bool card_link_alive(const struct card_link *l)
+bool fpga_link_alive(const struct fpga_link *l)
 {
     char byte;
     return recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-int card_link_open(struct card_link *l, int fd, double until)
+int fpga_link_open(struct fpga_link *l, int fd, double until)
 {
     struct simlink hello = {0};
-    *l = (struct card_link){.fd = fd, .body = buf_alloc(SIMLINK_MOST)};
+    *l = (struct fpga_link){.fd = fd, .body = buf_alloc(SIMLINK_MOST)};
     int rc = l->body ? 0 : -ENOMEM;
     if (!rc && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
         rc = -errno;
     if (!rc)
-        rc = card_link_hear(l, &hello, until);
+        rc = fpga_link_hear(l, &hello, until);
     if (!rc && (hello.kind != SIMLINK_HELLO || hello.a != SIMLINK_VERSION))
         rc = -EPROTO;
     if (!rc && hello.status == SIMLINK_FULL)
@@ -110,17 +110,17 @@ int card_link_open(struct card_link *l, int fd, double until)
     if (rc) {
         close(fd);
         free(l->body);
-        *l = (struct card_link){0};
+        *l = (struct fpga_link){0};
     }
     return rc;
 }
 
-void card_link_close(struct card_link *l)
+void fpga_link_close(struct fpga_link *l)
 {
     if (!l->body)
         return;
-    (void)card_link_say(l, (struct simlink){.kind = SIMLINK_QUIT}, NULL, clock_s() + 0.1);
+    (void)fpga_link_say(l, (struct simlink){.kind = SIMLINK_QUIT}, NULL, clock_s() + 0.1);
     close(l->fd);
     free(l->body);
-    *l = (struct card_link){0};
+    *l = (struct fpga_link){0};
 }

@@ -10,7 +10,7 @@
  * step: who missed its exponents learns so from the ones made up. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/reducer_inside.h"
+#include "reduce/reducer_inside.h"
 #include "hls/crc32c.h"
 #include <string.h>
 

@@ -14,8 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
-#include "comm/reducer_inside.h"
+#include "reduce/reducer_inside.h"
 #include "vec/gpu.h"
 #include <assert.h>
 #include <stdlib.h>

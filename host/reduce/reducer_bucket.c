@@ -4,7 +4,7 @@
  * backend that takes many layers in one launch casts the whole bucket in one go instead, there and back. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/reducer_inside.h"
+#include "reduce/reducer_inside.h"
 
 /* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the layer's own, padding
  * included. False: none of it. */

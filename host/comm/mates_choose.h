@@ -1,4 +1,4 @@
-/* gpu_choose.h : by what gradients on GPUs travel: NCCL, CUDA IPC, an MPI that takes device memory, or pinned memory
+/* mates_choose.h : by what gradients on GPUs travel: NCCL, CUDA IPC, an MPI that takes device memory, or pinned memory
  * and MPI.
  *
  *     nccl    direct, group-*, native      every rank has a GPU of its own
@@ -8,8 +8,8 @@
  *
  * The first that is possible is taken. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned takes that one; auto is the
  * default. Sums have the same bits by all of them (but for native's, which are NCCL's or MPI's). */
-#ifndef GPU_CHOOSE_H
-#define GPU_CHOOSE_H
+#ifndef MATES_CHOOSE_H
+#define MATES_CHOOSE_H
 #include "comm/algo.h"
 
 /* All ranks, with a GPU open on each (gpu.h), between algo_find() and algo_settle().
@@ -18,7 +18,7 @@
  *   ops     out: for codec.ops, before algo_settle(): casts and memory of the transport
  *   said    [size] out: the choice in words
  * Returns 0, or -EINVAL with a line where the user's transport is impossible, on all ranks (rank 0 speaks), -EIO. */
-int gpu_choose(struct comm *c, bool cards, int group, const struct algo **algo, const struct vec_ops **ops, char *said,
+int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo, const struct vec_ops **ops, char *said,
                size_t size);
 
 #endif

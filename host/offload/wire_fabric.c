@@ -1,10 +1,10 @@
-/* fabric.c : a wire through libfabric: one FI_EP_DGRAM endpoint, its receives posted in advance, sends by injection where the
+/* wire_fabric.c : a wire through libfabric: one FI_EP_DGRAM endpoint, its receives posted in advance, sends by injection where the
  * provider takes a frame so, else from buffers of its own. What a provider asks for is honoured: prefix, local memory
  * registration, contexts. A datagram that cannot leave is a lost one: the window finds out. */
-#include "offload/fabric.h"
+#include "offload/wire_fabric.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "offload/fabric_local.h"
+#include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -214,7 +214,7 @@ static struct fi_info *find(const char *provider, const char *local)
     return found;
 }
 
-int fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
+int wire_fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
     struct fi_info *found = find(provider, NULL);
     if (!found) {
@@ -235,7 +235,7 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
-                      fabric_most_to(o->card_ip, o->card_port)); /* which it would send in fragments otherwise */
+                      wire_most_to(o->card_ip, o->card_port)); /* which it would send in fragments otherwise */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;  /* longer ones are seen to be too long */
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = buf_alloc(bytes);
@@ -295,11 +295,11 @@ static int settle(struct fabric *f, const struct wire_options *o, char *why)
     return rc ? failed(why, "receive", rc) : 0;
 }
 
-int fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
 {
     char local[INET_ADDRSTRLEN] = "";
     uint32_t ip;
-    int rc = fabric_local(o->local, o->card_ip, o->card_port, &ip);
+    int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
     if (rc) {
         snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s", o->local ? o->local : "the way to the card",
                  strerror(-rc));
@@ -331,7 +331,7 @@ int fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WH
     return 0;
 }
 
-void fabric_library(char *text, size_t n)
+void wire_fabric_library(char *text, size_t n)
 {
     const uint32_t version = fi_version();
     snprintf(text, n, "%u.%u", FI_MAJOR(version), FI_MINOR(version));

@@ -1,7 +1,7 @@
 /* bucket.h : layers fused into messages (lazy all-reduce): which layer travels in which bucket. */
 #ifndef BUCKET_H
 #define BUCKET_H
-#include "comm/reducer.h"
+#include "reduce/reducer.h"
 
 /* Layers last, last - 1, ..., last - n_layers + 1, in this order, each from a multiple of the fold's unit on. */
 struct bucket {

@@ -2,7 +2,7 @@
  * exponents that all ranks agree on. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/reducer_inside.h"
+#include "reduce/reducer_inside.h"
 #include <string.h>
 
 /* The layers of the group that travel by codec `kind`: spans with a guess from the front on, the others from the end. */

@@ -1,4 +1,4 @@
-/* gpu_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are opened in every
+/* mates_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are opened in every
  * other once (CUDA IPC), and from then on kernels read their codes where they lie and copies write where they are
  * wanted.
  *
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include "comm/gpu_mates.h"
+#include "comm/mates.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
 #include <assert.h>
@@ -33,7 +33,7 @@ static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
 }
 
 /* Where member i has what lies at p here. */
-static uint8_t *at(const struct gpu_mates *m, int i, const uint8_t *p)
+static uint8_t *at(const struct mates *m, int i, const uint8_t *p)
 {
     const struct ipc *ipc = m->state;
     for (int r = 0; r < N_REGIONS; r++) {
@@ -46,7 +46,7 @@ static uint8_t *at(const struct gpu_mates *m, int i, const uint8_t *p)
     return NULL;
 }
 
-static int export_own(struct gpu_mates *m, struct card *card)
+static int export_own(struct mates *m, struct card *card)
 {
     for (int r = 0; r < N_REGIONS; r++) {
         size_t bytes;
@@ -58,7 +58,7 @@ static int export_own(struct gpu_mates *m, struct card *card)
     return 0;
 }
 
-static int import_others(struct gpu_mates *m, const struct card *own)
+static int import_others(struct mates *m, const struct card *own)
 {
     struct ipc *ipc = m->state;
     for (int i = 0; i < m->set.n; i++)
@@ -75,7 +75,7 @@ static int import_others(struct gpu_mates *m, const struct card *own)
     return 0;
 }
 
-static int ipc_open(struct gpu_mates *m)
+static int ipc_open(struct mates *m)
 {
     struct card own = {.bytes = {0}};
     struct ipc *ipc = m->state = buf_alloc(sizeof *ipc);
@@ -85,11 +85,11 @@ static int ipc_open(struct gpu_mates *m)
     }
     int rc = ipc && ipc->cards && ipc->bases ? export_own(m, &own) : -ENOMEM;
     TRY(comm_agree(m->comm, rc)); /* before anybody waits for a card */
-    TRY(gpu_tell(m, &own, sizeof own, ipc->cards));
+    TRY(mates_tell(m, &own, sizeof own, ipc->cards));
     return import_others(m, &own);
 }
 
-static void ipc_close(struct gpu_mates *m)
+static void ipc_close(struct mates *m)
 {
     struct ipc *ipc = m->state;
     if (!ipc)
@@ -98,24 +98,24 @@ static void ipc_close(struct gpu_mates *m)
         if (ipc->bases[i])
             gpu()->run->ipc_close(ipc->bases[i]);
     if (!m->failed)
-        (void)gpu_meet(m); /* memory is freed only after all have let it go */
+        (void)mates_meet(m); /* memory is freed only after all have let it go */
     free(ipc->cards);
     free(ipc->bases);
     free(ipc);
 }
 
-static int ipc_gather(struct gpu_mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
+static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
                       const uint8_t **parts)
 {
     (void)store;
-    TRY(gpu_meet(m));
+    TRY(mates_meet(m));
     for (int i = 0; i < m->set.n; i++)
         parts[i] = cut->whole.n > 0 ? at(m, i, codes) + algo_cut_at(cut, m->set.me) : codes;
     return 0;
 }
 
 /* These bytes, at the same place, to members first..last but this rank's own. */
-static int copy_to(struct gpu_mates *m, int first, int last, uint8_t *p, size_t bytes)
+static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t bytes)
 {
     const struct dev_run_ops *run = gpu()->run;
     struct gpu_lane *lane = gpu_lane();
@@ -129,26 +129,26 @@ static int copy_to(struct gpu_mates *m, int first, int last, uint8_t *p, size_t 
     return run->wait(lane->stream);
 }
 
-static int ipc_spread(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int ipc_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
-    return gpu_meet(m);
+    return mates_meet(m);
 }
 
-static int ipc_to_first(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int ipc_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     TRY(copy_to(m, 0, 0, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
-    return gpu_meet(m);
+    return mates_meet(m);
 }
 
-static int ipc_from_first(struct gpu_mates *m, uint8_t *vector, size_t bytes)
+static int ipc_from_first(struct mates *m, uint8_t *vector, size_t bytes)
 {
     if (m->set.me == 0)
         TRY(copy_to(m, 0, m->set.n - 1, vector, bytes));
-    return gpu_meet(m);
+    return mates_meet(m);
 }
 
-const struct gpu_link gpu_ipc = {
+const struct mates_link mates_ipc = {
     .name = "CUDA IPC",
     .stores = false,
     .open = ipc_open,

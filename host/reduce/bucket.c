@@ -1,5 +1,5 @@
 /* bucket.c : cuts layers into buckets. */
-#include "comm/bucket.h"
+#include "reduce/bucket.h"
 
 int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct fold *folds, bool all_fp32,
                size_t bucket_bytes, struct bucket *out)

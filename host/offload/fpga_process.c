@@ -1,5 +1,5 @@
-/* card_sim.c : a simulated card of one's own: starts narrowcast-sim, and speaks to it: registers, frames, clocks. */
-#include "offload/card_sim.h"
+/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and speaks to it: registers, frames, clocks. */
+#include "offload/fpga_process.h"
 #include "base/beside.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -37,7 +37,7 @@ static void become_card(int fd, const char *path, const char *const *words, bool
 }
 
 /* Its status after it has ended, which it does when its connection has; ended here if it takes longer than 2 s. */
-static int reap(struct card_sim *card)
+static int reap(struct fpga_process *card)
 {
     int status = 0;
     pid_t pid = 0;
@@ -52,30 +52,30 @@ static int reap(struct card_sim *card)
     return pid > 0 ? status : -1;
 }
 
-int card_sim_died(struct card_sim *card, char why[CARD_WHY_BYTES])
+int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
 {
     const int status = reap(card);
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        snprintf(why, CARD_WHY_BYTES, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
+        snprintf(why, FPGA_WHY_BYTES, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
         return -ENOENT;
     }
     if (status >= 0 && WIFSIGNALED(status))
-        snprintf(why, CARD_WHY_BYTES, "the simulated card was ended by signal %d", WTERMSIG(status));
+        snprintf(why, FPGA_WHY_BYTES, "the simulated card was ended by signal %d", WTERMSIG(status));
     else
-        snprintf(why, CARD_WHY_BYTES, "the simulated card ended with status %d", status < 0 ? -1 : WEXITSTATUS(status));
+        snprintf(why, FPGA_WHY_BYTES, "the simulated card ended with status %d", status < 0 ? -1 : WEXITSTATUS(status));
     return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -ECHILD : -EIO;
 }
 
-int card_sim_start(struct card_sim *card, const char *const *words, bool silent, double timeout_s,
-                   char why[CARD_WHY_BYTES])
+int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent, double timeout_s,
+                   char why[FPGA_WHY_BYTES])
 {
     char path[PATH_MAX];
     const char *program = beside(PROGRAM, path);
     int ends[2], rc = 0;
-    *card = (struct card_sim){0};
+    *card = (struct fpga_process){0};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
         rc = -errno;
-        snprintf(why, CARD_WHY_BYTES, "cannot make a socket for the simulated card: %s", strerror(errno));
+        snprintf(why, FPGA_WHY_BYTES, "cannot make a socket for the simulated card: %s", strerror(errno));
         return rc;
     }
     fflush(NULL);
@@ -83,60 +83,60 @@ int card_sim_start(struct card_sim *card, const char *const *words, bool silent,
     if (card->pid == 0)
         become_card(ends[1], program, words, silent);
     close(ends[1]);
-    rc = card_link_open(&card->link, ends[0], clock_s() + timeout_s);
+    rc = fpga_link_open(&card->link, ends[0], clock_s() + timeout_s);
     if (!rc)
         return 0;
     if (rc == -EPIPE)
-        rc = card_sim_died(card, why);
+        rc = fpga_process_died(card, why);
     else if (rc == -EPROTO)
-        snprintf(why, CARD_WHY_BYTES, PROGRAM " does not speak version %d: build both anew", SIMLINK_VERSION);
+        snprintf(why, FPGA_WHY_BYTES, PROGRAM " does not speak version %d: build both anew", SIMLINK_VERSION);
     else
-        snprintf(why, CARD_WHY_BYTES, "cannot start the simulated card: %s", strerror(-rc));
-    card_sim_close(card);
+        snprintf(why, FPGA_WHY_BYTES, "cannot start the simulated card: %s", strerror(-rc));
+    fpga_process_close(card);
     return rc;
 }
 
-void card_sim_close(struct card_sim *card)
+void fpga_process_close(struct fpga_process *card)
 {
-    card_link_close(&card->link);
+    fpga_link_close(&card->link);
     if (card->pid > 0)
         (void)reap(card);
-    *card = (struct card_sim){0};
+    *card = (struct fpga_process){0};
 }
 
 /* ---- given its frames by this program ---- */
 
-int card_sim_open(struct card_sim *card, const char *model, const char *wave)
+int fpga_process_open(struct fpga_process *card, const char *model, const char *wave)
 {
     const char *const words[] = {"--model", model, wave ? "--wave" : NULL, wave, NULL};
-    char why[CARD_WHY_BYTES];
-    int rc = card_sim_start(card, words, false, INFINITY, why);
+    char why[FPGA_WHY_BYTES];
+    int rc = fpga_process_start(card, words, false, INFINITY, why);
     return rc == 0 || rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-static int failed(struct card_sim *card, int rc)
+static int failed(struct fpga_process *card, int rc)
 {
-    char why[CARD_WHY_BYTES];
+    char why[FPGA_WHY_BYTES];
     if (rc != -EPIPE)
         return ERR(rc, "cannot talk to the simulated card: %s", strerror(-rc));
-    rc = card_sim_died(card, why);
+    rc = fpga_process_died(card, why);
     return rc == -ECHILD ? rc : ERR(rc, "%s", why);
 }
 
-static int ask(struct card_sim *card, struct simlink *m)
+static int ask(struct fpga_process *card, struct simlink *m)
 {
-    int rc = card_link_ask(&card->link, *m, NULL, m, INFINITY);
+    int rc = fpga_link_ask(&card->link, *m, NULL, m, INFINITY);
     return rc ? failed(card, rc) : 0;
 }
 
-int card_sim_write(struct card_sim *card, uint32_t at, uint32_t value)
+int fpga_process_write(struct fpga_process *card, uint32_t at, uint32_t value)
 {
     struct simlink m = {.kind = SIMLINK_WRITE, .a = at, .b = value};
     TRY(ask(card, &m));
     return m.status ? ERR(-EIO, "the card has no register 0x%03x to write", at) : 0;
 }
 
-int card_sim_read(struct card_sim *card, uint32_t at, uint32_t *value)
+int fpga_process_read(struct fpga_process *card, uint32_t at, uint32_t *value)
 {
     struct simlink m = {.kind = SIMLINK_READ, .a = at};
     TRY(ask(card, &m));
@@ -146,19 +146,19 @@ int card_sim_read(struct card_sim *card, uint32_t at, uint32_t *value)
     return 0;
 }
 
-int card_sim_send(struct card_sim *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n, uint32_t gap)
+int fpga_process_send(struct fpga_process *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n, uint32_t gap)
 {
     const struct simlink m = {.kind = SIMLINK_FRAME, .bytes = (uint32_t)n, .a = ip, .b = port, .c = gap};
-    int rc = card_link_say(&card->link, m, bytes, INFINITY);
+    int rc = fpga_link_say(&card->link, m, bytes, INFINITY);
     return rc ? failed(card, rc) : 0;
 }
 
-int card_sim_run(struct card_sim *card, card_sim_frame *out, void *arg, struct card_sim_time *time)
+int fpga_process_run(struct fpga_process *card, fpga_process_frame *out, void *arg, struct fpga_process_time *time)
 {
     struct simlink m = {.kind = SIMLINK_RUN, .a = MOST_CLOCKS};
     double start = clock_s();
-    int rc = card_link_say(&card->link, m, NULL, INFINITY);
-    while (!rc && !(rc = card_link_hear(&card->link, &m, INFINITY)) && m.kind != SIMLINK_DONE) {
+    int rc = fpga_link_say(&card->link, m, NULL, INFINITY);
+    while (!rc && !(rc = fpga_link_hear(&card->link, &m, INFINITY)) && m.kind != SIMLINK_DONE) {
         if (m.kind != SIMLINK_FRAME)
             return ERR(-EPROTO, "the simulated card sent message %u while it ran", m.kind);
         TRY(out(arg, (uint32_t)m.a, (uint16_t)m.b, card->link.body, m.bytes));

@@ -1,6 +1,6 @@
-/* gpu_choose.c : by what gradients on GPUs travel: what is asked for, what this job can, and the algorithm that fits.
+/* mates_choose.c : by what gradients on GPUs travel: what is asked for, what this job can, and the algorithm that fits.
  * */
-#include "comm/gpu_choose.h"
+#include "comm/mates_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -200,7 +200,7 @@ static void say(const struct row *row, enum transport t, const struct facts *f, 
         snprintf(said, size, "%s by %s (not %s: %s)", row->plain->name, names[t], names[first], f->no[first]);
 }
 
-int gpu_choose(struct comm *c, bool cards, int group, const struct algo **algo, const struct vec_ops **ops, char *said,
+int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo, const struct vec_ops **ops, char *said,
                size_t size)
 {
     struct facts facts = {.no = {NULL}};

@@ -1,5 +1,5 @@
-/* fabric_local.c : the address of this host that a socket is to be bound to, and how long its datagrams may be. */
-#include "offload/fabric_local.h"
+/* wire_local.c : the address of this host that a socket is to be bound to, and how long its datagrams may be. */
+#include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -37,7 +37,7 @@ static int of_interface(int fd, const char *name, struct sockaddr_in *out)
     return 0;
 }
 
-int fabric_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out)
+int wire_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out)
 {
     struct sockaddr_in found = address(0, 0);
     struct in_addr given;
@@ -61,7 +61,7 @@ int fabric_local(const char *local, uint32_t ip, uint16_t port, uint32_t *out)
     return rc;
 }
 
-size_t fabric_most(int fd)
+size_t wire_most(int fd)
 {
     enum { HEADERS = 20 + 8, USUAL = 1500, LONGEST = UINT16_MAX };
     int mtu;
@@ -71,13 +71,13 @@ size_t fabric_most(int fd)
     return (size_t)(mtu < LONGEST ? mtu : LONGEST) - HEADERS;
 }
 
-size_t fabric_most_to(uint32_t ip, uint16_t port)
+size_t wire_most_to(uint32_t ip, uint16_t port)
 {
     struct sockaddr_in local;
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
         (void)chosen(fd, ip, port, &local);
-    const size_t most = fabric_most(fd);
+    const size_t most = wire_most(fd);
     if (fd >= 0)
         close(fd);
     return most;

@@ -1,5 +1,5 @@
 /* choice.c : what the words of --algo and --offload mean together. */
-#include "offload/choice.h"
+#include "job/choice.h"
 #include "base/err.h"
 #include "offload/offload.h"
 #include <stdlib.h>

@@ -1,18 +1,18 @@
-/* gpu_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling thread's stream.
+/* mates_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling thread's stream.
  *
  * NCCL itself waits for ever: here the stream sets a flag behind the messages, and the wait for it asks NCCL whether
  * all is well, answers a roll call, and ends with the deadline. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include "comm/gpu_mates.h"
-#include "comm/gpu_nccl.h"
+#include "comm/mates.h"
+#include "comm/mates_nccl.h"
 #include "device/dev_nccl.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
 #include <sched.h>
 
-int gpu_nccl_wait(struct gpu_mates *m)
+int mates_nccl_wait(struct mates *m)
 {
     struct gpu_lane *lane = gpu_lane();
     struct comm_watch watch = comm_watch(m->comm);
@@ -27,7 +27,7 @@ int gpu_nccl_wait(struct gpu_mates *m)
     return gpu()->run->wait(lane->stream);
 }
 
-static int nccl_open(struct gpu_mates *m)
+static int nccl_open(struct mates *m)
 {
     uint8_t id[DEV_NCCL_ID_BYTES] = {0};
     const int first = algo_rank(&m->set, 0);
@@ -47,14 +47,14 @@ static int nccl_open(struct gpu_mates *m)
     return 0;
 }
 
-static void nccl_close(struct gpu_mates *m)
+static void nccl_close(struct mates *m)
 {
     if (!m->failed)
-        (void)gpu_meet(m);
+        (void)mates_meet(m);
     gpu()->nccl->close(m->state);
 }
 
-static int nccl_gather(struct gpu_mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
+static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
                        const uint8_t **parts)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
@@ -74,10 +74,10 @@ static int nccl_gather(struct gpu_mates *m, const struct algo_cut *cut, const ui
     }
     parts[m->set.me] = codes + algo_cut_at(cut, m->set.me);
     TRY(nccl->group_end(m->state));
-    return gpu_nccl_wait(m);
+    return mates_nccl_wait(m);
 }
 
-static int nccl_spread(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
@@ -93,11 +93,11 @@ static int nccl_spread(struct gpu_mates *m, const struct algo_cut *cut, uint8_t 
             TRY(nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from), from, lane->stream));
     }
     TRY(nccl->group_end(m->state));
-    return gpu_nccl_wait(m);
+    return mates_nccl_wait(m);
 }
 
 /* Between member 0 and all others: the bytes of member i's part, or all of them (cut NULL). */
-static int with_first(struct gpu_mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector, size_t bytes)
+static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector, size_t bytes)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
@@ -115,19 +115,19 @@ static int with_first(struct gpu_mates *m, bool to_first, const struct algo_cut 
             TRY(nccl->send(m->state, p, n, m->set.me == 0 ? i : 0, lane->stream));
     }
     TRY(nccl->group_end(m->state));
-    return gpu_nccl_wait(m);
+    return mates_nccl_wait(m);
 }
 
-static int nccl_to_first(struct gpu_mates *m, const struct algo_cut *cut, uint8_t *vector)
+static int nccl_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
     return with_first(m, true, cut, vector, 0);
 }
-static int nccl_from_first(struct gpu_mates *m, uint8_t *vector, size_t bytes)
+static int nccl_from_first(struct mates *m, uint8_t *vector, size_t bytes)
 {
     return with_first(m, false, NULL, vector, bytes);
 }
 
-const struct gpu_link gpu_nccl = {
+const struct mates_link mates_nccl = {
     .name = "NCCL",
     .stores = true,
     .open = nccl_open,
