@@ -1,4 +1,5 @@
-/* allreduce_card.h : an all-reduce of bench_allreduce that goes through cards: opened, and what it cost them. */
+/* allreduce_card.h : an all-reduce of bench_allreduce that goes through cards: opened, and what it
+ * cost them. */
 #ifndef ALLREDUCE_CARD_H
 #define ALLREDUCE_CARD_H
 #include "app/reduce_card.h"
@@ -13,7 +14,8 @@ struct through_card {
     struct fpga_time start_time; /* of all cards */
 };
 
-/* What all cards have done so far; clocks are those of the busiest one. Rank 0 knows it, the others 0. */
+/* What all cards have done so far; clocks are those of the busiest one. Rank 0 knows it, the others
+ * 0. */
 static inline struct fpga_time card_times(struct offload *o, bool asks)
 {
     struct fpga_time sum = {0}, one;
@@ -26,9 +28,11 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* All ranks. Returns 0, or a negative errno with a line of rank 0 when the cards do not take it: here that is a failure. */
-static inline int card_open_for(struct through_card *c, struct comm *comm, const char *where, const char *fabric,
-                                int slots, const struct codec *codec, struct reducer *reducer)
+/* All ranks. Returns 0, or a negative errno with a line of rank 0 when the cards do not take it:
+ * here that is a failure. */
+static inline int card_open_for(struct through_card *c, struct comm *comm, const char *where,
+                                const char *fabric, int slots, const struct codec *codec,
+                                struct reducer *reducer)
 {
     const struct offload_options options = {.where = where, .provider = fabric, .slots = slots};
     TRY(offload_open(comm, codec, &options, &c->offload));
@@ -49,16 +53,19 @@ static inline void card_begin(struct through_card *c, bool asks)
     c->start_time = card_times(c->offload, asks);
 }
 
-/* Of one run, on average: packets of this rank, resent ones, clocks of the busiest card and what they take at its clock. */
+/* Of one run, on average: packets of this rank, resent ones, clocks of the busiest card and what
+ * they take at its clock. */
 struct card_cost {
     double packets, resent, clocks, line_s;
 };
 static inline struct card_cost card_cost_of(const struct through_card *c, bool asks, double runs)
 {
     const struct way_count now = offload_way.counted(c->offload);
-    const double clocks = (double)(card_times(c->offload, asks).clocks - c->start_time.clocks) / runs;
+    const double clocks =
+        (double)(card_times(c->offload, asks).clocks - c->start_time.clocks) / runs;
     return (struct card_cost){(double)(now.packets - c->start.packets) / runs,
-                              (double)(now.resent - c->start.resent) / runs, clocks, clocks / (1e6 * REDUCE_CARD_MHZ)};
+                              (double)(now.resent - c->start.resent) / runs, clocks,
+                              clocks / (1e6 * REDUCE_CARD_MHZ)};
 }
 
 #endif

@@ -1,7 +1,9 @@
-/* allreduce_data.h : what bench_allreduce adds: small whole numbers whose sums are known, and what of them came out wrong.
+/* allreduce_data.h : what bench_allreduce adds: small whole numbers whose sums are known, and what
+ * of them came out wrong.
  *
- * An element is +-1 on none, one or two ranks, and on some others +1 on one rank and -1 on another: so every partial sum
- * is 0, +-1 or +-2 and stands in every format, whatever the order of additions. Any difference is a mistake. */
+ * An element is +-1 on none, one or two ranks, and on some others +1 on one rank and -1 on another:
+ * so every partial sum is 0, +-1 or +-2 and stands in every format, whatever the order of
+ * additions. Any difference is a mistake. */
 #ifndef ALLREDUCE_DATA_H
 #define ALLREDUCE_DATA_H
 #include <stddef.h>

@@ -1,7 +1,9 @@
-/* allreduce_peer.h : what bench_allreduce compares with: MPI_Allreduce of fp32, by each of Open MPI's algorithms in turn.
+/* allreduce_peer.h : what bench_allreduce compares with: MPI_Allreduce of fp32, by each of Open
+ * MPI's algorithms in turn.
  *
- * coll/tuned reads which algorithm to use when a communicator is made, so a communicator is made for each. The setting is
- * reached by MPI's tools interface; where an MPI has no such setting there is one peer, its own choice. */
+ * coll/tuned reads which algorithm to use when a communicator is made, so a communicator is made
+ * for each. The setting is reached by MPI's tools interface; where an MPI has no such setting there
+ * is one peer, its own choice. */
 #ifndef ALLREDUCE_PEER_H
 #define ALLREDUCE_PEER_H
 #include <mpi.h>
@@ -47,8 +49,8 @@ static inline void peers_open(struct peers *p, const char *only)
     *p = (struct peers){.n = 0};
     if (MPI_T_init_thread(MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
         MPI_T_cvar_get_index("coll_tuned_allreduce_algorithm", &index) != MPI_SUCCESS ||
-        MPI_T_cvar_get_info(index, name, &name_bytes, &verbosity, &type, &words, text, &bytes, &binding, &scope) !=
-            MPI_SUCCESS ||
+        MPI_T_cvar_get_info(index, name, &name_bytes, &verbosity, &type, &words, text, &bytes,
+                            &binding, &scope) != MPI_SUCCESS ||
         MPI_T_enum_get_info(words, &n_words, name, &name_bytes) != MPI_SUCCESS ||
         MPI_T_cvar_handle_alloc(index, NULL, &setting, &count) != MPI_SUCCESS) {
         peers_add(p, "default");

@@ -1,4 +1,5 @@
-/* allreduce_row.h : a row of bench_allreduce: what was measured of one contender at one size, and how it is printed. */
+/* allreduce_row.h : a row of bench_allreduce: what was measured of one contender at one size, and
+ * how it is printed. */
 #ifndef ALLREDUCE_ROW_H
 #define ALLREDUCE_ROW_H
 #include "allreduce_card.h"
@@ -16,8 +17,10 @@ struct row {
     double codec_s;       /* casting, of the slowest rank; 0 for MPI */
     double base_s;        /* time_s of MPI's fp32 */
     uint64_t wrong;       /* elements on all ranks, in the worst run */
-    uint64_t wire_bytes;  /* payload that the rank with most of it sends; MPI does not say: that of a ring */
-    uint64_t port_bytes;  /* what left the busiest host's interfaces, headers and all; 0 where nothing did */
+    /* payload that the rank with most of it sends; MPI does not say: that of a ring */
+    uint64_t wire_bytes;
+    /* what left the busiest host's interfaces, headers and all; 0 where nothing did */
+    uint64_t port_bytes;
     bool by_card;
     struct card_cost cost; /* of offload: of a run, on average */
 };
@@ -47,21 +50,25 @@ static inline double row_busbw(const struct row *r)
 
 static inline void row_head(bool cards)
 {
-    printf("%-22s %10s %10s %10s %5s %4s %11s %11s %7s %7s %6s %11s %11s %6s %9s", "# algo", "size", "count", "type",
-           "redop", "root", "time", "p99", "algbw", "busbw", "#wrong", "wire_bytes", "port_bytes", "ratio", "codec_us");
+    printf("%-22s %10s %10s %10s %5s %4s %11s %11s %7s %7s %6s %11s %11s %6s %9s", "# algo", "size",
+           "count", "type", "redop", "root", "time", "p99", "algbw", "busbw", "#wrong",
+           "wire_bytes", "port_bytes", "ratio", "codec_us");
     printf(cards ? "%8s %7s %9s %9s\n" : "\n", "packets", "resent", "cycles", "line_us");
-    printf("%-22s %10s %10s %10s %5s %4s %11s %11s %7s %7s %6s %11s %11s %6s %9s\n", "#", "(B)", "(elements)", "", "",
-           "", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)", "", "");
+    printf("%-22s %10s %10s %10s %5s %4s %11s %11s %7s %7s %6s %11s %11s %6s %9s\n", "#", "(B)",
+           "(elements)", "", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)", "", "");
 }
 
 static inline void row_print(const struct row *r, bool cards)
 {
-    printf("%-22s %10llu %10llu %10s %5s %4d %11.1f %11.1f %7.3f %7.3f %6llu %11llu %11llu %6.2f %9.0f", r->algo,
-           (unsigned long long)r->bytes, (unsigned long long)r->bytes / 4, r->type, "mean", -1, 1e6 * r->time_s,
-           1e6 * r->p99_s, row_algbw(r), row_busbw(r), (unsigned long long)r->wrong, (unsigned long long)r->wire_bytes,
+    printf("%-22s %10llu %10llu %10s %5s %4d %11.1f %11.1f %7.3f %7.3f %6llu %11llu %11llu %6.2f "
+           "%9.0f",
+           r->algo, (unsigned long long)r->bytes, (unsigned long long)r->bytes / 4, r->type, "mean",
+           -1, 1e6 * r->time_s, 1e6 * r->p99_s, row_algbw(r), row_busbw(r),
+           (unsigned long long)r->wrong, (unsigned long long)r->wire_bytes,
            (unsigned long long)r->port_bytes, r->base_s / r->time_s, 1e6 * r->codec_s);
     if (cards && r->by_card)
-        printf("%8.0f %7.1f %9.0f %9.0f", r->cost.packets, r->cost.resent, r->cost.clocks, 1e6 * r->cost.line_s);
+        printf("%8.0f %7.1f %9.0f %9.0f", r->cost.packets, r->cost.resent, r->cost.clocks,
+               1e6 * r->cost.line_s);
     printf("\n");
     fflush(stdout);
 }

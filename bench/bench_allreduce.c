@@ -1,9 +1,11 @@
-/* bench_allreduce.c : what an all-reduce takes that a user calls: fp32 gradients in, fp32 means out, casts and all.
+/* bench_allreduce.c : what an all-reduce takes that a user calls: fp32 gradients in, fp32 means
+ * out, casts and all.
  *   host/ranks.sh 4 build/bench_allreduce [--algo direct,ring] [--format e5m2,e3m0/e3m0] [--sizes 1k:256m] [--json]
  *   bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4m:64m'
  *
- * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's algorithms among them, which
- * is found first. A run is timed on each rank from a barrier on; the slowest rank counts. The sums are known: #wrong. */
+ * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's
+ * algorithms among them, which is found first. A run is timed on each rank from a barrier on; the
+ * slowest rank counts. The sums are known: #wrong. */
 #include "allreduce_card.h"
 #include "allreduce_data.h"
 #include "allreduce_peer.h"
@@ -56,7 +58,8 @@ static uint64_t port_sent(void)
     char line[512], name[32];
     unsigned long long sent, sum = 0;
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, " %31[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %llu", name, &sent) == 2 && strcmp(name, "lo") != 0)
+        if (sscanf(line, " %31[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %llu", name, &sent) == 2 &&
+            strcmp(name, "lo") != 0)
             sum += sent;
     if (f)
         fclose(f);
@@ -70,7 +73,8 @@ static uint64_t larger(uint64_t a, uint64_t c)
 
 static int run(struct contender *c, size_t rep)
 {
-    struct reducer_step report = {.sent_bytes = 8 * (uint64_t)b.n * (uint64_t)(b.n_ranks - 1) / (uint64_t)b.n_ranks};
+    struct reducer_step report = {.sent_bytes = 8 * (uint64_t)b.n * (uint64_t)(b.n_ranks - 1) /
+                                                (uint64_t)b.n_ranks};
     if (c->reducer) /* in place */
         memcpy(b.x, b.own, 4 * b.n);
     TRY(comm_barrier(b.comm));
@@ -142,8 +146,8 @@ static int choose_peer(struct contender *c)
     if (is_long)
         TRY(try_peers(c, 1.5, 3));
     for (int i = 0; i < b.peers.n && b.rank == 0 && b.o.json; i++)
-        printf("{\"kind\":\"mpi\",\"algorithm\":\"%s\",\"size\":%zu,\"time_us\":%.1f}\n", b.peers.peer[i].name, 4 * b.n,
-               1e6 * b.peers.peer[i].seconds);
+        printf("{\"kind\":\"mpi\",\"algorithm\":\"%s\",\"size\":%zu,\"time_us\":%.1f}\n",
+               b.peers.peer[i].name, 4 * b.n, 1e6 * b.peers.peer[i].seconds);
     c->peer = fastest_peer();
     snprintf(c->algo, sizeof c->algo, "mpi:%s", c->peer->name);
     c->wrong = c->wire_bytes = c->port_bytes = 0;
@@ -152,8 +156,8 @@ static int choose_peer(struct contender *c)
 
 /* ---- contenders ---- */
 
-/* algo and "FORMAT" or "FORMAT/OUT". Returns 0, 1 when this combination does not exist (rank 0 has said why), or a negative
- * errno. */
+/* algo and "FORMAT" or "FORMAT/OUT". Returns 0, 1 when this combination does not exist (rank 0 has
+ * said why), or a negative errno. */
 static int open_contender(struct contender *c, const char *algo_word, const char *type)
 {
     char format[NAME_BYTES] = "", out[NAME_BYTES] = "";
@@ -166,8 +170,10 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     snprintf(c->algo, sizeof c->algo, "%s", algo_word);
     snprintf(c->type, sizeof c->type, "%s", type);
     sscanf(type, "%23[^/]/%23s", format, out);
-    const struct codec_words words = {
-        .format = format, .scale = b.o.scale, .sum = b.o.sum, .out_format = out[0] ? out : b.o.out_format};
+    const struct codec_words words = {.format = format,
+                                      .scale = b.o.scale,
+                                      .sum = b.o.sum,
+                                      .out_format = out[0] ? out : b.o.out_format};
     err_hold();
     int rc = codec_parse(&words, &codec);
     if (rc == 0)
@@ -180,7 +186,9 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     if (rc < 0)
         return 1;
     TRY(reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer));
-    return offload ? card_open_for(&c->card, b.comm, b.o.offload, b.o.fabric, (int)b.o.slots, &codec, c->reducer) : 0;
+    return offload ? card_open_for(&c->card, b.comm, b.o.offload, b.o.fabric, (int)b.o.slots,
+                                   &codec, c->reducer)
+                   : 0;
 }
 
 /* The word of a list that begins at *at, which moves on; false behind the last. */
@@ -200,9 +208,10 @@ static int open_contenders(void)
     for (const char *algos = b.o.algo; next_word(&algos, algo, sizeof algo);)
         for (const char *types = b.o.format; next_word(&types, type, sizeof type);) {
             if (b.n_contenders == MAX_CONTENDERS)
-                return b.rank > 0 ? -EINVAL
-                                  : ERR(-EINVAL, "cannot compare more than %d: shorten --algo or --format",
-                                        MAX_CONTENDERS - 1);
+                return b.rank > 0
+                           ? -EINVAL
+                           : ERR(-EINVAL, "cannot compare more than %d: shorten --algo or --format",
+                                 MAX_CONTENDERS - 1);
             int rc = open_contender(&b.c[b.n_contenders], algo, type);
             TRY(rc);
             b.n_contenders += rc == 0;
@@ -222,7 +231,8 @@ static int report(struct contender *c, double *base_s)
     MPI_Allreduce(MPI_IN_PLACE, c->codec_s, (int)n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    struct row row = {.algo = c->algo, .type = c->type, .bytes = 4 * (uint64_t)b.n, .n_ranks = b.n_ranks};
+    struct row row = {
+        .algo = c->algo, .type = c->type, .bytes = 4 * (uint64_t)b.n, .n_ranks = b.n_ranks};
     row_times(c->seconds, n, &row.time_s, &row.p99_s);
     row_times(c->codec_s, n, &row.codec_s, &worst);
     if (!c->reducer)
@@ -253,8 +263,9 @@ static int measure(void)
                 card_begin(&b.c[i].card, b.rank == 0);
             TRY(run(&b.c[i], rep < 0 ? 0 : (size_t)rep));
             if (progress_due(&b.progress))
-                progress_say(&b.progress, "%zu bytes: %s %s, run %lld of %lld", 4 * b.n, b.c[i].algo, b.c[i].type,
-                             (long long)(rep + b.o.warmup) + 1, (long long)(b.o.reps + b.o.warmup));
+                progress_say(&b.progress, "%zu bytes: %s %s, run %lld of %lld", 4 * b.n,
+                             b.c[i].algo, b.c[i].type, (long long)(rep + b.o.warmup) + 1,
+                             (long long)(b.o.reps + b.o.warmup));
         }
     for (int i = 0; i < b.n_contenders; i++)
         TRY(report(&b.c[i], &base_s));
@@ -305,7 +316,9 @@ static int run_all(void)
     TRY(comm_agree(b.comm, read_sizes(b.o.sizes, &from, &to)));
     peers_open(&b.peers, b.o.mpi);
     err_hold();
-    TRY(comm_agree(b.comm, b.peers.n > 0 ? 0 : ERR(-EINVAL, "MPI has no all-reduce algorithm \"%s\"", b.o.mpi)));
+    TRY(comm_agree(b.comm, b.peers.n > 0
+                               ? 0
+                               : ERR(-EINVAL, "MPI has no all-reduce algorithm \"%s\"", b.o.mpi)));
     progress_init(&b.progress, b.rank == 0);
     if (b.rank == 0 && !b.o.json)
         row_head(b.o.offload != NULL);
@@ -318,54 +331,71 @@ static int run_all(void)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"algo", "LIST", "direct,ring", "Algorithms, as in `narrowcast train --algo`, with commas between.", OPT_TEXT,
-     AT(algo), 0, 0, 0},
-    {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.", OPT_TEXT,
-     AT(offload), 0, 0, 0},
-    {"card-slots", "N", "64", "Slots wanted of each card; two formats share one of 128.", OPT_INT, AT(slots), 8, 1024,
+    {"algo", "LIST", "direct,ring",
+     "Algorithms, as in `narrowcast train --algo`, with commas between.", OPT_TEXT, AT(algo), 0, 0,
      0},
-    {"fabric", "NAME", NULL, "How packets reach cards, as in `narrowcast train --fabric`.", OPT_TEXT, AT(fabric), 0, 0,
-     0},
-    {"format", "LIST", "e5m2", "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.",
-     OPT_TEXT, AT(format), 0, 0, 0},
-    {"out-format", "FORMAT", NULL, "Of the sums where --format names none: auto.", OPT_TEXT, AT(out_format), 0, 0, 0},
+    {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.",
+     OPT_TEXT, AT(offload), 0, 0, 0},
+    {"card-slots", "N", "64", "Slots wanted of each card; two formats share one of 128.", OPT_INT,
+     AT(slots), 8, 1024, 0},
+    {"fabric", "NAME", NULL, "How packets reach cards, as in `narrowcast train --fabric`.",
+     OPT_TEXT, AT(fabric), 0, 0, 0},
+    {"format", "LIST", "e5m2",
+     "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.", OPT_TEXT,
+     AT(format), 0, 0, 0},
+    {"out-format", "FORMAT", NULL, "Of the sums where --format names none: auto.", OPT_TEXT,
+     AT(out_format), 0, 0, 0},
     {"scale", "WORD", NULL, "none, const:K, aps, aps-tight.", OPT_TEXT, AT(scale), 0, 0, 0},
     {"sum", "WORD", NULL, "auto, exact, fp32, nearest, kahan, trunc.", OPT_TEXT, AT(sum), 0, 0, 0},
-    {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 a rank; one size, or a range.", OPT_TEXT, AT(sizes), 0, 0, 0},
+    {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 a rank; one size, or a range.", OPT_TEXT,
+     AT(sizes), 0, 0, 0},
     {"factor", "N", "4", "From one size to the next.", OPT_INT, AT(factor), 2, 1024, 0},
-    {"reps", "N", "20", "Runs of everything at each size. With fewer than 100 the p99 is the slowest.", OPT_INT,
+    {"reps", "N", "20",
+     "Runs of everything at each size. With fewer than 100 the p99 is the slowest.", OPT_INT,
      AT(reps), 1, MAX_REPS, 0},
     {"warmup", "N", "2", "Runs before those, not counted.", OPT_INT, AT(warmup), 0, 100, 0},
-    {"mpi", "WORD", NULL, "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
+    {"mpi", "WORD", NULL,
+     "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
      OPT_TEXT, AT(mpi), 0, 0, 0},
-    {"json", NULL, NULL, "JSON lines: \"allreduce\" a row, \"mpi\" a trial of one of MPI's algorithms.", OPT_FLAG,
+    {"json", NULL, NULL,
+     "JSON lines: \"allreduce\" a row, \"mpi\" a trial of one of MPI's algorithms.", OPT_FLAG,
      AT(json), 0, 0, 0},
-    {"label", "TEXT", NULL, "Stands in every JSON row; for who runs this several times.", OPT_TEXT, AT(label), 0, 0, 0},
+    {"label", "TEXT", NULL, "Stands in every JSON row; for who runs this several times.", OPT_TEXT,
+     AT(label), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_allreduce",
     .args = "",
     .about =
-        "Times an all-reduce as a user sees it: fp32 gradients in, their fp32 mean out, all casts included.\n"
+        "Times an all-reduce as a user sees it: fp32 gradients in, their fp32 mean out, all casts "
+        "included.\n"
         "\n"
-        "Columns are those of nccl-tests, in their units; time is that of the slowest rank, the median over runs.\n"
+        "Columns are those of nccl-tests, in their units; time is that of the slowest rank, the "
+        "median over runs.\n"
         "  algbw       fp32 bytes by time\n"
         "  busbw       algbw * 2(P-1)/P\n"
         "  #wrong      elements, on all ranks, that are not the known sum\n"
         "  p99         the 99th percentile of the times\n"
         "  wire_bytes  payload that a rank sends (of MPI, which does not say: that of a ring)\n"
-        "  port_bytes  what left the busiest host's interfaces, headers and all (0 within one host)\n"
+        "  port_bytes  what left the busiest host's interfaces, headers and all (0 within one "
+        "host)\n"
         "  ratio       how many times faster than MPI_Allreduce of fp32\n"
-        "  packets, resent, cycles, line_us (offload)   of a rank; of the busiest card; those at its estimated clock\n"
-        "  codec_us    spent casting on the slowest rank; with `direct` much of it while codes travel\n"
+        "  packets, resent, cycles, line_us (offload)   of a rank; of the busiest card; those at "
+        "its estimated clock\n"
+        "  codec_us    spent casting on the slowest rank; with `direct` much of it while codes "
+        "travel\n"
         "\n"
-        "The first row of a size is MPI_Allreduce of fp32 by the algorithm of Open MPI that is fastest there: all are\n"
-        "tried before (but those that took four times the best one at the size before). All rows of a size are run in\n"
+        "The first row of a size is MPI_Allreduce of fp32 by the algorithm of Open MPI that is "
+        "fastest there: all are\n"
+        "tried before (but those that took four times the best one at the size before). All rows "
+        "of a size are run in\n"
         "turn.\n",
     .examples =
         "  host/ranks.sh 4 build/bench_allreduce --sizes 1M:64M\n"
-        "  host/ranks.sh 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 --scale aps\n"
-        "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 build/bench_allreduce --sizes 4M:64M'\n"
+        "  host/ranks.sh 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 "
+        "--scale aps\n"
+        "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "
+        "build/bench_allreduce --sizes 4M:64M'\n"
         "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot "
         "bench/bench_allreduce.gp\n",
     .opts = opts,

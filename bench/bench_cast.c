@@ -1,12 +1,17 @@
-/* bench_cast.c : speed of casts and sums on one core, as a ratio to the fastest copy of memory, and to memcpy(), in turn with each.
+/* bench_cast.c : speed of casts and sums on one core, as a ratio to the fastest copy of memory, and
+ * to memcpy(), in turn with each.
  *   build/bench_cast [--mib 256] [--isa avx512] [--only e5m2] [--json]
  *
- * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken. Every row is run --reps times, each
- * time after one memcpy() of the fp32 array and one copy by the fastest, in CPU time of the thread; the faster of the two is
- * what "copy" is in that run. A row's figures are the medians. What the ratios compare:
- *     casts, largest exponent, APS   fp32 bytes read a second                       a copy's: fp32 bytes read a second
- *     e5m2 += e5m2                   bytes moved a second (two reads, one write)    a copy's: read and written
- *     sum of 8 ranks                 bytes of codes read a second                   a copy's: fp32 bytes read a second */
+ * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken.
+ * Every row is run --reps times, each time after one memcpy() of the fp32 array and one copy by the
+ * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. A row's
+ * figures are the medians. What the ratios compare:
+ *     casts, largest exponent, APS   fp32 bytes read a second
+ *     a copy's: fp32 bytes read a second
+ *     e5m2 += e5m2                   bytes moved a second (two reads, one write)    a copy's: read
+ *                                    and written
+ *     sum of 8 ranks                 bytes of codes read a second
+ *     a copy's: fp32 bytes read a second */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
@@ -69,7 +74,8 @@ static void fill_codes(struct bench *b, const struct row *r)
 
 /* ---- measuring ---- */
 
-/* Medians over runs; speeds in GB/s of the bytes that count, of the row and of the copies beside it. */
+/* Medians over runs; speeds in GB/s of the bytes that count, of the row and of the copies beside
+ * it. */
 struct result {
     double gbs, copy_gbs, memcpy_gbs, ratio, ratio_memcpy;
 };
@@ -160,9 +166,11 @@ static int choose_copy(struct bench *b, size_t reps, bool json)
     return 0;
 }
 
-static struct result measure(struct bench *b, const struct row *r, size_t reps, struct progress *progress)
+static struct result measure(struct bench *b, const struct row *r, size_t reps,
+                             struct progress *progress)
 {
-    double gbs[MAX_REPS], copy_gbs[MAX_REPS], memcpy_gbs[MAX_REPS], ratio[MAX_REPS], ratio_memcpy[MAX_REPS];
+    double gbs[MAX_REPS], copy_gbs[MAX_REPS], memcpy_gbs[MAX_REPS], ratio[MAX_REPS],
+        ratio_memcpy[MAX_REPS];
     const struct copy plain = {"memcpy", copy_memcpy};
     if (r->run == run_add || r->run == run_sum || r->run == run_decode)
         fill_codes(b, r);
@@ -175,7 +183,8 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps, 
         ratio[at] = gbs[at] / copy_gbs[at];
         ratio_memcpy[at] = gbs[at] / memcpy_gbs[at];
         if (progress_due(progress))
-            progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS, r->name, i, reps);
+            progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS,
+                         r->name, i, reps);
     }
     return (struct result){.gbs = median(gbs, reps),
                            .copy_gbs = median(copy_gbs, reps),
@@ -210,23 +219,27 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536, 0},
-    {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
-    {"isa", "auto|scalar|avx2|avx512", "auto", "Instructions to use; auto: the best there are, or NARROWCAST_ISA.",
-     OPT_CHOICE, AT(isa), 0, 0, 0},
+    {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536,
+     0},
+    {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1,
+     MAX_REPS, 0},
+    {"isa", "auto|scalar|avx2|avx512", "auto",
+     "Instructions to use; auto: the best there are, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa), 0, 0,
+     0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_cast",
     .args = "",
-    .about =
-        "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that is found here (copy=1: of\n"
-        "memcpy, rep movsb and streaming stores) and to memcpy(), measured in turn with each.",
+    .about = "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that "
+             "is found here (copy=1: of\n"
+             "memcpy, rep movsb and streaming stores) and to memcpy(), measured in turn with each.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
-    .examples = "  build/bench_cast --only e5m2 --isa avx2\n"
-                "  build/bench_cast --json > build/bench_cast.json && gnuplot bench/bench_cast.gp\n",
+    .examples =
+        "  build/bench_cast --only e5m2 --isa avx2\n"
+        "  build/bench_cast --json > build/bench_cast.json && gnuplot bench/bench_cast.gp\n",
     .alone = true,
 };
 

@@ -1,9 +1,11 @@
-/* bench_error.c : judges codecs on real gradients: error of the mean of P ranks against the fp64 mean.
+/* bench_error.c : judges codecs on real gradients: error of the mean of P ranks against the fp64
+ * mean.
  *   build/bench_error DIR [--json]
  *
- * DIR is what `narrowcast train --dump-gradients DIR` wrote: meta.txt ("ranks P steps S first F"), layers.txt
- * (name, offset, length) and one raw fp32 file a step and rank. The P ranks are emulated in this process, every
- * layer with its own exponent; sums that are not exact are added in rank order. Of each codec:
+ * DIR is what `narrowcast train --dump-gradients DIR` wrote: meta.txt ("ranks P steps S first F"),
+ * layers.txt (name, offset, length) and one raw fp32 file a step and rank. The P ranks are emulated
+ * in this process, every layer with its own exponent; sums that are not exact are added in rank
+ * order. Of each codec:
  *     L2       sqrt(sum (x - ref)^2 / sum ref^2) over the whole gradient, mean over steps
  *     eq. 5    mean of |x - ref| / |ref| over ref != 0, all steps (APS paper, average round-off error; heavy-tailed)
  *     median   of the same quotients, to 0.4 % */
@@ -40,7 +42,8 @@ static int read_meta(struct dump *d)
     FILE *f = fopen(path, "r");
     if (!f)
         return ERR(-errno, "cannot open \"%s\": %s", path, strerror(errno));
-    int n = fscanf(f, "ranks %d steps %" SCNu64 " first %" SCNu64, &d->n_ranks, &d->n_steps, &d->first);
+    int n =
+        fscanf(f, "ranks %d steps %" SCNu64 " first %" SCNu64, &d->n_ranks, &d->n_steps, &d->first);
     fclose(f);
     if (n != 3 || d->n_ranks < 1 || d->n_ranks > 65536 || d->n_steps < 1)
         return ERR(-EINVAL, "cannot read \"%s\": want \"ranks P steps S first F\"", path);
@@ -52,10 +55,12 @@ static int read_layer(struct dump *d, const char *path, const char *line)
 {
     struct layer l;
     if (sscanf(line, "%*s %zu %zu", &l.offset, &l.n) != 2 || l.n < 1 || l.n > SIZE_MAX / 8 - d->n)
-        return ERR(-EINVAL, "cannot read \"%s\", line %d: want \"name offset length\"", path, d->n_layers + 1);
+        return ERR(-EINVAL, "cannot read \"%s\", line %d: want \"name offset length\"", path,
+                   d->n_layers + 1);
     if (l.offset != d->n)
-        return ERR(-EINVAL, "cannot read \"%s\", line %d: offset is %zu, and the layers before end at %zu", path,
-                   d->n_layers + 1, l.offset, d->n);
+        return ERR(-EINVAL,
+                   "cannot read \"%s\", line %d: offset is %zu, and the layers before end at %zu",
+                   path, d->n_layers + 1, l.offset, d->n);
     struct layer *more = realloc(d->layers, ((size_t)d->n_layers + 1) * sizeof *more);
     if (!more)
         return ERR(-ENOMEM, "cannot allocate %d layers", d->n_layers + 1);
@@ -93,8 +98,8 @@ static int read_rank(const struct dump *d, uint64_t step, int rank, float *grads
         rc = file_in_read(&in, &beyond, 1, &more);
     file_in_close(&in);
     if (rc == 0 && (got != d->n * sizeof *grads || more))
-        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s the %zu bytes that layers.txt speaks of", path,
-                 more ? "more than" : "not", d->n * sizeof *grads);
+        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s the %zu bytes that layers.txt speaks of",
+                 path, more ? "more than" : "not", d->n * sizeof *grads);
     return rc;
 }
 
@@ -171,8 +176,9 @@ static int bench_open(struct bench *b, const char *dir)
     TRY(read_meta(d));
     TRY(read_layers(d));
     TRY(open_rows(b));
-    d->grads =
-        d->n <= SIZE_MAX / 4 / (size_t)d->n_ranks ? buf_alloc((size_t)d->n_ranks * d->n * sizeof *d->grads) : NULL;
+    d->grads = d->n <= SIZE_MAX / 4 / (size_t)d->n_ranks
+                   ? buf_alloc((size_t)d->n_ranks * d->n * sizeof *d->grads)
+                   : NULL;
     b->ref = buf_alloc(d->n * sizeof *b->ref);
     b->mean = buf_alloc(d->n * sizeof *b->mean);
     b->absmax = buf_alloc((size_t)d->n_layers * sizeof *b->absmax);
@@ -192,7 +198,8 @@ static void bench_close(struct bench *b)
 
 /* ---- one step ---- */
 
-/* The fp64 mean and the layers' largest magnitudes; false when a rank has inf or nan: training skips such a step. */
+/* The fp64 mean and the layers' largest magnitudes; false when a rank has inf or nan: training
+ * skips such a step. */
 static bool measure_step(struct bench *b)
 {
     const struct dump *d = &b->dump;
@@ -282,7 +289,8 @@ static int bench_run(struct bench *b)
                 run_layer(b, &r->codec, s, l);
             tally(r, b->ref, b->mean, d->n);
             if (progress_due(&progress))
-                progress_say(&progress, "step %" PRIu64 " of %" PRIu64, s - d->first + 1, d->n_steps);
+                progress_say(&progress, "step %" PRIu64 " of %" PRIu64, s - d->first + 1,
+                             d->n_steps);
         }
     }
     progress_clear(&progress);
@@ -297,10 +305,11 @@ static void show_table(const struct bench *b)
 {
     const struct dump *d = &b->dump;
     char out[CODEC_NAME_BYTES];
-    printf("%d ranks, %d layers, %zu elements, %" PRIu64 " steps from %" PRIu64 " (%" PRIu64 " skipped: inf or nan)\n",
+    printf("%d ranks, %d layers, %zu elements, %" PRIu64 " steps from %" PRIu64 " (%" PRIu64
+           " skipped: inf or nan)\n",
            d->n_ranks, d->n_layers, d->n, b->n_steps, d->first, b->n_skipped);
-    printf("error of the mean, %%\n%-8s %-10s %-8s %-8s %12s %12s %12s\n", "format", "scale", "sum", "result", "L2",
-           "eq. 5", "median");
+    printf("error of the mean, %%\n%-8s %-10s %-8s %-8s %12s %12s %12s\n", "format", "scale", "sum",
+           "result", "L2", "eq. 5", "median");
     for (int i = 0; i < N_ROWS; i++) {
         const struct row *r = b->rows + i;
         printf("%-8s %-10s ", words[i].format, words[i].scale);
@@ -352,7 +361,9 @@ int main(int argc, char **argv)
             dir = argv[i];
     }
     if (!dir || bad) {
-        (void)ERR(-EINVAL, "usage: bench_error DIR [--json], DIR from narrowcast train --dump-gradients DIR");
+        (void)ERR(
+            -EINVAL,
+            "usage: bench_error DIR [--json], DIR from narrowcast train --dump-gradients DIR");
         return 2;
     }
     struct bench b = {0};

@@ -1,10 +1,12 @@
-/* bench_gpu.c : speed of casts and sums on the GPU, by bytes moved, as a ratio to a device-to-device copy in the same run.
+/* bench_gpu.c : speed of casts and sums on the GPU, by bytes moved, as a ratio to a
+ * device-to-device copy in the same run.
  *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
  *
- * Three arrays of --mib MiB in device memory. Every row is run --reps times, each time after one copy of the whole array
- * (read and written: twice its bytes), between events of the device; the figures are medians. Rows over layers cut the array
- * into layers of that size and launch one after another, from a graph, so that no layer is in a cache when its turn comes;
- * "copy, layers" is what the copy makes of the same. Beside the ratio: what is asked of it, where something is. */
+ * Three arrays of --mib MiB in device memory. Every row is run --reps times, each time after one
+ * copy of the whole array (read and written: twice its bytes), between events of the device; the
+ * figures are medians. Rows over layers cut the array into layers of that size and launch one after
+ * another, from a graph, so that no layer is in a cache when its turn comes; "copy, layers" is what
+ * the copy makes of the same. Beside the ratio: what is asked of it, where something is. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -57,7 +59,8 @@ static int prepare(struct bench *b, const struct row *r)
     b->pinned[0] = (struct vec_span){.x = b->x, .codes = b->codes, .n = b->n, .padded = b->n};
     TRY(b->vec->encode(&cast, b->pinned, 1, b->n, b->stream));
     for (size_t at = bytes; at < 4 * b->n; at += bytes)
-        TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes, b->stream));
+        TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes,
+                         b->stream));
     TRY(b->run->wait(b->stream));
     return list_layers(b, r);
 }
@@ -124,8 +127,8 @@ static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, 
     return 0;
 }
 
-static int measure_with(struct bench *b, const struct row *r, struct dev_graph *graph, double bytes, size_t reps,
-                        struct result *out)
+static int measure_with(struct bench *b, const struct row *r, struct dev_graph *graph, double bytes,
+                        size_t reps, struct result *out)
 {
     double gbs[MAX_REPS], copy[MAX_REPS], ratio[MAX_REPS];
     for (size_t i = 0; i < reps + 3; i++) { /* three are not counted */
@@ -138,7 +141,8 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
         copy[i - 3] = c;
         ratio[i - 3] = gbs[i - 3] / c;
     }
-    *out = (struct result){.gbs = median(gbs, reps), .copy_gbs = median(copy, reps), .ratio = median(ratio, reps)};
+    *out = (struct result){
+        .gbs = median(gbs, reps), .copy_gbs = median(copy, reps), .ratio = median(ratio, reps)};
     return 0;
 }
 
@@ -166,7 +170,8 @@ static int show(const struct row *r, struct result x, bool json)
 {
     if (!json) {
         printf("%-34s %9.1f %8.3f", r->name, x.gbs, x.ratio);
-        printf(r->asked > 0 ? " %7.2f%s\n" : "       -\n", r->asked, x.ratio < r->asked ? "  below" : "");
+        printf(r->asked > 0 ? " %7.2f%s\n" : "       -\n", r->asked,
+               x.ratio < r->asked ? "  below" : "");
         fflush(stdout);
         return 0;
     }
@@ -189,8 +194,8 @@ static int run_all(struct bench *b, const struct options *o)
     progress_init(&progress, true);
     progress.next_s = clock_s() + 2;
     if (!o->json)
-        printf("%s, %zu MiB of fp32, median of %d, by bytes moved\n%-34s %9s %8s %7s\n", gpu_info()->name,
-               4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "asked");
+        printf("%s, %zu MiB of fp32, median of %d, by bytes moved\n%-34s %9s %8s %7s\n",
+               gpu_info()->name, 4 * b->n / MB, (int)o->reps, "", "GB/s", "copy=1", "asked");
     for (int i = 0; i < N_ROWS; i++) {
         if (o->only && !strstr(rows[i].name, o->only))
             continue;
@@ -211,17 +216,22 @@ static int run_all(struct bench *b, const struct options *o)
 
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
-    {"mib", "N", "1024", "MiB of fp32; less where three times as much does not fit.", OPT_INT, AT(mib), 1, 16384, 0},
-    {"reps", "N", "21", "Runs of each row and of the copy before it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
-    {"device", "N", "0", "GPU to use, modulo the number there are.", OPT_INT, AT(device), 0, 1023, 0},
+    {"mib", "N", "1024", "MiB of fp32; less where three times as much does not fit.", OPT_INT,
+     AT(mib), 1, 16384, 0},
+    {"reps", "N", "21", "Runs of each row and of the copy before it.", OPT_INT, AT(reps), 1,
+     MAX_REPS, 0},
+    {"device", "N", "0", "GPU to use, modulo the number there are.", OPT_INT, AT(device), 0, 1023,
+     0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
-    {"emulated", NULL, NULL, "Also on an emulated GPU, whose speed says nothing.", OPT_FLAG, AT(emulated), 0, 0, 0},
+    {"emulated", NULL, NULL, "Also on an emulated GPU, whose speed says nothing.", OPT_FLAG,
+     AT(emulated), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_gpu",
     .args = "",
-    .about = "Speed of casts and sums on the GPU, as a ratio to a device-to-device copy in the same run.",
+    .about = "Speed of casts and sums on the GPU, as a ratio to a device-to-device copy in the "
+             "same run.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples = "  build/bench_gpu --only APS\n  build/bench_gpu --json > build/bench_gpu.json\n",

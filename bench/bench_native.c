@@ -1,11 +1,14 @@
-/* bench_native.c : MPI's own all-reduce of fp32 and of e5m2 beside our all-reduces of e5m2, in the same run.
- *   bench/bench_native.sh [RANKS [OPTION...]]                MPI_Iallreduce by the algorithm that is its best for fp32
+/* bench_native.c : MPI's own all-reduce of fp32 and of e5m2 beside our all-reduces of e5m2, in the
+ * same run.
+ *   bench/bench_native.sh [RANKS [OPTION...]]
+ *   MPI_Iallreduce by the algorithm that is its best for fp32
  *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
  *
- * Each row is run in turn with MPI's two all-reduces of the same elements in fp32, from barrier to barrier: MPI_Allreduce by
- * the fastest of Open MPI's algorithms, which is found first, and MPI_Iallreduce. The faster of the two is the 1 of that run.
- * Times are medians; the ratio is how many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has
- * them. MPI's rows are its calls and the wait for them alone: its sum stays where MPI puts it. */
+ * Each row is run in turn with MPI's two all-reduces of the same elements in fp32, from barrier to
+ * barrier: MPI_Allreduce by the fastest of Open MPI's algorithms, which is found first, and
+ * MPI_Iallreduce. The faster of the two is the 1 of that run. Times are medians; the ratio is how
+ * many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has them. MPI's
+ * rows are its calls and the wait for them alone: its sum stays where MPI puts it. */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -56,9 +59,10 @@ struct fp32 {
     struct way blocking, native;
 };
 
-/* A fold's sum for MPI's rows: what `native` would do to MPI's sum (overflow, the result's format) is not done. */
-static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
-                  uint8_t *codes)
+/* A fold's sum for MPI's rows: what `native` would do to MPI's sum (overflow, the result's format)
+ * is not done. */
+static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes)
 {
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
 }
@@ -69,7 +73,8 @@ static int way_open(const struct row *row, int n_ranks, int rank, size_t n, stru
     TRY(algo_find(row->algo, n_ranks, &w->algo, &group));
     TRY(codec_parse(&row->words, &w->codec));
     TRY(algo_settle(w->algo, group, n_ranks, &w->codec));
-    w->call = (struct algo_call){.codec = &w->codec, .fold = codec_fold(&w->codec), .n = n, .group = group};
+    w->call = (struct algo_call){
+        .codec = &w->codec, .fold = codec_fold(&w->codec), .n = n, .group = group};
     if (w->algo == &algo_native) {
         w->fold_ops = *w->call.fold.ops;
         w->fold_ops.sum = leave;
@@ -85,7 +90,8 @@ static int way_open(const struct row *row, int n_ranks, int rank, size_t n, stru
         const size_t k = n - i < 1024 ? n - i : 1024;
         for (size_t j = 0; j < k; j++)
             x[j] = (float)philox_u32((uint64_t)rank + 1, i + j) * 0x1p-31f - 1;
-        codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0, w->codes + vec_bytes(w->codec.fmt, i));
+        codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0,
+                     w->codes + vec_bytes(w->codec.fmt, i));
     }
     w->call.codes = w->codes;
     return 0;
@@ -103,7 +109,8 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     TRY(comm_barrier(c));
     const double start = clock_s();
     if (w->peer)
-        peer_run(w->peer, (const float *)(const void *)w->codes, (float *)(void *)w->call.result, w->call.n);
+        peer_run(w->peer, (const float *)(const void *)w->codes, (float *)(void *)w->call.result,
+                 w->call.n);
     else
         TRY(w->algo->run(c, &w->call));
     TRY(comm_barrier(c));
@@ -122,7 +129,8 @@ static double median(double *x, size_t n)
     return x[n / 2];
 }
 
-/* Opens both, MPI_Allreduce by the algorithm that rank 0 sees to be the fastest of three runs of each. */
+/* Opens both, MPI_Allreduce by the algorithm that rank 0 sees to be the fastest of three runs of
+ * each. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
 {
     const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
@@ -188,8 +196,8 @@ static int show(const struct row *row, const struct result *x, bool json)
     return jsonl_end(&j);
 }
 
-static int measure(struct comm *c, const struct row *row, const struct fp32 *fp32, const struct way *w,
-                   const struct options *o, struct progress *progress)
+static int measure(struct comm *c, const struct row *row, const struct fp32 *fp32,
+                   const struct way *w, const struct options *o, struct progress *progress)
 {
     const size_t reps = (size_t)o->reps;
     double taken[MAX_REPS], faster[MAX_REPS], slower[MAX_REPS], ratio[MAX_REPS];
@@ -205,7 +213,8 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
             progress_say(progress, "%s: run %zu of %zu", row->name, i, reps);
     }
     progress_clear(progress);
-    const struct result x = {median(taken, reps), median(faster, reps), median(slower, reps), median(ratio, reps)};
+    const struct result x = {median(taken, reps), median(faster, reps), median(slower, reps),
+                             median(ratio, reps)};
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
@@ -217,9 +226,10 @@ static int show_head(struct comm *c, const struct options *o, const struct fp32 
     if (comm_rank(c) > 0)
         return 0;
     if (!o->json) {
-        printf(
-            "%d ranks, %d MiB of fp32, median of %d; MPI_Allreduce by %s; copies between ranks: %s\n%-28s %12s %8s\n",
-            comm_n_ranks(c), (int)o->mib, (int)o->reps, fp32->blocking.peer->name, copies, "", "", "fp32=1");
+        printf("%d ranks, %d MiB of fp32, median of %d; MPI_Allreduce by %s; copies between ranks: "
+               "%s\n%-28s %12s %8s\n",
+               comm_n_ranks(c), (int)o->mib, (int)o->reps, fp32->blocking.peer->name, copies, "",
+               "", "fp32=1");
         return 0;
     }
     struct jsonl j;
@@ -259,14 +269,16 @@ static int run_all(struct comm *c, const struct options *o)
 #define AT(field) offsetof(struct options, field)
 static const struct opt opts[] = {
     {"mib", "N", "16", "MiB of fp32 a rank.", OPT_INT, AT(mib), 1, 4096, 0},
-    {"reps", "N", "9", "Runs of each row and of MPI's fp32 all-reduces beside it.", OPT_INT, AT(reps), 1, MAX_REPS, 0},
+    {"reps", "N", "9", "Runs of each row and of MPI's fp32 all-reduces beside it.", OPT_INT,
+     AT(reps), 1, MAX_REPS, 0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_native",
     .args = "",
-    .about = "MPI's all-reduce of fp32 and of e5m2 beside our own of e5m2: host/ranks.sh 4 build/bench_native",
+    .about = "MPI's all-reduce of fp32 and of e5m2 beside our own of e5m2: host/ranks.sh 4 "
+             "build/bench_native",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,

@@ -1,4 +1,5 @@
-/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes; or on one GPU.
+/* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes; or
+ * on one GPU.
  *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--device cuda --precision fp16] [--json] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +30,16 @@ static const struct opt opts[] = {
     {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
     {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
     {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
-    {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).", OPT_CHOICE,
-     AT(precision), 0, 0, 0},
+    {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).",
+     OPT_CHOICE, AT(precision), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
     .name = "bench_train",
     .args = "",
-    .about =
-        "Speed of one training step on one core, and the share of it that CBLAS takes; or on one GPU. Images come as\n"
-        "bytes and are normalised on the way.",
+    .about = "Speed of one training step on one core, and the share of it that CBLAS takes; or on "
+             "one GPU. Images come as\n"
+             "bytes and are normalised on the way.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,
@@ -65,9 +66,11 @@ static double step_flop(const struct nn_model *m, int batch)
     double sum = 0;
     for (int i = 1; i < m->n_nodes; i++) {
         const struct nn_window *g = &m->nodes[i].window;
-        int per_output = m->nodes[i].kind == NODE_CONV ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
+        int per_output =
+            m->nodes[i].kind == NODE_CONV ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
         if (m->nodes[i].kind == NODE_CONV || m->nodes[i].kind == NODE_LINEAR)
-            sum += 2.0 * batch * g->out.h * g->out.w * g->out.c * per_output * (m->nodes[i].in > 0 ? 3 : 2);
+            sum += 2.0 * batch * g->out.h * g->out.w * g->out.c * per_output *
+                   (m->nodes[i].in > 0 ? 3 : 2);
     }
     return sum;
 }
@@ -109,13 +112,16 @@ static void show(const struct options *o, struct times t, double flop)
     const double images_s = (double)o->batch / t.step_s, share = t.gemm_s / t.step_s;
     const int batch = (int)o->batch, size = (int)o->size, channels = (int)o->channels;
     if (o->json)
-        printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,\"channels\":%d,"
-               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_s\":%.4g}\n",
-               o->model, o->device, o->precision, batch, size, channels, t.steps, t.step_s, images_s, share,
-               1e-9 * flop / t.step_s);
+        printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,"
+               "\"channels\":%d,"
+               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_"
+               "s\":%.4g}\n",
+               o->model, o->device, o->precision, batch, size, channels, t.steps, t.step_s,
+               images_s, share, 1e-9 * flop / t.step_s);
     else
-        printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s", o->model, size, size,
-               channels, batch, o->device, o->precision, 1e3 * t.step_s, images_s, 1e-9 * flop / t.step_s);
+        printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s",
+               o->model, size, size, channels, batch, o->device, o->precision, 1e3 * t.step_s,
+               images_s, 1e-9 * flop / t.step_s);
     if (!o->json && t.gemm_s > 0)
         printf(", %.1f %% of the time in CBLAS", 100 * share);
     if (!o->json)
@@ -124,7 +130,8 @@ static void show(const struct options *o, struct times t, double flop)
 
 static int make_data(struct bench *b)
 {
-    const size_t side = (size_t)b->o.size, n = 2 * (size_t)b->o.batch, bytes = n * side * side * (size_t)b->o.channels;
+    const size_t side = (size_t)b->o.size, n = 2 * (size_t)b->o.batch,
+                 bytes = n * side * side * (size_t)b->o.channels;
     b->data = (struct dataset){.h = (int)side,
                                .w = (int)side,
                                .c = (int)b->o.channels,
@@ -162,8 +169,8 @@ static int open_bench(struct bench *b)
     if (on_gpu)
         TRY(gpu_open(0));
     nn_cpu_threads(1);
-    TRY(nn_model_open(ops, &setup, o->model, (struct nn_shape){side, side, (int)o->channels}, CLASSES, (int)o->batch, 1,
-                      &b->model));
+    TRY(nn_model_open(ops, &setup, o->model, (struct nn_shape){side, side, (int)o->channels},
+                      CLASSES, (int)o->batch, 1, &b->model));
     const struct nn_param *params = nn_model_params(b->model, &n_params);
     nn_model_weights(b->model, &n_weights);
     TRY(optim_open(ops, nn_model_ctx(b->model), &sgd, params, n_params, n_weights, &b->optim));

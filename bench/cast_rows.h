@@ -1,4 +1,5 @@
-/* cast_rows.h : what bench_cast measures: a row each, with the function that does it once and returns the bytes that count. */
+/* cast_rows.h : what bench_cast measures: a row each, with the function that does it once and
+ * returns the bytes that count. */
 #ifndef CAST_ROWS_H
 #define CAST_ROWS_H
 #include "codec/codec.h"
@@ -83,7 +84,8 @@ static inline size_t run_aps_guess(struct bench *b, const struct row *r)
 
 static inline size_t run_add(struct bench *b, const struct row *r)
 {
-    const struct vec_sum sum = {.rule = r->round == MF_ZERO ? VEC_TRUNC : VEC_NEAREST, .in = r->fmt, .out = r->fmt};
+    const struct vec_sum sum = {
+        .rule = r->round == MF_ZERO ? VEC_TRUNC : VEC_NEAREST, .in = r->fmt, .out = r->fmt};
     const size_t half = 2 * b->n, n = half * 8 / mf_width(r->fmt);
     b->ops.add(&sum, b->codes, b->codes + half, n);
     return 3 * half;

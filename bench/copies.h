@@ -1,8 +1,10 @@
-/* copies.h : ways to copy memory, so that a bench can hold itself against the fastest that this machine has.
+/* copies.h : ways to copy memory, so that a bench can hold itself against the fastest that this
+ * machine has.
  *
- * memcpy() is not always it: a C library may keep reading what it is about to overwrite, or stop streaming too late or too early
- * for the machine at hand. So beside it: the CPU's own string copy, and streaming stores that leave the caches alone, straight
- * on and in four pages at a time (more rows of memory open at once). All of one thread. */
+ * memcpy() is not always it: a C library may keep reading what it is about to overwrite, or stop
+ * streaming too late or too early for the machine at hand. So beside it: the CPU's own string copy,
+ * and streaming stores that leave the caches alone, straight on and in four pages at a time (more
+ * rows of memory open at once). All of one thread. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>
@@ -31,15 +33,16 @@ static inline void copy_movsb(char *to, const char *from, size_t n)
 }
 
 /* n_pages are copied side by side, a line of each in turn. */
-#define COPY_STREAM(name, isa, vector, load, store, n_pages)                                               \
-    __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)             \
-    {                                                                                                      \
-        for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                            \
-            for (size_t line = block; line < block + COPY_PAGE; line += 64)                                \
-                for (size_t at = line; at < line + (size_t)(n_pages)*COPY_PAGE; at += COPY_PAGE)           \
-                    for (size_t i = at; i < at + 64; i += sizeof(vector))                                  \
-                        store((vector *)(void *)(to + i), load((const vector *)(const void *)(from + i))); \
-        _mm_sfence();                                                                                      \
+#define COPY_STREAM(name, isa, vector, load, store, n_pages)                                     \
+    __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)   \
+    {                                                                                            \
+        for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                  \
+            for (size_t line = block; line < block + COPY_PAGE; line += 64)                      \
+                for (size_t at = line; at < line + (size_t)(n_pages)*COPY_PAGE; at += COPY_PAGE) \
+                    for (size_t i = at; i < at + 64; i += sizeof(vector))                        \
+                        store((vector *)(void *)(to + i),                                        \
+                              load((const vector *)(const void *)(from + i)));                   \
+        _mm_sfence();                                                                            \
     }
 COPY_STREAM(copy_avx, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1)
 COPY_STREAM(copy_avx_4, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 4)

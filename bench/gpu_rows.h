@@ -1,4 +1,5 @@
-/* gpu_rows.h : what bench_gpu measures: each row enqueues its work once and says the bytes that it moves. */
+/* gpu_rows.h : what bench_gpu measures: each row enqueues its work once and says the bytes that it
+ * moves. */
 #ifndef GPU_ROWS_H
 #define GPU_ROWS_H
 #include "base/err.h"
@@ -14,11 +15,12 @@ struct bench {
     const struct dev_vec_ops *vec;
     struct dev_stream *stream;
     struct dev_event *from, *to;
-    size_t n;                           /* floats */
-    float *x;                           /* [n] */
-    uint8_t *out, *codes;               /* [4n]: results; codes to add */
-    struct vec_span *pinned, *resident; /* [LAYERS_MAX(n)] the row's layers; the same in device memory */
-    const uint8_t **parts;              /* [RANKS] pinned */
+    size_t n;             /* floats */
+    float *x;             /* [n] */
+    uint8_t *out, *codes; /* [4n]: results; codes to add */
+    /* [LAYERS_MAX(n)] the row's layers; the same in device memory */
+    struct vec_span *pinned, *resident;
+    const uint8_t **parts; /* [RANKS] pinned */
 };
 
 struct row {
@@ -55,8 +57,12 @@ static inline int list_layers(struct bench *b, const struct row *r)
     const size_t n = layer_of(b, r);
     const int layers = layers_of(b, r);
     for (size_t i = 0; i < (size_t)layers; i++)
-        b->pinned[i] = (struct vec_span){
-            .x = b->x + i * n, .codes = b->out + i * vec_bytes(r->fmt, n), .n = n, .padded = n, .key = 1, .shift = 10};
+        b->pinned[i] = (struct vec_span){.x = b->x + i * n,
+                                         .codes = b->out + i * vec_bytes(r->fmt, n),
+                                         .n = n,
+                                         .padded = n,
+                                         .key = 1,
+                                         .shift = 10};
     TRY(b->run->copy(b->resident, b->pinned, (size_t)layers * sizeof *b->pinned, b->stream));
     return b->run->wait(b->stream);
 }
@@ -110,13 +116,15 @@ static inline int run_aps(struct bench *b, const struct row *r, double *bytes)
 static inline int run_decode(struct bench *b, const struct row *r, double *bytes)
 {
     *bytes = bytes_of(b, r, 1);
-    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, false, (float *)(void *)b->out, b->stream);
+    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, false, (float *)(void *)b->out,
+                          b->stream);
 }
 
 static inline int run_decode_add(struct bench *b, const struct row *r, double *bytes)
 {
     *bytes = bytes_of(b, r, 2);
-    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, true, (float *)(void *)b->out, b->stream);
+    return b->vec->decode(r->fmt, b->codes, b->n, 0, RANKS, true, (float *)(void *)b->out,
+                          b->stream);
 }
 
 static inline int run_sum(struct bench *b, const struct row *r, double *bytes)
@@ -126,7 +134,8 @@ static inline int run_sum(struct bench *b, const struct row *r, double *bytes)
     for (size_t p = 0; p < RANKS; p++)
         b->parts[p] = b->codes + p * part;
     *bytes = (RANKS + 1) * (double)part;
-    return b->vec->sum(&sum, b->parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->out, b->stream);
+    return b->vec->sum(&sum, b->parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->out,
+                       b->stream);
 }
 
 static inline int run_add(struct bench *b, const struct row *r, double *bytes)

@@ -1,5 +1,6 @@
-/* mpi_copy.h : how Open MPI's ranks on one machine get at each other's memory, for a bench to say: with CMA (process_vm_readv) a
- * message is copied once, without it twice, and some containers do not permit it. */
+/* mpi_copy.h : how Open MPI's ranks on one machine get at each other's memory, for a bench to say:
+ * with CMA (process_vm_readv) a message is copied once, without it twice, and some containers do
+ * not permit it. */
 #ifndef MPI_COPY_H
 #define MPI_COPY_H
 #include <mpi.h>
@@ -9,10 +10,12 @@
 
 enum { MPI_COPY_BYTES = 96 };
 
-/* The word of Open MPI 4's setting, once MPI has settled it: "cma", "none", ...; "" where there is no such setting. */
+/* The word of Open MPI 4's setting, once MPI has settled it: "cma", "none", ...; "" where there is
+ * no such setting. */
 static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
 {
-    int level, index, verbosity, binding, scope, count, value, n_words, name_bytes = 0, text_bytes = 0;
+    int level, index, verbosity, binding, scope, count, value, n_words, name_bytes = 0,
+                                                                        text_bytes = 0;
     MPI_Datatype type;
     MPI_T_enum words;
     MPI_T_cvar_handle setting;
@@ -20,8 +23,8 @@ static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
     if (MPI_T_init_thread(MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return;
     if (MPI_T_cvar_get_index("btl_vader_single_copy_mechanism", &index) == MPI_SUCCESS &&
-        MPI_T_cvar_get_info(index, NULL, &name_bytes, &verbosity, &type, &words, NULL, &text_bytes, &binding, &scope) ==
-            MPI_SUCCESS &&
+        MPI_T_cvar_get_info(index, NULL, &name_bytes, &verbosity, &type, &words, NULL, &text_bytes,
+                            &binding, &scope) == MPI_SUCCESS &&
         MPI_T_cvar_handle_alloc(index, NULL, &setting, &count) == MPI_SUCCESS) {
         int n = MPI_T_cvar_read(setting, &value) == MPI_SUCCESS &&
                         MPI_T_enum_get_info(words, &n_words, NULL, &name_bytes) == MPI_SUCCESS
@@ -30,7 +33,8 @@ static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
         for (int i = 0; i < n; i++) {
             int item, word_bytes = MPI_COPY_BYTES;
             char name[MPI_COPY_BYTES];
-            if (MPI_T_enum_get_item(words, i, &item, name, &word_bytes) == MPI_SUCCESS && item == value)
+            if (MPI_T_enum_get_item(words, i, &item, name, &word_bytes) == MPI_SUCCESS &&
+                item == value)
                 snprintf(word, MPI_COPY_BYTES, "%s", name);
         }
         MPI_T_cvar_handle_free(&setting);
@@ -38,7 +42,8 @@ static inline void mpi_copy_setting(char word[MPI_COPY_BYTES])
     MPI_T_finalize();
 }
 
-/* Whether rank 0 may read the memory of the last rank, which is on this machine. All ranks call it; rank 0 gets the answer. */
+/* Whether rank 0 may read the memory of the last rank, which is on this machine. All ranks call it;
+ * rank 0 gets the answer. */
 static inline int mpi_copy_permitted(void)
 {
     int rank, n_ranks, seen = 0;

@@ -39,7 +39,8 @@ CAST_FN uint32_t tile_largest(const struct vec_span *span, uint64_t tile)
     return largest;
 }
 
-static __global__ void __launch_bounds__(THREADS, PER_SM) k_absmax(struct vec_span *spans, int n_spans)
+static __global__ void __launch_bounds__(THREADS, PER_SM)
+    k_absmax(struct vec_span *spans, int n_spans)
 {
     __shared__ struct span_list<struct vec_span> list;
     __shared__ uint32_t warps[32];

@@ -1,5 +1,5 @@
-/* act.cuh : activations in memory (float, half or bfloat16) and in registers (float), 16 bytes at a time where that can
- * be.
+/* act.cuh : activations in memory (float, half or bfloat16) and in registers (float), 16 bytes at a
+ * time where that can be.
  *
  *     const struct act_pack<T, V> p = act_load<T, V>(x);   V values, one load of 16 bytes or of one value (V = 1)
  *     float v[V];  act_open<T, V>(p, v);                   as floats
@@ -26,11 +26,13 @@ static __device__ inline float act_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-template <typename T> struct act; /* conversions, and words of 32 bits that hold one float or two narrow ones */
+/* conversions, and words of 32 bits that hold one float or two narrow ones */
+template <typename T> struct act;
 template <> struct act<float> {
     enum { PER_WORD = 1 };
     static __device__ float of(float x) { return x; }
-    static __device__ float least() { return 0.0f; } /* x rounds to more than zero just when x > least() */
+    /* x rounds to more than zero just when x > least() */
+    static __device__ float least() { return 0.0f; }
     static __device__ void open(uint32_t w, float *v) { v[0] = __uint_as_float(w); }
     static __device__ uint32_t close(const float *v) { return __float_as_uint(v[0]); }
 };
@@ -90,7 +92,8 @@ template <typename T, int V> static __device__ inline act_pack<T, V> act_load(co
     return x;
 }
 
-template <typename T, int V> static __device__ inline void act_open(const act_pack<T, V> &x, float *v)
+template <typename T, int V>
+static __device__ inline void act_open(const act_pack<T, V> &x, float *v)
 {
     if constexpr (V == 1) {
         v[0] = act_float(x.q[0]);
@@ -114,8 +117,10 @@ template <typename T, int V> static __device__ inline void act_store(T *p, const
 #pragma unroll
         for (int i = 0; i < (int)(V * sizeof(T) / 16); i++) {
             const int n = act<T>::PER_WORD;
-            const uint32_t a = act<T>::close(v + (4 * i + 0) * n), b = act<T>::close(v + (4 * i + 1) * n);
-            const uint32_t c = act<T>::close(v + (4 * i + 2) * n), e = act<T>::close(v + (4 * i + 3) * n);
+            const uint32_t a = act<T>::close(v + (4 * i + 0) * n),
+                           b = act<T>::close(v + (4 * i + 1) * n);
+            const uint32_t c = act<T>::close(v + (4 * i + 2) * n),
+                           e = act<T>::close(v + (4 * i + 3) * n);
             ((uint4 *)p)[i] = make_uint4(a, b, c, e);
         }
     }
@@ -127,7 +132,8 @@ template <typename T, int V> static __device__ inline void act_read(const T *x, 
     act_open<T, V>(act_load<T, V>(x), v);
 }
 
-/* Whether rows of n values that begin at these addresses can be met 16 bytes at a time. NULL does not count. */
+/* Whether rows of n values that begin at these addresses can be met 16 bytes at a time. NULL does
+ * not count. */
 template <typename T> static inline bool act_wide(size_t n)
 {
     return n % ACT_LANES(T) == 0;

@@ -1,11 +1,15 @@
-/* aps.cu : one layer: its largest magnitude, the shift that follows, its codes; floats wait on the chip in between.
+/* aps.cu : one layer: its largest magnitude, the shift that follows, its codes; floats wait on the
+ * chip in between.
  *
  *     block b takes tiles    b, b + blocks, b + 2 * blocks, ...
- *     pass 1, upward         reads all of them for the largest magnitude; the last ones stay in shared memory
+ *     pass 1, upward         reads all of them for the largest magnitude; the last ones stay in
+ *                            shared memory
  *     the whole grid meets   and every block works out the shift
- *     pass 2, downward       casts them: first those in shared memory, then those read last, which the L2 still has
+ *     pass 2, downward
+ *     casts them: first those in shared memory, then those read last, which the L2 still has
  *
- * A layer that fits the shared memory of all multiprocessors (some 28 MB) is read from memory once. */
+ * A layer that fits the shared memory of all multiprocessors (some 28 MB) is read from memory
+ * once. */
 #include "device/cast_item.cuh"
 #include "device/cast_list.cuh"
 #include "device/vec.cuh"
@@ -32,7 +36,8 @@ static __device__ int aps_shift(const struct dev_aps *aps, uint32_t absmax)
 }
 
 /* By one thread: what is known of the layer before its maximum is. */
-static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast, const struct vec_span *span)
+static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast,
+                                const struct vec_span *span)
 {
     const uint32_t width = mf_width(cast->fmt);
     job->out.codes = span->codes;
@@ -40,7 +45,8 @@ static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast
     job->out.at = span->at;
     job->out.key = span->key;
     job->out.width = width;
-    job->fast = !cast->trunc && (width == 4 || width == 8 || width == 16) && (uintptr_t)span->codes % (width / 2) == 0;
+    job->fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
+                (uintptr_t)span->codes % (width / 2) == 0;
     job->x = span->x;
     job->n = span->n;
     job->whole = (uintptr_t)span->x % 16 == 0;
@@ -61,7 +67,8 @@ CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, 
         float4 x[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            x[i] = k + i < tiles ? cast_load(job->x, element_of(k + i), job->n, job->whole) : make_float4(0, 0, 0, 0);
+            x[i] = k + i < tiles ? cast_load(job->x, element_of(k + i), job->n, job->whole)
+                                 : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS; i++) {
             largest = max(largest, cast_largest(x[i]));
@@ -74,20 +81,22 @@ CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, 
 
 /* Pass 2. */
 template <int W, enum way WAY, int LOADS_>
-CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, const float4 *keep, uint32_t *words)
+CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, const float4 *keep,
+                      uint32_t *words)
 {
     const struct cast_way w = job->way;
     const struct cast_out o = job->out;
 #pragma unroll 1
     for (size_t k = tiles; k > kept; k--)
-        cast_item<W, WAY>(&w, &job->way, &o, element_of(k - 1), keep[(k - 1 - kept) * THREADS + threadIdx.x], words);
+        cast_item<W, WAY>(&w, &job->way, &o, element_of(k - 1),
+                          keep[(k - 1 - kept) * THREADS + threadIdx.x], words);
 #pragma unroll 1
     for (size_t k = kept; k > 0; k -= k < LOADS_ ? k : LOADS_) {
         float4 x[LOADS_];
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
-            x[i] =
-                k > (size_t)i ? cast_load(job->x, element_of(k - 1 - i), job->n, job->whole) : make_float4(0, 0, 0, 0);
+            x[i] = k > (size_t)i ? cast_load(job->x, element_of(k - 1 - i), job->n, job->whole)
+                                 : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
             if (k > (size_t)i)
@@ -96,7 +105,8 @@ CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, cons
 }
 
 template <int W>
-CAST_FN void aps_cast_by_way(const struct aps_job *job, size_t tiles, size_t kept, const float4 *keep, uint32_t *words)
+CAST_FN void aps_cast_by_way(const struct aps_job *job, size_t tiles, size_t kept,
+                             const float4 *keep, uint32_t *words)
 {
     if (job->way.way == WAY_ADD)
         aps_cast<W, WAY_ADD, LOADS>(job, tiles, kept, keep, words);
@@ -109,14 +119,17 @@ CAST_FN void aps_cast_by_way(const struct aps_job *job, size_t tiles, size_t kep
 }
 
 /* The slower one, out of the way of the faster ones. */
-CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kept, const float4 *keep, uint32_t *words)
+CAST_APART void aps_cast_any(const struct aps_job *job, size_t tiles, size_t kept,
+                             const float4 *keep, uint32_t *words)
 {
     aps_cast_by_way<0>(job, tiles, kept, keep, words);
 }
 
-/* W: 4, 8, 16: that many bits, for codes that lie well; 0: any. n_keep: tiles that shared memory has room for. */
+/* W: 4, 8, 16: that many bits, for codes that lie well; 0: any. n_keep: tiles that shared memory
+ * has room for. */
 template <int W>
-static __global__ void __launch_bounds__(THREADS, 1) k_aps(struct dev_aps aps, struct vec_span *span, uint32_t n_keep)
+static __global__ void __launch_bounds__(THREADS, 1)
+    k_aps(struct dev_aps aps, struct vec_span *span, uint32_t n_keep)
 {
     __shared__ struct aps_job job;
     __shared__ uint32_t warps[32];
@@ -130,13 +143,15 @@ static __global__ void __launch_bounds__(THREADS, 1) k_aps(struct dev_aps aps, s
             span->absmax = 0;
     }
 #ifdef __CUDA_ARCH__
-    const unsigned cleared = grid.barrier_arrive(); /* all blocks come by here long before the first one waits */
+    /* all blocks come by here long before the first one waits */
+    const unsigned cleared = grid.barrier_arrive();
 #else
     grid.sync();
 #endif
     __syncthreads();
     const size_t whole_grid = (job.out.padded + TILE - 1) / TILE;
-    const size_t tiles = whole_grid > blockIdx.x ? (whole_grid - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+    const size_t tiles =
+        whole_grid > blockIdx.x ? (whole_grid - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
     const size_t kept = tiles > n_keep ? tiles - n_keep : 0;
     const uint32_t largest = aps_scan(&job, tiles, kept, keep);
 #ifdef __CUDA_ARCH__
@@ -165,25 +180,33 @@ static __global__ void __launch_bounds__(THREADS, 1) k_aps(struct dev_aps aps, s
 
 enum { STATIC_BYTES = 18 << 10 }; /* shared memory of the kernel itself, at most */
 
-template <int W> static int aps_launch(const struct dev_aps *aps, struct vec_span *span, size_t n, struct dev_stream *s)
+template <int W>
+static int aps_launch(const struct dev_aps *aps, struct vec_span *span, size_t n,
+                      struct dev_stream *s)
 {
     int device = 0, shared = 0;
     int rc = cu_try(cudaGetDevice(&device), "device");
     if (rc == 0)
-        rc = cu_try(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory");
+        rc =
+            cu_try(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                   "shared memory");
     if (rc < 0)
         return rc;
     const size_t tiles = (n + TILE - 1) / TILE, sms = (size_t)cu_n_sms();
     const size_t grid = tiles < 1 ? 1 : tiles < sms ? tiles : sms;
-    const size_t room = ((size_t)shared - STATIC_BYTES) / (TILE * sizeof(float)), need = (tiles + grid - 1) / grid + 1;
+    const size_t room = ((size_t)shared - STATIC_BYTES) / (TILE * sizeof(float)),
+                 need = (tiles + grid - 1) / grid + 1;
     uint32_t n_keep = (uint32_t)(need < room ? need : room);
     const size_t bytes = n_keep * (TILE * sizeof(float));
     struct dev_aps by_value = *aps;
     void *args[] = {&by_value, &span, &n_keep};
-    rc = cu_try(cudaFuncSetAttribute(k_aps<W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), "aps");
+    rc = cu_try(
+        cudaFuncSetAttribute(k_aps<W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        "aps");
     if (rc < 0)
         return rc;
-    return cu_try(cudaLaunchCooperativeKernel(k_aps<W>, dim3((unsigned)grid), dim3(THREADS), args, bytes, cu_stream(s)),
+    return cu_try(cudaLaunchCooperativeKernel(k_aps<W>, dim3((unsigned)grid), dim3(THREADS), args,
+                                              bytes, cu_stream(s)),
                   "aps");
 }
 

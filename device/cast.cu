@@ -14,7 +14,8 @@ struct cast_job {
     bool whole; /* x lies on 16 bytes */
 };
 
-static __device__ void job_open(struct cast_job *job, const struct vec_cast *cast, const struct vec_span *span)
+static __device__ void job_open(struct cast_job *job, const struct vec_cast *cast,
+                                const struct vec_span *span)
 {
     const uint32_t width = mf_width(cast->fmt);
     job->out.codes = span->codes;
@@ -22,15 +23,16 @@ static __device__ void job_open(struct cast_job *job, const struct vec_cast *cas
     job->out.at = span->at;
     job->out.key = span->key;
     job->out.width = width;
-    job->out.fast =
-        !cast->trunc && (width == 4 || width == 8 || width == 16) && (uintptr_t)span->codes % (width / 2) == 0;
+    job->out.fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
+                    (uintptr_t)span->codes % (width / 2) == 0;
     job->x = span->x;
     job->n = span->n;
     job->whole = (uintptr_t)span->x % 16 == 0;
     job->way = cast_way_make(cast, span->shift, job->out.fast);
 }
 
-/* This thread's items of a tile; returns the largest magnitude among them if `scan`. LOADS_ of them at a time. */
+/* This thread's items of a tile; returns the largest magnitude among them if `scan`. LOADS_ of them
+ * at a time. */
 template <int W, enum way WAY, int LOADS_>
 CAST_FN uint32_t cast_items(const struct cast_job *job, uint64_t tile, bool scan, uint32_t *words)
 {
@@ -63,7 +65,8 @@ CAST_FN uint32_t cast_items(const struct cast_job *job, uint64_t tile, bool scan
     return largest;
 }
 
-template <int W> CAST_FN uint32_t cast_tile(const struct cast_job *job, uint64_t tile, bool scan, uint32_t *words)
+template <int W>
+CAST_FN uint32_t cast_tile(const struct cast_job *job, uint64_t tile, bool scan, uint32_t *words)
 {
     if (job->way.way == WAY_ADD)
         return cast_items<W, WAY_ADD, LOADS>(job, tile, scan, words);
@@ -75,7 +78,8 @@ template <int W> CAST_FN uint32_t cast_tile(const struct cast_job *job, uint64_t
 }
 
 /* The slower one, out of the way of the faster ones. */
-CAST_APART uint32_t cast_tile_any(const struct cast_job *job, uint64_t tile, bool scan, uint32_t *words)
+CAST_APART uint32_t cast_tile_any(const struct cast_job *job, uint64_t tile, bool scan,
+                                  uint32_t *words)
 {
     return cast_tile<0>(job, tile, scan, words);
 }
@@ -118,8 +122,8 @@ static __global__ void __launch_bounds__(THREADS, PER_SM)
     }
 }
 
-static int encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems, bool scan,
-                  struct dev_stream *s)
+static int encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
+                  bool scan, struct dev_stream *s)
 {
     if (n_spans <= 0)
         return 0;
@@ -148,8 +152,8 @@ int vec_gpu_encode(const struct vec_cast *cast, struct vec_span *spans, int n_sp
     return encode(cast, spans, n_spans, n_elems, false, s);
 }
 
-int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
-                        struct dev_stream *s)
+int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                        size_t n_elems, struct dev_stream *s)
 {
     if (n_spans <= 0)
         return 0;

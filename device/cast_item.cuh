@@ -1,7 +1,9 @@
-/* cast_item.cuh : what one thread does of a cast: four elements ("an item") to codes, packed and stored.
+/* cast_item.cuh : what one thread does of a cast: four elements ("an item") to codes, packed and
+ * stored.
  *
- * Codes of 4, 8 and 16 bits whose items lie on whole stores are stored as they are (W = 4, 8, 16). All else (W = 0) goes
- * through words[], four for each thread of a warp, whose 128 codes are 4 * width whole words of the bit string:
+ * Codes of 4, 8 and 16 bits whose items lie on whole stores are stored as they are (W = 4, 8, 16).
+ * All else (W = 0) goes through words[], four for each thread of a warp, whose 128 codes are 4 *
+ * width whole words of the bit string:
  *
  *     codes      | 0 | 1 | 2 | ... | 127 |        a word each, left by the lanes in items of four
  *     words      |   0   |   1   | ... |          lane q takes words q, q + 32, ... and gathers the codes that lie in it */
@@ -54,7 +56,8 @@ CAST_FN uint32_t cast_gather_2(uint32_t a, uint32_t b, int of)
 }
 
 /* code [4]: without signs, u [4]: bits of x. */
-template <int W> CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
+template <int W>
+CAST_FN uint64_t cast_pack(const struct cast_way *w, const uint32_t code[4], const uint32_t u[4])
 {
     if (W == 8)
         return (cast_gather_4(code, 0) & 0x7f7f7f7fu) | (cast_gather_4(u, 3) & 0x80808080u);
@@ -93,7 +96,8 @@ template <int W> CAST_FN void cast_store(const struct cast_out *o, size_t elemen
 CAST_FN void cast_store_words(const struct cast_out *o, size_t element, const uint32_t *words)
 {
     const size_t end = (o->padded * o->width + 7) / 8, begin = element / 8 * o->width;
-    const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width; /* exact for 4095 / width */
+    /* exact for 4095 / width */
+    const uint32_t width = o->width, reciprocal = ((1u << 20) + width - 1) / width;
     for (uint32_t q = threadIdx.x % 32; q < 4 * width; q += 32) {
         const size_t at = begin + 4 * q;
         if (at >= end)
@@ -118,8 +122,8 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_out *o, size_t element, const float v[4],
-                        uint32_t code[4])
+CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_out *o, size_t element,
+                        const float v[4], uint32_t code[4])
 {
     struct philox_block random = {{0, 0, 0, 0}};
     if (w->round == MF_STOCHASTIC) {
@@ -141,8 +145,9 @@ CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
 
 /* shared: *w where it lies, so that the copy that is worked with can stay in registers. */
 template <enum way WAY>
-CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared, const struct cast_out *o,
-                          size_t element, const float v[4], uint32_t code[4])
+CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *shared,
+                          const struct cast_out *o, size_t element, const float v[4],
+                          uint32_t code[4])
 {
     if (WAY == WAY_ANY) {
         cast_any_4(w, o, element, v, code);
@@ -159,25 +164,25 @@ CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *share
 }
 
 /* WAY_HARD, for codes of 8 bits that are stored at once. */
-CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared, const struct cast_out *o,
-                            size_t element, float4 x)
+CAST_FN void cast_item_hard(const struct cast_way *w, const struct cast_way *shared,
+                            const struct cast_out *o, size_t element, float4 x)
 {
     float odd = 0;
     uint32_t packed = cast_codes_hard(w, x.x, x.y, &odd);
     packed |= cast_codes_hard(w, x.z, x.w, &odd) << 16;
     if (!(odd == 0)) {
         const uint4 any = cast_rare_4(shared, x);
-        packed = cast_signed(w, any.x, x.x) | cast_signed(w, any.y, x.y) << 8 | cast_signed(w, any.z, x.z) << 16 |
-                 cast_signed(w, any.w, x.w) << 24;
+        packed = cast_signed(w, any.x, x.x) | cast_signed(w, any.y, x.y) << 8 |
+                 cast_signed(w, any.z, x.z) << 16 | cast_signed(w, any.w, x.w) << 24;
     }
     cast_store<8>(o, element, packed);
 }
 
-/* x: elements element..element+3 of the span, zeros beyond its end; element is 4 * lane after a multiple of 128. All
- * lanes of a warp call; words [128] shared by them. */
+/* x: elements element..element+3 of the span, zeros beyond its end; element is 4 * lane after a
+ * multiple of 128. All lanes of a warp call; words [128] shared by them. */
 template <int W, enum way WAY>
-CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared, const struct cast_out *o,
-                       size_t element, float4 x, uint32_t *words)
+CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
+                       const struct cast_out *o, size_t element, float4 x, uint32_t *words)
 {
     if (W == 8 && WAY == WAY_HARD) {
         cast_item_hard(w, shared, o, element, x);

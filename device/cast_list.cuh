@@ -2,7 +2,8 @@
  *
  *     spans   |--- 0 ---|- 1 -|------- 2 -------|        of any lengths, in groups of LIST_SPANS
  *     tiles   |  |  |  |  |  |  |  |  |  |  |  ||        a tile is part of one span; the last one of a span may be short
- *     block   0  1  2  0  1  2  0  1  ...                so that neighbours are read at the same time
+ *     block   0  1  2  0  1  2  0  1  ...
+ *     so that neighbours are read at the same time
  *
  * Each block reads the list once, for the memory that it lies in may be the host's. */
 #ifndef CAST_LIST_CUH
@@ -29,11 +30,11 @@ static __device__ inline size_t span_length(const struct vec_out *span, bool)
     return span->n;
 }
 
-/* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads or more, who met
- * before if the list was in use. Returns the number of tiles. */
+/* Fills the list (shared memory) with n_spans <= LIST_SPANS spans; whole block, LIST_SPANS threads
+ * or more, who met before if the list was in use. Returns the number of tiles. */
 template <class SPAN>
-static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans, int n_spans,
-                                                 bool padded, uint32_t tile)
+static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, const SPAN *spans,
+                                                 int n_spans, bool padded, uint32_t tile)
 {
     const int i = (int)threadIdx.x, lane = i % 32;
     uint64_t tiles = 0;
@@ -58,7 +59,8 @@ static __device__ inline uint64_t span_list_load(struct span_list<SPAN> *list, c
 
 /* The span that a tile is part of. */
 template <class SPAN>
-static __device__ inline int span_list_find(const struct span_list<SPAN> *list, int n_spans, uint64_t tile)
+static __device__ inline int span_list_find(const struct span_list<SPAN> *list, int n_spans,
+                                            uint64_t tile)
 {
     int low = 0, high = n_spans - 1;
     while (low < high) {
@@ -73,7 +75,8 @@ static __device__ inline int span_list_find(const struct span_list<SPAN> *list, 
 
 /* Its number within the span. */
 template <class SPAN>
-static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i, uint64_t tile)
+static __device__ inline uint64_t span_list_within(const struct span_list<SPAN> *list, int i,
+                                                   uint64_t tile)
 {
     return tile - (i > 0 ? list->end[i - 1] : 0);
 }
@@ -94,7 +97,8 @@ static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_
     __syncthreads();
 }
 
-/* absmax of all spans = 0: a kernel of its own, launched before one that raises them. Of absmax.cu. */
+/* absmax of all spans = 0: a kernel of its own, launched before one that raises them. Of
+ * absmax.cu. */
 int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s);
 
 #endif

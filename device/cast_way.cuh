@@ -1,4 +1,5 @@
-/* cast_way.cuh : the constants of one cast, and fp32 to a code in a few operations of 32 bits: mf_enc()'s bits.
+/* cast_way.cuh : the constants of one cast, and fp32 to a code in a few operations of 32 bits:
+ * mf_enc()'s bits.
  *
  * |x| * 2^shift becomes a code without its sign in one of these ways:
  *
@@ -16,8 +17,9 @@
  *              product is an fp32 subnormal, so rounded before, the code is zero in any case.
  *   WAY_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
  *
- * What is too large is cut to `top`, the number that the code `beyond` would be, before it is rounded. Only WAY_ANY knows
- * inf and nan: items with one among them take it. Bits above the code are not cleared by WAY_ADD. */
+ * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
+ * rounded. Only WAY_ANY knows inf and nan: items with one among them take it. Bits above the code
+ * are not cleared by WAY_ADD. */
 #ifndef CAST_WAY_CUH
 #define CAST_WAY_CUH
 #include "device/cu.cuh"
@@ -25,13 +27,18 @@
 
 #define CAST_FN static __device__ __forceinline__
 #ifdef __CUDACC__
-#define CAST_APART \
-    static __device__ __noinline__ /* what is rare or slow: its registers are not those of what is fast */
+#define CAST_APART /* what is rare or slow: its registers are not those of what is fast */
+static __device__ __noinline__
 #else
 #define CAST_APART static __device__
 #endif
 
-enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
+    enum way {
+        WAY_ADD,
+        WAY_CUT,
+        WAY_HARD,
+        WAY_ANY
+    };
 
 struct cast_way {
     enum way way;
@@ -45,7 +52,9 @@ struct cast_way {
     uint32_t half, odd;  /* WAY_CUT: half a unit less one; 1, or 0 where nothing is cut */
     uint32_t nan;        /* code of nan; the mask of all codes too */
     uint32_t beyond;     /* code of inf and of what is too large */
-    uint32_t most; /* WAY_ANY: largest code of a finite x: beyond, or the largest finite when rounding toward zero */
+    /* WAY_ANY: largest code of a finite x: beyond, or the largest finite when rounding toward
+     * zero */
+    uint32_t most;
     uint32_t sign_right; /* an fp32's bits >> this have the sign above the code */
     uint32_t drop, m;    /* 23 - m, fraction bits that go */
     int32_t rebias;      /* WAY_ANY: fp32's exponent field + this = the code's */
@@ -62,13 +71,15 @@ CAST_FN bool cast_hard(struct mf_fmt f, const struct vec_cast *cast)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     const bool e5m2 = f.e == 5 && f.m == 2 && !f.fn, e4m3fn = f.e == 4 && f.m == 3 && f.fn;
-    return !cast->trunc && cast->round == MF_NEAREST && cast->overflow == MF_SATURATE && (e5m2 || e4m3fn);
+    return !cast->trunc && cast->round == MF_NEAREST && cast->overflow == MF_SATURATE &&
+           (e5m2 || e4m3fn);
 #else
     return (void)f, (void)cast, false;
 #endif
 }
 
-/* Is all that WAY_ADD handles in fp32's normals? The smallest value, and the largest with room for what is added. */
+/* Is all that WAY_ADD handles in fp32's normals? The smallest value, and the largest with room for
+ * what is added. */
 CAST_FN bool cast_adds(struct mf_fmt f, int rebias)
 {
     const int highest = (1 << f.e) - 1 - rebias;
@@ -159,7 +170,8 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
 
 CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is exact. */
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
+     * exact. */
     const uint32_t a = __float_as_uint(x) & 0x7fffffffu;
     int32_t wide = (int32_t)a;
     if (a < 0x00800000u)
@@ -167,11 +179,16 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const int32_t field = (wide >> 23) + w->rebias;
     const uint32_t go = min((uint32_t)max((int32_t)w->drop + 1 - field, (int32_t)w->drop), 63u);
 
-    /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than half a unit alone */
-    const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32, split = sig >> go;
+    /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than half a
+     * unit alone */
+    const uint64_t sig = (uint64_t)(((uint32_t)wide & 0x007fffffu) | 0x00800000u) << 32,
+                   split = sig >> go;
     const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-    const uint32_t half = 0x80000000u - (kept & 1u); /* ties to even: from an odd number one up sooner */
-    const uint32_t limit = w->round == MF_NEAREST ? half : w->round == MF_ZERO ? 0xffffffffu : random;
+    /* ties to even: from an odd number one up sooner */
+    const uint32_t half = 0x80000000u - (kept & 1u);
+    const uint32_t limit = w->round == MF_NEAREST ? half
+                           : w->round == MF_ZERO  ? 0xffffffffu
+                                                  : random;
     const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
     uint32_t code = min((binade << w->m) + kept + (rest > limit ? 1u : 0u), w->most);
     code = a == 0 ? 0 : code;

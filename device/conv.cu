@@ -1,7 +1,8 @@
 /* conv.cu : conv2d: forward, data gradient, weight gradient, bias gradient.
  *
- * Every pass over a window, for each batch size, has a plan of its own. nn_conv_plan() makes those of the largest
- * batch; a smaller one, and tensors that do not begin on 16 bytes, get theirs at first use. */
+ * Every pass over a window, for each batch size, has a plan of its own. nn_conv_plan() makes those
+ * of the largest batch; a smaller one, and tensors that do not begin on 16 bytes, get theirs at
+ * first use. */
 #include "device/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,8 @@ static bool is_aligned(const void *p)
     return (uintptr_t)p % CONV_ALIGNMENT == 0;
 }
 
-static struct conv_key key_of(const struct dev_window *g, int batch, enum conv_pass pass, bool aligned)
+static struct conv_key key_of(const struct dev_window *g, int batch, enum conv_pass pass,
+                              bool aligned)
 {
     struct conv_key key;
     memset(&key, 0, sizeof key);
@@ -106,7 +108,8 @@ static int run(struct dev_nn *d, const struct dev_window *g, int batch, enum con
 {
     const struct conv_window *w = window_of(d->conv, g);
     const bool result_in_scratch = pass == CONV_FILTER && nn_bytes(d) == 2;
-    const bool aligned = is_aligned(t->x) && (result_in_scratch || is_aligned(t->w)) && is_aligned(t->y);
+    const bool aligned =
+        is_aligned(t->x) && (result_in_scratch || is_aligned(t->w)) && is_aligned(t->y);
     const struct conv_key key = key_of(g, batch, pass, aligned);
     struct conv_plan *p;
     const int rc = conv_pick(d, &key, w ? w->scratch_bytes : 0, &p);
@@ -116,8 +119,8 @@ static int run(struct dev_nn *d, const struct dev_window *g, int batch, enum con
     return status == CUDNN_STATUS_SUCCESS ? 0 : conv_failed(d, &key, status);
 }
 
-int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const float *w,
-                    const float *bias, void *y, void *scratch)
+int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                    const float *w, const float *bias, void *y, void *scratch)
 {
     if (d->is_low)
         return low_conv_forward(d, g, batch, (const float *)x, w, bias, (float *)y, scratch);
@@ -128,18 +131,21 @@ int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, con
     return rows_add_bias(d, conv_elements(g->out, batch) / (size_t)g->out.c, g->out.c, bias, y);
 }
 
-int nn_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const float *w,
-                     const void *dy, void *dx, bool add, float *dw, float *dbias, void *scratch)
+int nn_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                     const float *w, const void *dy, void *dx, bool add, float *dw, float *dbias,
+                     void *scratch)
 {
     if (d->is_low)
-        return low_conv_backward(d, g, batch, (const float *)x, w, (const float *)dy, (float *)dx, add, dw, dbias,
-                                 scratch);
+        return low_conv_backward(d, g, batch, (const float *)x, w, (const float *)dy, (float *)dx,
+                                 add, dw, dbias, scratch);
     const struct conv_tensors filter = {x, dw, dy}, data = {dx, nn_weight(d, w), dy};
     int rc = run(d, g, batch, CONV_FILTER, &filter, scratch);
     if (rc == 0)
-        rc = nn_bytes(d) == 2 ? rows_widen(d, conv_weights(g), scratch, dw) : rows_unscale(d, conv_weights(g), dw);
+        rc = nn_bytes(d) == 2 ? rows_widen(d, conv_weights(g), scratch, dw)
+                              : rows_unscale(d, conv_weights(g), dw);
     if (rc == 0 && dbias)
-        rc = rows_sum(d, conv_elements(g->out, batch) / (size_t)g->out.c, g->out.c, dy, dbias, (float *)scratch);
+        rc = rows_sum(d, conv_elements(g->out, batch) / (size_t)g->out.c, g->out.c, dy, dbias,
+                      (float *)scratch);
     if (rc == 0 && dx)
         rc = run(d, g, batch, add ? CONV_DATA_ADD : CONV_DATA, &data, scratch);
     return rc;

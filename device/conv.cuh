@@ -9,9 +9,10 @@
 enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_DATA_ADD, CONV_FILTER };
 
 enum {
-    CONV_ALIGNMENT = 16,           /* of tensors, in bytes: what the fast engines need */
-    CONV_PLANS = 8,                /* plans that are tried for a pass */
-    CONV_SCRATCH_LEAST = 32 << 20, /* other batch sizes than the planned one find their workspace in it */
+    CONV_ALIGNMENT = 16, /* of tensors, in bytes: what the fast engines need */
+    CONV_PLANS = 8,      /* plans that are tried for a pass */
+    /* other batch sizes than the planned one find their workspace in it */
+    CONV_SCRATCH_LEAST = 32 << 20,
     CONV_SCRATCH_MOST = 512 << 20,
 };
 
@@ -27,12 +28,13 @@ struct conv_tensors {
     const void *x, *w, *y;
 };
 
-/* How cuDNN does a pass. It has no engine that reads 16 bits and writes dw as float: then the result is in 16 bits, the
- * head of the scratch memory takes it, and a kernel of ours widens it. */
+/* How cuDNN does a pass. It has no engine that reads 16 bits and writes dw as float: then the
+ * result is in 16 bits, the head of the scratch memory takes it, and a kernel of ours widens it. */
 struct conv_plan {
     struct conv_key key;
     cudnnBackendDescriptor_t config, plan;
-    cudnnBackendDescriptor_t pack; /* variant pack of the pointers of the last run; NULL: none yet */
+    /* variant pack of the pointers of the last run; NULL: none yet */
+    cudnnBackendDescriptor_t pack;
     struct conv_tensors last;
     const void *last_scratch;
     size_t result_bytes, workspace_bytes; /* parts of scratch, in this order */
@@ -53,17 +55,19 @@ struct nn_conv {
 };
 
 /* --- conv_graph.cu --- */
-/* Plans [CONV_PLANS] that can do the pass with up to scratch_most bytes, best guess of cuDNN first. Returns how many; 0
- * with *why where there is none. The caller closes them. */
-int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan *plans,
-                    cudnnStatus_t *why);
+/* Plans [CONV_PLANS] that can do the pass with up to scratch_most bytes, best guess of cuDNN first.
+ * Returns how many; 0 with *why where there is none. The caller closes them. */
+int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+                    struct conv_plan *plans, cudnnStatus_t *why);
 void conv_plan_close(struct conv_plan *p);
 /* Enqueues cuDNN's part on the context's stream. */
-cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t, void *scratch);
+cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t,
+                           void *scratch);
 
 /* --- conv_pick.cu --- */
 /* The plan of a pass: made now if it is the first of its kind. Returns 0, or -EIO after a line. */
-int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan **out);
+int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+              struct conv_plan **out);
 /* A line that names the pass; returns -EIO. */
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status);
 
@@ -75,22 +79,24 @@ void linear_close(struct dev_nn *d);
 
 /* --- conv_low.cu: the same by a rule of rounding, on fp32 activations --- */
 int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_bytes);
-int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
-                     const float *bias, float *y, void *scratch);
-int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
-                      const float *dy, float *dx, bool add, float *dw, float *dbias, void *scratch);
-int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *bias,
-                       float *y);
-int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *dy,
-                        float *dx, float *dw, float *dbias);
+int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+                     const float *w, const float *bias, float *y, void *scratch);
+int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+                      const float *w, const float *dy, float *dx, bool add, float *dw, float *dbias,
+                      void *scratch);
+int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w,
+                       const float *bias, float *y);
+int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x,
+                        const float *w, const float *dy, float *dx, float *dw, float *dbias);
 
 /* --- rows.cu: tensors as rows of c channels, and gradients of weights --- */
 int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y);
-/* sum [c] = sums over the rows of y, divided by the loss scale. partial: rows_partial_bytes(), or NULL for one pass,
- * which suits few rows. */
+/* sum [c] = sums over the rows of y, divided by the loss scale. partial: rows_partial_bytes(), or
+ * NULL for one pass, which suits few rows. */
 int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, float *partial);
 size_t rows_partial_bytes(int c);
-/* g [n] = x (type of activations), divided by the loss scale; and g divided by it in place, nothing without one. */
+/* g [n] = x (type of activations), divided by the loss scale; and g divided by it in place, nothing
+ * without one. */
 int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g);
 int rows_unscale(struct dev_nn *d, size_t n, float *g);
 

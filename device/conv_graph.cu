@@ -1,10 +1,13 @@
-/* conv_graph.cu : a pass of conv2d as a graph of cuDNN operations, and the engines that cuDNN proposes for it.
+/* conv_graph.cu : a pass of conv2d as a graph of cuDNN operations, and the engines that cuDNN
+ * proposes for it.
  *
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> execution plans
  *
- * cuDNN counts dimensions as n, c, h, w; that channels are last is said by the strides. Sums are float always. What an
- * engine may do to the numbers it says in its notes, and those that are not wanted are left out:
- *     all      another order of sums at each run, sums in 16 bits, transforms (FFT, Winograd), which round more
+ * cuDNN counts dimensions as n, c, h, w; that channels are last is said by the strides. Sums are
+ * float always. What an engine may do to the numbers it says in its notes, and those that are not
+ * wanted are left out:
+ *     all      another order of sums at each run, sums in 16 bits, transforms (FFT, Winograd),
+ *              which round more
  *     fp32     tensor cores, which would round the inputs to TF32, and inputs made narrower */
 #include "device/conv.cuh"
 
@@ -34,7 +37,8 @@ static void set(struct build *b, cudnnBackendDescriptor_t d, cudnnBackendAttribu
         b->status = cudnnBackendSetAttribute(d, name, type, n, values);
 }
 
-static void set_int(struct build *b, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int64_t value)
+static void set_int(struct build *b, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                    int64_t value)
 {
     set(b, d, name, CUDNN_TYPE_INT64, 1, &value);
 }
@@ -65,8 +69,8 @@ static void build_close(struct build *b)
 }
 
 /* --- tensors and operations --- */
-static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, int64_t uid, bool is_aligned, int n,
-                                       struct dev_shape s)
+static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, int64_t uid,
+                                       bool is_aligned, int n, struct dev_shape s)
 {
     const int64_t h = s.h, w = s.w, c = s.c;
     const int64_t dims[4] = {n, c, h, w}, strides[4] = {h * w * c, 1, w * c, c};
@@ -78,7 +82,8 @@ static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, 
     set_type(b, t, CUDNN_ATTR_TENSOR_DATA_TYPE, type);
     set(b, t, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
     set(b, t, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
-    set_int(b, t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, is_aligned ? CONV_ALIGNMENT : (int64_t)nn_bytes(d));
+    set_int(b, t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+            is_aligned ? CONV_ALIGNMENT : (int64_t)nn_bytes(d));
     finish(b, t);
     return t;
 }
@@ -111,23 +116,26 @@ static const struct names forward_names = {CUDNN_BACKEND_OPERATION_CONVOLUTION_F
                                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
                                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
                                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-static const struct names data_names = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-static const struct names filter_names = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                                          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+static const struct names data_names = {
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+static const struct names filter_names = {
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
 
 /* The graph of a pass: one operation, in which beta = 1 adds to what dx holds. */
-static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d, const struct conv_key *key)
+static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
+                                         const struct conv_key *key)
 {
     const struct dev_window *g = &key->g;
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
@@ -158,10 +166,11 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     int64_t n = 0;
     cudnnBackendDescriptor_t engine = make(&b, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     if (b.status == CUDNN_STATUS_SUCCESS)
-        b.status = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
-                                            &engine);
+        b.status = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                            CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine);
     if (b.status == CUDNN_STATUS_SUCCESS)
-        b.status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+        b.status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                            CUDNN_TYPE_NUMERICAL_NOTE,
                                             CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, notes);
     bool wanted = b.status == CUDNN_STATUS_SUCCESS;
     for (int64_t i = 0; wanted && i < n; i++)
@@ -174,16 +183,19 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
             break;
         case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
             break;
-        default: /* another order each time, sums in 16 bits, FFT, Winograd, and what later versions may add */
+        /* another order each time, sums in 16 bits, FFT, Winograd, and what later versions may
+         * add */
+        default:
             wanted = false;
         }
     build_close(&b);
     return wanted;
 }
 
-/* Makes config a plan: it is the plan's from here on. False: this engine cannot, or wants more memory. */
-static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most, struct conv_plan *p,
-                    cudnnStatus_t *why)
+/* Makes config a plan: it is the plan's from here on. False: this engine cannot, or wants more
+ * memory. */
+static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, size_t workspace_most,
+                    struct conv_plan *p, cudnnStatus_t *why)
 {
     struct build b = {};
     int64_t n, bytes = 0;
@@ -192,8 +204,8 @@ static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, siz
     set(&b, plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &d->conv->handle);
     finish(&b, plan);
     if (b.status == CUDNN_STATUS_SUCCESS)
-        b.status =
-            cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &bytes);
+        b.status = cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                            CUDNN_TYPE_INT64, 1, &n, &bytes);
     if (b.status != CUDNN_STATUS_SUCCESS || (size_t)bytes > workspace_most) {
         *why = b.status != CUDNN_STATUS_SUCCESS ? b.status : CUDNN_STATUS_NOT_SUPPORTED;
         build_close(&b);
@@ -206,8 +218,9 @@ static bool plan_of(const struct dev_nn *d, cudnnBackendDescriptor_t config, siz
 }
 
 /* What one mode of the heuristics proposes. */
-static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode,
-                   size_t workspace_most, const struct conv_plan *like, struct conv_plan *plans, cudnnStatus_t *why)
+static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
+                   cudnnBackendHeurMode_t mode, size_t workspace_most, const struct conv_plan *like,
+                   struct conv_plan *plans, cudnnStatus_t *why)
 {
     struct build b = {}, results = {};
     int n_plans = 0;
@@ -221,13 +234,15 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph, cudnn
         b.status = results.status;
     }
     if (b.status == CUDNN_STATUS_SUCCESS)
-        b.status = cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                            MADE_MOST, &n, results.made);
+        b.status =
+            cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MADE_MOST, &n, results.made);
     if (b.status != CUDNN_STATUS_SUCCESS)
         *why = b.status;
     for (int64_t i = 0; b.status == CUDNN_STATUS_SUCCESS && i < n && n_plans < CONV_PLANS; i++) {
         plans[n_plans] = *like;
-        if (is_wanted(d, results.made[i]) && plan_of(d, results.made[i], workspace_most, &plans[n_plans], why)) {
+        if (is_wanted(d, results.made[i]) &&
+            plan_of(d, results.made[i], workspace_most, &plans[n_plans], why)) {
             results.made[i] = NULL;
             n_plans++;
         }
@@ -237,10 +252,11 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph, cudnn
     return n_plans;
 }
 
-int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan *plans,
-                    cudnnStatus_t *why)
+int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+                    struct conv_plan *plans, cudnnStatus_t *why)
 {
-    static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
+    static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B,
+                                                   CUDNN_HEUR_MODE_FALLBACK};
     struct build b = {};
     struct conv_plan like = {};
     like.key = *key;
@@ -251,8 +267,10 @@ int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t s
         return 0;
     cudnnBackendDescriptor_t graph = graph_of(&b, d, key);
     int n = 0;
-    /* B and FALLBACK only where what comes before them has nothing: they repeat it and add what is slower. */
-    for (size_t i = 0; b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
+    /* B and FALLBACK only where what comes before them has nothing: they repeat it and add what is
+     * slower. */
+    for (size_t i = 0;
+         b.status == CUDNN_STATUS_SUCCESS && n == 0 && i < sizeof modes / sizeof *modes; i++)
         n = propose(d, graph, modes[i], scratch_most - like.result_bytes, &like, plans, why);
     if (b.status != CUDNN_STATUS_SUCCESS)
         *why = b.status;
@@ -293,10 +311,12 @@ static cudnnStatus_t pack_pointers(struct conv_plan *p, const struct conv_tensor
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t, void *scratch)
+cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct conv_tensors *t,
+                           void *scratch)
 {
-    const bool same =
-        p->pack && p->last.x == t->x && p->last.w == t->w && p->last.y == t->y && p->last_scratch == scratch;
+    const bool same = p->pack && p->last.x == t->x && p->last.w == t->w && p->last.y == t->y &&
+                      p->last_scratch == scratch;
     cudnnStatus_t status = same ? CUDNN_STATUS_SUCCESS : pack_pointers(p, t, scratch);
-    return status == CUDNN_STATUS_SUCCESS ? cudnnBackendExecute(d->conv->handle, p->plan, p->pack) : status;
+    return status == CUDNN_STATUS_SUCCESS ? cudnnBackendExecute(d->conv->handle, p->plan, p->pack)
+                                          : status;
 }

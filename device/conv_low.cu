@@ -1,4 +1,5 @@
-/* conv_low.cu : conv2d and linear by products that round at every step (gemm_low.cu), bit for bit as the CPU's layers.
+/* conv_low.cu : conv2d and linear by products that round at every step (gemm_low.cu), bit for bit
+ * as the CPU's layers.
  *
  * The order of every sum is that of host/nn/cpu_conv.c and cpu_linear.c:
  *
@@ -6,13 +7,15 @@
  *     backward   stride 1 and dx wanted:  dx (+)= rows(dy) * turned(w),   turned(dw) = x^T * rows(dy)
  *                else:                    dw = dy^T * rows(x),            dx (+)= row2im(dy * w), pixel after pixel
  *
- * Sums over pixels are cut at the CPU's blocks (hls/conv_block.h). Rows are made for a chunk of many blocks at a time. */
+ * Sums over pixels are cut at the CPU's blocks (hls/conv_block.h). Rows are made for a chunk of
+ * many blocks at a time. */
 #include "device/conv.cuh"
 #include "device/gemm_low.cuh"
 #include "hls/conv_block.h"
 
 enum {
-    CHUNK_VALUES = 1 << 22, /* floats of a chunk's rows, one block at least; and of partial sums of dw, one at least */
+    /* floats of a chunk's rows, one block at least; and of partial sums of dw, one at least */
+    CHUNK_VALUES = 1 << 22,
     CHUNK_PIXELS = 1 << 16,
     PARTS = 1 << 10, /* these two for the grid's sake */
 };
@@ -29,15 +32,18 @@ static __host__ __device__ inline size_t pixels_of(dev_shape s)
     return (size_t)s.h * (size_t)s.w;
 }
 
-/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero outside the image. */
+/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero
+ * outside the image. */
 static __global__ void k_low_rows(dev_window g, const float *x, size_t first, size_t n, float *rows)
 {
-    const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g), wide = pixels_of(g.out);
+    const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
+                 wide = pixels_of(g.out);
     if (i >= n * row)
         return;
     const size_t pixel = first + i / row, image = pixel / wide;
     const int at = (int)(i % row), inside = (int)(pixel % wide), tap = at / g.in.c;
-    const int y = inside / g.out.w * g.stride - g.pad + tap / g.k, left = inside % g.out.w * g.stride - g.pad;
+    const int y = inside / g.out.w * g.stride - g.pad + tap / g.k,
+              left = inside % g.out.w * g.stride - g.pad;
     const int column = left + tap % g.k;
     const bool there = y >= 0 && y < g.in.h && column >= 0 && column < g.in.w;
     const size_t from = (image * (size_t)g.in.h + (size_t)y) * (size_t)g.in.w + (size_t)column;
@@ -56,14 +62,16 @@ static __device__ inline int end_of(const dev_window &g, int i, int out)
     return end < out ? end : out;
 }
 
-/* dx += the values of rows that k_low_rows would take from there, pixel after pixel; dx: of image0, ... */
-static __global__ void k_low_back(dev_window g, const float *rows, size_t first, size_t n, size_t image0, size_t size,
-                                  float *dx)
+/* dx += the values of rows that k_low_rows would take from there, pixel after pixel; dx: of image0,
+ * ... */
+static __global__ void k_low_back(dev_window g, const float *rows, size_t first, size_t n,
+                                  size_t image0, size_t size, float *dx)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= size)
         return;
-    const size_t c = i % (size_t)g.in.c, pixel = i / (size_t)g.in.c, image = image0 + pixel / pixels_of(g.in);
+    const size_t c = i % (size_t)g.in.c, pixel = i / (size_t)g.in.c,
+                 image = image0 + pixel / pixels_of(g.in);
     const int inside = (int)(pixel % pixels_of(g.in)), y = inside / g.in.w, x = inside % g.in.w;
     const int y_end = end_of(g, y, g.out.h), x_end = end_of(g, x, g.out.w);
     float sum = dx[i];
@@ -72,7 +80,8 @@ static __global__ void k_low_back(dev_window g, const float *rows, size_t first,
             const size_t from = (image * (size_t)g.out.h + (size_t)v) * (size_t)g.out.w + (size_t)u;
             const int tap = (y + g.pad - v * g.stride) * g.k + x + g.pad - u * g.stride;
             if (from >= first && from - first < n)
-                sum = __fadd_rn(sum, rows[(from - first) * row_values(g) + (size_t)tap * (size_t)g.in.c + c]);
+                sum = __fadd_rn(
+                    sum, rows[(from - first) * row_values(g) + (size_t)tap * (size_t)g.in.c + c]);
         }
     dx[i] = sum;
 }
@@ -108,7 +117,8 @@ static __global__ void k_low_spread(size_t n, int c, const float *bias, float *y
         y[i] = bias[i % (size_t)c];
 }
 
-/* A thread a channel, row after row: the order decides the last bit. Loads run ahead of the additions. */
+/* A thread a channel, row after row: the order decides the last bit. Loads run ahead of the
+ * additions. */
 static __global__ void k_low_sum(size_t n_rows, int c, const float *y, float *sum)
 {
     enum { AHEAD = 16 };
@@ -230,18 +240,20 @@ static low_scratch scratch_of(const dev_window *g, int batch, void *memory)
 int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_bytes)
 {
     *scratch_bytes =
-        (2 * conv_weights(g) + larger(parts_size, g, max_batch) + larger(rows_size, g, max_batch)) * sizeof(float);
+        (2 * conv_weights(g) + larger(parts_size, g, max_batch) + larger(rows_size, g, max_batch)) *
+        sizeof(float);
     return 0;
 }
 
-static int make_rows(const dev_window *g, const float *x, size_t first, size_t n, float *rows, cudaStream_t s)
+static int make_rows(const dev_window *g, const float *x, size_t first, size_t n, float *rows,
+                     cudaStream_t s)
 {
     k_low_rows<<<cu_blocks(n * row_values(*g)), CU_THREADS, 0, s>>>(*g, x, first, n, rows);
     return cu_check("rows of a convolution");
 }
 
-int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
-                     const float *bias, float *y, void *scratch)
+int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+                     const float *w, const float *bias, float *y, void *scratch)
 {
     const cudaStream_t s = cu_stream(d->s);
     const low_scratch memory = scratch_of(g, batch, scratch);
@@ -252,15 +264,16 @@ int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, co
         const size_t n = at_most(c.chunk, c.all - first);
         rc = make_rows(g, x, first, n, memory.rows, s);
         if (rc == 0)
-            rc = dev_gemm.gemm(&d->rule, false, true, (int)n, out, row, memory.rows, row, w, row, bias != NULL,
-                               y + first * (size_t)out, out, d->s);
+            rc = dev_gemm.gemm(&d->rule, false, true, (int)n, out, row, memory.rows, row, w, row,
+                               bias != NULL, y + first * (size_t)out, out, d->s);
     }
     return rc;
 }
 
 /* dx and dw for stride 1: both from the rows of dy. */
-static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, const float *x, const float *w,
-                           const float *dy, float *dx, bool add, float *dw, const low_scratch &memory)
+static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, const float *x,
+                           const float *w, const float *dy, float *dx, bool add, float *dw,
+                           const low_scratch &memory)
 {
     const cudaStream_t s = cu_stream(d->s);
     const dev_window back = turned(g);
@@ -273,11 +286,11 @@ static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, con
         const size_t n = at_most(c.chunk, c.all - first), at = first * (size_t)in;
         rc = make_rows(&back, dy, first, n, memory.rows, s);
         if (rc == 0)
-            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, in, row, memory.rows, row, memory.weights, in, add,
-                               dx + at, in, d->s);
+            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, in, row, memory.rows, row,
+                               memory.weights, in, add, dx + at, in, d->s);
         if (rc == 0)
-            rc = gemm_low_runs(&d->rule, in, row, (int)n, (int)c.block, x + at, memory.rows, first != 0,
-                               memory.dweights, memory.parts, c.parts, s);
+            rc = gemm_low_runs(&d->rule, in, row, (int)n, (int)c.block, x + at, memory.rows,
+                               first != 0, memory.dweights, memory.parts, c.parts, s);
     }
     if (rc < 0)
         return rc;
@@ -286,17 +299,20 @@ static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, con
 }
 
 /* What rows of pixels first .. first + n hold goes back to the images they came from. */
-static int add_back(const dev_window *g, const float *rows, size_t first, size_t n, float *dx, cudaStream_t s)
+static int add_back(const dev_window *g, const float *rows, size_t first, size_t n, float *dx,
+                    cudaStream_t s)
 {
     const size_t image0 = first / pixels_of(g->out), image1 = (first + n - 1) / pixels_of(g->out);
     const size_t image = conv_elements(g->in, 1), size = (image1 - image0 + 1) * image;
-    k_low_back<<<cu_blocks(size), CU_THREADS, 0, s>>>(*g, rows, first, n, image0, size, dx + image0 * image);
+    k_low_back<<<cu_blocks(size), CU_THREADS, 0, s>>>(*g, rows, first, n, image0, size,
+                                                      dx + image0 * image);
     return cu_check("data gradient of a convolution");
 }
 
 /* dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
-static int backward_rows(struct dev_nn *d, const dev_window *g, int batch, const float *x, const float *w,
-                         const float *dy, float *dx, bool add, float *dw, const low_scratch &memory)
+static int backward_rows(struct dev_nn *d, const dev_window *g, int batch, const float *x,
+                         const float *w, const float *dy, float *dx, bool add, float *dw,
+                         const low_scratch &memory)
 {
     const cudaStream_t s = cu_stream(d->s);
     const cut c = cut_of(g, batch);
@@ -309,19 +325,20 @@ static int backward_rows(struct dev_nn *d, const dev_window *g, int batch, const
         const float *from = dy + first * (size_t)out;
         rc = make_rows(g, x, first, n, memory.rows, s);
         if (rc == 0)
-            rc = gemm_low_runs(&d->rule, out, row, (int)n, (int)c.block, from, memory.rows, first != 0, dw,
-                               memory.parts, c.parts, s);
+            rc = gemm_low_runs(&d->rule, out, row, (int)n, (int)c.block, from, memory.rows,
+                               first != 0, dw, memory.parts, c.parts, s);
         if (rc == 0 && dx)
-            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, row, out, from, out, w, row, false, memory.rows, row,
-                               d->s);
+            rc = dev_gemm.gemm(&d->rule, false, false, (int)n, row, out, from, out, w, row, false,
+                               memory.rows, row, d->s);
         if (rc == 0 && dx)
             rc = add_back(g, memory.rows, first, n, dx, s);
     }
     return rc;
 }
 
-int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x, const float *w,
-                      const float *dy, float *dx, bool add, float *dw, float *dbias, void *scratch)
+int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+                      const float *w, const float *dy, float *dx, bool add, float *dw, float *dbias,
+                      void *scratch)
 {
     const low_scratch memory = scratch_of(g, batch, scratch);
     const size_t n_rows = (size_t)batch * pixels_of(g->out);
@@ -334,22 +351,26 @@ int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, c
 
 /* ---- linear ---- */
 
-int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *bias,
-                       float *y)
+int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w,
+                       const float *bias, float *y)
 {
     const int rc = spread((size_t)batch, out, bias, y, cu_stream(d->s));
-    return rc < 0 ? rc : dev_gemm.gemm(&d->rule, false, true, batch, out, in, x, in, w, in, bias != NULL, y, out, d->s);
+    return rc < 0 ? rc
+                  : dev_gemm.gemm(&d->rule, false, true, batch, out, in, x, in, w, in, bias != NULL,
+                                  y, out, d->s);
 }
 
-int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w, const float *dy,
-                        float *dx, float *dw, float *dbias)
+int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x,
+                        const float *w, const float *dy, float *dx, float *dw, float *dbias)
 {
-    int rc = dev_gemm.gemm(&d->rule, true, false, out, in, batch, dy, out, x, in, false, dw, in, d->s);
+    int rc =
+        dev_gemm.gemm(&d->rule, true, false, out, in, batch, dy, out, x, in, false, dw, in, d->s);
     if (rc == 0)
         rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
     if (rc == 0)
         rc = sum_rows(d, (size_t)batch, out, dy, dbias);
     if (rc == 0 && dx)
-        rc = dev_gemm.gemm(&d->rule, false, false, batch, in, out, dy, out, w, in, false, dx, in, d->s);
+        rc = dev_gemm.gemm(&d->rule, false, false, batch, in, out, dy, out, w, in, false, dx, in,
+                           d->s);
     return rc;
 }

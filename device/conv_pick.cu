@@ -1,30 +1,37 @@
-/* conv_pick.cu : which of cuDNN's plans does a pass: each is run on blank tensors, the fastest is kept.
+/* conv_pick.cu : which of cuDNN's plans does a pass: each is run on blank tensors, the fastest is
+ * kept.
  *
- * cuDNN's order is a guess, so a later plan must be faster by a margin: noise alone does not change the choice. A pass
- * that is first met while its stream is captured, or that does not fit in memory a second time, takes the first guess.
+ * cuDNN's order is a guess, so a later plan must be faster by a margin: noise alone does not change
+ * the choice. A pass that is first met while its stream is captured, or that does not fit in memory
+ * a second time, takes the first guess.
  *
- * Plans sum in different orders, and time is never the same twice: NARROWCAST_CONV=first takes the first guess always,
- * so that a run that is repeated gives the same bits. */
+ * Plans sum in different orders, and time is never the same twice: NARROWCAST_CONV=first takes the
+ * first guess always, so that a run that is repeated gives the same bits. */
 #include "device/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
 
 enum { TIMED_RUNS = 3 };
-static const float margin = 0.95f; /* of the time of the best so far: what a later plan must stay under */
-static const float hopeless = 3;   /* times the best: not worth more than one run */
+/* of the time of the best so far: what a later plan must stay under */
+static const float margin = 0.95f;
+static const float hopeless = 3; /* times the best: not worth more than one run */
 
 static const char *math_name(const struct dev_nn *d)
 {
-    return d->math == DEV_FP32 ? "fp32" : d->math == DEV_TF32 ? "tf32" : d->math == DEV_FP16 ? "fp16" : "bf16";
+    return d->math == DEV_FP32   ? "fp32"
+           : d->math == DEV_TF32 ? "tf32"
+           : d->math == DEV_FP16 ? "fp16"
+                                 : "bf16";
 }
 
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status)
 {
-    static const char *passes[] = {"", ", data gradient", ", data gradient added", ", weight gradient"};
+    static const char *passes[] = {"", ", data gradient", ", data gradient added",
+                                   ", weight gradient"};
     const struct dev_window *g = &key->g;
-    return cu_say(-EIO, "gpu: conv %dx%d %d->%d %dx%d stride %d batch %d %s%s: cuDNN says %s", g->k, g->k, g->in.c,
-                  g->out.c, g->in.h, g->in.w, g->stride, key->batch, math_name(d), passes[key->pass],
-                  cudnnGetErrorString(status));
+    return cu_say(-EIO, "gpu: conv %dx%d %d->%d %dx%d stride %d batch %d %s%s: cuDNN says %s", g->k,
+                  g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, key->batch, math_name(d),
+                  passes[key->pass], cudnnGetErrorString(status));
 }
 
 /* --- blank tensors --- */
@@ -48,10 +55,12 @@ static void blank_close(struct blank *b)
 /* n small numbers: what the bytes mean is a number near 1/100 or 1 in every type. */
 static bool blank_tensor(void **out, size_t bytes, cudaStream_t s)
 {
-    return cudaMalloc(out, bytes) == cudaSuccess && cudaMemsetAsync(*out, 0x3c, bytes, s) == cudaSuccess;
+    return cudaMalloc(out, bytes) == cudaSuccess &&
+           cudaMemsetAsync(*out, 0x3c, bytes, s) == cudaSuccess;
 }
 
-static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_t scratch_bytes, struct blank *b)
+static bool blank_open(const struct dev_nn *d, const struct conv_key *key, size_t scratch_bytes,
+                       struct blank *b)
 {
     cudaStream_t s = cu_stream(d->s);
     memset(b, 0, sizeof *b);
@@ -75,7 +84,8 @@ static float time_of(struct dev_nn *d, struct conv_plan *p, const struct blank *
     bool ok = cudaEventRecord(b->from, s) == cudaSuccess;
     for (int i = 0; ok && i < runs; i++)
         ok = conv_execute(d, p, &t, b->scratch) == CUDNN_STATUS_SUCCESS;
-    ok = ok && cudaEventRecord(b->to, s) == cudaSuccess && cudaEventSynchronize(b->to) == cudaSuccess &&
+    ok = ok && cudaEventRecord(b->to, s) == cudaSuccess &&
+         cudaEventSynchronize(b->to) == cudaSuccess &&
          cudaEventElapsedTime(&ms, b->from, b->to) == cudaSuccess;
     return ok ? ms / (float)runs : -1;
 }
@@ -116,7 +126,8 @@ static int choose(struct dev_nn *d, struct conv_plan *plans, int n)
     return best;
 }
 
-int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most, struct conv_plan **out)
+int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+              struct conv_plan **out)
 {
     for (struct conv_plan *p = d->conv->plans; p; p = p->next)
         if (!memcmp(&p->key, key, sizeof *key)) {

@@ -1,4 +1,5 @@
-/* cu.cuh : what all files of device/ share: how failures are said, how large a grid is, memory of a block. */
+/* cu.cuh : what all files of device/ share: how failures are said, how large a grid is, memory of a
+ * block. */
 #ifndef CU_CUH
 #define CU_CUH
 #include "device/dev.h"
@@ -33,15 +34,16 @@ static inline int cu_check(const char *what)
 
 int cu_n_sms(void); /* of the open device */
 
-/* Blocks for n threads' worth of work, one element a thread; and for kernels that stride over their elements: no more than
- * fill the chip a few times. */
+/* Blocks for n threads' worth of work, one element a thread; and for kernels that stride over their
+ * elements: no more than fill the chip a few times. */
 static inline unsigned cu_blocks(size_t n)
 {
     return (unsigned)((n + CU_THREADS - 1) / CU_THREADS);
 }
 static inline unsigned cu_blocks_most(size_t n, int per_sm)
 {
-    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm, want = (n + CU_THREADS - 1) / CU_THREADS;
+    const size_t most = (size_t)cu_n_sms() * (size_t)per_sm,
+                 want = (n + CU_THREADS - 1) / CU_THREADS;
     return (unsigned)(want < most ? want : most);
 }
 

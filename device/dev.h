@@ -1,12 +1,15 @@
-/* dev.h : the device library, libnarrowcast_cuda.so: everything that runs on a CUDA GPU, as tables of launchers for C.
+/* dev.h : the device library, libnarrowcast_cuda.so: everything that runs on a CUDA GPU, as tables
+ * of launchers for C.
  *
  *     host/vec/gpu.c loads the library when a GPU is asked for -> run->open() -> launchers -> run->close()
  *
- * A program that stays on the CPU never loads it, so it needs neither driver nor cuDNN, and starts as fast as before.
+ * A program that stays on the CPU never loads it, so it needs neither driver nor cuDNN, and starts
+ * as fast as before.
  *   - Pointers are device memory unless said. "Reachable" memory is device memory or what run->alloc_pinned() gave: kernels
  *     may read and write it in place.
- *   - A launcher enqueues work on its stream and returns 0, or a negative errno after one line. It does not allocate, wait,
- *     or touch what it was given after the stream has passed. Arguments by pointer to const struct are copied at once.
+ *   - A launcher enqueues work on its stream and returns 0, or a negative errno after one line. It
+ *     does not allocate, wait, or touch what it was given after the stream has passed. Arguments by
+ *     pointer to const struct are copied at once.
  *   - n may be 0 and anything else; results do not depend on the shape of a grid.
  *   - One device a process; any thread may call, each on streams of its own. */
 #ifndef DEV_H
@@ -36,8 +39,9 @@ struct dev_ipc {
 
 /* Memory, streams, events, graphs, memory of other processes. */
 struct dev_run_ops {
-    /* Takes device `ordinal` (-1: rank_on_node modulo the number of devices). Returns 0; -ENODEV (no driver, too old, no
-     * GPU, none that this build has code for) with a line that says which. */
+    /* Takes device `ordinal` (-1: rank_on_node modulo the number of devices). Returns 0; -ENODEV
+     * (no driver, too old, no GPU, none that this build has code for) with a line that says
+     * which. */
     int (*open)(int ordinal, int rank_on_node, dev_say *say, struct dev_info *info);
     void (*close)(void);
     int (*count)(void); /* GPUs that can be used; 0 without a line when there is none */
@@ -54,7 +58,8 @@ struct dev_run_ops {
     void (*stream_close)(struct dev_stream *s);
     int (*copy)(void *dst, const void *src, size_t bytes, struct dev_stream *s); /* any direction */
     int (*zero)(void *p, size_t bytes, struct dev_stream *s);
-    int (*wait)(struct dev_stream *s); /* until all is done: 0, or the first failure on the device */
+    /* until all is done: 0, or the first failure on the device */
+    int (*wait)(struct dev_stream *s);
 
     int (*event_open)(struct dev_event **out);
     void (*event_close)(struct dev_event *e);
@@ -63,13 +68,15 @@ struct dev_run_ops {
     int (*event_sync)(struct dev_event *e);                       /* the caller waits */
     int (*event_ms)(struct dev_event *from, struct dev_event *to, float *ms);
 
-    /* All launches on s between begin and end become a graph instead of work. Copies inside must keep their addresses. */
+    /* All launches on s between begin and end become a graph instead of work. Copies inside must
+     * keep their addresses. */
     int (*graph_begin)(struct dev_stream *s);
     int (*graph_end)(struct dev_stream *s, struct dev_graph **out);
     int (*graph_launch)(struct dev_graph *g, struct dev_stream *s);
     void (*graph_close)(struct dev_graph *g);
 
-    /* *flag (pinned) = *flag + 1 when the stream gets here: what a thread polls that must not disturb a graph. */
+    /* *flag (pinned) = *flag + 1 when the stream gets here: what a thread polls that must not
+     * disturb a graph. */
     int (*signal)(uint32_t *flag, struct dev_stream *s);
 
     /* p: from alloc. Close in the process that imported. */

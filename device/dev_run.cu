@@ -1,4 +1,5 @@
-/* dev_run.cu : which GPU a process uses, and the words when there is none. State of the process: the open device. */
+/* dev_run.cu : which GPU a process uses, and the words when there is none. State of the process:
+ * the open device. */
 #include "device/run.cuh"
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ int cu_n_sms(void)
 int cu_failed(cudaError_t e, const char *what)
 {
     (void)cudaGetLastError(); /* said here: not once more after the next launch */
-    return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what, cudaGetErrorString(e));
+    return cu_say(e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, "gpu: %s failed: %s", what,
+                  cudaGetErrorString(e));
 }
 
 /* Devices that the driver shows; 0 and why. */
@@ -60,8 +62,9 @@ static int no_device(cudaError_t why)
     (void)cudaDriverGetVersion(&driver);
     (void)cudaGetLastError();
     if (why == cudaErrorInsufficientDriver && driver > 0)
-        return cu_say(-ENODEV, "gpu: the driver is too old: it serves CUDA %d.%d, this build needs %d.%d",
-                      driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        return cu_say(
+            -ENODEV, "gpu: the driver is too old: it serves CUDA %d.%d, this build needs %d.%d",
+            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (why == cudaErrorInsufficientDriver)
         return cu_say(-ENODEV, "gpu: no NVIDIA driver on this machine");
     if (why == cudaSuccess || why == cudaErrorNoDevice)
@@ -83,8 +86,10 @@ static int inspect(int ordinal, struct dev_info *info)
         return cu_say(-ENODEV, "gpu: cannot open GPU %d: %s", ordinal, cudaGetErrorString(e));
     }
     if (run_code_here() < 0)
-        return cu_say(-ENODEV, "gpu: GPU %d (%s) has compute capability %d.%d: this build has code for %d.0 and newer",
-                      ordinal, p.name, p.major, p.minor, LEAST_MAJOR);
+        return cu_say(
+            -ENODEV,
+            "gpu: GPU %d (%s) has compute capability %d.%d: this build has code for %d.0 and newer",
+            ordinal, p.name, p.major, p.minor, LEAST_MAJOR);
     memset(info, 0, sizeof *info);
     snprintf(info->name, sizeof info->name, "%s", p.name);
     info->ordinal = ordinal;
@@ -126,9 +131,10 @@ void run_close(void)
 }
 
 extern "C" const struct dev_run_ops dev_run = {
-    run_open,        run_close,       run_count,       run_alloc,        run_free,        run_alloc_pinned,
-    run_free_pinned, run_memory,      run_stream_open, run_stream_close, run_copy,        run_zero,
-    run_wait,        run_event_open,  run_event_close, run_event_record, run_event_wait,  run_event_sync,
-    run_event_ms,    run_graph_begin, run_graph_end,   run_graph_launch, run_graph_close, run_signal,
-    run_ipc_export,  run_ipc_import,  run_ipc_close,
+    run_open,         run_close,        run_count,       run_alloc,       run_free,
+    run_alloc_pinned, run_free_pinned,  run_memory,      run_stream_open, run_stream_close,
+    run_copy,         run_zero,         run_wait,        run_event_open,  run_event_close,
+    run_event_record, run_event_wait,   run_event_sync,  run_event_ms,    run_graph_begin,
+    run_graph_end,    run_graph_launch, run_graph_close, run_signal,      run_ipc_export,
+    run_ipc_import,   run_ipc_close,
 };

@@ -1,13 +1,16 @@
-/* dropout.cu : dropout, with the choices of nn_cpu: value i falls by word i of a stream that key and node name. */
+/* dropout.cu : dropout, with the choices of nn_cpu: value i falls by word i of a stream that key
+ * and node name. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
 #include "hls/philox.h"
 #include <math.h>
 
-/* limit: of 2^32 words, so many drop their value. A block of the generator serves four neighbours. */
+/* limit: of 2^32 words, so many drop their value. A block of the generator serves four
+ * neighbours. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node, const T *x, T *y)
+    k_dropout(size_t n, uint64_t limit, float scale, const uint64_t *seed, uint32_t node,
+              const T *x, T *y)
 {
     enum { FOUR = V < 4 ? V : 4 };
     const size_t i = ((size_t)blockIdx.x * CU_THREADS + threadIdx.x) * V;
@@ -36,7 +39,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 template <typename T>
-static int dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node, const T *x, T *y)
+static int dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+                   const T *x, T *y)
 {
     const uint64_t limit = (uint64_t)ceil((double)p * 0x1p32);
     const float scale = (float)(1 / (1 - (double)p));
@@ -44,19 +48,22 @@ static int dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uin
     const size_t wide = (n + (size_t)v - 1) / (size_t)v;
     const cudaStream_t s = cu_stream(d->s);
     if (act_wide<T>(0, x, y))
-        k_dropout<T, ACT_LANES(T)><<<cu_blocks(wide), CU_THREADS, 0, s>>>(n, limit, scale, key, node, x, y);
+        k_dropout<T, ACT_LANES(T)>
+            <<<cu_blocks(wide), CU_THREADS, 0, s>>>(n, limit, scale, key, node, x, y);
     else
         k_dropout<T, 1><<<cu_blocks(n), CU_THREADS, 0, s>>>(n, limit, scale, key, node, x, y);
     return cu_check("dropout");
 }
 
 template <typename T>
-static int dropout_of(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node, const void *x, void *y)
+static int dropout_of(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+                      const void *x, void *y)
 {
     return dropout<T>(d, n, p, key, node, (const T *)x, (T *)y);
 }
 
-int nn_dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node, const void *x, void *y)
+int nn_dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+               const void *x, void *y)
 {
     return n == 0 ? 0 : NN_BY_TYPE(d, dropout_of, d, n, p, key, node, x, y);
 }

@@ -1,11 +1,13 @@
-/* feed.cu : images from bytes: normalised, cropped and flipped as host/nn/dataset_batch.c does, with the same bits. */
+/* feed.cu : images from bytes: normalised, cropped and flipped as host/nn/dataset_batch.c does,
+ * with the same bits. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
 #include "hls/draw.h"
 
 enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs a thread */
 
-/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to left if flipped. */
+/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to
+ * left if flipped. */
 struct view {
     int dy, dx, flip;
 };
@@ -21,7 +23,8 @@ static __device__ inline view choose_view(int crop, int flip, const uint64_t *ke
     return v;
 }
 
-/* Block (x, y): the x-th part of image y. What a byte becomes is worked out once a block, in double. */
+/* Block (x, y): the x-th part of image y. What a byte becomes is worked out once a block, in
+ * double. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_feed(dev_feed f, const uint8_t *bytes, const uint32_t *which, const uint64_t *keys, T *x)
@@ -30,10 +33,12 @@ static __global__ void __launch_bounds__(CU_THREADS)
     __shared__ view shared_view;
     const int c = f.image.c, w = f.image.w, h = f.image.h, line = w * c, size = h * line;
     for (int i = (int)threadIdx.x; i < c * 256; i += CU_THREADS)
-        pixels[i / 256][i % 256] = (float)((i % 256 / 255.0 - (double)f.mean[i / 256]) * (double)f.inv_std[i / 256]);
+        pixels[i / 256][i % 256] =
+            (float)((i % 256 / 255.0 - (double)f.mean[i / 256]) * (double)f.inv_std[i / 256]);
     if (threadIdx.x == 0) {
         const view none = {0, 0, 0};
-        shared_view = f.crop || f.flip ? choose_view(f.crop, f.flip, keys, which[blockIdx.y]) : none;
+        shared_view =
+            f.crop || f.flip ? choose_view(f.crop, f.flip, keys, which[blockIdx.y]) : none;
     }
     __syncthreads();
     const view v = shared_view;
@@ -64,8 +69,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 template <typename T, int V>
-static int feed_wide(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,
-                     const uint64_t *keys, T *x)
+static int feed_wide(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
+                     const uint32_t *which, const uint64_t *keys, T *x)
 {
     const int size = f->image.h * f->image.w * f->image.c, each = CU_THREADS * FEED_EACH * V;
     const dim3 grid((unsigned)((size + each - 1) / each), (unsigned)f->batch);
@@ -74,8 +79,8 @@ static int feed_wide(struct dev_nn *d, const struct dev_feed *f, const uint8_t *
 }
 
 template <typename T>
-static int feed_of(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,
-                   const uint64_t *keys, void *x)
+static int feed_of(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
+                   const uint32_t *which, const uint64_t *keys, void *x)
 {
     const size_t size = (size_t)f->image.h * (size_t)f->image.w * (size_t)f->image.c;
     if (act_wide<T>(size, x))

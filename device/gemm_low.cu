@@ -1,14 +1,19 @@
-/* gemm_low.cu : matrix products whose every product and every partial sum is rounded to a format (dev_gemm.h).
+/* gemm_low.cu : matrix products whose every product and every partial sum is rounded to a format
+ * (dev_gemm.h).
  *
- * A block makes 64 x 64 values of c, a thread 4 x 4 of them, from panels of 16 in shared memory. Threads step over rows and
- * columns (i, i + 16, ...), so that neighbours read neighbours. Sums that are cut into runs (gemm_low.cuh) are made all at
- * once, each into memory of its own, and then added up in their order.
+ * A block makes 64 x 64 values of c, a thread 4 x 4 of them, from panels of 16 in shared memory.
+ * Threads step over rows and columns (i, i + 16, ...), so that neighbours read neighbours. Sums
+ * that are cut into runs (gemm_low.cuh) are made all at once, each into memory of its own, and then
+ * added up in their order.
  *
- * Formats of m <= 10 are computed in fp32, others in double; the recipe and its result are host/nn/gemm_low.h's:
- *     product   fp32: toward zero, the last bit set if anything was lost ("to odd"), from which 11 bits are rounded as from
- *               the exact one; double: exact
- *     sum       of two values of the format: rounded to 24 or 53 bits first, at least 2 (m + 1) + 2, which does no harm
- * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on rounding to odd, 2008. */
+ * Formats of m <= 10 are computed in fp32, others in double; the recipe and its result are
+ * host/nn/gemm_low.h's:
+ *     product   fp32: toward zero, the last bit set if anything was lost ("to odd"), from which 11
+ *               bits are rounded as from the exact one; double: exact
+ *     sum       of two values of the format: rounded to 24 or 53 bits first, at least 2 (m + 1) +
+ *               2, which does no harm
+ * Sources: S. A. Figueroa, When is double rounding innocuous?, 1995; S. Boldo and G. Melquiond on
+ * rounding to odd, 2008. */
 #include "device/gemm_low.cuh"
 
 enum { TILE = 64, DEPTH = 16, SIDE = 16, EACH = TILE / SIDE };
@@ -61,7 +66,10 @@ template <> struct wide<double> {
         return x;
     }
     static __device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
-    static __device__ inline double product(float a, float b) { return __dmul_rn((double)a, (double)b); }
+    static __device__ inline double product(float a, float b)
+    {
+        return __dmul_rn((double)a, (double)b);
+    }
 };
 
 /* ---- rounding to the format ---- */
@@ -92,7 +100,8 @@ template <class T> static rounding<T> rounding_of(const struct gemm_rule *rule)
     k.keep = ~((one << k.drop) - 1);
     k.odd = f.m == 0;
     k.small = same ? 0 : (bits)(bias + lowest) << m;
-    k.magic = same ? (T)0 : wide<T>::put((bits)(bias + (int)m + lowest - f.m) << m | one << (m - 1));
+    k.magic =
+        same ? (T)0 : wide<T>::put((bits)(bias + (int)m + lowest - f.m) << m | one << (m - 1));
     k.max = value_bits<T>(f, mf_max(f));
     k.beyond = rule->overflow == MF_SATURATE ? k.max : f.fn != 0 ? quiet : inf;
     k.nan = f.m == 0 ? inf : quiet;
@@ -152,7 +161,8 @@ static __device__ inline void fetch(const float *x, int ld, bool across, int p, 
     for (int at = (int)threadIdx.x; at < DEPTH * TILE; at += SIDE * SIDE) {
         const int q = across ? at % DEPTH : at / TILE, j = across ? at / DEPTH : at % TILE;
         const bool inside = p + q < k && i + j < n;
-        const size_t row = (size_t)(across ? i + j : p + q), column = (size_t)(across ? p + q : i + j);
+        const size_t row = (size_t)(across ? i + j : p + q),
+                     column = (size_t)(across ? p + q : i + j);
         panel[q][j] = inside ? x[row * (size_t)ld + column] : 0.0f;
     }
 }
@@ -163,7 +173,8 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
     __shared__ float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1];
     const int row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
-    const int first = (int)blockIdx.z * job.run, end = job.k - first < job.run ? job.k : first + job.run;
+    const int first = (int)blockIdx.z * job.run,
+              end = job.k - first < job.run ? job.k : first + job.run;
     T s[EACH][EACH] = {}, c[EACH][EACH] = {};
     for (int p = first; p < end; p += DEPTH) {
         const int deep = end - p < DEPTH ? end - p : DEPTH;
@@ -176,11 +187,13 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
             for (int i = 0; i < EACH; i++)
 #pragma unroll
                 for (int j = 0; j < EACH; j++) {
-                    const T product = round_to(k, wide<T>::product(a[q][y + i * SIDE], b[q][x + j * SIDE]));
+                    const T product =
+                        round_to(k, wide<T>::product(a[q][y + i * SIDE], b[q][x + j * SIDE]));
                     if (KAHAN) {
                         const T less = round_to(k, wide<T>::add(product, -c[i][j])), old = s[i][j];
                         s[i][j] = round_to(k, wide<T>::add(old, less));
-                        c[i][j] = round_to(k, wide<T>::add(round_to(k, wide<T>::add(s[i][j], -old)), -less));
+                        c[i][j] = round_to(
+                            k, wide<T>::add(round_to(k, wide<T>::add(s[i][j], -old)), -less));
                     } else {
                         s[i][j] = round_to(k, wide<T>::add(s[i][j], product));
                     }
@@ -195,13 +208,15 @@ static __global__ void k_gemm_low(struct gemm_job job, rounding<T> k, rounding<d
             const int at_row = row + y + i * SIDE, at_column = column + x + j * SIDE;
             if (at_row >= job.m || at_column >= job.n)
                 continue;
-            float *to = job.c + (size_t)blockIdx.z * job.apart + (size_t)at_row * (size_t)job.ldc + (size_t)at_column;
+            float *to = job.c + (size_t)blockIdx.z * job.apart + (size_t)at_row * (size_t)job.ldc +
+                        (size_t)at_column;
             *to = job.add ? later(last, *to, (double)s[i][j]) : as_float((double)s[i][j]);
         }
 }
 
 /* c [n] = parts [0] + parts [1] + ... , each [n], rounded one by one; add: c stands before them. */
-static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c, rounding<double> last)
+static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bool add, float *c,
+                                   rounding<double> last)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -212,10 +227,12 @@ static __global__ void k_gemm_fold(size_t n, int n_parts, const float *parts, bo
     c[i] = sum;
 }
 
-static int launch(const struct gemm_rule *rule, const struct gemm_job &job, int n_runs, cudaStream_t s)
+static int launch(const struct gemm_rule *rule, const struct gemm_job &job, int n_runs,
+                  cudaStream_t s)
 {
     const rounding<double> last = rounding_of<double>(rule);
-    const dim3 grid((unsigned)(job.n + TILE - 1) / TILE, (unsigned)(job.m + TILE - 1) / TILE, (unsigned)n_runs);
+    const dim3 grid((unsigned)(job.n + TILE - 1) / TILE, (unsigned)(job.m + TILE - 1) / TILE,
+                    (unsigned)n_runs);
     if (job.m == 0 || job.n == 0)
         return 0;
     if (rule->fmt.m > 10) {
@@ -235,8 +252,8 @@ static int launch(const struct gemm_rule *rule, const struct gemm_job &job, int 
     return cu_check("gemm");
 }
 
-int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a, const float *b, bool add,
-                  float *c, float *parts, int max_parts, cudaStream_t s)
+int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, const float *a,
+                  const float *b, bool add, float *c, float *parts, int max_parts, cudaStream_t s)
 {
     const size_t size = (size_t)m * (size_t)n;
     const rounding<double> last = rounding_of<double>(rule);
@@ -267,8 +284,9 @@ int gemm_low_runs(const struct gemm_rule *rule, int m, int n, int k, int run, co
     return cu_check("sum of products");
 }
 
-static int gemm(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
-                const float *b, int ldb, bool add, float *c, int ldc, struct dev_stream *stream)
+static int gemm(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
+                int lda, const float *b, int ldb, bool add, float *c, int ldc,
+                struct dev_stream *stream)
 {
     const struct gemm_job job = {ta, tb, add, m, n, k, lda, ldb, ldc, k, 0, a, b, c};
     return launch(rule, job, 1, cu_stream(stream));

@@ -1,6 +1,7 @@
 /* linear.cu : the fully connected layer on cuBLAS: a GEMM forward, two backward; sums are float.
  *
- * Our matrices have rows one after the other, cuBLAS's have columns: it sees each of ours transposed.
+ * Our matrices have rows one after the other, cuBLAS's have columns: it sees each of ours
+ * transposed.
  *
  *     y [batch][out] = x w^T     is   y' (out x batch) = w (as it lies, transposed) * x'
  *     dw [out][in]   = dy^T x    is   dw' (in x out)   = x' * dy (as it lies, transposed)
@@ -18,11 +19,12 @@ struct nn_blas {
     void *workspace;
 };
 
-static int failed(const struct dev_nn *d, const char *what, int batch, int in, int out, cublasStatus_t status)
+static int failed(const struct dev_nn *d, const char *what, int batch, int in, int out,
+                  cublasStatus_t status)
 {
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16"};
-    return cu_say(-EIO, "gpu: linear %d->%d batch %d %s%s: cuBLAS says %s", in, out, batch, maths[d->math], what,
-                  cublasGetStatusString(status));
+    return cu_say(-EIO, "gpu: linear %d->%d batch %d %s%s: cuBLAS says %s", in, out, batch,
+                  maths[d->math], what, cublasGetStatusString(status));
 }
 
 int linear_open(struct dev_nn *d)
@@ -34,13 +36,15 @@ int linear_open(struct dev_nn *d)
     if (rc < 0)
         return rc;
     /* fp32 stays fp32; 16 bits are summed as float to the end. */
-    const cublasMath_t math = d->math == DEV_FP32   ? CUBLAS_DEFAULT_MATH
-                              : d->math == DEV_TF32 ? CUBLAS_TF32_TENSOR_OP_MATH
-                                                    : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    const cublasMath_t math = d->math == DEV_FP32 ? CUBLAS_DEFAULT_MATH
+                              : d->math == DEV_TF32
+                                  ? CUBLAS_TF32_TENSOR_OP_MATH
+                                  : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasStatus_t status = cublasCreate(&d->blas->handle);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetStream(d->blas->handle, cu_stream(d->s));
-    if (status == CUBLAS_STATUS_SUCCESS) /* after the stream: setting that gives the workspace back */
+    /* after the stream: setting that gives the workspace back */
+    if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetWorkspace(d->blas->handle, d->blas->workspace, WORKSPACE_BYTES);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetMathMode(d->blas->handle, math);
@@ -68,18 +72,22 @@ struct matrix {
 };
 
 /* c (m x n) = a (m x k) * b (k x n); c is packed. c_type: float or the type of activations. */
-static cublasStatus_t gemm(const struct dev_nn *d, int m, int n, int k, struct matrix a, struct matrix b, void *c,
-                           bool c_is_float)
+static cublasStatus_t gemm(const struct dev_nn *d, int m, int n, int k, struct matrix a,
+                           struct matrix b, void *c, bool c_is_float)
 {
     const float one = 1, zero = 0;
-    const cudaDataType_t type = d->math == DEV_FP16 ? CUDA_R_16F : d->math == DEV_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-    const cublasComputeType_t compute = d->math == DEV_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return cublasGemmEx(d->blas->handle, a.as, b.as, m, n, k, &one, a.p, type, a.pitch, b.p, type, b.pitch, &zero, c,
-                        c_is_float ? CUDA_R_32F : type, m, compute, CUBLAS_GEMM_DEFAULT);
+    const cudaDataType_t type = d->math == DEV_FP16   ? CUDA_R_16F
+                                : d->math == DEV_BF16 ? CUDA_R_16BF
+                                                      : CUDA_R_32F;
+    const cublasComputeType_t compute =
+        d->math == DEV_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    return cublasGemmEx(d->blas->handle, a.as, b.as, m, n, k, &one, a.p, type, a.pitch, b.p, type,
+                        b.pitch, &zero, c, c_is_float ? CUDA_R_32F : type, m, compute,
+                        CUBLAS_GEMM_DEFAULT);
 }
 
-int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w, const float *bias,
-                      void *y)
+int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
+                      const float *bias, void *y)
 {
     if (d->is_low)
         return low_linear_forward(d, batch, in, out, (const float *)x, w, bias, (float *)y);
@@ -90,12 +98,14 @@ int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *
     return bias ? rows_add_bias(d, (size_t)batch, out, bias, y) : 0;
 }
 
-int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w, const void *dy,
-                       void *dx, float *dw, float *dbias)
+int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
+                       const void *dy, void *dx, float *dw, float *dbias)
 {
     if (d->is_low)
-        return low_linear_backward(d, batch, in, out, (const float *)x, w, (const float *)dy, (float *)dx, dw, dbias);
-    cublasStatus_t status = gemm(d, in, out, batch, {x, in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_T}, dw, true);
+        return low_linear_backward(d, batch, in, out, (const float *)x, w, (const float *)dy,
+                                   (float *)dx, dw, dbias);
+    cublasStatus_t status =
+        gemm(d, in, out, batch, {x, in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_T}, dw, true);
     if (status != CUBLAS_STATUS_SUCCESS)
         return failed(d, ", weight gradient", batch, in, out, status);
     int rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
@@ -103,6 +113,8 @@ int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void 
         rc = rows_sum(d, (size_t)batch, out, dy, dbias, NULL);
     if (rc < 0 || !dx)
         return rc;
-    status = gemm(d, in, batch, out, {nn_weight(d, w), in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_N}, dx, false);
-    return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, ", data gradient", batch, in, out, status);
+    status = gemm(d, in, batch, out, {nn_weight(d, w), in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_N}, dx,
+                  false);
+    return status == CUBLAS_STATUS_SUCCESS ? 0
+                                           : failed(d, ", data gradient", batch, in, out, status);
 }

@@ -1,5 +1,6 @@
-/* loss.cu : softmax cross-entropy. Block 0 adds up losses and hits, in an order that the batch alone decides; the other
- * blocks write gradients meanwhile. A row of logits has a group of lanes of a warp. */
+/* loss.cu : softmax cross-entropy. Block 0 adds up losses and hits, in an order that the batch
+ * alone decides; the other blocks write gradients meanwhile. A row of logits has a group of lanes
+ * of a warp. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
 
@@ -10,8 +11,10 @@ struct row { /* of logits, as a group of lanes knows it */
     double sum; /* of exp(z - top) */
 };
 
-/* Every lane of a warp comes here; groups of `lanes` share a row. classes 0: no row, only the company. */
-template <typename T> static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
+/* Every lane of a warp comes here; groups of `lanes` share a row. classes 0: no row, only the
+ * company. */
+template <typename T>
+static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
 {
     row r = {lane < classes ? act_float(z[lane]) : -INFINITY, 0};
     for (int j = lane + lanes; j < classes; j += lanes) {
@@ -29,8 +32,10 @@ template <typename T> static __device__ inline row row_of(const T *z, int classe
     return r;
 }
 
-/* 1 if the label has the largest logit, the first of equals; 0 if any is nan. Every lane of a warp comes here. */
-template <typename T> static __device__ inline int is_top(const T *z, int classes, int label, int lane, int lanes)
+/* 1 if the label has the largest logit, the first of equals; 0 if any is nan. Every lane of a warp
+ * comes here. */
+template <typename T>
+static __device__ inline int is_top(const T *z, int classes, int label, int lane, int lanes)
 {
     int top = 1;
     for (int j = lane; j < classes; j += lanes) {
@@ -43,8 +48,8 @@ template <typename T> static __device__ inline int is_top(const T *z, int classe
 }
 
 template <typename T>
-static __device__ inline void add_up(int batch, int classes, int lanes, const T *logits, const int32_t *labels,
-                                     dev_result *result)
+static __device__ inline void add_up(int batch, int classes, int lanes, const T *logits,
+                                     const int32_t *labels, dev_result *result)
 {
     __shared__ double loss[LOSS_THREADS];
     __shared__ int hits[LOSS_THREADS];
@@ -78,15 +83,16 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
 
 template <typename T>
 static __global__ void __launch_bounds__(LOSS_THREADS)
-    k_softmax_loss(int batch, int classes, int lanes, const T *logits, const int32_t *labels, T *dlogits,
-                   const float *scale, dev_result *result)
+    k_softmax_loss(int batch, int classes, int lanes, const T *logits, const int32_t *labels,
+                   T *dlogits, const float *scale, dev_result *result)
 {
     if (blockIdx.x == 0) {
         add_up(batch, classes, lanes, logits, labels, result);
         return;
     }
     const int groups = LOSS_THREADS / lanes, lane = (int)threadIdx.x % lanes;
-    const int b = ((int)blockIdx.x - 1) * groups + (int)threadIdx.x / lanes, n = b < batch ? classes : 0;
+    const int b = ((int)blockIdx.x - 1) * groups + (int)threadIdx.x / lanes,
+              n = b < batch ? classes : 0;
     const size_t at = (size_t)(b < batch ? b : 0) * (size_t)classes;
     const row r = row_of(logits + at, n, lane, lanes);
     const double k = scale ? (double)*scale : 1;
@@ -98,19 +104,19 @@ static __global__ void __launch_bounds__(LOSS_THREADS)
 }
 
 template <typename T>
-static int loss_of(struct dev_nn *d, int batch, int classes, const void *logits, const int32_t *labels, void *dlogits,
-                   struct dev_result *result)
+static int loss_of(struct dev_nn *d, int batch, int classes, const void *logits,
+                   const int32_t *labels, void *dlogits, struct dev_result *result)
 {
     const int lanes = classes <= 32 ? 4 : 32, groups = LOSS_THREADS / lanes;
     const unsigned blocks = dlogits ? (unsigned)((batch + groups - 1) / groups) + 1 : 1;
     const T *z = (const T *)logits;
-    k_softmax_loss<T><<<blocks, LOSS_THREADS, 0, cu_stream(d->s)>>>(batch, classes, lanes, z, labels, (T *)dlogits,
-                                                                    d->scale, result);
+    k_softmax_loss<T><<<blocks, LOSS_THREADS, 0, cu_stream(d->s)>>>(
+        batch, classes, lanes, z, labels, (T *)dlogits, d->scale, result);
     return cu_check("softmax cross-entropy");
 }
 
-int nn_softmax_loss(struct dev_nn *d, int batch, int classes, const void *logits, const int32_t *labels, void *dlogits,
-                    struct dev_result *result)
+int nn_softmax_loss(struct dev_nn *d, int batch, int classes, const void *logits,
+                    const int32_t *labels, void *dlogits, struct dev_result *result)
 {
     return NN_BY_TYPE(d, loss_of, d, batch, classes, logits, labels, dlogits, result);
 }

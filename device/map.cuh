@@ -5,9 +5,11 @@
 
 enum { MAP_EACH = 4 }; /* packs a thread */
 
-/* y = op(a, b); b is not read unless OP::TWO. y may be a or b. The last n % V values go one by one. */
+/* y = op(a, b); b is not read unless OP::TWO. y may be a or b. The last n % V values go one by
+ * one. */
 template <typename T, int V, typename OP>
-static __global__ void __launch_bounds__(CU_THREADS) k_map(size_t n, OP op, const T *a, const T *b, T *y)
+static __global__ void __launch_bounds__(CU_THREADS)
+    k_map(size_t n, OP op, const T *a, const T *b, T *y)
 {
     const size_t whole = n / V, first = (size_t)blockIdx.x * (MAP_EACH * CU_THREADS) + threadIdx.x;
     act_pack<T, V> pa[MAP_EACH], pb[MAP_EACH];
@@ -47,7 +49,8 @@ static inline unsigned map_blocks(size_t n, int v)
 }
 
 template <typename T, typename OP>
-static int map(struct dev_stream *s, size_t n, OP op, const void *va, const void *vb, void *vy, const char *what)
+static int map(struct dev_stream *s, size_t n, OP op, const void *va, const void *vb, void *vy,
+               const char *what)
 {
     const T *a = (const T *)va, *b = (const T *)vb;
     T *y = (T *)vy;
@@ -55,7 +58,8 @@ static int map(struct dev_stream *s, size_t n, OP op, const void *va, const void
     if (n == 0)
         return 0;
     if (act_wide<T>(0, a, b, y))
-        k_map<T, ACT_LANES(T), OP><<<map_blocks(n, v), CU_THREADS, 0, cu_stream(s)>>>(n, op, a, b, y);
+        k_map<T, ACT_LANES(T), OP>
+            <<<map_blocks(n, v), CU_THREADS, 0, cu_stream(s)>>>(n, op, a, b, y);
     else
         k_map<T, 1, OP><<<map_blocks(n, 1), CU_THREADS, 0, cu_stream(s)>>>(n, op, a, b, y);
     return cu_check(what);

@@ -6,7 +6,8 @@ enum { MEAN_PIXELS = 8 }; /* loads at once */
 
 /* Sums run over the pixels upward, as on the CPU. i: index of V channels of an image. */
 template <typename T, int V>
-static __global__ void __launch_bounds__(CU_THREADS) k_mean(size_t n_packs, int pixels, int c, const T *x, T *y)
+static __global__ void __launch_bounds__(CU_THREADS)
+    k_mean(size_t n_packs, int pixels, int c, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n_packs)
@@ -58,26 +59,30 @@ static __global__ void __launch_bounds__(CU_THREADS)
     act_store<T, V>(dx + i * V, v);
 }
 
-template <typename T> static int forward(struct dev_nn *d, int batch, int pixels, int c, const void *x, void *y)
+template <typename T>
+static int forward(struct dev_nn *d, int batch, int pixels, int c, const void *x, void *y)
 {
     const size_t n = (size_t)batch * (size_t)c, wide = n / ACT_LANES(T);
     const cudaStream_t s = cu_stream(d->s);
     const T *from = (const T *)x;
     if (act_wide<T>((size_t)c, x, y))
-        k_mean<T, ACT_LANES(T)><<<cu_blocks(wide), CU_THREADS, 0, s>>>(wide, pixels, c, from, (T *)y);
+        k_mean<T, ACT_LANES(T)>
+            <<<cu_blocks(wide), CU_THREADS, 0, s>>>(wide, pixels, c, from, (T *)y);
     else
         k_mean<T, 1><<<cu_blocks(n), CU_THREADS, 0, s>>>(n, pixels, c, from, (T *)y);
     return cu_check("mean over pixels");
 }
 
-template <typename T> static int backward(struct dev_nn *d, int batch, int pixels, int c, const void *dy, void *dx)
+template <typename T>
+static int backward(struct dev_nn *d, int batch, int pixels, int c, const void *dy, void *dx)
 {
     const size_t n = (size_t)batch * (size_t)pixels * (size_t)c, wide = n / ACT_LANES(T);
     const cudaStream_t s = cu_stream(d->s);
     const T *from = (const T *)dy;
     const float share = 1.0f / (float)pixels;
     if (act_wide<T>((size_t)c, dy, dx))
-        k_mean_back<T, ACT_LANES(T)><<<cu_blocks(wide), CU_THREADS, 0, s>>>(wide, pixels, c, share, from, (T *)dx);
+        k_mean_back<T, ACT_LANES(T)>
+            <<<cu_blocks(wide), CU_THREADS, 0, s>>>(wide, pixels, c, share, from, (T *)dx);
     else
         k_mean_back<T, 1><<<cu_blocks(n), CU_THREADS, 0, s>>>(n, pixels, c, share, from, (T *)dx);
     return cu_check("mean over pixels backward");

@@ -1,5 +1,5 @@
-/* nccl.cu : NCCL behind dev_nccl.h. Communicators are non-blocking, so that no call outlives the deadline: NCCL
- * answers "in progress", and settle() asks until it is done. */
+/* nccl.cu : NCCL behind dev_nccl.h. Communicators are non-blocking, so that no call outlives the
+ * deadline: NCCL answers "in progress", and settle() asks until it is done. */
 #include "device/cu.cuh"
 #include "device/dev_nccl.h"
 #include <string.h>
@@ -9,7 +9,8 @@ static int gpu_id(uint64_t *id)
     cudaDeviceProp p;
     const int rc = cu_try(cudaGetDeviceProperties(&p, cu_ordinal), "asking for the device's place");
     if (rc == 0)
-        *id = (uint64_t)(uint32_t)p.pciDomainID << 32 | (uint64_t)(uint16_t)p.pciBusID << 16 | (uint16_t)p.pciDeviceID;
+        *id = (uint64_t)(uint32_t)p.pciDomainID << 32 | (uint64_t)(uint16_t)p.pciBusID << 16 |
+              (uint16_t)p.pciDeviceID;
     return rc;
 }
 
@@ -37,8 +38,8 @@ static int nccl_failed(ncclResult_t rc, const char *what)
     return cu_say(-EIO, "gpu: %s failed: NCCL says: %s", what, ncclGetErrorString(rc));
 }
 
-/* The end of a call: rc 0, a failure, or "in progress", which is waited for; time in which this process was stopped does not
- * count. */
+/* The end of a call: rc 0, a failure, or "in progress", which is waited for; time in which this
+ * process was stopped does not count. */
 static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
 {
     double start = now_s(), seen = start;
@@ -51,7 +52,8 @@ static int settle(struct dev_nccl *c, ncclResult_t rc, const char *what)
         start += now - seen > 1 ? now - seen : 0;
         seen = now;
         if (rc == ncclInProgress && now - start > c->deadline_s)
-            return cu_say(-ETIMEDOUT, "gpu: %s failed: NCCL waited %g s for the other ranks", what, c->deadline_s);
+            return cu_say(-ETIMEDOUT, "gpu: %s failed: NCCL waited %g s for the other ranks", what,
+                          c->deadline_s);
         sched_yield();
     }
     return rc == ncclSuccess ? 0 : nccl_failed(rc, what);
@@ -91,7 +93,8 @@ static int open_nccl(const uint8_t id[DEV_NCCL_ID_BYTES], int rank, int n_ranks,
     (void)cu_stream(NULL); /* NCCL takes the device of the thread */
     struct dev_nccl *c = new struct dev_nccl();
     c->deadline_s = deadline_s;
-    const int rc = settle(c, ncclCommInitRankConfig(&c->comm, n_ranks, theirs, rank, &config), "joining NCCL");
+    const int rc =
+        settle(c, ncclCommInitRankConfig(&c->comm, n_ranks, theirs, rank, &config), "joining NCCL");
     if (rc < 0) {
         close_nccl(c);
         return rc;
@@ -148,14 +151,17 @@ static bool type_of(enum dev_nccl_type type, ncclDataType_t *out)
     }
 }
 
-static int all_reduce(struct dev_nccl *c, const void *in, void *out, size_t n, enum dev_nccl_type type,
-                      struct dev_stream *s)
+static int all_reduce(struct dev_nccl *c, const void *in, void *out, size_t n,
+                      enum dev_nccl_type type, struct dev_stream *s)
 {
     ncclDataType_t t;
     if (!type_of(type, &t))
-        return cu_say(-ENOSYS, "gpu: cannot add these numbers by NCCL: it was built for version %d, fp8 needs 2.24",
-                      NCCL_VERSION_CODE);
-    return settle(c, ncclAllReduce(in, out, n, t, ncclSum, c->comm, cu_stream(s)), "all-reduce by NCCL");
+        return cu_say(
+            -ENOSYS,
+            "gpu: cannot add these numbers by NCCL: it was built for version %d, fp8 needs 2.24",
+            NCCL_VERSION_CODE);
+    return settle(c, ncclAllReduce(in, out, n, t, ncclSum, c->comm, cu_stream(s)),
+                  "all-reduce by NCCL");
 }
 
 static int check(struct dev_nccl *c)
@@ -200,7 +206,8 @@ static int recv(struct dev_nccl *, void *, size_t, int, struct dev_stream *)
 {
     return none();
 }
-static int all_reduce(struct dev_nccl *, const void *, void *, size_t, enum dev_nccl_type, struct dev_stream *)
+static int all_reduce(struct dev_nccl *, const void *, void *, size_t, enum dev_nccl_type,
+                      struct dev_stream *)
 {
     return none();
 }
@@ -211,5 +218,6 @@ static int check(struct dev_nccl *)
 #endif
 
 extern "C" const struct dev_nccl_ops dev_nccl = {
-    here, gpu_id, make_id, open_nccl, close_nccl, group_begin, group_end, send, recv, all_reduce, check,
+    here,      gpu_id, make_id, open_nccl,  close_nccl, group_begin,
+    group_end, send,   recv,    all_reduce, check,
 };

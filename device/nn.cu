@@ -1,4 +1,5 @@
-/* nn.cu : the context of a network on the GPU, 16-bit copies of its weights, and the table of its layers. */
+/* nn.cu : the context of a network on the GPU, 16-bit copies of its weights, and the table of its
+ * layers. */
 #include "device/conv.cuh"
 #include <stdlib.h>
 
@@ -36,8 +37,8 @@ int nn_weights_open(struct dev_nn *d, const float *w, size_t n)
     if (nn_bytes(d) == 2 && n) {
         const cudaError_t e = cudaMalloc(&narrow, 2 * n);
         if (e != cudaSuccess)
-            return cu_say(-ENOMEM, "gpu: cannot get %zu MiB for 16-bit copies of the weights: %s", 2 * n >> 20,
-                          cudaGetErrorString(e));
+            return cu_say(-ENOMEM, "gpu: cannot get %zu MiB for 16-bit copies of the weights: %s",
+                          2 * n >> 20, cudaGetErrorString(e));
     }
     cudaFree(d->narrow);
     d->narrow = narrow;

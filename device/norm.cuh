@@ -1,17 +1,22 @@
-/* norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads meet.
+/* norm.cuh : batch norm over x [n][c]: which thread meets which values, and how a block's threads
+ * meet.
  *
  *            <- tx threads, V channels each ->
- *     ty rows  [ block (i, s) ]                  column i of blocks: channels; line s of blocks: every splits-th group
+ *     ty rows  [ block (i, s) ]
+ *     column i of blocks: channels; line s of blocks: every splits-th group
  *                                                of ty rows
  *
- * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of all lines in a
- * fixed order, in double. Who meets what follows from n and c alone, so results are the same on every GPU. */
+ * A block leaves two numbers a channel, a partial, in scratch; a small kernel folds the partials of
+ * all lines in a fixed order, in double. Who meets what follows from n and c alone, so results are
+ * the same on every GPU. */
 #ifndef NORM_CUH
 #define NORM_CUH
 #include "device/act.cuh"
 
-enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 }; /* blocks of a pass; columns of a block; rows at once */
-enum { NORM_FOLD = 4 };                                       /* channels of a folding block: a sector of partials */
+/* blocks of a pass; columns of a block; rows at once */
+enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
+/* channels of a folding block: a sector of partials */
+enum { NORM_FOLD = 4 };
 
 struct norm_grid {
     dim3 grid, block;
@@ -49,7 +54,8 @@ template <int V> static __device__ inline norm_place norm_place_of(int c)
 /* Rows that line s of blocks meets. */
 static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty, unsigned s)
 {
-    const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step, before = (size_t)s * ty;
+    const size_t step = (size_t)lines * ty, whole = n / step * ty, rest = n % step,
+                 before = (size_t)s * ty;
     const size_t last = rest <= before ? 0 : rest - before < ty ? rest - before : ty;
     return (double)(whole + last);
 }
@@ -69,7 +75,8 @@ template <int V> struct norm_affine {
 struct norm_arrays { /* [c] each */
     const float *mean, *inv_std, *gamma, *beta;
 };
-template <int V> static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
+template <int V>
+static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
 {
     norm_affine<V> f;
 #pragma unroll
@@ -87,10 +94,11 @@ static __device__ inline float norm_value(float d, float scale, float shift)
     return __fadd_rn(__fmul_rn(d, scale), shift);
 }
 
-/* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b + rows * a^2. For all
- * threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD); the threads of line 0 return the sums. */
-static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c, int channel, bool weighted,
-                                           size_t n, unsigned ty)
+/* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b +
+ * rows * a^2. For all threads of a block (NORM_FOLD, CU_THREADS / NORM_FOLD); the threads of line 0
+ * return the sums. */
+static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines, int c,
+                                           int channel, bool weighted, size_t n, unsigned ty)
 {
     __shared__ double sa[CU_THREADS], sb[CU_THREADS];
     const unsigned tid = threadIdx.y * NORM_FOLD + threadIdx.x;

@@ -1,13 +1,14 @@
-/* norm_backward.cu : batch norm backward: the sums of dy and of dy * (x - mean) in one pass; dx in a second.
+/* norm_backward.cu : batch norm backward: the sums of dy and of dy * (x - mean) in one pass; dx in
+ * a second.
  *
  *     dbeta = sum(dy)   dgamma = sum(dy * (x - mean)) * inv_std
  *     dx = gamma * inv_std * (dy - sum(dy) / n - (x - mean) * inv_std^2 * sum(dy * (x - mean)) / n) */
 #include "device/nn.cuh"
 #include "device/norm.cuh"
 
-/* What a ReLU after the norm let through: all, as there is none; where y, computed from x again, is above zero (no need
- * to read it); where y itself is (what was added decides too). In the last case the first pass leaves in dy what came
- * through: the addend's gradient. */
+/* What a ReLU after the norm let through: all, as there is none; where y, computed from x again, is
+ * above zero (no need to read it); where y itself is (what was added decides too). In the last case
+ * the first pass leaves in dy what came through: the addend's gradient. */
 enum norm_gate { GATE_NONE, GATE_X, GATE_Y };
 
 enum { BACK_ROWS = 2 }; /* rows at once */
@@ -17,12 +18,15 @@ template <typename T, int V> struct back_rows {
 };
 
 template <typename T, int V, enum norm_gate GATE>
-static __device__ inline void gate(const float *x, const float *y, const norm_affine<V> &f, float *dy)
+static __device__ inline void gate(const float *x, const float *y, const norm_affine<V> &f,
+                                   float *dy)
 {
 #pragma unroll
     for (int j = 0; j < V; j++) {
         if (GATE == GATE_X)
-            dy[j] = norm_value(__fsub_rn(x[j], f.mean[j]), f.scale[j], f.shift[j]) > act<T>::least() ? dy[j] : 0;
+            dy[j] = norm_value(__fsub_rn(x[j], f.mean[j]), f.scale[j], f.shift[j]) > act<T>::least()
+                        ? dy[j]
+                        : 0;
         if (GATE == GATE_Y)
             dy[j] = y[j] > 0 ? dy[j] : 0;
     }
@@ -94,13 +98,15 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
     if (p.in && threadIdx.y == 0)
 #pragma unroll
         for (int j = 0; j < V; j++)
-            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] = make_float2(sums[j][tid], dots[j][tid]);
+            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] =
+                make_float2(sums[j][tid], dots[j][tid]);
 }
 
-/* Gradients of the weights (without the scale of the loss), and what dx takes from every value: level + d * slope. */
+/* Gradients of the weights (without the scale of the loss), and what dx takes from every value:
+ * level + d * slope. */
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_norm_gradients(size_t n, int c, const float2 *partial, unsigned lines, const float *inv_std, const float *scale,
-                     float *dgamma, float *dbeta, float *level, float *slope)
+    k_norm_gradients(size_t n, int c, const float2 *partial, unsigned lines, const float *inv_std,
+                     const float *scale, float *dgamma, float *dbeta, float *level, float *slope)
 {
     const int i = (int)(blockIdx.x * NORM_FOLD + threadIdx.x);
     const double2 sum = norm_fold(partial, lines, c, i, false, n, 1);
@@ -113,11 +119,12 @@ static __global__ void __launch_bounds__(CU_THREADS)
     slope[i] = (float)(sum.y * inv * inv / (double)n);
 }
 
-/* dx = scale * (dy (that passed the ReLU) - level - (x - mean) * slope), from the last row up. dx may be dy. */
+/* dx = scale * (dy (that passed the ReLU) - level - (x - mean) * slope), from the last row up. dx
+ * may be dy. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
-    k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope, const T *x, const T *dy,
-              T *dx)
+    k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,
+              const T *x, const T *dy, T *dx)
 {
     const norm_place p = norm_place_of<V>(c);
     if (!p.in)
@@ -169,18 +176,22 @@ static int back_gated(const struct back *b, const T *x, const T *y, T *dy, T *dx
     const struct dev_norm *f = b->f;
     const cudaStream_t s = cu_stream(b->d->s);
     const norm_arrays arrays = {f->mean, f->inv_std, f->gamma, f->beta};
-    const struct norm_grid g = norm_grid(b->n, f->c, V, NORM_BLOCKS), wide = norm_grid(b->n, f->c, V, 2 * NORM_BLOCKS);
-    const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD), fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
+    const struct norm_grid g = norm_grid(b->n, f->c, V, NORM_BLOCKS),
+                           wide = norm_grid(b->n, f->c, V, 2 * NORM_BLOCKS);
+    const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD),
+        fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
     float2 *partial = (float2 *)b->scratch;
     float *level = (float *)(partial + norm_partials(f->c)), *slope = level + f->c;
     k_norm_sums<T, V, FIRST><<<g.grid, g.block, 0, s>>>(b->n, f->c, arrays, x, y, dy, partial);
-    k_norm_gradients<<<fold_grid, fold_block, 0, s>>>(b->n, f->c, partial, g.grid.y, f->inv_std, b->d->scale, b->dgamma,
-                                                      b->dbeta, level, slope);
-    k_norm_dx<T, V, SECOND><<<wide.grid, wide.block, 0, s>>>(b->n, f->c, arrays, level, slope, x, dy, dx);
+    k_norm_gradients<<<fold_grid, fold_block, 0, s>>>(
+        b->n, f->c, partial, g.grid.y, f->inv_std, b->d->scale, b->dgamma, b->dbeta, level, slope);
+    k_norm_dx<T, V, SECOND>
+        <<<wide.grid, wide.block, 0, s>>>(b->n, f->c, arrays, level, slope, x, dy, dx);
     return cu_check("batch norm backward");
 }
 
-template <typename T, int V> static int back_wide(const struct back *b, const T *x, const T *y, T *dy, T *dx)
+template <typename T, int V>
+static int back_wide(const struct back *b, const T *x, const T *y, T *dy, T *dx)
 {
     if (!b->f->relu)
         return back_gated<T, V, GATE_NONE, GATE_NONE>(b, x, y, dy, dx);
@@ -189,15 +200,16 @@ template <typename T, int V> static int back_wide(const struct back *b, const T 
     return back_gated<T, V, GATE_X, GATE_X>(b, x, y, dy, dx);
 }
 
-template <typename T> static int back_typed(const struct back *b, const void *x, const void *y, void *dy, void *dx)
+template <typename T>
+static int back_typed(const struct back *b, const void *x, const void *y, void *dy, void *dx)
 {
     if (act_wide<T>((size_t)b->f->c, x, y, dy, dx))
         return back_wide<T, ACT_LANES(T)>(b, (const T *)x, (const T *)y, (T *)dy, (T *)dx);
     return back_wide<T, 1>(b, (const T *)x, (const T *)y, (T *)dy, (T *)dx);
 }
 
-int nn_norm_backward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x, const void *y, void *dy,
-                     void *dx, float *dgamma, float *dbeta, void *scratch)
+int nn_norm_backward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+                     const void *y, void *dy, void *dx, float *dgamma, float *dbeta, void *scratch)
 {
     if (n == 0)
         return 0;

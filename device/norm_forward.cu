@@ -1,17 +1,21 @@
-/* norm_forward.cu : batch norm forward: mean and variance in one pass over x; then normalise, add, ReLU in a second. */
+/* norm_forward.cu : batch norm forward: mean and variance in one pass over x; then normalise, add,
+ * ReLU in a second. */
 #include "device/nn.cuh"
 #include "device/norm.cuh"
 #include <math.h>
 
-/* Moments of V channels seen by one thread, relative to a base that all threads share (the channel's first value, so
- * that nothing large is added up): count values, their mean, sum of (x - mean)^2. */
+/* Moments of V channels seen by one thread, relative to a base that all threads share (the
+ * channel's first value, so that nothing large is added up): count values, their mean, sum of (x -
+ * mean)^2. */
 template <int V> struct moments {
     float count, mean[V], m2[V];
 };
 
-/* Adds values with the given mean and squares about it; weight: their share of what is then counted (by the caller).
- * Source: Chan, Golub, LeVeque 1983. */
-template <int V> static __device__ inline void moments_merge(moments<V> &m, int j, float weight, float mean, float m2)
+/* Adds values with the given mean and squares about it; weight: their share of what is then counted
+ * (by the caller). Source: Chan, Golub, LeVeque 1983. */
+template <int V>
+static __device__ inline void moments_merge(moments<V> &m, int j, float weight, float mean,
+                                            float m2)
 {
     const float d = mean - m.mean[j];
     m.mean[j] += d * weight;
@@ -19,7 +23,8 @@ template <int V> static __device__ inline void moments_merge(moments<V> &m, int 
 }
 
 template <typename T, int V>
-static __device__ inline void moments_of_rows(moments<V> &m, const float *base, const T *x, size_t pitch)
+static __device__ inline void moments_of_rows(moments<V> &m, const float *base, const T *x,
+                                              size_t pitch)
 {
     act_pack<T, V> rows[NORM_ROWS];
     float v[NORM_ROWS][V];
@@ -32,16 +37,18 @@ static __device__ inline void moments_of_rows(moments<V> &m, const float *base, 
     const float weight = NORM_ROWS / (m.count + NORM_ROWS);
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        const float a = v[0][j] - base[j], b = v[1][j] - base[j], c = v[2][j] - base[j], d = v[3][j] - base[j];
+        const float a = v[0][j] - base[j], b = v[1][j] - base[j], c = v[2][j] - base[j],
+                    d = v[3][j] - base[j];
         const float mean = ((a + b) + (c + d)) * (1.0f / NORM_ROWS);
-        const float m2 =
-            ((a - mean) * (a - mean) + (b - mean) * (b - mean)) + ((c - mean) * (c - mean) + (d - mean) * (d - mean));
+        const float m2 = ((a - mean) * (a - mean) + (b - mean) * (b - mean)) +
+                         ((c - mean) * (c - mean) + (d - mean) * (d - mean));
         moments_merge<V>(m, j, weight, mean, m2);
     }
     m.count += NORM_ROWS;
 }
 
-template <typename T, int V> static __device__ inline void moments_of_row(moments<V> &m, const float *base, const T *x)
+template <typename T, int V>
+static __device__ inline void moments_of_row(moments<V> &m, const float *base, const T *x)
 {
     float v[V];
     act_read<T, V>(x, v);
@@ -52,7 +59,8 @@ template <typename T, int V> static __device__ inline void moments_of_row(moment
     m.count += 1;
 }
 
-/* The lines of a block, folded into line 0, the upper half into the lower again and again. For all its threads. */
+/* The lines of a block, folded into line 0, the upper half into the lower again and again. For all
+ * its threads. */
 template <int V> static __device__ inline void moments_of_block(moments<V> &m)
 {
     __shared__ float count[CU_THREADS / 2], mean[V][CU_THREADS / 2], m2[V][CU_THREADS / 2];
@@ -79,9 +87,11 @@ template <int V> static __device__ inline void moments_of_block(moments<V> &m)
     }
 }
 
-/* partial [gridDim.y][c]: mean - x[0], sum of squares about the mean, of the rows of each line of blocks. */
+/* partial [gridDim.y][c]: mean - x[0], sum of squares about the mean, of the rows of each line of
+ * blocks. */
 template <typename T, int V>
-static __global__ void __launch_bounds__(CU_THREADS, 3) k_norm_moments(size_t n, int c, const T *x, float2 *partial)
+static __global__ void __launch_bounds__(CU_THREADS, 3)
+    k_norm_moments(size_t n, int c, const T *x, float2 *partial)
 {
     const norm_place p = norm_place_of<V>(c);
     const size_t pitch = p.step * (size_t)c;
@@ -99,7 +109,8 @@ static __global__ void __launch_bounds__(CU_THREADS, 3) k_norm_moments(size_t n,
     if (p.in && threadIdx.y == 0)
 #pragma unroll
         for (int j = 0; j < V; j++)
-            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] = make_float2(m.mean[j], m.m2[j]);
+            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] =
+                make_float2(m.mean[j], m.m2[j]);
 }
 
 /* What k_norm_statistics leaves. */
@@ -110,14 +121,16 @@ struct statistics {
 
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_norm_statistics(size_t n, int c, const T *x, const float2 *partial, unsigned lines, unsigned ty, statistics f)
+    k_norm_statistics(size_t n, int c, const T *x, const float2 *partial, unsigned lines,
+                      unsigned ty, statistics f)
 {
     const int i = (int)(blockIdx.x * NORM_FOLD + threadIdx.x);
     const double2 sum = norm_fold(partial, lines, c, i, true, n, ty);
     if (threadIdx.y > 0 || i >= c)
         return;
     const double count = (double)n, off = sum.x / count, mean = (double)act_float(x[i]) + off;
-    const double m2 = sum.y - sum.x * off, var = m2 > 0 ? m2 / count : 0, unbiased = n > 1 ? count / (count - 1) : 1;
+    const double m2 = sum.y - sum.x * off, var = m2 > 0 ? m2 / count : 0,
+                 unbiased = n > 1 ? count / (count - 1) : 1;
     f.mean[i] = (float)mean;
     f.inv_std[i] = (float)(1 / sqrt(var + f.eps));
     f.run_mean[i] += (float)(f.momentum * (mean - (double)f.run_mean[i]));
@@ -131,10 +144,12 @@ static __global__ void k_norm_inv_std(int c, const float *var, double eps, float
         inv_std[i] = (float)(1 / sqrt((double)var[i] + eps));
 }
 
-/* y = (x - mean) * scale + shift, then + addend, then ReLU. From the last row up: the end of x is still cached. */
+/* y = (x - mean) * scale + shift, then + addend, then ReLU. From the last row up: the end of x is
+ * still cached. */
 template <typename T, int V, bool ADD>
 static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
-    k_norm_apply(size_t n, int c, norm_arrays arrays, float floor, const T *x, const T *addend, T *y)
+    k_norm_apply(size_t n, int c, norm_arrays arrays, float floor, const T *x, const T *addend,
+                 T *y)
 {
     const norm_place p = norm_place_of<V>(c);
     if (!p.in)
@@ -173,22 +188,24 @@ static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
 }
 
 template <typename T, int V>
-static int apply_wide(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n, const T *x,
-                      const T *addend, T *y)
+static int apply_wide(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n,
+                      const T *x, const T *addend, T *y)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, 2 * NORM_BLOCKS);
     const norm_arrays p = {mean, f->inv_std, f->gamma, f->beta};
     const float floor = f->relu ? 0 : -INFINITY;
     if (f->addend)
-        k_norm_apply<T, V, true><<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
+        k_norm_apply<T, V, true>
+            <<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
     else
-        k_norm_apply<T, V, false><<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
+        k_norm_apply<T, V, false>
+            <<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
     return cu_check("batch norm");
 }
 
 template <typename T>
-static int apply(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n, const void *x,
-                 const void *addend, void *y)
+static int apply(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n,
+                 const void *x, const void *addend, void *y)
 {
     if (act_wide<T>((size_t)f->c, x, f->addend ? addend : NULL, y))
         return apply_wide<T, ACT_LANES(T)>(d, f, mean, n, (const T *)x, (const T *)addend, (T *)y);
@@ -196,22 +213,26 @@ static int apply(struct dev_nn *d, const struct dev_norm *f, const float *mean, 
 }
 
 template <typename T, int V>
-static int train_wide(struct dev_nn *d, const struct dev_norm *f, size_t n, const T *x, float2 *partial)
+static int train_wide(struct dev_nn *d, const struct dev_norm *f, size_t n, const T *x,
+                      float2 *partial)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, NORM_BLOCKS);
     const statistics out = {f->momentum, f->eps, f->run_mean, f->run_var, f->mean, f->inv_std};
-    const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD), fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
+    const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD),
+        fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
     k_norm_moments<T, V><<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, x, partial);
-    k_norm_statistics<T><<<fold_grid, fold_block, 0, cu_stream(d->s)>>>(n, f->c, x, partial, g.grid.y, g.block.y, out);
+    k_norm_statistics<T><<<fold_grid, fold_block, 0, cu_stream(d->s)>>>(n, f->c, x, partial,
+                                                                        g.grid.y, g.block.y, out);
     return cu_check("statistics of batch norm");
 }
 
 template <typename T>
-static int train(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x, const void *addend, void *y,
-                 void *scratch)
+static int train(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+                 const void *addend, void *y, void *scratch)
 {
-    const int rc = act_wide<T>((size_t)f->c, x) ? train_wide<T, ACT_LANES(T)>(d, f, n, (const T *)x, (float2 *)scratch)
-                                                : train_wide<T, 1>(d, f, n, (const T *)x, (float2 *)scratch);
+    const int rc = act_wide<T>((size_t)f->c, x)
+                       ? train_wide<T, ACT_LANES(T)>(d, f, n, (const T *)x, (float2 *)scratch)
+                       : train_wide<T, 1>(d, f, n, (const T *)x, (float2 *)scratch);
     return rc < 0 ? rc : apply<T>(d, f, f->mean, n, x, addend, y);
 }
 
@@ -222,20 +243,21 @@ int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
     return 0;
 }
 
-int nn_norm_forward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x, const void *addend, void *y,
-                    void *scratch)
+int nn_norm_forward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+                    const void *addend, void *y, void *scratch)
 {
     if (n == 0)
         return 0;
     return NN_BY_TYPE(d, train, d, f, n, x, addend, y, scratch);
 }
 
-int nn_norm_eval(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x, const void *addend, void *y,
-                 void *scratch)
+int nn_norm_eval(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+                 const void *addend, void *y, void *scratch)
 {
     (void)scratch;
     if (n == 0)
         return 0;
-    k_norm_inv_std<<<cu_blocks((size_t)f->c), CU_THREADS, 0, cu_stream(d->s)>>>(f->c, f->run_var, f->eps, f->inv_std);
+    k_norm_inv_std<<<cu_blocks((size_t)f->c), CU_THREADS, 0, cu_stream(d->s)>>>(f->c, f->run_var,
+                                                                                f->eps, f->inv_std);
     return NN_BY_TYPE(d, apply, d, f, f->run_mean, n, x, addend, y);
 }

@@ -1,5 +1,6 @@
-/* pool.cu : max and average pooling. Backward gathers: every input pixel asks the windows that cover it, so windows may
- * overlap and nothing is added by two threads. Sums and choices run in the CPU's order. */
+/* pool.cu : max and average pooling. Backward gathers: every input pixel asks the windows that
+ * cover it, so windows may overlap and nothing is added by two threads. Sums and choices run in the
+ * CPU's order. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
 
@@ -13,7 +14,8 @@ template <int V> static __device__ inline pixel pixel_of(dev_shape s, size_t i)
     const unsigned per_pixel = (unsigned)(s.c / V), per_line = per_pixel * (unsigned)s.w;
     pixel p;
     p.image = i / ((size_t)per_line * (unsigned)s.h);
-    const unsigned rest = (unsigned)(i - p.image * ((size_t)per_line * (unsigned)s.h)), line = rest / per_line;
+    const unsigned rest = (unsigned)(i - p.image * ((size_t)per_line * (unsigned)s.h)),
+                   line = rest / per_line;
     p.y = (int)line;
     p.x = (int)((rest - line * per_line) / per_pixel);
     p.c = (int)((rest - line * per_line) % per_pixel) * V;
@@ -21,11 +23,12 @@ template <int V> static __device__ inline pixel pixel_of(dev_shape s, size_t i)
 }
 static __device__ inline size_t element(dev_shape s, size_t image, int y, int x, int c)
 {
-    return ((image * (unsigned)s.h + (unsigned)y) * (unsigned)s.w + (unsigned)x) * (unsigned)s.c + (unsigned)c;
+    return ((image * (unsigned)s.h + (unsigned)y) * (unsigned)s.w + (unsigned)x) * (unsigned)s.c +
+           (unsigned)c;
 }
 
-/* Pixels [y0, y1) x [x0, x1): of the input under an output pixel's window; of the output whose windows cover an input
- * pixel. */
+/* Pixels [y0, y1) x [x0, x1): of the input under an output pixel's window; of the output whose
+ * windows cover an input pixel. */
 struct patch {
     int y0, y1, x0, x1;
 };
@@ -35,20 +38,22 @@ static __device__ inline patch patch_under(const dev_window &g, int oy, int ox)
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
     return p;
 }
-static __device__ inline int first_over(int at, int k, int stride) /* at: with the padding before it */
+/* at: with the padding before it */
+static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;
 }
 static __device__ inline patch patch_over(const dev_window &g, int iy, int ix)
 {
     const int y = iy + g.pad, x = ix + g.pad;
-    const patch p = {first_over(y, g.k, g.stride), min(y / g.stride + 1, g.out.h), first_over(x, g.k, g.stride),
-                     min(x / g.stride + 1, g.out.w)};
+    const patch p = {first_over(y, g.k, g.stride), min(y / g.stride + 1, g.out.h),
+                     first_over(x, g.k, g.stride), min(x / g.stride + 1, g.out.w)};
     return p;
 }
 
 template <typename T, int V>
-static __global__ void __launch_bounds__(CU_THREADS) k_pool_max(size_t n, dev_window g, const T *x, T *y)
+static __global__ void __launch_bounds__(CU_THREADS)
+    k_pool_max(size_t n, dev_window g, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -68,7 +73,8 @@ static __global__ void __launch_bounds__(CU_THREADS) k_pool_max(size_t n, dev_wi
     act_store<T, V>(y + i * V, top);
 }
 
-/* To the first of equals in row order: a pixel takes dy where it reaches y and none before it in the window does. */
+/* To the first of equals in row order: a pixel takes dy where it reaches y and none before it in
+ * the window does. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_pool_max_back(size_t n, dev_window g, const T *x, const T *y, const T *dy, T *dx)
@@ -108,7 +114,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 template <typename T, int V>
-static __global__ void __launch_bounds__(CU_THREADS) k_pool_avg(size_t n, dev_window g, float share, const T *x, T *y)
+static __global__ void __launch_bounds__(CU_THREADS)
+    k_pool_avg(size_t n, dev_window g, float share, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -169,8 +176,8 @@ static int max_forward(struct dev_nn *d, const struct dev_window *g, int batch, 
 }
 
 template <typename T, int V>
-static int max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const T *x, const T *y, const T *dy,
-                        T *dx)
+static int max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const T *x,
+                        const T *y, const T *dy, T *dx)
 {
     const size_t n = packs(g->in, batch, V);
     k_pool_max_back<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, x, y, dy, dx);
@@ -189,58 +196,66 @@ template <typename T, int V>
 static int avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const T *dy, T *dx)
 {
     const size_t n = packs(g->in, batch, V);
-    k_pool_avg_back<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), dy, dx);
+    k_pool_avg_back<T, V>
+        <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), dy, dx);
     return cu_check("average pooling backward");
 }
 
 /* 16 bytes at a time where that can be. */
-#define POOL_BY_WIDTH(launch, g, wide, ...) \
-    (wide) ? launch<T, ACT_LANES(T)>(d, g, batch, __VA_ARGS__) : launch<T, 1>(d, g, batch, __VA_ARGS__)
+#define POOL_BY_WIDTH(launch, g, wide, ...)                    \
+    (wide) ? launch<T, ACT_LANES(T)>(d, g, batch, __VA_ARGS__) \
+           : launch<T, 1>(d, g, batch, __VA_ARGS__)
 
-template <typename T> static int max_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+template <typename T>
+static int max_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y);
     return POOL_BY_WIDTH(max_forward, g, wide, (const T *)x, (T *)y);
 }
 
 template <typename T>
-static int max_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const void *y,
-                       const void *dy, void *dx)
+static int max_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                       const void *y, const void *dy, void *dx)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y, dy, dx);
     return POOL_BY_WIDTH(max_backward, g, wide, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
 }
 
-template <typename T> static int avg_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+template <typename T>
+static int avg_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y);
     return POOL_BY_WIDTH(avg_forward, g, wide, (const T *)x, (T *)y);
 }
 
 template <typename T>
-static int avg_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy, void *dx)
+static int avg_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy,
+                       void *dx)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, dy, dx);
     return POOL_BY_WIDTH(avg_backward, g, wide, (const T *)dy, (T *)dx);
 }
 
-int nn_pool_max_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+int nn_pool_max_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                        void *y)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, max_of, d, g, batch, x, y);
 }
 
-int nn_pool_max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, const void *y,
-                         const void *dy, void *dx)
+int nn_pool_max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                         const void *y, const void *dy, void *dx)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, max_back_of, d, g, batch, x, y, dy, dx);
 }
 
-int nn_pool_avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+int nn_pool_avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+                        void *y)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, avg_of, d, g, batch, x, y);
 }
 
-int nn_pool_avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy, void *dx)
+int nn_pool_avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy,
+                         void *dx)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, avg_back_of, d, g, batch, dy, dx);
 }

@@ -59,7 +59,8 @@ static __global__ void __launch_bounds__(CU_THREADS) k_convert(size_t n, const F
         y[last] = act<TO>::of(act_float(x[last]));
 }
 
-template <typename FROM, typename TO> static int convert(struct dev_nn *d, size_t n, const FROM *x, TO *y)
+template <typename FROM, typename TO>
+static int convert(struct dev_nn *d, size_t n, const FROM *x, TO *y)
 {
     if (act_wide<float>(0, x, y))
         k_convert<FROM, TO, 8><<<map_blocks(n, 8), CU_THREADS, 0, cu_stream(d->s)>>>(n, x, y);
@@ -72,7 +73,8 @@ static int copy(struct dev_nn *d, size_t n, const void *x, void *y)
 {
     if (x == y)
         return 0;
-    return cu_try(cudaMemcpyAsync(y, x, n * sizeof(float), cudaMemcpyDefault, cu_stream(d->s)), "copy of activations");
+    return cu_try(cudaMemcpyAsync(y, x, n * sizeof(float), cudaMemcpyDefault, cu_stream(d->s)),
+                  "copy of activations");
 }
 
 int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y)

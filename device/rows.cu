@@ -1,12 +1,13 @@
-/* rows.cu : tensors as n rows of c channels: a bias on every row, and its gradient; and gradients of weights, which
- * come with the loss scale and leave without it.
+/* rows.cu : tensors as n rows of c channels: a bias on every row, and its gradient; and gradients
+ * of weights, which come with the loss scale and leave without it.
  *
- * Sums over rows take two steps: SUM_BLOCKS runs of rows, of a length that n alone says, and then the runs. Each sum is
- * made in one order, so that bits do not depend on the chip. */
+ * Sums over rows take two steps: SUM_BLOCKS runs of rows, of a length that n alone says, and then
+ * the runs. Each sum is made in one order, so that bits do not depend on the chip. */
 #include "device/act.cuh"
 #include "device/conv.cuh"
 
-enum { SUM_LANES = 32, SUM_DEEP = 8, SUM_BLOCKS = 128, SUM_ROWS = 256 }; /* SUM_ROWS: of a run at least */
+/* SUM_ROWS: of a run at least */
+enum { SUM_LANES = 32, SUM_DEEP = 8, SUM_BLOCKS = 128, SUM_ROWS = 256 };
 
 template <class T> static __global__ void k_rows_add_bias(size_t n, int c, const float *bias, T *y)
 {
@@ -15,7 +16,8 @@ template <class T> static __global__ void k_rows_add_bias(size_t n, int c, const
         y[i] = act<T>::of(act_float(y[i]) + bias[i % (size_t)c]);
 }
 
-template <class T> static int add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y)
+template <class T>
+static int add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y)
 {
     const size_t n = n_rows * (size_t)c;
     if (n == 0)
@@ -29,14 +31,17 @@ int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, voi
     return NN_BY_TYPE(d, add_bias, d, n_rows, c, bias, y);
 }
 
-/* A block sums SUM_LANES channels over run blockIdx.y of the rows: SUM_DEEP threads each, then the threads' sums. */
+/* A block sums SUM_LANES channels over run blockIdx.y of the rows: SUM_DEEP threads each, then the
+ * threads' sums. */
 template <class T>
-static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, const float *scale, float *sums)
+static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, const float *scale,
+                                  float *sums)
 {
     __shared__ float part[SUM_DEEP][SUM_LANES];
     const int lane = (int)threadIdx.x % SUM_LANES, deep = (int)threadIdx.x / SUM_LANES;
     const int channel = (int)blockIdx.x * SUM_LANES + lane;
-    const size_t first = (size_t)blockIdx.y * run, end = first + run < n_rows ? first + run : n_rows;
+    const size_t first = (size_t)blockIdx.y * run,
+                 end = first + run < n_rows ? first + run : n_rows;
     float sum = 0;
     if (channel < c)
         for (size_t i = first + (size_t)deep; i < end; i += SUM_DEEP)
@@ -51,7 +56,8 @@ static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, 
 }
 
 template <class T>
-static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, float *partial)
+static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum,
+                    float *partial)
 {
     const unsigned wide_blocks = (unsigned)((c + SUM_LANES - 1) / SUM_LANES);
     size_t blocks = partial ? (n_rows + SUM_ROWS - 1) / SUM_ROWS : 1;
@@ -60,10 +66,11 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, float
     const dim3 grid(wide_blocks, (unsigned)blocks), last(wide_blocks, 1);
     const bool two = blocks > 1;
     cudaStream_t s = cu_stream(d->s);
-    k_rows_sum<T><<<grid, SUM_LANES * SUM_DEEP, 0, s>>>(n_rows, run, c, (const T *)y, two ? NULL : d->scale,
-                                                        two ? partial : sum);
+    k_rows_sum<T><<<grid, SUM_LANES * SUM_DEEP, 0, s>>>(n_rows, run, c, (const T *)y,
+                                                        two ? NULL : d->scale, two ? partial : sum);
     if (two)
-        k_rows_sum<float><<<last, SUM_LANES * SUM_DEEP, 0, s>>>(blocks, blocks, c, partial, d->scale, sum);
+        k_rows_sum<float>
+            <<<last, SUM_LANES * SUM_DEEP, 0, s>>>(blocks, blocks, c, partial, d->scale, sum);
     return cu_check("sum of rows");
 }
 
@@ -78,7 +85,8 @@ int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, 
 }
 
 /* y = x / *scale in another type; y may be x. */
-template <class T, class U> static __global__ void k_rows_cast(size_t n, const T *x, const float *scale, U *y)
+template <class T, class U>
+static __global__ void k_rows_cast(size_t n, const T *x, const float *scale, U *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -88,15 +96,18 @@ template <class T, class U> static __global__ void k_rows_cast(size_t n, const T
 }
 
 template <class T, class U>
-static int cast(struct dev_nn *d, size_t n, const void *x, const float *scale, void *y, const char *what)
+static int cast(struct dev_nn *d, size_t n, const void *x, const float *scale, void *y,
+                const char *what)
 {
     if (n == 0)
         return 0;
-    k_rows_cast<T, U><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, (const T *)x, scale, (U *)y);
+    k_rows_cast<T, U>
+        <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, (const T *)x, scale, (U *)y);
     return cu_check(what);
 }
 
-template <class T> static int widen(struct dev_nn *d, size_t n, const void *x, const float *scale, float *y)
+template <class T>
+static int widen(struct dev_nn *d, size_t n, const void *x, const float *scale, float *y)
 {
     return cast<T, float>(d, n, x, scale, y, "cast of gradients");
 }

@@ -1,4 +1,5 @@
-/* run_memory.cu : memory of the device, of the host as the device sees it, and of other processes on the node. */
+/* run_memory.cu : memory of the device, of the host as the device sees it, and of other processes
+ * on the node. */
 #include "device/run.cuh"
 #include <string.h>
 
@@ -21,8 +22,8 @@ static void *no_memory(cudaError_t e, size_t bytes)
         return cu_failed(e, "allocating"), (void *)NULL;
     (void)cudaGetLastError();
     run_memory(&free_bytes, &all_bytes);
-    (void)cu_say(-ENOMEM, "gpu: out of memory: %.1f MiB asked for, %.1f of %.1f MiB free", mib(bytes), mib(free_bytes),
-                 mib(all_bytes));
+    (void)cu_say(-ENOMEM, "gpu: out of memory: %.1f MiB asked for, %.1f of %.1f MiB free",
+                 mib(bytes), mib(free_bytes), mib(all_bytes));
     return NULL;
 }
 
@@ -54,7 +55,8 @@ void *run_alloc_pinned(size_t bytes)
 {
     void *p = NULL;
     (void)cu_stream(NULL);
-    const cudaError_t e = cudaHostAlloc(&p, bytes > 0 ? bytes : 1, cudaHostAllocPortable | cudaHostAllocMapped);
+    const cudaError_t e =
+        cudaHostAlloc(&p, bytes > 0 ? bytes : 1, cudaHostAllocPortable | cudaHostAllocMapped);
     if (e == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         (void)cu_say(-ENOMEM, "gpu: out of memory: the host cannot pin %.1f MiB", mib(bytes));
@@ -90,8 +92,8 @@ int run_ipc_import(const struct dev_ipc *in, void **out)
     void *p = NULL;
     memcpy(&h, in, sizeof h);
     (void)cu_stream(NULL);
-    const int rc =
-        cu_try(cudaIpcOpenMemHandle(&p, h, cudaIpcMemLazyEnablePeerAccess), "importing another rank's memory");
+    const int rc = cu_try(cudaIpcOpenMemHandle(&p, h, cudaIpcMemLazyEnablePeerAccess),
+                          "importing another rank's memory");
     if (rc == 0)
         *out = p;
     return rc;

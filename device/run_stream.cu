@@ -1,4 +1,5 @@
-/* run_stream.cu : streams, events, graphs, and the flag that tells a polling thread how far a stream is. */
+/* run_stream.cu : streams, events, graphs, and the flag that tells a polling thread how far a
+ * stream is. */
 #include "device/run.cuh"
 
 /* What was written before it, by kernels and copies of the stream, is seen by who sees the flag. */
@@ -30,8 +31,9 @@ int run_stream_open(bool urgent, struct dev_stream **out)
     (void)cu_stream(NULL);
     int rc = cu_try(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     if (rc == 0)
-        rc = cu_try(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, urgent ? greatest : least),
-                    "opening a stream");
+        rc = cu_try(
+            cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, urgent ? greatest : least),
+            "opening a stream");
     if (rc == 0)
         *out = (struct dev_stream *)s;
     return rc;
@@ -45,7 +47,9 @@ void run_stream_close(struct dev_stream *s)
 
 int run_copy(void *dst, const void *src, size_t bytes, struct dev_stream *s)
 {
-    return bytes == 0 ? 0 : cu_try(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cu_stream(s)), "copy");
+    return bytes == 0
+               ? 0
+               : cu_try(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cu_stream(s)), "copy");
 }
 
 int run_zero(void *p, size_t bytes, struct dev_stream *s)
@@ -58,7 +62,8 @@ int run_wait(struct dev_stream *s)
     return cu_try(cudaStreamSynchronize(cu_stream(s)), "work on the GPU");
 }
 
-/* --- events ----------------------------------------------------------------------------------------- */
+/* --- events
+ * ----------------------------------------------------------------------------------------- */
 
 int run_event_open(struct dev_event **out)
 {
@@ -94,18 +99,21 @@ int run_event_sync(struct dev_event *e)
 int run_event_ms(struct dev_event *from, struct dev_event *to, float *ms)
 {
     float t;
-    const int rc = cu_try(cudaEventElapsedTime(&t, (cudaEvent_t)from, (cudaEvent_t)to), "taking the time");
+    const int rc =
+        cu_try(cudaEventElapsedTime(&t, (cudaEvent_t)from, (cudaEvent_t)to), "taking the time");
     if (rc == 0)
         *ms = t;
     return rc;
 }
 
-/* --- graphs ----------------------------------------------------------------------------------------- */
+/* --- graphs
+ * ----------------------------------------------------------------------------------------- */
 
 /* Other threads may go on with calls that a capture forbids: they do not touch this stream. */
 int run_graph_begin(struct dev_stream *s)
 {
-    return cu_try(cudaStreamBeginCapture(cu_stream(s), cudaStreamCaptureModeThreadLocal), "beginning a graph");
+    return cu_try(cudaStreamBeginCapture(cu_stream(s), cudaStreamCaptureModeThreadLocal),
+                  "beginning a graph");
 }
 
 int run_graph_end(struct dev_stream *s, struct dev_graph **out)

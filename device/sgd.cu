@@ -1,13 +1,17 @@
-/* sgd.cu : one step of SGD over all tensors of a model, in one launch; LARS takes the norms in one before.
+/* sgd.cu : one step of SGD over all tensors of a model, in one launch; LARS takes the norms in one
+ * before.
  *
- * Blocks share out chunks of SGD_CHUNK elements. Chunks begin at multiples of that from the beginning of the weights,
- * so that they are aligned wherever tensors begin; the first and last of a tensor are cut. */
+ * Blocks share out chunks of SGD_CHUNK elements. Chunks begin at multiples of that from the
+ * beginning of the weights, so that they are aligned wherever tensors begin; the first and last of
+ * a tensor are cut. */
 #include "device/nn.cuh"
 
 enum { SGD_CHUNK = 8 * CU_THREADS };
-enum { SGD_PARTS = DEV_SGD_SCRATCH / 4 }; /* blocks that share the norms of a tensor; each leaves two doubles */
+/* blocks that share the norms of a tensor; each leaves two doubles */
+enum { SGD_PARTS = DEV_SGD_SCRATCH / 4 };
 
-/* norms [n_tensors][SGD_PARTS]: sums of w^2 and g^2 over every SGD_PARTS-th run of CU_THREADS elements. */
+/* norms [n_tensors][SGD_PARTS]: sums of w^2 and g^2 over every SGD_PARTS-th run of CU_THREADS
+ * elements. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_sgd_norms(const dev_sgd *list, const float *w, const float *g, double2 *norms)
 {
@@ -36,7 +40,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         norms[blockIdx.y * SGD_PARTS + blockIdx.x] = make_double2(ww[0], gg[0]);
 }
 
-/* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is zero. */
+/* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is
+ * zero. */
 static __device__ inline float local_rate(const dev_sgd &t, const double2 *norms)
 {
     double w = 0, g = 0;
@@ -65,8 +70,8 @@ static __device__ inline void update(const rates &r, float &w, float g, float &v
 }
 
 /* Elements [from, to) of a chunk that begins at `at`; wide: w, g and v are aligned to 16 bytes. */
-static __device__ inline void update_chunk(const rates &r, size_t at, size_t from, size_t to, bool wide, float *w,
-                                           const float *g, float *v)
+static __device__ inline void update_chunk(const rates &r, size_t at, size_t from, size_t to,
+                                           bool wide, float *w, const float *g, float *v)
 {
     float4 pw[2], pg[2], pv[2];
 #pragma unroll
@@ -100,8 +105,10 @@ static __device__ inline size_t chunks_of(const dev_sgd &t)
     return t.n ? (t.offset + t.n - 1) / SGD_CHUNK - t.offset / SGD_CHUNK + 1 : 0;
 }
 
-/* ends [CU_THREADS]: chunks of the tensors from `first` on, added up. For all threads of a block. */
-static __device__ inline void add_up_chunks(const dev_sgd *list, int n_tensors, int first, unsigned long long *ends)
+/* ends [CU_THREADS]: chunks of the tensors from `first` on, added up. For all threads of a
+ * block. */
+static __device__ inline void add_up_chunks(const dev_sgd *list, int n_tensors, int first,
+                                            unsigned long long *ends)
 {
     const int tid = (int)threadIdx.x;
     ends[tid] = first + tid < n_tensors ? chunks_of(list[first + tid]) : 0;
@@ -124,8 +131,8 @@ static __device__ inline int find(const unsigned long long *ends, unsigned long 
 }
 
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_sgd(const dev_sgd *list, int n_tensors, dev_sgd_all o, const float *rate, bool wide, float *w, const float *g,
-          float *v, const double2 *norms)
+    k_sgd(const dev_sgd *list, int n_tensors, dev_sgd_all o, const float *rate, bool wide, float *w,
+          const float *g, float *v, const double2 *norms)
 {
     __shared__ unsigned long long ends[CU_THREADS];
     rates r = {1, *rate, o.momentum, 0, o.nesterov};
@@ -134,7 +141,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
         for (unsigned long long k = blockIdx.x; k < ends[CU_THREADS - 1]; k += gridDim.x) {
             const int i = find(ends, k);
             const dev_sgd t = list[first + i];
-            const size_t at = (t.offset / SGD_CHUNK + (size_t)(k - (i ? ends[i - 1] : 0))) * SGD_CHUNK;
+            const size_t at =
+                (t.offset / SGD_CHUNK + (size_t)(k - (i ? ends[i - 1] : 0))) * SGD_CHUNK;
             const size_t from = t.offset > at ? t.offset : at, end = t.offset + t.n;
             r.decay = t.weight_decay;
             r.local = t.trust > 0 ? local_rate(t, norms + (size_t)(first + i) * SGD_PARTS) : 1;
@@ -144,8 +152,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
-int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors, const float *rate,
-           float *w, const float *g, float *v, float *scratch)
+int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
+           const float *rate, float *w, const float *g, float *v, float *scratch)
 {
     const cudaStream_t s = cu_stream(d->s);
     const bool wide = ((uintptr_t)w | (uintptr_t)g | (uintptr_t)v) % 16 == 0;

@@ -1,13 +1,15 @@
-/* sum_add.cu : packed codes += packed codes, every sum rounded to nearest, or by the fp8 paper's rule. */
+/* sum_add.cu : packed codes += packed codes, every sum rounded to nearest, or by the fp8 paper's
+ * rule. */
 #include "device/sum_e5m2.cuh"
 #include "device/sum_parts.cuh"
 #include "device/vec.cuh"
 
 template <int W>
-static __global__ void k_add_codes(sum_fmt<float> k, unsigned w, uint8_t *acc, const uint8_t *codes, size_t n,
-                                   size_t n_chunks)
+static __global__ void k_add_codes(sum_fmt<float> k, unsigned w, uint8_t *acc, const uint8_t *codes,
+                                   size_t n, size_t n_chunks)
 {
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks; c += (size_t)gridDim.x * blockDim.x) {
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, n), at = parts_byte(c, w);
         pack_words<W> a, b;
         uint32_t sums[PACK_CODES];
@@ -22,16 +24,18 @@ static __global__ void k_add_codes(sum_fmt<float> k, unsigned w, uint8_t *acc, c
 
 /* Any width. */
 template <class T>
-static __global__ void k_add_each(sum_fmt<T> k, unsigned w, uint8_t *acc, const uint8_t *codes, size_t n,
-                                  size_t n_chunks)
+static __global__ void k_add_each(sum_fmt<T> k, unsigned w, uint8_t *acc, const uint8_t *codes,
+                                  size_t n, size_t n_chunks)
 {
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks; c += (size_t)gridDim.x * blockDim.x) {
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, n), at = parts_byte(c, w);
         const unsigned bytes = pack_bytes(w, left);
         struct pack_writer to = pack_writer_at(acc, c, w);
 #pragma unroll 1
         for (size_t i = 0; i < PACK_CODES && i < left; i++) {
-            const uint32_t sum = sum_add(k, pack_at(acc + at, bytes, w, i), pack_at(codes + at, bytes, w, i));
+            const uint32_t sum =
+                sum_add(k, pack_at(acc + at, bytes, w, i), pack_at(codes + at, bytes, w, i));
             pack_write_code(&to, sum & (0xffffffffu >> (32 - w)));
         }
         pack_write_rest(&to);
@@ -39,10 +43,11 @@ static __global__ void k_add_each(sum_fmt<T> k, unsigned w, uint8_t *acc, const 
 }
 
 template <bool TRUNC>
-static __global__ void k_add_e5m2(enum mf_overflow overflow, uint8_t *acc, const uint8_t *codes, size_t n,
-                                  size_t n_chunks)
+static __global__ void k_add_e5m2(enum mf_overflow overflow, uint8_t *acc, const uint8_t *codes,
+                                  size_t n, size_t n_chunks)
 {
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks; c += (size_t)gridDim.x * blockDim.x) {
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, n), at = c * PACK_CODES;
         pack_words<8> a, b;
         pack_load(acc + at, 8, left, &a);
@@ -54,7 +59,8 @@ static __global__ void k_add_e5m2(enum mf_overflow overflow, uint8_t *acc, const
     }
 }
 
-int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n, struct dev_stream *stream)
+int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n,
+                struct dev_stream *stream)
 {
     const struct mf_fmt f = sum->in;
     const cudaStream_t s = cu_stream(stream);

@@ -2,8 +2,9 @@
  *
  *     word  | c3 : c2 : c1 : c0 |   ->   | c1 00 : c0 00 |  | c3 00 : c2 00 |   two additions in half precision
  *
- * A half keeps 11 bits, more than 2 * 3 + 2: rounding it once more gives what rounding the exact sum gives, and beyond its
- * largest value is beyond e5m2's. Words with inf or nan go through hls/mf.h. */
+ * A half keeps 11 bits, more than 2 * 3 + 2: rounding it once more gives what rounding the exact
+ * sum gives, and beyond its largest value is beyond e5m2's. Words with inf or nan go through
+ * hls/mf.h. */
 #ifndef SUM_E5M2_CUH
 #define SUM_E5M2_CUH
 #include "device/sum_pack.cuh"
@@ -33,7 +34,8 @@ static __device__ inline uint32_t e5m2_halves_add(uint32_t a, uint32_t b)
 }
 
 template <bool TRUNC>
-static __device__ __attribute__((noinline)) uint32_t e5m2_add4_slowly(enum mf_overflow overflow, uint32_t a, uint32_t b)
+static __device__ __attribute__((noinline)) uint32_t e5m2_add4_slowly(enum mf_overflow overflow,
+                                                                      uint32_t a, uint32_t b)
 {
     uint32_t word = 0;
 #pragma unroll 1
@@ -45,7 +47,8 @@ static __device__ __attribute__((noinline)) uint32_t e5m2_add4_slowly(enum mf_ov
 }
 
 /* Sums of four codes each, as mf_add(); TRUNC: as mf_e5m2_trunc_add(). */
-template <bool TRUNC> static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t a, uint32_t b)
+template <bool TRUNC>
+static __device__ inline uint32_t e5m2_add4(enum mf_overflow overflow, uint32_t a, uint32_t b)
 {
     if ((pack_special<8>(a, 0x7cu) | pack_special<8>(b, 0x7cu)) != 0u)
         return e5m2_add4_slowly<TRUNC>(overflow, a, b);

@@ -1,14 +1,17 @@
-/* sum_exact.cu : exact sums of several packed vectors, rounded once: accumulators are doubles in registers.
+/* sum_exact.cu : exact sums of several packed vectors, rounded once: accumulators are doubles in
+ * registers.
  *
  *     code   | s | eeeee | mm |      ->      | s | 000000eeeee | mm 000...0 |   a double: the value times 2^(bias - 1023)
  *
- * Sums of such doubles are exact while mf_acc_bits() <= 53: all formats of e <= 5 and m <= 10, up to 4096 of fp16. Three
- * instructions make a code's upper word, one adds. Codes of inf and nan are looked for many at a time; a chunk that has
- * one, and whatever does not fit or has an odd width, is added up in the words of hls/mf.h instead.
+ * Sums of such doubles are exact while mf_acc_bits() <= 53: all formats of e <= 5 and m <= 10, up
+ * to 4096 of fp16. Three instructions make a code's upper word, one adds. Codes of inf and nan are
+ * looked for many at a time; a chunk that has one, and whatever does not fit or has an odd width,
+ * is added up in the words of hls/mf.h instead.
  *
- * The end, where it is e5m2 or e4m3fn, saturating, on chips that have the instruction: sum -> fp32 "rounded to odd"
- * (toward zero, the last bit set if anything was lost) -> code in hardware. Else the double's own bits are rounded.
- * Source of rounding to odd: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, 2008. */
+ * The end, where it is e5m2 or e4m3fn, saturating, on chips that have the instruction: sum -> fp32
+ * "rounded to odd" (toward zero, the last bit set if anything was lost) -> code in hardware. Else
+ * the double's own bits are rounded. Source of rounding to odd: S. Boldo and G. Melquiond,
+ * Emulation of FMA and correctly rounded sums, 2008. */
 #include "device/sum_parts.cuh"
 #include "device/vec.cuh"
 
@@ -16,18 +19,19 @@ enum { EXACT_BITS = 53, EXACT_SHIFT_MAX = 40, AT_ONCE = 4 };
 enum exact_end { END_BITS, END_E5M2, END_E4M3FN };
 
 struct exact_plan {
-    uint32_t unit, mask, inf; /* 2^(20 - m); sign and magnitude in the upper word; first magnitude that is no number */
-    double scale, value;      /* make the sum one on the out format's fields, or what it is */
-    uint32_t beyond, sign;    /* of the out format */
-    unsigned drop;            /* mantissa bits of a double less those of the out format */
+    /* 2^(20 - m); sign and magnitude in the upper word; first magnitude that is no number */
+    uint32_t unit, mask, inf;
+    double scale, value;   /* make the sum one on the out format's fields, or what it is */
+    uint32_t beyond, sign; /* of the out format */
+    unsigned drop;         /* mantissa bits of a double less those of the out format */
     bool no_mantissa;
     enum exact_end end;
 };
 
 /* ---- one chunk in the words of hls/mf.h, code by code ---- */
 
-static __device__ __attribute__((noinline)) void exact_slowly(const struct sum_job &job, const uint8_t *const *near,
-                                                              size_t chunk)
+static __device__ __attribute__((noinline)) void
+exact_slowly(const struct sum_job &job, const uint8_t *const *near, size_t chunk)
 {
     const unsigned w = mf_width(job.in);
     const size_t left = parts_left(chunk, job.n);
@@ -38,7 +42,8 @@ static __device__ __attribute__((noinline)) void exact_slowly(const struct sum_j
         uint64_t acc = 0;
 #pragma unroll 1
         for (int p = 0; p < job.n_parts; p++)
-            acc = mf_acc_add(job.in, acc, pack_at(parts_at(job, near, p) + parts_byte(chunk, w), bytes, w, k));
+            acc = mf_acc_add(job.in, acc,
+                             pack_at(parts_at(job, near, p) + parts_byte(chunk, w), bytes, w, k));
         pack_write_code(&to, sum_final_acc(job.in, acc, job.shift, job.out, job.overflow));
     }
     pack_write_rest(&to);
@@ -48,7 +53,8 @@ static __global__ void k_sum_words(struct sum_job job, size_t n_chunks)
 {
     __shared__ const uint8_t *near[PARTS_NEAR];
     parts_fetch(job, near);
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks; c += (size_t)gridDim.x * blockDim.x)
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x)
         exact_slowly(job, near, c);
 }
 
@@ -61,11 +67,14 @@ static __device__ inline double exact_value(const struct exact_plan &plan, uint3
 
 static __device__ inline uint32_t exact_bits(const struct exact_plan &plan, double sum)
 {
-    const uint64_t bits = (uint64_t)__double_as_longlong(sum * plan.scale), mag = bits & ~(1ull << 63);
+    const uint64_t bits = (uint64_t)__double_as_longlong(sum * plan.scale),
+                   mag = bits & ~(1ull << 63);
     uint32_t code;
     if (plan.drop >= 34) { /* the lower word is but one bit, "not zero", for the rounding */
-        const uint32_t high = (uint32_t)(mag >> 32) | ((uint32_t)mag != 0u ? 1u : 0u), drop = plan.drop - 32;
-        const uint32_t kept = high >> drop, even = plan.no_mantissa ? (kept != 0u ? 1u : 0u) : kept & 1u;
+        const uint32_t high = (uint32_t)(mag >> 32) | ((uint32_t)mag != 0u ? 1u : 0u),
+                       drop = plan.drop - 32;
+        const uint32_t kept = high >> drop,
+                       even = plan.no_mantissa ? (kept != 0u ? 1u : 0u) : kept & 1u;
         code = (high + (1u << (drop - 1)) - 1u + even) >> drop;
     } else {
         const uint64_t kept = mag >> plan.drop, even = kept & 1u;
@@ -125,8 +134,8 @@ static __device__ inline uint32_t exact_cvt4(const struct exact_plan &plan, cons
     return mags | (word & (mags + 0x7f7f7f7fu) & 0x80808080u);
 }
 
-static __device__ inline void exact_store(const struct sum_job &job, const struct exact_plan &plan, const double *sum,
-                                          size_t chunk)
+static __device__ inline void exact_store(const struct sum_job &job, const struct exact_plan &plan,
+                                          const double *sum, size_t chunk)
 {
     const unsigned w = mf_width(job.out);
     const size_t left = parts_left(chunk, job.n);
@@ -148,7 +157,8 @@ static __device__ inline void exact_store(const struct sum_job &job, const struc
 
 /* sum += the codes of one part. Returns bits that are not 0 if one of them is no number. */
 template <int W>
-static __device__ inline uint32_t exact_part(const struct exact_plan &plan, const pack_words<W> &part, double *sum)
+static __device__ inline uint32_t exact_part(const struct exact_plan &plan,
+                                             const pack_words<W> &part, double *sum)
 {
     uint32_t special = 0;
 #pragma unroll
@@ -162,17 +172,20 @@ static __device__ inline uint32_t exact_part(const struct exact_plan &plan, cons
     return special;
 }
 
-template <int W> static __global__ void k_sum_exact(struct sum_job job, struct exact_plan plan, size_t n_chunks)
+template <int W>
+static __global__ void k_sum_exact(struct sum_job job, struct exact_plan plan, size_t n_chunks)
 {
     __shared__ const uint8_t *near[PARTS_NEAR];
     const unsigned w = mf_width(job.in);
     parts_fetch(job, near);
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks; c += (size_t)gridDim.x * blockDim.x) {
+    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
+         c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, job.n), at = parts_byte(c, w);
         double sum[PACK_CODES] = {};
         uint32_t special = 0;
         int p = 0;
-        for (; p + AT_ONCE <= job.n_parts; p += AT_ONCE) { /* all their loads, then all their additions */
+        /* all their loads, then all their additions */
+        for (; p + AT_ONCE <= job.n_parts; p += AT_ONCE) {
             pack_words<W> part[AT_ONCE];
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++)
@@ -222,9 +235,11 @@ static bool exact_fits(const struct sum_job &job, struct exact_plan *plan)
     if (job.shift > EXACT_SHIFT_MAX || job.shift < -EXACT_SHIFT_MAX || scale < in.m - 52)
         return false;
     plan->scale = power_of_two(scale);
-    plan->value = power_of_two(1023 - EXACT_SHIFT_MAX - mf_bias(in)) * power_of_two(EXACT_SHIFT_MAX - job.shift);
+    plan->value = power_of_two(1023 - EXACT_SHIFT_MAX - mf_bias(in)) *
+                  power_of_two(EXACT_SHIFT_MAX - job.shift);
     plan->end = END_BITS;
-    if (job.overflow != MF_SATURATE || mf_bias(in) + job.shift < 0) /* its power of two must be a double */
+    /* its power of two must be a double */
+    if (job.overflow != MF_SATURATE || mf_bias(in) + job.shift < 0)
         return true;
     if (out.e == 5 && out.m == 2 && out.fn == 0)
         plan->end = END_E5M2;

@@ -1,11 +1,13 @@
 /* sum_pack.cuh : sixteen packed codes at a time between memory of any alignment and registers.
  *
- * A chunk of 16 codes of w bits is 2w bytes, so each begins on a byte. The common widths are held as they were loaded, in
- * words, and codes are taken out one by one, with their sign spread over the upper bits:
+ * A chunk of 16 codes of w bits is 2w bytes, so each begins on a byte. The common widths are held
+ * as they were loaded, in words, and codes are taken out one by one, with their sign spread over
+ * the upper bits:
  *
  *     W = 4, 8, 16, 32   2, 4, 8, 16 words of 8, 4, 2, 1 codes
  *
- * Codes of any other width are read from memory one at a time (pack_at), and written so (pack_writer). */
+ * Codes of any other width are read from memory one at a time (pack_at), and written so
+ * (pack_writer). */
 #ifndef SUM_PACK_CUH
 #define SUM_PACK_CUH
 #include "device/cu.cuh"
@@ -48,7 +50,8 @@ static __device__ inline unsigned pack_bytes(unsigned w, size_t left)
 }
 
 /* Code i of a bit string of n_bytes bytes, sign-extended. */
-static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w, size_t i)
+static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes, unsigned w,
+                                          size_t i)
 {
     const size_t bit = i * w, first = bit / 8;
     uint64_t word = 0;
@@ -59,7 +62,9 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
 }
 
 /* The chunk at p. left: codes from there to the end; what lies behind it reads as 0. */
-template <int W> static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left, pack_words<W> *to)
+template <int W>
+static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
+                                        pack_words<W> *to)
 {
     const unsigned n_bytes = pack_bytes(w, left), align = (unsigned)(uintptr_t)p & 15u;
     if (left >= PACK_CODES && (align & (W == 4 ? 7u : 15u)) == 0u) {
@@ -70,7 +75,8 @@ template <int W> static __device__ inline void pack_load(const uint8_t *p, unsig
 #pragma unroll
             for (int q = 0; q < W / 8; q++) {
                 const uint4 v = ((const uint4 *)p)[q];
-                to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z, to->w[4 * q + 3] = v.w;
+                to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z,
+                          to->w[4 * q + 3] = v.w;
             }
         }
     } else if (left >= PACK_CODES && (align & 3u) == 0u) {
@@ -91,13 +97,15 @@ template <int W> static __device__ inline void pack_load(const uint8_t *p, unsig
 }
 
 /* Writes words as bytes of which n_bytes are wanted. */
-template <int N> static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsigned n_bytes)
+template <int N>
+static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsigned n_bytes)
 {
     const unsigned align = (unsigned)(uintptr_t)p & 15u;
     if (N % 4 == 0 && n_bytes == 4 * N && align == 0u) {
 #pragma unroll
         for (int q = 0; q < N / 4; q++)
-            ((uint4 *)p)[q] = make_uint4(words[4 * q], words[4 * q + 1], words[4 * q + 2], words[4 * q + 3]);
+            ((uint4 *)p)[q] =
+                make_uint4(words[4 * q], words[4 * q + 1], words[4 * q + 2], words[4 * q + 3]);
     } else if (n_bytes == 4 * N && (align & 3u) == 0u) {
 #pragma unroll
         for (int i = 0; i < N; i++)
@@ -112,7 +120,8 @@ template <int N> static __device__ inline void pack_put(uint8_t *p, const uint32
     }
 }
 
-/* 16 codes of w bits to the chunk at p; codes from `left` on become zero bits, and bytes behind them stay. */
+/* 16 codes of w bits to the chunk at p; codes from `left` on become zero bits, and bytes behind
+ * them stay. */
 static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, uint32_t *codes)
 {
     const unsigned n_bytes = pack_bytes(w, left);
@@ -124,7 +133,8 @@ static __device__ inline void pack_store(uint8_t *p, unsigned w, size_t left, ui
         uint32_t words[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            words[i] = codes[4 * i] | codes[4 * i + 1] << 8 | codes[4 * i + 2] << 16 | codes[4 * i + 3] << 24;
+            words[i] = codes[4 * i] | codes[4 * i + 1] << 8 | codes[4 * i + 2] << 16 |
+                       codes[4 * i + 3] << 24;
         pack_put<4>(p, words, n_bytes);
     } else if (w == 16) {
         uint32_t words[8];

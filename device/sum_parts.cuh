@@ -1,10 +1,12 @@
-/* sum_parts.cuh : how kernels walk over several packed vectors: chunks of 16 elements, a list of pointers at hand. */
+/* sum_parts.cuh : how kernels walk over several packed vectors: chunks of 16 elements, a list of
+ * pointers at hand. */
 #ifndef SUM_PARTS_CUH
 #define SUM_PARTS_CUH
 #include "device/sum_pack.cuh"
 #include "device/sum_round.cuh"
 
-enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 }; /* pointers in shared memory: the list may be the host's; blocks */
+/* pointers in shared memory: the list may be the host's; blocks */
+enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
 /* What all kernels of a sum are told. */
 struct sum_job {
@@ -25,7 +27,8 @@ static __device__ inline void parts_fetch(const struct sum_job &job, const uint8
         near[p] = job.parts[p];
     __syncthreads();
 }
-static __device__ inline const uint8_t *parts_at(const struct sum_job &job, const uint8_t *const *near, int p)
+static __device__ inline const uint8_t *parts_at(const struct sum_job &job,
+                                                 const uint8_t *const *near, int p)
 {
     return p < PARTS_NEAR ? near[p] : job.parts[p];
 }

@@ -1,13 +1,15 @@
-/* sum_round.cuh : additions that round into a format, and the one rounding of a sum that does not: the bits of hls/mf.h.
+/* sum_round.cuh : additions that round into a format, and the one rounding of a sum that does not:
+ * the bits of hls/mf.h.
  *
  * A code is read as the float or double whose exponent field and leading mantissa bits it is:
  *
  *     e5m2    | s | eeeee | mm |   ->   | s | 000eeeee | mm 000...0 |       the value times 2^(15 - 127), subnormals included
  *
- * So no exponent is ever computed: values of one format share the factor, sums too, and what a float rounds to gradually
- * below its smallest normal is what the format does. Rounding to the format again is an integer addition on the bits.
- * Rounding twice does no harm: floats keep at least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23.
- * Source: S. A. Figueroa, When is double rounding innocuous?, 1995. */
+ * So no exponent is ever computed: values of one format share the factor, sums too, and what a
+ * float rounds to gradually below its smallest normal is what the format does. Rounding to the
+ * format again is an integer addition on the bits. Rounding twice does no harm: floats keep at
+ * least 2 (m + 1) + 2 bits for m <= 10, doubles for m <= 23. Source: S. A. Figueroa, When is double
+ * rounding innocuous?, 1995. */
 #ifndef SUM_ROUND_CUH
 #define SUM_ROUND_CUH
 #include "device/cu.cuh"
@@ -30,10 +32,12 @@ template <> struct lane<double> {
     static __device__ inline double add(double a, double b) { return __dadd_rn(a, b); }
 };
 
-/* A format as the adders need it. Codes go in and out with their sign spread over the upper bits. */
+/* A format as the adders need it. Codes go in and out with their sign spread over the upper
+ * bits. */
 template <class T> struct sum_fmt {
     typename lane<T>::bits mask, inf,
-        special;                 /* sign and magnitude; magnitude of inf; bits that make inf or nan of it */
+        /* sign and magnitude; magnitude of inf; bits that make inf or nan of it */
+        special;
     uint32_t nan, beyond, minus; /* codes; the sign's */
     unsigned drop;               /* mantissa bits that the float has more */
     bool no_mantissa;            /* m = 0: ties go to the larger magnitude, but not from zero */
@@ -64,13 +68,14 @@ template <class T> static __device__ inline T sum_value(const sum_fmt<T> &k, uin
     return lane<T>::put(mag >= k.inf ? b | k.special : b);
 }
 
-/* Code of a sum; what is not finite, and zero, as mf_add() has it: inf stands for all that is too large, nan and zero
- * have no sign. */
+/* Code of a sum; what is not finite, and zero, as mf_add() has it: inf stands for all that is too
+ * large, nan and zero have no sign. */
 template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &k, T sum)
 {
     typedef typename lane<T>::bits bits;
     const bits b = lane<T>::get(sum), mag = b & ~((bits)1 << (lane<T>::M + lane<T>::E));
-    const bits infinite = (((bits)1 << lane<T>::E) - 1) << lane<T>::M, half = ((bits)1 << k.drop) >> 1;
+    const bits infinite = (((bits)1 << lane<T>::E) - 1) << lane<T>::M,
+               half = ((bits)1 << k.drop) >> 1;
     const bits kept = mag >> k.drop, even = k.no_mantissa ? (bits)(kept != 0) : kept & 1;
     const bits r = k.drop != 0 ? (mag + half - 1 + even) >> k.drop : mag;
     uint32_t code = r < k.beyond ? (uint32_t)r : k.beyond;
@@ -80,16 +85,18 @@ template <class T> static __device__ inline uint32_t sum_code(const sum_fmt<T> &
 }
 
 /* a + b rounded to nearest, as mf_add(). */
-template <class T> static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint32_t b)
+template <class T>
+static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint32_t b)
 {
     return sum_code(k, lane<T>::add(sum_value(k, a), sum_value(k, b)));
 }
 
-/* As mf_e5m2_trunc_add(). The fp32 sum rounds to the half that the exact sum rounds to: both addends have 3 bits. Here a
- * half's fields are a float's, too. */
+/* As mf_e5m2_trunc_add(). The fp32 sum rounds to the half that the exact sum rounds to: both
+ * addends have 3 bits. Here a half's fields are a float's, too. */
 static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_t a, uint32_t b)
 {
-    const uint32_t sum = __float_as_uint(__fadd_rn(sum_value(k, a), sum_value(k, b))), mag = sum & 0x7fffffffu;
+    const uint32_t sum = __float_as_uint(__fadd_rn(sum_value(k, a), sum_value(k, b))),
+                   mag = sum & 0x7fffffffu;
     uint32_t half = (mag + 0xfffu + (mag >> 13 & 1u)) >> 13;
     half = mag > 0x7f800000u ? 0x7fffu : half < 0x7c00u ? half : 0x7c00u;
     uint32_t code = half >> 8;
@@ -97,11 +104,13 @@ static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_
     return sum >> 31 != 0 && mag != 0 && mag <= 0x7f800000u ? code | ~0x7fu : code;
 }
 
-/* Code of v rounded once to nearest, with the meaning of mf_acc_round(): a zero is +0, nan has no sign. Zeros are counted
- * at once, not by halving. Returns the code in its own bits. */
-static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out, enum mf_overflow overflow)
+/* Code of v rounded once to nearest, with the meaning of mf_acc_round(): a zero is +0, nan has no
+ * sign. Zeros are counted at once, not by halving. Returns the code in its own bits. */
+static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out,
+                                            enum mf_overflow overflow)
 {
-    const uint32_t beyond = overflow == MF_SATURATE ? mf_max(out) : mf_inf(out), sign = v.negative << (out.e + out.m);
+    const uint32_t beyond = overflow == MF_SATURATE ? mf_max(out) : mf_inf(out),
+                   sign = v.negative << (out.e + out.m);
     if (v.kind == MF_NAN)
         return mf_nan(out);
     uint32_t mag = beyond;
@@ -123,8 +132,8 @@ static __device__ inline uint32_t sum_final(struct mf_num v, struct mf_fmt out, 
 }
 
 /* The same of an accumulator of hls/mf.h. */
-static __device__ inline uint32_t sum_final_acc(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
-                                                enum mf_overflow overflow)
+static __device__ inline uint32_t sum_final_acc(struct mf_fmt in, uint64_t acc, int shift,
+                                                struct mf_fmt out, enum mf_overflow overflow)
 {
     struct mf_num v;
     const uint64_t flags = acc >> 62;

@@ -1,10 +1,11 @@
-/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones, one vector or a list of them. The bits of
- * mf_dec(), then a division.
+/* uncast.cu : packed codes to fp32, scaled, as new values or added to old ones, one vector or a
+ * list of them. The bits of mf_dec(), then a division.
  *
  *     widths 4, 8     a table of all codes' values in shared memory, made by mf_dec()
  *     wider ones      | s | field | frac |, moved up by 23-m, is an fp32 that is 2^(127-bias) too small, subnormals and all;
  *                     one multiplication mends that, and the shift with it
- *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four out of them */
+ *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
+ *                     out of them */
 #include "device/cast_list.cuh"
 #include "device/vec.cuh"
 #include <string.h>
@@ -123,14 +124,17 @@ template <int W> UNCAST_FN uint64_t uncast_load(const uint8_t *codes, size_t ele
         return v.x | (uint64_t)v.y << 32;
     }
     uint64_t v = 0;
-    const size_t here = element < n ? n - element : 0, bytes = here < 4 ? (here * W + 7) / 8 : W / 2;
+    const size_t here = element < n ? n - element : 0,
+                 bytes = here < 4 ? (here * W + 7) / 8 : W / 2;
     for (size_t i = 0; i < bytes; i++)
         v |= (uint64_t)from[i] << 8 * i;
     return v;
 }
 
-/* Codes of any width: words [129] of the warp, which reads those of its 128 elements, first a multiple of 128. */
-UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n, uint32_t *words)
+/* Codes of any width: words [129] of the warp, which reads those of its 128 elements, first a
+ * multiple of 128. */
+UNCAST_FN void uncast_load_any(const struct uncast *u, const uint8_t *codes, size_t first, size_t n,
+                               uint32_t *words)
 {
     const size_t end = (n * u->width + 7) / 8, begin = first / 8 * u->width;
     __syncwarp(); /* the words of the round before have been read */
@@ -154,13 +158,15 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
 }
 
 /* x: the vector; whole: it lies on 16 bytes. */
-template <bool ADD> UNCAST_FN void uncast_store(float *x, size_t element, size_t n, bool whole, float4 v)
+template <bool ADD>
+UNCAST_FN void uncast_store(float *x, size_t element, size_t n, bool whole, float4 v)
 {
     if (whole && element + 4 <= n) {
         float4 *to = (float4 *)(x + element);
         if (ADD) {
             const float4 old = *to;
-            v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z), __fadd_rn(old.w, v.w));
+            v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z),
+                            __fadd_rn(old.w, v.w));
         }
         *to = v;
         return;
@@ -174,10 +180,12 @@ template <bool ADD> UNCAST_FN void uncast_store(float *x, size_t element, size_t
 
 /* ---- kernels ---- */
 
-/* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of the warp. */
+/* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of
+ * the warp. */
 template <int W, bool ADD>
-UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by, const float *table, uint32_t *words,
-                           const uint8_t *codes, size_t n, float *x, uint64_t tile)
+UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
+                           const float *table, uint32_t *words, const uint8_t *codes, size_t n,
+                           float *x, uint64_t tile)
 {
     const bool whole = (uintptr_t)x % 16 == 0, listed = u->width <= 8;
     const size_t first = tile * TILE + 4 * threadIdx.x;
@@ -194,8 +202,8 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
             uncast_load_any(u, codes, element - 4 * lane, n, words);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const uint32_t code =
-                W == 0 ? uncast_pick(u, words, 4 * lane + j) : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
+            const uint32_t code = W == 0 ? uncast_pick(u, words, 4 * lane + j)
+                                         : (uint32_t)(packed[i] >> W * j) & ((1u << W) - 1);
             if (W == 4 || W == 8)
                 v[j] = table[code];
             else if (W == 0 && listed)
@@ -240,8 +248,8 @@ static __global__ void __launch_bounds__(THREADS, W == 0 ? PER_SM_ANY : PER_SM)
                 made = by.shift;
                 uncast_table(&u, made, table);
             }
-            uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n, span->x,
-                                  span_list_within(&list, i, tile));
+            uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n,
+                                  span->x, span_list_within(&list, i, tile));
         }
         __syncthreads();
     }
@@ -254,8 +262,8 @@ static unsigned grid_for(size_t tiles)
 }
 
 template <bool ADD>
-static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes, size_t n, float *x,
-                  struct dev_stream *s)
+static int launch(const struct uncast *u, const struct uncast_shift *by, const uint8_t *codes,
+                  size_t n, float *x, struct dev_stream *s)
 {
     const unsigned grid = grid_for((n + TILE - 1) / TILE);
     const cudaStream_t on = cu_stream(s);
@@ -275,8 +283,8 @@ static int launch(const struct uncast *u, const struct uncast_shift *by, const u
     return cu_check("uncast");
 }
 
-int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, bool add, float *x,
-                   struct dev_stream *s)
+int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                   bool add, float *x, struct dev_stream *s)
 {
     if (n == 0)
         return 0;
@@ -285,8 +293,8 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
     return add ? launch<true>(&u, &by, codes, n, x, s) : launch<false>(&u, &by, codes, n, x, s);
 }
 
-int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans, size_t n_elems,
-                       struct dev_stream *s)
+int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                       size_t n_elems, struct dev_stream *s)
 {
     if (n_spans <= 0)
         return 0;

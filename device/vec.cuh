@@ -1,4 +1,5 @@
-/* vec.cuh : what the files of the GPU's vector operations share: one function for each slot of dev_vec.h. */
+/* vec.cuh : what the files of the GPU's vector operations share: one function for each slot of
+ * dev_vec.h. */
 #ifndef VEC_CUH
 #define VEC_CUH
 #include "device/cu.cuh"
@@ -7,23 +8,25 @@
 int vec_gpu_absmax(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
 int vec_gpu_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
                    struct dev_stream *s);
-int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
-                        struct dev_stream *s);
+int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                        size_t n_elems, struct dev_stream *s);
 int vec_gpu_aps(const struct dev_aps *aps, struct vec_span *span, size_t n, struct dev_stream *s);
-int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, bool add, float *x,
-                   struct dev_stream *s);
-int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans, size_t n_elems,
-                       struct dev_stream *s);
+int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                   bool add, float *x, struct dev_stream *s);
+int vec_gpu_decode_all(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
+                       size_t n_elems, struct dev_stream *s);
 
 int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
                  struct dev_stream *s);
-int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift, uint8_t *codes,
-                   struct dev_stream *s);
-int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n, struct dev_stream *s);
-int vec_gpu_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                int shift, uint8_t *codes, struct dev_stream *s);
-int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide, struct dev_stream *s);
-int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first,
-                      struct dev_stream *s);
+int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                   int shift, uint8_t *codes, struct dev_stream *s);
+int vec_gpu_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n,
+                struct dev_stream *s);
+int vec_gpu_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
+int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
+                  struct dev_stream *s);
+int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                      bool first, struct dev_stream *s);
 
 #endif

@@ -1,16 +1,19 @@
-/* beat.h : a beat of 512 bits, what is in it: codes of 4, 8 or 16 bits, the lowest first; and the formats a card adds.
+/* beat.h : a beat of 512 bits, what is in it: codes of 4, 8 or 16 bits, the lowest first; and the
+ * formats a card adds.
  *
  *     w[0] bits 31..0 = bytes 3..0 of memory, w[15] = bytes 63..60
- *     8 bits: code 4i+j of the beat is bits 8j+7..8j of w[i]      4 bits: code 8i+j, bits 4j+3..4j      16 bits: 2i+j
+ *     8 bits: code 4i+j of the beat is bits 8j+7..8j of w[i]      4 bits: code 8i+j, bits 4j+3..4j
+ *     16 bits: 2i+j
  *
- * A format travels as one byte: fn << 7 | e << 4 | m. Legal: e 1..5, m 0..10, 1+e+m one of 4, 8, 16; fn with e4m3 alone.
- * Shared dialect: the HLS cores and the card's C model read it. */
+ * A format travels as one byte: fn << 7 | e << 4 | m. Legal: e 1..5, m 0..10, 1+e+m one of 4, 8,
+ * 16; fn with e4m3 alone. Shared dialect: the HLS cores and the card's C model read it. */
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
 #include "hls/mf.h"
 
-enum { BEAT_WORDS = 16, BEAT_SIZE = 64, BEAT_CODES = 128 }; /* BEAT_CODES: of 4 bits, the most there are */
+/* BEAT_CODES: of 4 bits, the most there are */
+enum { BEAT_WORDS = 16, BEAT_SIZE = 64, BEAT_CODES = 128 };
 
 struct beat {
     uint32_t w[16];
@@ -25,7 +28,8 @@ MF_FN struct beat_fmt beat_format(uint32_t byte)
 {
     struct beat_fmt f;
     uint32_t e = (byte >> 4) & 7u, m = byte & 15u, fn = (byte >> 7) & 1u, width = 1u + e + m;
-    uint32_t legal = byte < 256u && e >= 1u && e <= 5u && m <= 10u && (width == 4u || width == 8u || width == 16u);
+    uint32_t legal = byte < 256u && e >= 1u && e <= 5u && m <= 10u &&
+                     (width == 4u || width == 8u || width == 16u);
     if (fn != 0u && e != 4u)
         legal = 0u;
     f.fmt.e = (uint8_t)(legal != 0u ? e : 4u);
@@ -41,7 +45,8 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
-/* Is the sum of n_ranks (1..64) codes of a legal format exact in a card's word of 46 bits, 22 for 4-bit formats? */
+/* Is the sum of n_ranks (1..64) codes of a legal format exact in a card's word of 46 bits, 22 for
+ * 4-bit formats? */
 MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
 {
     return f.width != 0u && mf_acc_bits(f.fmt, n_ranks) <= (f.width == 4u ? 22 : 46) ? 1u : 0u;
@@ -75,8 +80,8 @@ MF_FN struct beat beat_load(const uint8_t *bytes)
 {
     struct beat b;
     for (int i = 0; i < 16; i++)
-        b.w[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 | (uint32_t)bytes[4 * i + 2] << 16 |
-                 (uint32_t)bytes[4 * i + 3] << 24;
+        b.w[i] = (uint32_t)bytes[4 * i] | (uint32_t)bytes[4 * i + 1] << 8 |
+                 (uint32_t)bytes[4 * i + 2] << 16 | (uint32_t)bytes[4 * i + 3] << 24;
     return b;
 }
 MF_FN void beat_store(struct beat b, uint8_t *bytes)

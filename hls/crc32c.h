@@ -1,12 +1,13 @@
-/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames. Half a byte at a time, with a table of 16.
+/* crc32c.h : CRC32C (Castagnoli), the checksum of iSCSI and of our frames. Half a byte at a time,
+ * with a table of 16.
  *
  *     crc32c(bytes, n)            -> the CRC of n bytes; 0 of none
  *     crc32c_more(crc, bytes, n)  -> the CRC of what `crc` is the CRC of, followed by n bytes
  *
- * Bits go in from bit 0 of byte 0 on; the state is all ones at first and inverted at the end. Of a message that has its own
- * CRC behind it (little endian) the CRC is always CRC32C_RESIDUE.
- * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it.
- * Source: RFC 3720, B.4 (its vectors hold); Castagnoli, Braeuer, Herrmann, IEEE Trans. Comm. 41(6), 1993. */
+ * Bits go in from bit 0 of byte 0 on; the state is all ones at first and inverted at the end. Of a
+ * message that has its own CRC behind it (little endian) the CRC is always CRC32C_RESIDUE. Shared
+ * dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Source: RFC 3720, B.4 (its vectors
+ * hold); Castagnoli, Braeuer, Herrmann, IEEE Trans. Comm. 41(6), 1993. */
 #ifndef CRC32C_H
 #define CRC32C_H
 #include <stddef.h>
@@ -22,8 +23,9 @@
 
 CRC32C_FN uint32_t crc32c_more(uint32_t crc, const void *bytes, size_t n)
 {
-    const uint32_t of_nibble[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
-                                    0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+    const uint32_t of_nibble[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
+                                    0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+                                    0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
                                     0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
     const uint8_t *at = (const uint8_t *)bytes;
     uint32_t state = ~crc;

@@ -1,7 +1,8 @@
 /* expmax.c : the largest magnitude of a block of fp32, 16 values a clock, and its exponent. */
 #include "hls/expmax.h"
 
-/* The largest of 16 magnitudes and the one so far; values from `left` on do not count. Not finite sorts above all finite. */
+/* The largest of 16 magnitudes and the one so far; values from `left` on do not count. Not finite
+ * sorts above all finite. */
 static uint32_t absmax_of(struct beat b, uint32_t left, uint32_t so_far)
 {
     uint32_t max = so_far;
@@ -22,8 +23,8 @@ static int32_t exponent_of(uint32_t absmax, uint32_t n_ranks)
     return e > EXPMAX_MOST ? EXPMAX_MOST : e < -EXPMAX_MOST ? -EXPMAX_MOST : e;
 }
 
-void expmax_kernel(const struct beat *x, uint32_t n, uint32_t n_ranks, int32_t *exponent, uint32_t *absmax,
-                   uint32_t *status)
+void expmax_kernel(const struct beat *x, uint32_t n, uint32_t n_ranks, int32_t *exponent,
+                   uint32_t *absmax, uint32_t *status)
 {
 #pragma HLS INTERFACE m_axi port = x bundle = gmem0 offset = slave max_read_burst_length = 64
 #pragma HLS INTERFACE s_axilite port = n

@@ -1,20 +1,24 @@
-/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share and RTL is checked against.
+/* mf.h : all minifloat arithmetic, the one definition that C, CUDA and HLS share and RTL is checked
+ * against.
  *
- * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits; a code has 1+X+Y bits:
+ * A format eXmY is a sign, X = 1..8 exponent bits and Y = 0..23 mantissa bits; a code has 1+X+Y
+ * bits:
  *
  *     e5m2    s eeeee mm        field eeeee = 0          subnormal   (0.mm)_2 * 2^(1 - bias)
  *             7 65432 10                    = 1 .. 30    normal      (1.mm)_2 * 2^(field - bias)
  *                                           = 31         mm = 0: inf, else nan
  *     bias = 2^(e-1) - 1. Code + 1 is the next larger magnitude, so a carry out of mm is the right rounding.
  *
- * Corner formats: m = 0 has no nan, its top code is inf; e = 1 has no normals; flavour fn (e4m3fn) has no inf: its top
- * field holds numbers and all ones is nan. fp32 is e8m23, so fp32 is met in no other way than any other format.
+ * Corner formats: m = 0 has no nan, its top code is inf; e = 1 has no normals; flavour fn (e4m3fn)
+ * has no inf: its top field holds numbers and all ones is nan. fp32 is e8m23, so fp32 is met in no
+ * other way than any other format.
  *
  *     code --mf_unpack--> sign, significand * 2^exponent --(scale, add)--> --mf_pack: rounds ONCE--> code
  *
- * Integers only: what a CPU does with fp32 subnormals cannot matter. Any uint32_t is accepted as a code or as fp32 bits
- * (bits above the format's width are ignored). Shifts (powers of two) may be anything of at most 2^20 either way.
- * Source: APS paper 2.3 and 5 (formats), IEEE 754-2019 4.3.1 (rounding), fp8 paper 3.1 (trunc). */
+ * Integers only: what a CPU does with fp32 subnormals cannot matter. Any uint32_t is accepted as a
+ * code or as fp32 bits (bits above the format's width are ignored). Shifts (powers of two) may be
+ * anything of at most 2^20 either way. Source: APS paper 2.3 and 5 (formats), IEEE 754-2019 4.3.1
+ * (rounding), fp8 paper 3.1 (trunc). */
 #ifndef MF_H
 #define MF_H
 #include <stdint.h>
@@ -30,18 +34,23 @@ struct mf_fmt {
 };
 
 enum mf_round {
-    MF_NEAREST,    /* ties to even; m = 0: to the larger magnitude, but 0 against the smallest value: to 0 */
-    MF_STOCHASTIC, /* up with a probability of (what would be lost) / (one unit), to 2^-32; exact values stay */
-    MF_ZERO        /* toward zero; a finite value then never overflows, it becomes the largest finite at most */
+    /* ties to even; m = 0: to the larger magnitude, but 0 against the smallest value: to 0 */
+    MF_NEAREST,
+    /* up with a probability of (what would be lost) / (one unit), to 2^-32; exact values stay */
+    MF_STOCHASTIC,
+    /* toward zero; a finite value then never overflows, it becomes the largest finite at most */
+    MF_ZERO
 };
 
-/* What becomes of a value beyond the largest finite. Decided AFTER rounding, as if the exponent had no end. */
+/* What becomes of a value beyond the largest finite. Decided AFTER rounding, as if the exponent had
+ * no end. */
 enum mf_overflow {
     MF_SATURATE, /* the largest finite; an infinite input too; nan stays nan */
     MF_INF       /* inf; fn: nan */
 };
 
-/* ---- Codes without a sign that mean something ------------------------------------------------------------------ */
+/* ---- Codes without a sign that mean something
+ * ------------------------------------------------------------------ */
 
 MF_FN unsigned mf_width(struct mf_fmt f)
 {
@@ -52,7 +61,8 @@ MF_FN int mf_bias(struct mf_fmt f)
     return (1 << (f.e - 1)) - 1;
 }
 
-/* The one nan that is ever made: all ones (m = 0: the code of inf). Codes of other payloads are read as nan too. */
+/* The one nan that is ever made: all ones (m = 0: the code of inf). Codes of other payloads are
+ * read as nan too. */
 MF_FN uint32_t mf_nan(struct mf_fmt f)
 {
     return (1u << (f.e + f.m)) - 1u;
@@ -64,13 +74,15 @@ MF_FN uint32_t mf_inf(struct mf_fmt f)
     return f.fn ? mf_nan(f) : mf_nan(f) ^ ((1u << f.m) - 1u);
 }
 
-/* The largest finite: the code below inf. e = 1: 2 - 2^(1-m), the largest subnormal; e = 1, m = 0: nothing but 0. */
+/* The largest finite: the code below inf. e = 1: 2 - 2^(1-m), the largest subnormal; e = 1, m = 0:
+ * nothing but 0. */
 MF_FN uint32_t mf_max(struct mf_fmt f)
 {
     return mf_inf(f) - 1u;
 }
 
-/* ---- Unpack, normalise, pack ----------------------------------------------------------------------------------- */
+/* ---- Unpack, normalise, pack
+ * ----------------------------------------------------------------------------------- */
 
 enum mf_kind { MF_FINITE, MF_INFINITE, MF_NAN };
 struct mf_num {
@@ -110,10 +122,10 @@ MF_FN struct mf_num mf_normalise(struct mf_num v)
     return v;
 }
 
-/* The only place that rounds. v is any unpacked value, random 32 given bits (stochastic only). Zero and nan keep their
- * sign. Returns a code. */
-MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round, enum mf_overflow overflow,
-                       uint32_t random)
+/* The only place that rounds. v is any unpacked value, random 32 given bits (stochastic only). Zero
+ * and nan keep their sign. Returns a code. */
+MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round,
+                       enum mf_overflow overflow, uint32_t random)
 {
     uint32_t sign = v.negative << (f.e + f.m);
     uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
@@ -122,7 +134,8 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round, en
     if (v.sig == 0u)
         return sign;
 
-    /* v = 1.xxx * 2^top; binade 0 is that of the subnormals and of the first normals, whose unit is the same. */
+    /* v = 1.xxx * 2^top; binade 0 is that of the subnormals and of the first normals, whose unit is
+     * the same. */
     v = mf_normalise(v);
     int top = v.exp + 63, lowest = 1 - mf_bias(f), binade = top > lowest ? top - lowest : 0;
     if (binade > 1 << f.e)
@@ -134,7 +147,9 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round, en
      * A subnormal drops more, up to all of sig and beyond:  | 0 | 1xx....xyyyy | -> rest = 0001xx..xyy */
     int drop = 63 - f.m + (top < lowest ? lowest - top : 0); /* >= 40 */
     uint64_t kept = drop < 64 ? v.sig >> (drop & 63) : 0u;
-    uint64_t rest = drop < 64 ? v.sig << ((64 - drop) & 63) : drop < 128 ? v.sig >> ((drop - 64) & 63) : 0u;
+    uint64_t rest = drop < 64    ? v.sig << ((64 - drop) & 63)
+                    : drop < 128 ? v.sig >> ((drop - 64) & 63)
+                                 : 0u;
     uint64_t half = 1ull << 63, up = 0u;
     if (round == MF_NEAREST)
         up = rest > half || (rest == half && (kept & 1u) != 0u);
@@ -148,18 +163,21 @@ MF_FN uint32_t mf_pack(struct mf_fmt f, struct mf_num v, enum mf_round round, en
     return sign | mag;
 }
 
-/* ---- fp32 to codes and back ------------------------------------------------------------------------------------ */
+/* ---- fp32 to codes and back
+ * ------------------------------------------------------------------------------------ */
 
-/* Code of x * 2^shift, rounded once. x_bits: an fp32's bits, subnormals included; random: see MF_STOCHASTIC. */
-MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round round, enum mf_overflow overflow,
-                      uint32_t random)
+/* Code of x * 2^shift, rounded once. x_bits: an fp32's bits, subnormals included; random: see
+ * MF_STOCHASTIC. */
+MF_FN uint32_t mf_enc(struct mf_fmt f, uint32_t x_bits, int shift, enum mf_round round,
+                      enum mf_overflow overflow, uint32_t random)
 {
     struct mf_num v = mf_unpack(mf_fp32(), x_bits);
     v.exp += shift;
     return mf_pack(f, v, round, overflow, random);
 }
 
-/* fp32 bits of value * 2^shift: exact, or rounded once to nearest where the result is an fp32 subnormal; inf beyond. */
+/* fp32 bits of value * 2^shift: exact, or rounded once to nearest where the result is an fp32
+ * subnormal; inf beyond. */
 MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
 {
     struct mf_num v = mf_unpack(f, code);
@@ -167,10 +185,12 @@ MF_FN uint32_t mf_dec(struct mf_fmt f, uint32_t code, int shift)
     return mf_pack(mf_fp32(), v, MF_NEAREST, MF_INF, 0u);
 }
 
-/* ---- Sum of two codes, rounded to nearest ---------------------------------------------------------------------- */
+/* ---- Sum of two codes, rounded to nearest
+ * ---------------------------------------------------------------------- */
 
-/* a + b, both unpacked from one format, to be rounded to nearest: inf - inf is nan, a zero sum is +0, nan has no sign.
- * The sum is exact, or `small` lost bits; then it is so far below that half a unit of `big` is out of its reach. */
+/* a + b, both unpacked from one format, to be rounded to nearest: inf - inf is nan, a zero sum is
+ * +0, nan has no sign. The sum is exact, or `small` lost bits; then it is so far below that half a
+ * unit of `big` is out of its reach. */
 MF_FN struct mf_num mf_sum(struct mf_num a, struct mf_num b)
 {
     struct mf_num v = a;
@@ -203,7 +223,8 @@ MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow 
     return mf_pack(f, mf_sum(mf_unpack(f, a), mf_unpack(f, b)), MF_NEAREST, overflow, 0u);
 }
 
-/* ---- The fp8 paper's rule `trunc` for e5m2: through half precision, whose low byte is dropped ------------------ */
+/* ---- The fp8 paper's rule `trunc` for e5m2: through half precision, whose low byte is dropped
+ * ------------------ */
 
 MF_FN struct mf_fmt mf_e5m2(void)
 {
@@ -230,16 +251,19 @@ MF_FN uint32_t mf_e5m2_trunc_enc(uint32_t x_bits, int shift)
     return mf_e5m2_drop(mf_enc(mf_half(), x_bits, shift, MF_NEAREST, MF_INF, 0u));
 }
 
-/* Code of a + b by the rule. The paper adds in fp32; the half of that sum is the half of the exact sum. */
+/* Code of a + b by the rule. The paper adds in fp32; the half of that sum is the half of the exact
+ * sum. */
 MF_FN uint32_t mf_e5m2_trunc_add(uint32_t a, uint32_t b)
 {
     struct mf_num v = mf_sum(mf_unpack(mf_e5m2(), a), mf_unpack(mf_e5m2(), b));
     return mf_e5m2_drop(mf_pack(mf_half(), v, MF_NEAREST, MF_INF, 0u));
 }
 
-/* ---- Exponents of magnitudes: what scaling is made of ---------------------------------------------------------- */
+/* ---- Exponents of magnitudes: what scaling is made of
+ * ---------------------------------------------------------- */
 
-/* ceil(log2(p * |x|)). abs_bits: fp32 bits of |x|, finite, not 0; p > 0. The product is exact: 24 + 32 bits. */
+/* ceil(log2(p * |x|)). abs_bits: fp32 bits of |x|, finite, not 0; p > 0. The product is exact: 24 +
+ * 32 bits. */
 MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
 {
     struct mf_num v = mf_unpack(mf_fp32(), abs_bits);
@@ -254,8 +278,9 @@ MF_FN int mf_exp_up(uint32_t abs_bits)
     return mf_exp_up_times(abs_bits, 1u);
 }
 
-/* The smallest t with |x| <= L * 2^t, where L in [1, 2) is the largest finite's significand: 2 - 2^-m, fn: 2 - 2^(1-m)
- * (1.75 for e4m3fn), e = 1: 2 - 2^(1-m). abs_bits as above; not for e = 1, m = 0, whose largest finite is 0. */
+/* The smallest t with |x| <= L * 2^t, where L in [1, 2) is the largest finite's significand: 2 -
+ * 2^-m, fn: 2 - 2^(1-m) (1.75 for e4m3fn), e = 1: 2 - 2^(1-m). abs_bits as above; not for e = 1, m
+ * = 0, whose largest finite is 0. */
 MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
 {
     struct mf_num v = mf_normalise(mf_unpack(mf_fp32(), abs_bits));
@@ -263,13 +288,15 @@ MF_FN int mf_exp_tight(struct mf_fmt f, uint32_t abs_bits)
     return v.exp + 63 + (v.sig > largest.sig ? 1 : 0);
 }
 
-/* ---- Exact sums ----------------------------------------------------------------------------------------------------
+/* ---- Exact sums
+ * ----------------------------------------------------------------------------------------------------
  *
  *     63    62    61                          0
  *     | -inf | +inf | sum, two's complement   |     unit: the format's smallest subnormal; 0 is the empty sum
  *
- * The flags say what has been seen, nan sets both. Nothing is rounded while adding, so no order matters. As long as
- * mf_acc_bits(f, n) <= 62 for all n addends nothing is lost; a card keeps fewer bits of the same word. */
+ * The flags say what has been seen, nan sets both. Nothing is rounded while adding, so no order
+ * matters. As long as mf_acc_bits(f, n) <= 62 for all n addends nothing is lost; a card keeps fewer
+ * bits of the same word. */
 
 #define MF_ACC_SUM  0x3fffffffffffffffull
 #define MF_ACC_PINF (1ull << 62)
@@ -303,9 +330,11 @@ MF_FN uint64_t mf_acc_add(struct mf_fmt f, uint64_t acc, uint32_t code)
     return mf_acc_merge(acc, term);
 }
 
-/* Code, in format out, of acc / 2^shift rounded once to nearest. Zero is +0, also where a negative sum rounds to it.
- * One inf flag: that inf (overflow decides as for any inf); both: nan. in: the format that was added. */
-MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out, enum mf_overflow overflow)
+/* Code, in format out, of acc / 2^shift rounded once to nearest. Zero is +0, also where a negative
+ * sum rounds to it. One inf flag: that inf (overflow decides as for any inf); both: nan. in: the
+ * format that was added. */
+MF_FN uint32_t mf_acc_round(struct mf_fmt in, uint64_t acc, int shift, struct mf_fmt out,
+                            enum mf_overflow overflow)
 {
     struct mf_num v;
     v.negative = (uint32_t)(acc >> 61) & 1u;

@@ -1,11 +1,13 @@
-/* packet.h : the wire protocol's header in C: names and places of its fields, and header <-> 64 bytes.
+/* packet.h : the wire protocol's header in C: names and places of its fields, and header <-> 64
+ * bytes.
  *
  *     pkt_put(header, bytes)   bytes[64] = the header, its header_crc computed
  *     pkt_get(bytes)           the header in bytes[64], whatever it says
  *     pkt_good(bytes)          1 when magic and header_crc are right
  *
- * hls/packet.def is the list: each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES; the rest is PKT_OP_SUM,
- * PKT_NAK_BAD_OP, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and so on. Shared dialect, like mf.h. */
+ * hls/packet.def is the list: each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES; the
+ * rest is PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and so on. Shared
+ * dialect, like mf.h. */
 #ifndef PACKET_H
 #define PACKET_H
 #include "crc32c.h"
@@ -58,7 +60,8 @@ CRC32C_FN void pkt_put(struct pkt_header h, uint8_t *bytes)
 CRC32C_FN struct pkt_header pkt_get(const uint8_t *bytes)
 {
     struct pkt_header h;
-#define PKT_FIELD(NAME, name, at, n_bytes, what) h.name = (PKT_UINT_##n_bytes)pkt_get_uint(bytes + at, n_bytes);
+#define PKT_FIELD(NAME, name, at, n_bytes, what) \
+    h.name = (PKT_UINT_##n_bytes)pkt_get_uint(bytes + at, n_bytes);
 #include "packet.def"
     return h;
 }

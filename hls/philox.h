@@ -1,10 +1,12 @@
-/* philox.h : random bits without a state: Philox4x32-10, a block of four words from a 64-bit key and a 128-bit counter.
+/* philox.h : random bits without a state: Philox4x32-10, a block of four words from a 64-bit key
+ * and a 128-bit counter.
  *
  *     philox_key(seed, a, b, c, d) -> key           one stream for each tuple, such as (step, layer, rank, stage)
  *     philox_u32(key, i)           -> 32 bits       the i-th word of that stream, in any order, on any thread
  *
- * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Not for secrets.
- * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; its test vectors hold. */
+ * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Not for secrets. Source:
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; its test
+ * vectors hold. */
 #ifndef PHILOX_H
 #define PHILOX_H
 #include <stdint.h>
@@ -19,7 +21,8 @@ struct philox_block {
     uint32_t w[4];
 };
 
-/* Ten rounds over the counter c. Each round multiplies two words to 64 bits and mixes the halves crosswise:
+/* Ten rounds over the counter c. Each round multiplies two words to 64 bits and mixes the halves
+ * crosswise:
  *
  *     c0 * M0 = hi0:lo0     c2 * M1 = hi1:lo1     ->    c = hi1^c1^k0, lo1, hi0^c3^k1, lo0 */
 PHILOX_FN struct philox_block philox_rounds(uint64_t key, struct philox_block c)

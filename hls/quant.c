@@ -1,9 +1,10 @@
-/* quant.c : fp32 to packed codes and back, 16 values a clock; a beat of codes belongs to 2, 4 or 8 beats of fp32. */
+/* quant.c : fp32 to packed codes and back, 16 values a clock; a beat of codes belongs to 2, 4 or 8
+ * beats of fp32. */
 #include "hls/quant.h"
 
 /* `to` with 16 more codes, the part-th 16 of the beat; values from `left` on are zero codes. */
-static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left, struct beat_fmt f, int shift,
-                              enum mf_overflow overflow)
+static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint32_t left,
+                              struct beat_fmt f, int shift, enum mf_overflow overflow)
 {
     for (uint32_t i = 0; i < 16u; i++) {
         uint32_t code = i < left ? mf_enc(f.fmt, x.w[i], shift, MF_NEAREST, overflow, 0u) : 0u;
@@ -12,7 +13,8 @@ static struct beat quant_part(struct beat to, uint32_t part, struct beat x, uint
     return to;
 }
 
-static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left, struct beat_fmt f, int shift)
+static struct beat unquant_part(struct beat codes, uint32_t part, uint32_t left, struct beat_fmt f,
+                                int shift)
 {
     struct beat x = beat_zero();
     for (uint32_t i = 0; i < 16u; i++)
@@ -28,11 +30,13 @@ static uint32_t parts_log2(uint32_t width)
 
 static uint32_t legal(struct beat_fmt f, int32_t shift, uint32_t saturate)
 {
-    return f.width != 0u && shift <= QUANT_MAX_SHIFT && shift >= -QUANT_MAX_SHIFT && saturate < 2u ? 1u : 0u;
+    return f.width != 0u && shift <= QUANT_MAX_SHIFT && shift >= -QUANT_MAX_SHIFT && saturate < 2u
+               ? 1u
+               : 0u;
 }
 
-void quant_kernel(const struct beat *x, struct beat *codes, uint32_t n, uint32_t fmt, int32_t shift, uint32_t saturate,
-                  uint32_t *status)
+void quant_kernel(const struct beat *x, struct beat *codes, uint32_t n, uint32_t fmt, int32_t shift,
+                  uint32_t saturate, uint32_t *status)
 {
 #pragma HLS INTERFACE m_axi port = x bundle = gmem0 offset = slave max_read_burst_length = 64
 #pragma HLS INTERFACE m_axi port = codes bundle = gmem1 offset = slave max_write_burst_length = 64
@@ -46,21 +50,24 @@ void quant_kernel(const struct beat *x, struct beat *codes, uint32_t n, uint32_t
 #pragma HLS AGGREGATE variable = codes compact = bit
     struct beat_fmt f = beat_format(fmt);
     uint32_t log2 = parts_log2(f.width), last_part = (1u << log2) - 1u;
-    uint32_t good = legal(f, shift, saturate), n_beats = good != 0u ? n / 16u + (n % 16u != 0u ? 1u : 0u) : 0u;
+    uint32_t good = legal(f, shift, saturate),
+             n_beats = good != 0u ? n / 16u + (n % 16u != 0u ? 1u : 0u) : 0u;
     enum mf_overflow overflow = saturate != 0u ? MF_SATURATE : MF_INF;
     struct beat held = beat_zero();
 beats:
     for (uint32_t i = 0; i < n_beats; i++) {
 #pragma HLS PIPELINE II = 1
         uint32_t part = i & last_part;
-        held = quant_part(part == 0u ? beat_zero() : held, part, x[i], n - 16u * i, f, shift, overflow);
+        held = quant_part(part == 0u ? beat_zero() : held, part, x[i], n - 16u * i, f, shift,
+                          overflow);
         if (part == last_part || i + 1u == n_beats)
             codes[i >> log2] = held;
     }
     *status = good != 0u ? 0u : (uint32_t)QUANT_REFUSED;
 }
 
-void unquant_kernel(const struct beat *codes, struct beat *x, uint32_t n, uint32_t fmt, int32_t shift, uint32_t *status)
+void unquant_kernel(const struct beat *codes, struct beat *x, uint32_t n, uint32_t fmt,
+                    int32_t shift, uint32_t *status)
 {
 #pragma HLS INTERFACE m_axi port = codes bundle = gmem0 offset = slave max_read_burst_length = 64
 #pragma HLS INTERFACE m_axi port = x bundle = gmem1 offset = slave max_write_burst_length = 64
@@ -73,7 +80,8 @@ void unquant_kernel(const struct beat *codes, struct beat *x, uint32_t n, uint32
 #pragma HLS AGGREGATE variable = x compact = bit
     struct beat_fmt f = beat_format(fmt);
     uint32_t log2 = parts_log2(f.width), last_part = (1u << log2) - 1u;
-    uint32_t good = legal(f, shift, 0u), n_beats = good != 0u ? n / 16u + (n % 16u != 0u ? 1u : 0u) : 0u;
+    uint32_t good = legal(f, shift, 0u),
+             n_beats = good != 0u ? n / 16u + (n % 16u != 0u ? 1u : 0u) : 0u;
     struct beat held = beat_zero();
 beats:
     for (uint32_t i = 0; i < n_beats; i++) {

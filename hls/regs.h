@@ -1,5 +1,5 @@
-/* regs.h : the card's registers and counters in C: REG_JOB_COMMIT (byte offset), REG_ID_VALUE, CNT_IN_ADDED (index).
- * hls/regs.def is the list and says what each of them is. */
+/* regs.h : the card's registers and counters in C: REG_JOB_COMMIT (byte offset), REG_ID_VALUE,
+ * CNT_IN_ADDED (index). hls/regs.def is the list and says what each of them is. */
 #ifndef REGS_H
 #define REGS_H
 

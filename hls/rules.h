@@ -1,5 +1,5 @@
-/* rules.h : how floats become codes, how codes add up and how products of matrices round, as plain data that CPU and GPU
- * backends share. */
+/* rules.h : how floats become codes, how codes add up and how products of matrices round, as plain
+ * data that CPU and GPU backends share. */
 #ifndef RULES_H
 #define RULES_H
 #include "hls/mf.h"
@@ -11,7 +11,8 @@ struct vec_cast {
     struct mf_fmt fmt; /* flavour fn: e < 8 */
     enum mf_round round;
     enum mf_overflow overflow;
-    bool trunc;   /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
+    /* the fp8 paper's cast (e5m2 only): fp32 -> half nearest-even, low byte dropped */
+    bool trunc;
     uint64_t key; /* stochastic rounding only: philox_key() of (seed, step, layer, rank, stage) */
 };
 
@@ -26,7 +27,8 @@ struct vec_sum {
     int n_ranks;       /* addends at most; sizes the wide partial sums */
 };
 
-/* Products of matrices whose every product and every partial sum is rounded to nearest in a format. */
+/* Products of matrices whose every product and every partial sum is rounded to nearest in a
+ * format. */
 struct gemm_rule {
     struct mf_fmt fmt;
     enum mf_overflow overflow;

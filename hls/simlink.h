@@ -1,34 +1,51 @@
-/* simlink.h : the control path of a card that a process owns: what is said over a stream socket, a header of 40 bytes, then
- * `bytes` more. narrowcast-sim is at the card's end.
+/* simlink.h : the control path of a card that a process owns: what is said over a stream socket, a
+ * header of 40 bytes, then `bytes` more. narrowcast-sim is at the card's end.
  *
  *     kind       to the card                                            answer
- *     HELLO                                                             a: SIMLINK_VERSION, once, before all else; status
- *                                                                       SIMLINK_FULL: too many control it, this socket is closed
- *     WRITE      a: register's offset  b: value                         DONE, status 1: no such register, or not yours
+ *     HELLO                                                             a: SIMLINK_VERSION, once,
+ *                                                                       before all else; status
+ *                                                                       SIMLINK_FULL: too many
+ *                                                                       control it, this socket is
+ *                                                                       closed
+ *     WRITE      a: register's offset  b: value
+ *     DONE, status 1: no such register, or not yours
  *     READ       a: register's offset                                   DONE, b: value
- *     BATCH      body: operations of 8 bytes: u32 offset, bit 31: read  DONE, a: operations done, before the first that was refused
- *                (else write); u32 value. Nobody else's come between.   (then status 1); body: a u32 each: what was read, or 0
- *     ADDRESS                                                           DONE, a: IPv4  b: port that frames are sent to; 0: none
- *     TIME                                                              DONE, a: clocks in which the card was busy  b: beats in
- *                                                                       c: beats out, all since it was started
- *     WIRE                                                              DONE; body: text, a line each: what was counted beside the
- *                                                                       card itself, as "datagrams_in 4711"
+ *     BATCH      body: operations of 8 bytes: u32 offset, bit 31: read  DONE, a: operations done,
+ *                before the first that was refused
+ *                (else write); u32 value. Nobody else's come between.   (then status 1); body: a
+ *                                                                       u32 each: what was read, or
+ *                                                                       0
+ *     ADDRESS                                                           DONE, a: IPv4  b: port that
+ *                                                                       frames are sent to; 0: none
+ *     TIME                                                              DONE, a: clocks in which
+ *                                                                       the card was busy  b: beats
+ *                                                                       in c: beats out, all since
+ *                                                                       it was started
+ *     WIRE                                                              DONE; body: text, a line
+ *                                                                       each: what was counted
+ *                                                                       beside the card itself, as
+ *                                                                       "datagrams_in 4711"
  *     FRAME      a: source IPv4  b: port  c: idle clocks behind it      none; it waits for RUN
- *     RUN        a: most clocks                                         FRAMEs as they leave (a, b: to whom), then DONE
+ *     RUN        a: most clocks
+ *     FRAMEs as they leave (a, b: to whom), then DONE
  *     QUIT                                                              the socket is closed
- *     DONE of RUN: status 0: all is quiet, 1: too many clocks;  a: clocks from the first to the last beat that moved
+ *     DONE of RUN: status 0: all is quiet, 1: too many clocks;  a: clocks from the first to the
+ *         last beat that moved
  *                  (0: no clock in this model)  b: beats in  c: beats out
  *
- * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever waits for the other's buffer.
- * Several connections may control one card that listens on a network. A job belongs to the connection that committed it: nobody
- * else's writes touch it (JOB_COMMIT and RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it
- * (SEEN_...), and it is stopped when that connection ends. One that owns no job is closed when it has asked for nothing for 10 s.
- * FRAME and RUN are for the one program that started a card which does not listen. */
+ * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever
+ * waits for the other's buffer. Several connections may control one card that listens on a network.
+ * A job belongs to the connection that committed it: nobody else's writes touch it (JOB_COMMIT and
+ * RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it (SEEN_...),
+ * and it is stopped when that connection ends. One that owns no job is closed when it has asked for
+ * nothing for 10 s. FRAME and RUN are for the one program that started a card which does not
+ * listen. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
 
-enum { SIMLINK_VERSION = 2, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 }; /* MOST: of `bytes` */
+/* MOST: of `bytes` */
+enum { SIMLINK_VERSION = 2, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 };
 enum simlink_kind {
     SIMLINK_HELLO = 1,
     SIMLINK_WRITE,

@@ -1,14 +1,16 @@
-/* slot.h : the slot machine: whether a contribution that passed every other check may touch a slot of the card.
+/* slot.h : the slot machine: whether a contribution that passed every other check may touch a slot
+ * of the card.
  *
  *                      chunk c+1                       every rank is in
  *     DONE(c) ---------------------------> FILLING(c+1) ----------------> DONE(c+1)     c counts mod 2^32
  *        | chunk c, result kept: send it      | chunk c+1, new rank: add; known rank: drop
  *        | else: drop                         | chunk c, rank not in yet, result kept: send it; else: drop
  *
- * A rank sends chunk c+1 only after it has the result of c, so c+1 complete means that nobody wants c any more: only then
- * is the kept result overwritten. Registration of a job is DONE(2^32 - 1) with nothing kept. Comparisons are for equality.
- * One slot has one accumulator and one kept result; both are the caller's, the verdict says what to do with them.
- * Shared dialect: the oracle of the RTL, the engine of the card's C model, the subject of the search over interleavings. */
+ * A rank sends chunk c+1 only after it has the result of c, so c+1 complete means that nobody wants
+ * c any more: only then is the kept result overwritten. Registration of a job is DONE(2^32 - 1)
+ * with nothing kept. Comparisons are for equality. One slot has one accumulator and one kept
+ * result; both are the caller's, the verdict says what to do with them. Shared dialect: the oracle
+ * of the RTL, the engine of the card's C model, the subject of the search over interleavings. */
 #ifndef SLOT_H
 #define SLOT_H
 #include <stdint.h>
@@ -21,7 +23,8 @@
 
 enum slot_state { SLOT_DONE, SLOT_FILLING };
 
-/* What all contributions to a result must agree on: header bytes 24..31 and 32..35 with count on top. */
+/* What all contributions to a result must agree on: header bytes 24..31 and 32..35 with count on
+ * top. */
 struct slot_desc {
     uint64_t ops;       /* op, flags, beats, in_fmt, out_fmt, out_shift, zero0 */
     uint64_t tag_count; /* tag | count << 32 */
@@ -29,9 +32,11 @@ struct slot_desc {
 
 struct slot {
     enum slot_state state;
-    uint32_t kept;              /* 1: there is a kept result, of chunk (DONE) or chunk - 1 (FILLING) */
-    uint32_t chunk;             /* that is being filled, or was filled last */
-    uint64_t bitmap;            /* of ranks that are in: all of them in DONE, none after registration */
+    /* 1: there is a kept result, of chunk (DONE) or chunk - 1 (FILLING) */
+    uint32_t kept;
+    uint32_t chunk; /* that is being filled, or was filled last */
+    /* of ranks that are in: all of them in DONE, none after registration */
+    uint64_t bitmap;
     struct slot_desc desc;      /* FILLING: of the first contribution */
     struct slot_desc kept_desc; /* of the kept result */
 };
@@ -72,7 +77,8 @@ SLOT_FN uint64_t slot_everyone(unsigned n_ranks)
     return ~(uint64_t)0 >> ((64u - n_ranks) & 63u);
 }
 
-/* A contribution of rank (< n_ranks, 1..64) has come for chunk. s is changed by SLOT_ADD_* alone. */
+/* A contribution of rank (< n_ranks, 1..64) has come for chunk. s is changed by SLOT_ADD_*
+ * alone. */
 SLOT_FN enum slot_verdict slot_take(struct slot *s, unsigned n_ranks, unsigned rank, uint32_t chunk,
                                     struct slot_desc desc)
 {

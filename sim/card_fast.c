@@ -1,31 +1,35 @@
-/* card_fast.c : the sums of the card's C model by host/vec: payloads are kept as they are and added all at once by the last.
+/* card_fast.c : the sums of the card's C model by host/vec: payloads are kept as they are and added
+ * all at once by the last.
  *
  *     parts of all ranks --vec sum, too large: inf--> no inf and no nan anywhere: this is the result, its status is 0
  *                                                \-> element by element: is an addend inf or nan, or is the sum too large?
  *
- * Both overflow rules give the same codes where nothing is too large. All of it is done many elements at a time, as what is in the
- * frames of one job must not make the card slow for the others. */
+ * Both overflow rules give the same codes where nothing is too large. All of it is done many
+ * elements at a time, as what is in the frames of one job must not make the card slow for the
+ * others. */
 #include "base/crc.h"
 #include "hls/packet.h"
 #include "sim/card_state.h"
 #include "vec/vec.h"
 #include <string.h>
 
-enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 }; /* LOT * BEAT_CODES sums are looked at in one go */
+/* LOT * BEAT_CODES sums are looked at in one go */
+enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 };
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
 {
     return card->parts + ((size_t)slot * CARD_RANKS + rank) * PART_BYTES;
 }
 
-static void fast_add(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank, int first,
-                     const uint8_t *payload)
+static void fast_add(struct card *card, uint32_t slot, const struct card_shape *shape,
+                     uint32_t rank, int first, const uint8_t *payload)
 {
     (void)first;
     memcpy(part_of(card, slot, rank), payload, (size_t)shape->in_beats * BEAT_SIZE);
 }
 
-/* Is a code among bytes [n], a whole number of beats, larger than the largest finite of its format? */
+/* Is a code among bytes [n], a whole number of beats, larger than the largest finite of its
+ * format? */
 static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
 {
     const uint32_t most = mf_max(f.fmt);
@@ -35,7 +39,8 @@ static int any_beyond(const uint8_t *bytes, size_t n, struct beat_fmt f)
             found |= (uint8_t)(bytes[i] & 127) > (uint8_t)most;
     } else if (f.width == 4) {
         for (size_t i = 0; i < n; i++)
-            found |= (uint8_t)(bytes[i] & 7) > (uint8_t)most || (uint8_t)(bytes[i] >> 4 & 7) > (uint8_t)most;
+            found |= (uint8_t)(bytes[i] & 7) > (uint8_t)most ||
+                     (uint8_t)(bytes[i] >> 4 & 7) > (uint8_t)most;
     } else {
         for (size_t i = 0; i < n; i += 2)
             found |= ((uint32_t)bytes[i] | (uint32_t)(bytes[i + 1] & 127) << 8) > most;
@@ -51,7 +56,8 @@ static void max_of(const uint8_t *const *parts, uint32_t n_parts, size_t n, uint
             to[i] = (uint8_t)((int8_t)parts[r][i] > (int8_t)to[i] ? parts[r][i] : to[i]);
 }
 
-/* 0: a number; bit 0: +inf or nan, bit 1: -inf or nan. In 8 bits and without branches, so that compilers do many at once. */
+/* 0: a number; bit 0: +inf or nan, bit 1: -inf or nan. In 8 bits and without branches, so that
+ * compilers do many at once. */
 static inline uint8_t mark_of(int8_t magnitude, uint8_t negative, int8_t most, int8_t nan)
 {
     const uint8_t one = (uint8_t)(1 + negative), which = magnitude >= nan ? 3 : one;
@@ -68,7 +74,8 @@ static void mark(const uint8_t *bytes, size_t n, struct beat_fmt f, uint8_t *mar
     } else if (f.width == 4) {
         for (size_t i = 0; i < n / 2; i++) {
             marks[2 * i] |= mark_of(bytes[i] & 7, bytes[i] >> 3 & 1, (int8_t)most, (int8_t)nan);
-            marks[2 * i + 1] |= mark_of(bytes[i] >> 4 & 7, bytes[i] >> 7, (int8_t)most, (int8_t)nan);
+            marks[2 * i + 1] |=
+                mark_of(bytes[i] >> 4 & 7, bytes[i] >> 7, (int8_t)most, (int8_t)nan);
         }
     } else {
         for (size_t i = 0; i < n; i++) {
@@ -90,19 +97,22 @@ static void clip(uint8_t *bytes, size_t n, struct beat_fmt f, const uint8_t *mar
     } else if (f.width == 4) {
         for (size_t i = 0; i < n / 2; i++) {
             const uint32_t low = marks[2 * i] ? (bytes[i] & 8) | most : bytes[i] & 15;
-            bytes[i] = (uint8_t)(low | (marks[2 * i + 1] ? (bytes[i] & 0x80) | most << 4 : bytes[i] & 0xf0));
+            bytes[i] = (uint8_t)(low | (marks[2 * i + 1] ? (bytes[i] & 0x80) | most << 4
+                                                         : bytes[i] & 0xf0));
         }
     } else {
         for (size_t i = 0; i < n; i++) {
             bytes[2 * i] = (uint8_t)(marks[i] ? most : bytes[2 * i]);
-            bytes[2 * i + 1] = (uint8_t)(marks[i] ? (bytes[2 * i + 1] & 0x80) | most >> 8 : bytes[2 * i + 1]);
+            bytes[2 * i + 1] =
+                (uint8_t)(marks[i] ? (bytes[2 * i + 1] & 0x80) | most >> 8 : bytes[2 * i + 1]);
         }
     }
 }
 
-/* Sums [n] of codes at byte `at` of all parts, some of them no numbers: as the overflow rule wants them. Returns their PKT_STATUS bits. */
-static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts, const struct card_shape *shape,
-                       size_t n, uint8_t *kept)
+/* Sums [n] of codes at byte `at` of all parts, some of them no numbers: as the overflow rule wants
+ * them. Returns their PKT_STATUS bits. */
+static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
+                       const struct card_shape *shape, size_t n, uint8_t *kept)
 {
     uint8_t marks[LOT * BEAT_CODES] = {0}, large[LOT * BEAT_CODES] = {0};
     uint8_t seen = 0, too_large = 0;
@@ -112,14 +122,17 @@ static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
     for (size_t i = 0; i < n; i++) {
         seen |= marks[i];
         too_large |= large[i] && !marks[i];
-        large[i] = large[i] && marks[i] != 3; /* else nan: an addend is, or both infinities are among them */
+        /* else nan: an addend is, or both infinities are among them */
+        large[i] = large[i] && marks[i] != 3;
     }
     if (shape->overflow == MF_SATURATE)
         clip(kept, n, shape->out, large);
-    return (seen & 1u) * PKT_STATUS_PINF | (seen >> 1u) * PKT_STATUS_NINF | too_large * PKT_STATUS_OVERFLOW;
+    return (seen & 1u) * PKT_STATUS_PINF | (seen >> 1u) * PKT_STATUS_NINF |
+           too_large * PKT_STATUS_OVERFLOW;
 }
 
-static void fast_emit(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks)
+static void fast_emit(struct card *card, uint32_t slot, const struct card_shape *shape,
+                      uint32_t n_ranks)
 {
     const uint8_t *parts[CARD_RANKS] = {0};
     struct card_slot *s = &card->slot[slot];

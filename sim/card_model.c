@@ -1,4 +1,5 @@
-/* card_model.c : what the card does with a frame: the checks in their order, the slot machine, the answers. */
+/* card_model.c : what the card does with a frame: the checks in their order, the slot machine, the
+ * answers. */
 #include "hls/packet.h"
 #include "hls/regs.h"
 #include "sim/card_state.h"
@@ -37,12 +38,13 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
 {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) pkt_put_uint(bytes + at, h.name, n_bytes);
 #include "hls/packet.def"
-    pkt_put_uint(bytes + PKT_HEADER_CRC_AT, card->sums->crc(bytes, PKT_HEADER_CRC_AT), PKT_HEADER_CRC_BYTES);
+    pkt_put_uint(bytes + PKT_HEADER_CRC_AT, card->sums->crc(bytes, PKT_HEADER_CRC_AT),
+                 PKT_HEADER_CRC_BYTES);
 }
 
 /* To a rank of a job at its registered address. h: len and header_crc are filled in here. */
-static void send(struct card *card, const struct card_job *job, struct pkt_header h, const uint8_t *payload,
-                 uint32_t beats, unsigned counter)
+static void send(struct card *card, const struct card_job *job, struct pkt_header h,
+                 const uint8_t *payload, uint32_t beats, unsigned counter)
 {
     uint8_t frame[CARD_FRAME_BYTES];
     size_t bytes = (size_t)beats * BEAT_SIZE;
@@ -169,8 +171,8 @@ static int shape_of(const struct visit *v, struct card_shape *shape)
     *shape = (struct card_shape){.is_max = h->op == PKT_OP_MAX, .shift = h->out_shift};
     shape->overflow = h->flags & PKT_FLAG_SATURATE ? MF_SATURATE : MF_INF;
     shape->in_beats = shape->out_beats = h->beats;
-    if (h->flags & ~PKT_FLAG_SATURATE || h->zero0 || h->zero1 || h->status || h->echo || h->beats < 1 ||
-        h->beats > CARD_BEATS)
+    if (h->flags & ~PKT_FLAG_SATURATE || h->zero0 || h->zero1 || h->status || h->echo ||
+        h->beats < 1 || h->beats > CARD_BEATS)
         return 0;
     if (shape->is_max)
         return !h->in_fmt && !h->out_fmt && !h->out_shift && v->payload_beats == h->beats;
@@ -210,8 +212,8 @@ static void contribute(struct card *card, struct visit *v, const struct card_sha
         break;
     default:
         count(card, CNT_IN_ADDED);
-        card->sums->add(card, h->slot, shape, h->rank, verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD_ONLY,
-                        v->payload);
+        card->sums->add(card, h->slot, shape, h->rank,
+                        verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD_ONLY, v->payload);
         if (verdict == SLOT_ADD_FIRST || verdict == SLOT_ADD)
             break;
         card->sums->emit(card, h->slot, shape, v->job->ranks);

@@ -50,23 +50,26 @@ uint64_t card_counter(const struct card *card, unsigned index)
 static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
-    if (r->job.ranks < 1 || r->job.ranks > CARD_RANKS || r->job.slots < 1 || r->job.base > CARD_SLOTS ||
-        r->job.slots > CARD_SLOTS - r->job.base)
+    if (r->job.ranks < 1 || r->job.ranks > CARD_RANKS || r->job.slots < 1 ||
+        r->job.base > CARD_SLOTS || r->job.slots > CARD_SLOTS - r->job.base)
         return 0;
     for (int i = 0; i < CARD_JOBS; i++) {
         const struct card_job *job = &card->job[i];
-        if (job->enabled && r->job.base < job->base + job->slots && job->base < r->job.base + r->job.slots)
+        if (job->enabled && r->job.base < job->base + job->slots &&
+            job->base < r->job.base + r->job.slots)
             return 0;
     }
     return 1;
 }
 
-/* JOB_COMMIT. A refused one changes nothing; a job that runs must be stopped first, which clears its slots. */
+/* JOB_COMMIT. A refused one changes nothing; a job that runs must be stopped first, which clears
+ * its slots. */
 static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
     struct card_job *job = &card->job[r->job_index % CARD_JOBS];
-    r->refused = r->job_index >= CARD_JOBS || (start & 1 ? job->enabled || !may_start(card) : !job->enabled);
+    r->refused =
+        r->job_index >= CARD_JOBS || (start & 1 ? job->enabled || !may_start(card) : !job->enabled);
     if (r->refused)
         return;
     if (!(start & 1)) {
@@ -222,9 +225,11 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 uint64_t card_slot_hash(const struct card *card, unsigned slot)
 {
     const struct card_slot *s = &card->slot[slot % CARD_SLOTS];
-    const uint64_t state[] = {
-        s->s.state,          s->s.kept,     s->s.chunk,     s->s.bitmap,        s->s.desc.ops,
-        s->s.desc.tag_count, s->kept_beats, s->kept_status, s->s.kept_desc.ops, s->s.kept_desc.tag_count};
+    const uint64_t state[] = {s->s.state,         s->s.kept,
+                              s->s.chunk,         s->s.bitmap,
+                              s->s.desc.ops,      s->s.desc.tag_count,
+                              s->kept_beats,      s->kept_status,
+                              s->s.kept_desc.ops, s->s.kept_desc.tag_count};
     uint64_t h = hash(0xcbf29ce484222325u, state, sizeof state);
     return hash(hash(h, s->acc, sizeof s->acc), s->kept, sizeof s->kept);
 }

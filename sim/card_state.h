@@ -55,20 +55,25 @@ struct card_shape {
     enum mf_overflow overflow;
 };
 
-/* How a card adds. Two ways, which give the same bytes: card_plain by hls/mf.h, code after code; card_fast by host/vec. */
+/* How a card adds. Two ways, which give the same bytes: card_plain by hls/mf.h, code after code;
+ * card_fast by host/vec. */
 struct card_sums {
     uint32_t (*crc)(const void *bytes, size_t n);
     /* A rank's payload into the slot's sums, overwriting them when first. */
-    void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank, int first,
-                const uint8_t *payload);
-    /* The sums of ranks 0..n_ranks-1 into the slot's kept result; kept_beats and kept_status, too. */
-    void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks);
+    void (*add)(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank,
+                int first, const uint8_t *payload);
+    /* The sums of ranks 0..n_ranks-1 into the slot's kept result; kept_beats and kept_status,
+     * too. */
+    void (*emit)(struct card *card, uint32_t slot, const struct card_shape *shape,
+                 uint32_t n_ranks);
 };
 extern const struct card_sums card_plain, card_fast;
 
-/* card_plain's arithmetic: so many beats of a payload into acc [beats * 512 / in bits], and acc into so many beats of a result,
- * of which the PKT_STATUS bits are returned. */
-void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload, uint32_t beats);
-uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept, uint32_t beats);
+/* card_plain's arithmetic: so many beats of a payload into acc [beats * 512 / in bits], and acc
+ * into so many beats of a result, of which the PKT_STATUS bits are returned. */
+void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload,
+                  uint32_t beats);
+uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
+                       uint32_t beats);
 
 #endif

@@ -1,4 +1,5 @@
-/* card_sum.c : the sums of the card's C model by hls/mf.h: payloads into a slot's accumulators, those into its kept result. */
+/* card_sum.c : the sums of the card's C model by hls/mf.h: payloads into a slot's accumulators,
+ * those into its kept result. */
 #include "hls/reduce.h"
 #include "sim/card_state.h"
 
@@ -7,7 +8,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload, uint32_t beats)
+void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload,
+                  uint32_t beats)
 {
     uint32_t width = shape->is_max ? 8 : shape->in.width, per_beat = 512 / width;
     for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
@@ -22,7 +24,8 @@ void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, cons
     }
 }
 
-uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept, uint32_t beats)
+uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
+                       uint32_t beats)
 {
     uint32_t width = shape->is_max ? 8 : shape->out.width, per_beat = 512 / width, status = 0;
     for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
@@ -30,7 +33,8 @@ uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint
         for (uint32_t i = 0; i < per_beat; i++) {
             uint32_t code = (uint32_t)acc[i];
             if (!shape->is_max) {
-                code = mf_acc_round(shape->in.fmt, acc[i], (int)shape->shift, shape->out.fmt, shape->overflow);
+                code = mf_acc_round(shape->in.fmt, acc[i], (int)shape->shift, shape->out.fmt,
+                                    shape->overflow);
                 status |= reduce_status(shape->in.fmt, acc[i], shape->shift, shape->out.fmt);
             }
             beat = beat_put(beat, width, i, code);
@@ -40,14 +44,15 @@ uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint
     return status;
 }
 
-static void plain_add(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t rank, int first,
-                      const uint8_t *payload)
+static void plain_add(struct card *card, uint32_t slot, const struct card_shape *shape,
+                      uint32_t rank, int first, const uint8_t *payload)
 {
     (void)rank;
     card_sum_add(card->slot[slot].acc, shape, first, payload, shape->in_beats);
 }
 
-static void plain_emit(struct card *card, uint32_t slot, const struct card_shape *shape, uint32_t n_ranks)
+static void plain_emit(struct card *card, uint32_t slot, const struct card_shape *shape,
+                       uint32_t n_ranks)
 {
     struct card_slot *s = &card->slot[slot];
     (void)n_ranks;

@@ -1,4 +1,5 @@
-/* connections.c : the sockets of those who control a card: accepted, read, written and closed without ever blocking. */
+/* connections.c : the sockets of those who control a card: accepted, read, written and closed
+ * without ever blocking. */
 #include "sim/connections.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -13,9 +14,11 @@
 
 enum { READ_BYTES = 1 << 16 }; /* of one peer in one turn */
 
-void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip, uint16_t port)
+void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip,
+                      uint16_t port)
 {
-    *c = (struct connections){.control = control, .listener = listener, .owner = -1, .ip = ip, .port = port};
+    *c = (struct connections){
+        .control = control, .listener = listener, .owner = -1, .ip = ip, .port = port};
     for (int i = 0; i < CONTROL_PEERS; i++)
         c->fd[i] = -1;
 }
@@ -82,7 +85,9 @@ static void refuse(int fd, const char *name)
 {
     uint8_t bytes[SIMLINK_BYTES];
     err_warn("%s is refused: there are %d already", name, CONTROL_PEERS);
-    simlink_put((struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION}, bytes);
+    simlink_put(
+        (struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION},
+        bytes);
     (void)!send(fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(fd);
 }
@@ -95,7 +100,8 @@ static void welcome(struct connections *c, double now)
     const int fd = accept4(c->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            c->deaf_until = now + CONNECTIONS_DEAF_S; /* who comes stays, and would wake us again at once */
+            /* who comes stays, and would wake us again at once */
+            c->deaf_until = now + CONNECTIONS_DEAF_S;
         return;
     }
     keep_alive(fd);
@@ -150,7 +156,8 @@ int connections_polls(const struct connections *c, double now, struct pollfd *po
         if (c->fd[i] < 0)
             continue;
         (void)control_said(c->control, i, &said);
-        polls[n++] = (struct pollfd){.fd = c->fd[i], .events = (short)(POLLIN | (said ? POLLOUT : 0))};
+        polls[n++] =
+            (struct pollfd){.fd = c->fd[i], .events = (short)(POLLIN | (said ? POLLOUT : 0))};
     }
     return n;
 }

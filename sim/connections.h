@@ -1,8 +1,10 @@
-/* connections.h : the sockets of those who control a card: accepted, read, written and closed without ever blocking.
+/* connections.h : the sockets of those who control a card: accepted, read, written and closed
+ * without ever blocking.
  *
- * There is room for CONTROL_PEERS. Who owns no job and has asked for nothing for CONNECTIONS_IDLE_S is dropped, but for the program that
- * started the card; who finds no room is told so (simlink.h). When the system has no descriptor for who comes, nobody is let in for
- * CONNECTIONS_DEAF_S. Times are seconds of any one clock. */
+ * There is room for CONTROL_PEERS. Who owns no job and has asked for nothing for CONNECTIONS_IDLE_S
+ * is dropped, but for the program that started the card; who finds no room is told so (simlink.h).
+ * When the system has no descriptor for who comes, nobody is let in for CONNECTIONS_DEAF_S. Times
+ * are seconds of any one clock. */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
 #include "sim/control.h"
@@ -22,8 +24,10 @@ struct connections {
 };
 
 /* control and listener stay the caller's. */
-void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip, uint16_t port);
-/* A socket that is open already; the card ends with it. Returns 0 or a negative errno with a line. */
+void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip,
+                      uint16_t port);
+/* A socket that is open already; the card ends with it. Returns 0 or a negative errno with a
+ * line. */
 int connections_adopt(struct connections *c, int fd);
 void connections_fini(struct connections *c);
 
@@ -31,7 +35,8 @@ void connections_fini(struct connections *c);
 int connections_polls(const struct connections *c, double now, struct pollfd *polls);
 /* When there is something to do though nothing comes; INFINITY: never. */
 double connections_due(const struct connections *c);
-/* With the revents of those polls: does what there is to do. Returns 0, or -EIO with a line: the card does not answer. */
+/* With the revents of those polls: does what there is to do. Returns 0, or -EIO with a line: the
+ * card does not answer. */
 int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now);
 
 #endif

@@ -1,4 +1,5 @@
-/* control.c : who may do what to a card that several programs control: bytes of hls/simlink.h in, answers out. No sockets. */
+/* control.c : who may do what to a card that several programs control: bytes of hls/simlink.h in,
+ * answers out. No sockets. */
 #include "sim/control.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -15,7 +16,8 @@ struct peer {
     char name[64];
     uint32_t ip;
     uint16_t port;
-    uint8_t *in, *out; /* [SIMLINK_BYTES + SIMLINK_MOST]: a message so far; [CONTROL_UNREAD]: answers not sent yet */
+    /* [SIMLINK_BYTES + SIMLINK_MOST]: a message so far; [CONTROL_UNREAD]: answers not sent yet */
+    uint8_t *in, *out;
     size_t in_n, out_n;
 };
 
@@ -71,7 +73,8 @@ static int settle(struct control *c)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
-/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other job can? */
+/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other
+ * job can? */
 static bool leaves_enough(const struct control *c, uint32_t start)
 {
     uint32_t jobs = 0, left = c->n_slots;
@@ -143,7 +146,8 @@ static int write_register(struct control *c, int peer, uint64_t at, uint32_t val
 
 /* ---- messages ---- */
 
-static int batch(struct control *c, int peer, const uint8_t *body, uint32_t bytes, struct simlink *answer, uint8_t *to)
+static int batch(struct control *c, int peer, const uint8_t *body, uint32_t bytes,
+                 struct simlink *answer, uint8_t *to)
 {
     const uint32_t read_flag = 1u << 31;
     for (uint32_t i = 0; i < bytes / 8; i++) {
@@ -180,21 +184,24 @@ static const char *nonsense(const struct simlink *m)
     case SIMLINK_QUIT:
         return m->bytes ? "it has a body" : NULL;
     case SIMLINK_BATCH:
-        return m->bytes > SIMLINK_MOST ? "it is too long" : m->bytes % 8 ? "its body is no list of operations" : NULL;
+        return m->bytes > SIMLINK_MOST ? "it is too long"
+               : m->bytes % 8          ? "its body is no list of operations"
+                                       : NULL;
     default:
         return "is the other program of another version?";
     }
 }
 
-int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body, struct simlink *answer,
-                 uint8_t *to)
+int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body,
+                 struct simlink *answer, uint8_t *to)
 {
     const char *why = nonsense(&m);
     struct shell_time time;
     uint32_t value = 0;
     int rc = 0;
     if (why)
-        return ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name, why);
+        return ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name,
+                   why);
     *answer = (struct simlink){.kind = SIMLINK_DONE};
     switch (m.kind) {
     case SIMLINK_WRITE:
@@ -268,7 +275,8 @@ int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
         const struct simlink m = simlink_get(p->in);
         const char *why = nonsense(&m);
         if (why)
-            return ERR(1, "cannot understand message %u of %s: %s: it is dropped", m.kind, p->name, why);
+            return ERR(1, "cannot understand message %u of %s: %s: it is dropped", m.kind, p->name,
+                       why);
         if (p->in_n < SIMLINK_BYTES + m.bytes)
             continue;
         p->in_n = 0;
@@ -357,8 +365,8 @@ int control_peers(const struct control *c)
     return n;
 }
 
-int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report, void *arg,
-                 struct control **control)
+int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report,
+                 void *arg, struct control **control)
 {
     struct control *c = buf_alloc(sizeof *c);
     uint32_t jobs = 0, slots = 0;

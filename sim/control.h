@@ -1,13 +1,16 @@
-/* control.h : who may do what to a card that several programs control: bytes of hls/simlink.h in, answers out. No sockets.
+/* control.h : who may do what to a card that several programs control: bytes of hls/simlink.h in,
+ * answers out. No sockets.
  *
  *     peer = control_join()    a connection's end here: HELLO waits for it
- *     control_take(peer, ...)  what it said;  control_said(peer), control_heard(peer): what it is to be told
+ *     control_take(peer, ...)  what it said;  control_said(peer), control_heard(peer): what it is
+ *         to be told
  *     control_leave(peer)      it is gone: its jobs are stopped
  *
- * A job belongs to the peer that committed it; what the card has seen of it is read by that peer alone. It leaves at least as many
- * slots free as it takes, unless its JOB_COMMIT says otherwise (bit 1) or it is the last for which the card has an index.
- * A stop is waited for before it is answered, so a batch may stop and start a job.
- * A shared card (more than one peer) is enabled once and for all, and its losses on purpose are not the peers' to set. */
+ * A job belongs to the peer that committed it; what the card has seen of it is read by that peer
+ * alone. It leaves at least as many slots free as it takes, unless its JOB_COMMIT says otherwise
+ * (bit 1) or it is the last for which the card has an index. A stop is waited for before it is
+ * answered, so a batch may stop and start a job. A shared card (more than one peer) is enabled once
+ * and for all, and its losses on purpose are not the peers' to set. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
@@ -15,23 +18,26 @@
 #include "sim/shell.h"
 #include <stdbool.h>
 
-enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 }; /* UNREAD: bytes of answers that a peer may leave unread */
+/* UNREAD: bytes of answers that a peer may leave unread */
+enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };
 
 struct control;
 
 /* Adds what SIMLINK_WIRE answers. */
 typedef void control_report(void *arg, struct text *to);
 
-/* For a card that is open and stays the caller's; report: NULL when there is no wire. Returns 0 or a negative errno with a line. */
-int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report, void *arg,
-                 struct control **control);
+/* For a card that is open and stays the caller's; report: NULL when there is no wire. Returns 0 or
+ * a negative errno with a line. */
+int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report,
+                 void *arg, struct control **control);
 void control_close(struct control *control);
 
-/* A new peer, by the name that lines call it; frames for the card go to ip and port, as far as it can see. Returns its number,
- * 0..CONTROL_PEERS-1, or -EAGAIN when there are too many. */
+/* A new peer, by the name that lines call it; frames for the card go to ip and port, as far as it
+ * can see. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN when there are too many. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
-/* Bytes from a peer. 0; 1: it has quit, or was told off in a line: close it; -EIO with a line: the card does not answer. */
+/* Bytes from a peer. 0; 1: it has quit, or was told off in a line: close it; -EIO with a line: the
+ * card does not answer. */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
 
 /* What is to be sent to a peer, [*n]; then how much of it was. */
@@ -46,9 +52,10 @@ int control_jobs(const struct control *control);
 int control_peers(const struct control *control);
 bool control_owns(const struct control *control, int peer);
 
-/* One whole message, for a caller that speaks the rest itself: the answer to m, and its body [answer->bytes] into to
- * [SIMLINK_MOST]. 0, -EPROTO with a line where m makes no sense, -EIO as above. */
-int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body, struct simlink *answer,
-                 uint8_t *to);
+/* One whole message, for a caller that speaks the rest itself: the answer to m, and its body
+ * [answer->bytes] into to [SIMLINK_MOST]. 0, -EPROTO with a line where m makes no sense, -EIO as
+ * above. */
+int control_obey(struct control *control, int peer, struct simlink m, const uint8_t *body,
+                 struct simlink *answer, uint8_t *to);
 
 #endif

@@ -2,9 +2,10 @@
  *
  *     frames out, in order:  a b c a b c a b c    --> 3 messages  aaa bbb ccc  --> the kernel cuts each into its datagrams
  *
- * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for each receiver. Likewise
- * on the way in, UDP_GRO: what comes together from one sender may come as one message. Nothing is sent in fragments: what is
- * too long for the path is refused by the system, and counted.) */
+ * (UDP_SEGMENT: a route, a checksum and a queue a message instead of a datagram. Order is kept for
+ * each receiver. Likewise on the way in, UDP_GRO: what comes together from one sender may come as
+ * one message. Nothing is sent in fragments: what is too long for the path is refused by the
+ * system, and counted.) */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -46,7 +47,8 @@ struct message {
 struct datagrams {
     int fd;
     struct frame_queue out;
-    uint64_t came, empty, sent, full, refused; /* full: no room to wait; refused: by the system, as unreachable */
+    /* full: no room to wait; refused: by the system, as unreachable */
+    uint64_t came, empty, sent, full, refused;
     struct mmsghdr in_msg[MESSAGES_IN];
     struct iovec in_at[MESSAGES_IN];
     struct sockaddr_in from[MESSAGES_IN];
@@ -115,7 +117,8 @@ static struct message *message_for(struct datagrams *d, unsigned *n, const struc
         }
     }
     struct message *m = &d->out_message[(*n)++];
-    m->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(f->port), .sin_addr.s_addr = htonl(f->ip)};
+    m->to = (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(f->port), .sin_addr.s_addr = htonl(f->ip)};
     m->n = 0;
     m->bytes = 0;
     m->full = false;
@@ -132,7 +135,8 @@ static void join(struct message *m, const struct queued_frame *f, size_t index, 
 
 static struct msghdr header_of(struct message *m)
 {
-    struct msghdr h = {.msg_name = &m->to, .msg_namelen = sizeof m->to, .msg_iov = m->at, .msg_iovlen = m->n};
+    struct msghdr h = {
+        .msg_name = &m->to, .msg_namelen = sizeof m->to, .msg_iov = m->at, .msg_iovlen = m->n};
     if (m->n > 1) {
         const uint16_t each = (uint16_t)m->at[0].iov_len;
         h.msg_control = m->segment.bytes;
@@ -146,7 +150,8 @@ static struct msghdr header_of(struct message *m)
     return h;
 }
 
-/* The first frames that wait as messages; those that have been sent already have length 0. Returns how many. */
+/* The first frames that wait as messages; those that have been sent already have length 0. Returns
+ * how many. */
 static unsigned make_messages(struct datagrams *d)
 {
     const size_t waiting = frame_queue_waiting(&d->out);
@@ -173,7 +178,8 @@ static int net_flush(void *net)
     while (frame_queue_first(&d->out)) {
         const unsigned n = make_messages(d);
         const int sent = n ? sendmmsg(d->fd, d->out_msg, n, MSG_DONTWAIT) : 0;
-        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == EINTR))
+        if (sent < 0 &&
+            (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == EINTR))
             return 1;
         if (sent < 0 && d->out_message[0].n > 1) {
             d->one_each = true; /* another try */
@@ -203,11 +209,12 @@ static void net_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes
 static void net_report(const void *net, struct text *to)
 {
     const struct datagrams *d = net;
-    text_add(to,
-             "datagrams_in %llu\ndatagrams_empty %llu\ndatagrams_out %llu\ndatagrams_out_full %llu\n"
-             "datagrams_out_refused %llu\n",
-             (unsigned long long)d->came, (unsigned long long)d->empty, (unsigned long long)d->sent,
-             (unsigned long long)d->full, (unsigned long long)d->refused);
+    text_add(
+        to,
+        "datagrams_in %llu\ndatagrams_empty %llu\ndatagrams_out %llu\ndatagrams_out_full %llu\n"
+        "datagrams_out_refused %llu\n",
+        (unsigned long long)d->came, (unsigned long long)d->empty, (unsigned long long)d->sent,
+        (unsigned long long)d->full, (unsigned long long)d->refused);
 }
 
 static int net_fd(const void *net)
@@ -230,7 +237,8 @@ static void net_close(void *net)
 
 static int bind_to(int fd, uint32_t ip, uint16_t port)
 {
-    const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
     return bind(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
 }
 
@@ -240,7 +248,8 @@ static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
     const int one = 1;
     struct sockaddr_in at;
     socklen_t n = sizeof at;
-    setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); /* a card may start anew where one has just ended */
+    /* a card may start anew where one has just ended */
+    setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     int rc = bind_to(tcp, ip, *port);
     if (!rc && getsockname(tcp, (struct sockaddr *)&at, &n))
         rc = -errno;
@@ -308,4 +317,5 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
     return 0;
 }
 
-const struct net_ops net_datagrams = {net_receive, net_send, net_flush, net_report, net_fd, net_close};
+const struct net_ops net_datagrams = {net_receive, net_send, net_flush,
+                                      net_report,  net_fd,   net_close};

@@ -1,4 +1,5 @@
-/* drive.c : a card for one program alone, which gives it frames and time over a socket, in the words of hls/simlink.h. */
+/* drive.c : a card for one program alone, which gives it frames and time over a socket, in the
+ * words of hls/simlink.h. */
 #include "sim/drive.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -33,7 +34,8 @@ static void frame_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
 
 static int frame_in(struct drive *d, struct simlink m)
 {
-    struct queued_frame f = {.ip = (uint32_t)m.a, .port = (uint16_t)m.b, .gap = (uint32_t)m.c, .n = m.bytes};
+    struct queued_frame f = {
+        .ip = (uint32_t)m.a, .port = (uint16_t)m.b, .gap = (uint32_t)m.c, .n = m.bytes};
     return m.bytes ? frame_queue_put(&d->in, f, d->body) : 0;
 }
 

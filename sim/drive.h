@@ -1,9 +1,11 @@
-/* drive.h : a card for one program alone, which gives it frames and time over a socket, in the words of hls/simlink.h. */
+/* drive.h : a card for one program alone, which gives it frames and time over a socket, in the
+ * words of hls/simlink.h. */
 #ifndef DRIVE_H
 #define DRIVE_H
 #include "sim/shell.h"
 
-/* Until the other end of fd has had enough, which is no failure. Returns 0 or a negative errno with a line. */
+/* Until the other end of fd has had enough, which is no failure. Returns 0 or a negative errno with
+ * a line. */
 int drive(const struct shell_ops *ops, const char *wave, int fd);
 
 #endif

@@ -1,4 +1,5 @@
-/* ether.c : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no sockets. */
+/* ether.c : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no
+ * sockets. */
 #include "sim/ether.h"
 #include <string.h>
 
@@ -93,7 +94,8 @@ static void put_ether(const struct ether *e, const uint8_t *to_mac, uint32_t typ
     put16(frame + 12, type);
 }
 
-static size_t put_arp(const struct ether *e, uint32_t what, const uint8_t *to_mac, uint32_t to_ip, uint8_t *frame)
+static size_t put_arp(const struct ether *e, uint32_t what, const uint8_t *to_mac, uint32_t to_ip,
+                      uint8_t *frame)
 {
     static const uint8_t many[6] = {255, 255, 255, 255, 255, 255};
     static const uint8_t head[6] = {0, 1, 8, 0, 6, 4}; /* Ethernet, IPv4, their lengths */
@@ -110,12 +112,14 @@ static size_t put_arp(const struct ether *e, uint32_t what, const uint8_t *to_ma
     return ETHER_BYTES + ARP_BYTES;
 }
 
-static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, uint8_t *reply, size_t *reply_n)
+static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, uint8_t *reply,
+                                size_t *reply_n)
 {
     if (n < ARP_BYTES)
         return ETHER_SHORT;
     const uint32_t what = get16(arp + 6), from = get32(arp + 14);
-    if (get16(arp) != 1 || get16(arp + 2) != TYPE_IP || arp[4] != 6 || arp[5] != 4 || get32(arp + 24) != e->ip)
+    if (get16(arp) != 1 || get16(arp + 2) != TYPE_IP || arp[4] != 6 || arp[5] != 4 ||
+        get32(arp + 24) != e->ip)
         return ETHER_OTHER;
     if (what != ARP_ASKS)
         return what == ARP_ANSWERS && answers(e, from, arp + 8) ? ETHER_LEARNT : ETHER_OTHER;
@@ -125,8 +129,8 @@ static enum ether_fate take_arp(struct ether *e, const uint8_t *arp, size_t n, u
 }
 
 /* ip: a whole packet [total] of `head` bytes of header, for us. */
-static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip, size_t head, size_t total,
-                                 uint8_t *reply, size_t *reply_n)
+static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint8_t *ip,
+                                 size_t head, size_t total, uint8_t *reply, size_t *reply_n)
 {
     const uint8_t *icmp = ip + head;
     const size_t n = total - head;
@@ -149,8 +153,8 @@ static enum ether_fate take_echo(struct ether *e, const uint8_t *mac, const uint
     return ETHER_REPLY;
 }
 
-static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, size_t head, size_t total,
-                                     struct ether_udp *out)
+static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, size_t head,
+                                     size_t total, struct ether_udp *out)
 {
     const uint8_t *udp = ip + head;
     if (total - head < ETHER_UDP_BYTES)
@@ -168,12 +172,13 @@ static enum ether_fate take_datagram(const struct ether *e, const uint8_t *ip, s
         if (ether_sum(ether_sum(0, pseudo, sizeof pseudo), udp, n) != 0xffff)
             return ETHER_CHECKSUM;
     }
-    *out = (struct ether_udp){get32(ip + 12), (uint16_t)get16(udp), udp + ETHER_UDP_BYTES, n - ETHER_UDP_BYTES};
+    *out = (struct ether_udp){get32(ip + 12), (uint16_t)get16(udp), udp + ETHER_UDP_BYTES,
+                              n - ETHER_UDP_BYTES};
     return ETHER_PAYLOAD;
 }
 
-enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp, uint8_t *reply,
-                           size_t *reply_n)
+enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
+                           uint8_t *reply, size_t *reply_n)
 {
     const uint8_t *from = frame + 6, *ip = frame + ETHER_BYTES;
     if (n < ETHER_BYTES)
@@ -205,8 +210,8 @@ enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, stru
 
 /* ---- frames out ---- */
 
-size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
-                 int *asked)
+size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
+                 uint8_t *frame, int *asked)
 {
     struct ether_neighbour *to = find(e, ip);
     if (!to && ip) {
@@ -224,7 +229,8 @@ size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *pay
     return ETHER_HEADERS + n;
 }
 
-void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip, uint16_t to_port, size_t n)
+void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip,
+                   uint16_t to_port, size_t n)
 {
     memset(to, 0, ETHER_IP_BYTES + ETHER_UDP_BYTES);
     to[0] = 0x45; /* version 4, 5 words */

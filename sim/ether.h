@@ -52,20 +52,25 @@ struct ether_udp {
     size_t n;
 };
 
-/* A frame [n] has come. reply [ETHER_MOST], *reply_n out. Where a neighbour is, is learnt from its answer to our question alone, the
- * first one; who asks for us from another place is asked again. */
-enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp, uint8_t *reply,
-                           size_t *reply_n);
+/* A frame [n] has come. reply [ETHER_MOST], *reply_n out. Where a neighbour is, is learnt from its
+ * answer to our question alone, the first one; who asks for us from another place is asked
+ * again. */
+enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
+                           uint8_t *reply, size_t *reply_n);
 
-/* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address, into frame [ETHER_MOST]; or, where
- * nobody of this address is known, the ARP request for it, and *asked is 1. Returns its length. */
-size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n, uint8_t *frame,
-                 int *asked);
+/* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address,
+ * into frame [ETHER_MOST]; or, where nobody of this address is known, the ARP request for it, and
+ * *asked is 1. Returns its length. */
+size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
+                 uint8_t *frame, int *asked);
 
-/* The IPv4 and UDP headers (28 bytes) of a datagram of n bytes of payload; the IP checksum is right, UDP's is 0: none. */
-void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip, uint16_t to_port, size_t n);
+/* The IPv4 and UDP headers (28 bytes) of a datagram of n bytes of payload; the IP checksum is
+ * right, UDP's is 0: none. */
+void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t to_ip,
+                   uint16_t to_port, size_t n);
 
-/* The internet checksum of bytes [n], sum of others before it; 0xffff: all is right where a checksum is among them. */
+/* The internet checksum of bytes [n], sum of others before it; 0xffff: all is right where a
+ * checksum is among them. */
 uint32_t ether_sum(uint32_t sum, const uint8_t *bytes, size_t n);
 
 #endif

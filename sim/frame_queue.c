@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* p with room for at least `need` items of `size`. NULL, and p is as it was, when there is no memory. */
+/* p with room for at least `need` items of `size`. NULL, and p is as it was, when there is no
+ * memory. */
 static void *grow(void *p, size_t need, size_t size, size_t *room)
 {
     if (need <= *room)
@@ -16,7 +17,8 @@ static void *grow(void *p, size_t need, size_t size, size_t *room)
     return grown;
 }
 
-/* Moves what waits to the front of its memory, once as much has gone before it: each frame moves once at most, on average. */
+/* Moves what waits to the front of its memory, once as much has gone before it: each frame moves
+ * once at most, on average. */
 static void close_up(struct frame_queue *q)
 {
     const size_t left = q->n - q->first;

@@ -1,4 +1,5 @@
-/* narrowcast_sim.c : the program narrowcast-sim: one simulated card, for the program that started it or on a network. */
+/* narrowcast_sim.c : the program narrowcast-sim: one simulated card, for the program that started
+ * it or on a network. */
 #include "base/err.h"
 #include "base/opt.h"
 #include "sim/drive.h"
@@ -41,21 +42,23 @@ int main(int argc, char **argv)
     if (!o.tap != !o.ip || (o.mac && !o.tap))
         return ERR(1, "--tap and --ip go together, and --mac with them: --tap nc0 --ip 10.0.0.9");
     if (o.listen) {
-        const struct serve_options so = {.listen = o.listen,
-                                         .model = o.model,
-                                         .wave = o.wave,
-                                         .pcap = o.pcap,
-                                         .tap = o.tap,
-                                         .ip = o.ip,
-                                         .mac = o.mac,
-                                         .fd = (int)o.fd,
-                                         .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},
-                                         .seed = (uint64_t)o.seed};
+        const struct serve_options so = {
+            .listen = o.listen,
+            .model = o.model,
+            .wave = o.wave,
+            .pcap = o.pcap,
+            .tap = o.tap,
+            .ip = o.ip,
+            .mac = o.mac,
+            .fd = (int)o.fd,
+            .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},
+            .seed = (uint64_t)o.seed};
         return serve(ops, &so) < 0;
     }
     if (o.fd < 0)
         return ERR(1, "a card alone has nobody to talk to: --listen 127.0.0.1:4711, or see --help");
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
-        return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay are for a network: they need --listen");
+        return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay are for a network: they "
+                      "need --listen");
     return drive(ops, o.wave, (int)o.fd) < 0;
 }

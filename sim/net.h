@@ -1,4 +1,5 @@
-/* net.h : where a card's frames come from and go to: UDP datagrams of a socket (datagrams.c), or of a TAP interface (tap.c). */
+/* net.h : where a card's frames come from and go to: UDP datagrams of a socket (datagrams.c), or of
+ * a TAP interface (tap.c). */
 #ifndef NET_H
 #define NET_H
 #include "base/text.h"
@@ -13,10 +14,11 @@ enum {
 typedef void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
 
 struct net_ops {
-    /* Some of what has come: take sees all that are frames. Returns how many datagrams that were; 0: there are no more. Does not
-     * block. */
+    /* Some of what has come: take sees all that are frames. Returns how many datagrams that were;
+     * 0: there are no more. Does not block. */
     int (*receive)(void *net, net_take *take, void *arg);
-    /* Sends a frame sometime; flush: now, as far as it goes without blocking. flush returns 1 when some is left. */
+    /* Sends a frame sometime; flush: now, as far as it goes without blocking. flush returns 1 when
+     * some is left. */
     void (*send)(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n);
     int (*flush)(void *net);
     /* Adds counts as lines of text, "name value". */
@@ -25,13 +27,13 @@ struct net_ops {
     void (*close)(void *net);
 };
 
-/* UDP on this address; *port 0: any, and it says which. tcp: a socket that then listens on the same port.
- * Return 0 or a negative errno with a line. */
+/* UDP on this address; *port 0: any, and it says which. tcp: a socket that then listens on the same
+ * port. Return 0 or a negative errno with a line. */
 int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net);
 extern const struct net_ops net_datagrams;
 
-/* A TAP interface of this name, made and brought up, on which the card has these addresses. Needs CAP_NET_ADMIN.
- * Returns 0 or a negative errno with a line. */
+/* A TAP interface of this name, made and brought up, on which the card has these addresses. Needs
+ * CAP_NET_ADMIN. Returns 0 or a negative errno with a line. */
 int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net);
 extern const struct net_ops net_tap;
 

@@ -1,4 +1,5 @@
-/* netfault.c : what a bad network does to frames that go one way: loses, repeats, reorders and delays them, by seed. */
+/* netfault.c : what a bad network does to frames that go one way: loses, repeats, reorders and
+ * delays them, by seed. */
 #include "sim/netfault.h"
 #include "hls/philox.h"
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static uint32_t happens(struct netfault *f, double probability)
 }
 
 /* Into the queue, where all wait equally long. */
-static void pass(struct netfault *f, struct queued_frame frame, const uint8_t *bytes, uint64_t now_ns)
+static void pass(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
+                 uint64_t now_ns)
 {
     const size_t n = frame_queue_waiting(&f->waiting);
     if (n == NETFAULT_WAITING || frame_queue_put(&f->waiting, frame, bytes)) {
@@ -52,7 +54,8 @@ static void release(struct netfault *f, int i, uint64_t now_ns)
 }
 
 /* Holds a frame back if there is room for it; else it passes. */
-static void hold(struct netfault *f, struct queued_frame frame, const uint8_t *bytes, uint32_t behind, uint64_t now_ns)
+static void hold(struct netfault *f, struct queued_frame frame, const uint8_t *bytes,
+                 uint32_t behind, uint64_t now_ns)
 {
     uint8_t *copy = f->n_held < NETFAULT_HELD ? malloc(frame.n) : NULL;
     if (!copy) {
@@ -67,7 +70,8 @@ static void hold(struct netfault *f, struct queued_frame frame, const uint8_t *b
     f->held[f->n_held++].until_ns = now_ns + NETFAULT_HOLD_NS;
 }
 
-void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n, uint64_t now_ns)
+void netfault_put(struct netfault *f, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n,
+                  uint64_t now_ns)
 {
     const struct queued_frame frame = {.ip = ip, .port = port, .n = n};
     /* The same draws for every frame, whatever comes of them. */
@@ -110,7 +114,8 @@ const struct queued_frame *netfault_next(struct netfault *f, uint64_t now_ns, co
 
 uint64_t netfault_due(const struct netfault *f)
 {
-    uint64_t due = frame_queue_first(&f->waiting) ? f->due[f->first % NETFAULT_WAITING] : UINT64_MAX;
+    uint64_t due =
+        frame_queue_first(&f->waiting) ? f->due[f->first % NETFAULT_WAITING] : UINT64_MAX;
     for (int i = 0; i < f->n_held; i++)
         due = f->held[i].until_ns < due ? f->held[i].until_ns : due;
     return due;

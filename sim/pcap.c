@@ -1,7 +1,10 @@
-/* pcap.c : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in nanoseconds.
+/* pcap.c : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in
+ * nanoseconds.
  *
- *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32      in this machine's byte order
- *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then they: IPv4 20, UDP 8, payload
+ *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32
+ *     in this machine's byte order
+ *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then they: IPv4
+ *              20, UDP 8, payload
  *
  * Source: draft-ietf-opsawg-pcap; RFC 791, 768, 1071. */
 #include "sim/pcap.h"

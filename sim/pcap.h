@@ -1,4 +1,5 @@
-/* pcap.h : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in nanoseconds. */
+/* pcap.h : frames written as a capture that Wireshark and tcpdump open: classic pcap, times in
+ * nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H
 #include <stddef.h>
@@ -20,10 +21,12 @@ struct pcap_ends {
 /* Packets are raw IPv4. path stays the caller's. Returns 0 or a negative errno with a line. */
 int pcap_open(struct pcap *p, const char *path);
 
-/* A UDP datagram of payload [n], n < 2^16 - 28, now; the headers around it are made up, their lengths and checksums right. */
+/* A UDP datagram of payload [n], n < 2^16 - 28, now; the headers around it are made up, their
+ * lengths and checksums right. */
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n);
 
-/* To the disk, if a second has passed since it was done last. Says once in a line when the disk is full. */
+/* To the disk, if a second has passed since it was done last. Says once in a line when the disk is
+ * full. */
 void pcap_flush(struct pcap *p);
 void pcap_close(struct pcap *p); /* legal when zeroed */
 

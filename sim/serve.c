@@ -2,7 +2,8 @@
  *
  *     net --> faults --> pcap --> queue --> card --> pcap --> faults --> net        each --> only takes what there is
  *
- * While the card is busy, sockets are looked at between steps of a few clocks; when it is quiet, the process sleeps in poll(). */
+ * While the card is busy, sockets are looked at between steps of a few clocks; when it is quiet,
+ * the process sleeps in poll(). */
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,7 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_CLOCKS = 48, MOST_WAITING = 8192, TURN_DATAGRAMS = 512, TURNS = 16, FLUSH_NS = 1000000000 };
+enum {
+    STEP_CLOCKS = 48,
+    MOST_WAITING = 8192,
+    TURN_DATAGRAMS = 512,
+    TURNS = 16,
+    FLUSH_NS = 1000000000
+};
 
 struct server {
     const struct shell_ops *ops;
@@ -107,10 +114,12 @@ static void report(void *arg, struct text *to)
     const struct server *s = arg;
     const uint64_t frames = s->frames_in - frame_queue_waiting(&s->in);
     const double busy_s = (double)s->busy_ns * 1e-9;
-    text_add(to, "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz %.0f\nqueue_full %llu\n",
-             s->model, control_jobs(s->control), control_peers(s->control), (unsigned long long)frames,
-             (unsigned long long)s->busy_ns / 1000, busy_s > 0 ? (double)s->ticks / busy_s : 0.0,
-             (unsigned long long)s->in_full);
+    text_add(to,
+             "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz "
+             "%.0f\nqueue_full %llu\n",
+             s->model, control_jobs(s->control), control_peers(s->control),
+             (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
+             busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full);
     s->net_ops->report(s->net, to);
     report_faults(&s->in_faults, "in", to);
     report_faults(&s->out_faults, "out", to);
@@ -122,7 +131,8 @@ static void report(void *arg, struct text *to)
 static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
-    const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults), faults = in < out ? in : out;
+    const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults),
+                   faults = in < out ? in : out;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
     uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
@@ -144,7 +154,8 @@ static int clock_card(struct server *s)
     return !quiet;
 }
 
-/* What has come, so that what finds no room is lost here, and counted; but a flood must not stop the card. */
+/* What has come, so that what finds no room is lost here, and counted; but a flood must not stop
+ * the card. */
 static int take_all(struct server *s)
 {
     int n = 0, got = 1;
@@ -162,7 +173,8 @@ static int attend(struct server *s, int busy, int blocked)
     const int n = connections_polls(&s->connections, now_s(), polls + 2);
     const uint64_t wait_ns = patience(s, busy);
     const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
-    if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 && errno != EINTR)
+    if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
+        errno != EINTR)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;
@@ -170,8 +182,8 @@ static int attend(struct server *s, int busy, int blocked)
     return s->connections.owner_left;
 }
 
-/* While datagrams keep coming, others run (to send more of them) instead of this process going to sleep, and connections
- * wait for some turns. */
+/* While datagrams keep coming, others run (to send more of them) instead of this process going to
+ * sleep, and connections wait for some turns. */
 static int loop(struct server *s)
 {
     int rc = 0, busy = 1, blocked = 0, lively = 0, turn = 0;
@@ -211,12 +223,15 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     if (inet_pton(AF_INET, o->ip, &at) != 1)
         return ERR(-EINVAL, "cannot read '%s' as an address: --ip is as 10.0.0.9", o->ip);
     *ip = ntohl(at.s_addr);
-    const uint8_t made[6] = {0x02, 0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8), (uint8_t)*ip};
+    const uint8_t made[6] = {0x02,        0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8),
+                             (uint8_t)*ip};
     memcpy(mac, made, sizeof made);
-    if (o->mac && (sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
-                          &mac[5], &rest) != 6 ||
+    if (o->mac && (sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1],
+                          &mac[2], &mac[3], &mac[4], &mac[5], &rest) != 6 ||
                    mac[0] & 1))
-        return ERR(-EINVAL, "cannot take '%s' as an Ethernet address: --mac is as 02:00:00:00:00:09", o->mac);
+        return ERR(-EINVAL,
+                   "cannot take '%s' as an Ethernet address: --mac is as 02:00:00:00:00:09",
+                   o->mac);
     return 0;
 }
 

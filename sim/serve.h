@@ -14,7 +14,8 @@ struct serve_options {
     uint64_t seed;
 };
 
-/* Until that socket is closed or, without one, SIGINT or SIGTERM comes. Returns 0 or a negative errno with a line. */
+/* Until that socket is closed or, without one, SIGINT or SIGTERM comes. Returns 0 or a negative
+ * errno with a line. */
 int serve(const struct shell_ops *ops, const struct serve_options *o);
 
 #endif

@@ -1,5 +1,6 @@
-/* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a clock that runs on demand.
- * Behind it: shell_rtl, the Verilated nic_core; shell_c, the C model, which has no clock; shell_fast, the same with fast sums. */
+/* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a
+ * clock that runs on demand. Behind it: shell_rtl, the Verilated nic_core; shell_c, the C model,
+ * which has no clock; shell_fast, the same with fast sums. */
 #ifndef SHELL_H
 #define SHELL_H
 #include "sim/frame_queue.h"
@@ -19,7 +20,9 @@ struct shell_run {
 /* What a card has done since it was opened. */
 struct shell_time {
     uint64_t
-        clocks; /* between beats that are no longer apart than it takes to be sure that nothing more comes; 0 without a clock */
+        /* between beats that are no longer apart than it takes to be sure that nothing more comes;
+         * 0 without a clock */
+        clocks;
     uint64_t beats_in, beats_out;
     uint64_t ticks; /* clocks simulated at all */
 };
@@ -30,20 +33,24 @@ struct shell_ops {
     int (*open)(const char *wave, shell_out *out, void *arg, void **shell);
     void (*close)(void *shell);
 
-    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line when it does not answer. */
+    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line
+     * when it does not answer. */
     int (*write)(void *shell, uint32_t at, uint32_t value);
     int (*read)(void *shell, uint32_t at, uint32_t *value);
 
-    /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and waits for the last answer. */
+    /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and
+     * waits for the last answer. */
     struct shell_run (*run)(void *shell, struct frame_queue *in, uint64_t max_clocks);
 
-    /* Goes on for so many clocks at most (without a clock: some frames), for a caller that has other work in between: a frame of
-     * the queue may stay half taken, also while registers are accessed. The queue must be the same in every call.
-     * Returns 1 when all is quiet: nothing will happen before there is a frame or a register is written. */
+    /* Goes on for so many clocks at most (without a clock: some frames), for a caller that has
+     * other work in between: a frame of the queue may stay half taken, also while registers are
+     * accessed. The queue must be the same in every call. Returns 1 when all is quiet: nothing will
+     * happen before there is a frame or a register is written. */
     int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
     struct shell_time (*time)(const void *shell);
 
-    /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance; 0: never. */
+    /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance;
+     * 0: never. */
     void (*stall)(void *shell, unsigned of_256);
 };
 

@@ -28,8 +28,8 @@ static void c_close(void *shell)
     free(s);
 }
 
-static int open_with(struct card *(*card)(card_out *, void *), const char *wave, shell_out *out, void *arg,
-                     void **shell)
+static int open_with(struct card *(*card)(card_out *, void *), const char *wave, shell_out *out,
+                     void *arg, void **shell)
 {
     if (wave)
         return ERR(-EINVAL, "cannot write '%s': the C model has no clock, and so no waves", wave);
@@ -82,7 +82,8 @@ static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_
     (void)max_clocks;
     while (frame_queue_first(in))
         deal(s, in);
-    return (struct shell_run){0, s->total.beats_in - before.beats_in, s->total.beats_out - before.beats_out, 1};
+    return (struct shell_run){0, s->total.beats_in - before.beats_in,
+                              s->total.beats_out - before.beats_out, 1};
 }
 
 static int c_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
@@ -104,4 +105,5 @@ static void c_stall(void *shell, unsigned of_256)
 }
 
 const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run, c_step, c_time, c_stall};
-const struct shell_ops shell_fast = {fast_open, c_close, c_write, c_read, c_run, c_step, c_time, c_stall};
+const struct shell_ops shell_fast = {fast_open, c_close, c_write, c_read,
+                                     c_run,     c_step,  c_time,  c_stall};

@@ -1,13 +1,14 @@
-/* shell_none.c : takes the place of shell_rtl.c in a build without Verilator: asking for the Verilated card ends in one line. */
+/* shell_none.c : takes the place of shell_rtl.c in a build without Verilator: asking for the
+ * Verilated card ends in one line. */
 #include "base/err.h"
 #include "sim/shell.h"
 
 static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     (void)wave, (void)out, (void)arg, (void)shell;
-    return ERR(-ENOSYS,
-               "no Verilated card: built without Verilator; --model c, --offload sim:c and --on model give the "
-               "same bits");
+    return ERR(-ENOSYS, "no Verilated card: built without Verilator; --model c, --offload sim:c "
+                        "and --on model give the "
+                        "same bits");
 }
 
 /* Nothing follows an open that failed. */

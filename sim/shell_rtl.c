@@ -1,4 +1,5 @@
-/* shell_rtl.c : the Verilated nic_core behind the shell: its two streams of beats, its AXI-Lite registers, its clock. */
+/* shell_rtl.c : the Verilated nic_core behind the shell: its two streams of beats, its AXI-Lite
+ * registers, its clock. */
 #include "base/err.h"
 #include "hls/beat.h"
 #include "sim/verilated_model.h"
@@ -7,7 +8,9 @@
 #include <string.h>
 
 enum {
-    QUIET = 512, /* clocks without a beat: nothing more will come; many times the longest path through the card */
+    /* clocks without a beat: nothing more will come; many times the longest path through the
+     * card */
+    QUIET = 512,
     BUS_CLOCKS = 10000,    /* a register answers long before */
     FRAME_BEATS = 1 << 10, /* the longest frame out */
     RESET_CLOCKS = 8
@@ -33,8 +36,9 @@ struct rtl {
     uint64_t random;        /* for the stalls */
     uint8_t frame[FRAME_BEATS * BEAT_SIZE];
     size_t frame_bytes;
-    uint64_t now, first, last; /* clocks since reset; of this run's first beat that moved, and behind the last */
-    uint64_t poked;            /* the clock in which a register was written last */
+    /* clocks since reset; of this run's first beat that moved, and behind the last */
+    uint64_t now, first, last;
+    uint64_t poked; /* the clock in which a register was written last */
     struct shell_time total;
 };
 
@@ -213,7 +217,8 @@ static int rtl_write(void *shell, uint32_t at, uint32_t value)
     *s->awvalid = *s->wvalid = *s->bready = 1;
     for (int i = 0; i < BUS_CLOCKS; i++) {
         model_eval(s->model);
-        int address = *s->awvalid && *s->awready, data = *s->wvalid && *s->wready, answer = *s->bvalid, bad = *s->bresp;
+        int address = *s->awvalid && *s->awready, data = *s->wvalid && *s->wready,
+            answer = *s->bvalid, bad = *s->bresp;
         tick(s);
         *s->awvalid = (uint8_t)(*s->awvalid && !address);
         *s->wvalid = (uint8_t)(*s->wvalid && !data);
@@ -288,4 +293,5 @@ static void rtl_stall(void *shell, unsigned of_256)
     ((struct rtl *)shell)->stall = of_256;
 }
 
-const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read, rtl_run, rtl_step, rtl_time, rtl_stall};
+const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read,
+                                    rtl_run,  rtl_step,  rtl_time,  rtl_stall};

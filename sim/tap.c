@@ -1,4 +1,5 @@
-/* tap.c : a card's frames as Ethernet frames of a TAP interface, which this creates: other hosts reach the card by its own IP. */
+/* tap.c : a card's frames as Ethernet frames of a TAP interface, which this creates: other hosts
+ * reach the card by its own IP. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "sim/ether.h"
@@ -14,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST_WAITING = 8192, AT_ONCE = 64 }; /* frames that wait to be sent, that are read in one go */
+/* frames that wait to be sent, that are read in one go */
+enum { MOST_WAITING = 8192, AT_ONCE = 64 };
 
 struct tap {
     int fd;
@@ -46,7 +48,8 @@ static int tap_receive(void *net, net_take *take, void *arg)
         if (fate == ETHER_REPLY)
             out(t, reply, reply_n);
         if (fate == ETHER_PAYLOAD && udp.n)
-            take(arg, udp.ip, udp.port, udp.payload, udp.n < NET_FRAME_BYTES ? udp.n : NET_FRAME_BYTES);
+            take(arg, udp.ip, udp.port, udp.payload,
+                 udp.n < NET_FRAME_BYTES ? udp.n : NET_FRAME_BYTES);
     }
     return i;
 }
@@ -64,7 +67,8 @@ static void tap_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes
 static int tap_flush(void *net)
 {
     struct tap *t = net;
-    for (const struct queued_frame *f; (f = frame_queue_first(&t->out)); frame_queue_drop(&t->out)) {
+    for (const struct queued_frame *f; (f = frame_queue_first(&t->out));
+         frame_queue_drop(&t->out)) {
         if (write(t->fd, t->out.bytes + f->at, f->n) >= 0)
             t->sent++;
         else if (errno == EAGAIN || errno == EINTR)

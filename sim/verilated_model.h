@@ -1,4 +1,5 @@
-/* verilated_model.h : a Verilated module behind a C interface; which module is decided when the program is linked (sim/models).
+/* verilated_model.h : a Verilated module behind a C interface; which module is decided when the
+ * program is linked (sim/models).
  *
  * Set inputs, model_tick() once a clock, look at outputs:
  *     struct model *m = model_open(argc, argv);
@@ -17,13 +18,15 @@ extern "C" {
 
 struct model;
 
-/* A new model, all inputs 0. argc, argv: the program's, for Verilator's own +options; ends the program when memory does. */
+/* A new model, all inputs 0. argc, argv: the program's, for Verilator's own +options; ends the
+ * program when memory does. */
 struct model *model_open(int argc, char **argv);
 void model_close(struct model *m);
 
-/* Where a port's value lies, to be read and (inputs) written at any time between calls; the model's, valid until it is
- * closed. uint8_t for 1..8 bits, uint16_t to 16, uint32_t to 32, uint64_t to 64, else uint32_t[], least significant first.
- * bits, if not NULL: how many bits it has. Ends the program with a line when there is no such port. */
+/* Where a port's value lies, to be read and (inputs) written at any time between calls; the
+ * model's, valid until it is closed. uint8_t for 1..8 bits, uint16_t to 16, uint32_t to 32,
+ * uint64_t to 64, else uint32_t[], least significant first. bits, if not NULL: how many bits it
+ * has. Ends the program with a line when there is no such port. */
 void *model_port(struct model *m, const char *name, unsigned *bits);
 
 /* Settles outputs after inputs were changed, without a clock. */
@@ -35,7 +38,8 @@ void model_tick(struct model *m);
 /* Clocks so far. */
 uint64_t model_cycles(const struct model *m);
 
-/* Writes all that happens from now on into an FST file, for GTKWave. Returns 0, or -1 when this model was built without. */
+/* Writes all that happens from now on into an FST file, for GTKWave. Returns 0, or -1 when this
+ * model was built without. */
 int model_wave(struct model *m, const char *path);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* attack.h : frames of somebody who means harm: garbage, true headers with a foreign key, damaged and replayed frames. */
+/* attack.h : frames of somebody who means harm: garbage, true headers with a foreign key, damaged
+ * and replayed frames. */
 #ifndef ATTACK_H
 #define ATTACK_H
 #include "card_frames.h"

@@ -1,4 +1,5 @@
-/* capture.h : what a test program says on stderr between two calls, to hold messages against what they should say. */
+/* capture.h : what a test program says on stderr between two calls, to hold messages against what
+ * they should say. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 #include <stdio.h>

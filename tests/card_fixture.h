@@ -1,4 +1,5 @@
-/* card_fixture.h : what the tests of the card's C model share: one card, frames given to it, and whether its books balance. */
+/* card_fixture.h : what the tests of the card's C model share: one card, frames given to it, and
+ * whether its books balance. */
 #ifndef CARD_FIXTURE_H
 #define CARD_FIXTURE_H
 #include "card_frames.h"
@@ -52,8 +53,10 @@ static void books_balance(void)
     for (unsigned i = 0; i < REG_COUNTERS; i++)
         if (i <= CNT_IN_PING || (i >= CNT_DROP_LENGTH && i <= CNT_DROP_DISABLED))
             in += card_counter(card, i);
-    left = card_counter(card, CNT_OUT_RESULT) + card_counter(card, CNT_OUT_NAK) + card_counter(card, CNT_OUT_PONG);
-    CHECK(in == n_in, "%llu frames in, %llu counted", (unsigned long long)n_in, (unsigned long long)in);
+    left = card_counter(card, CNT_OUT_RESULT) + card_counter(card, CNT_OUT_NAK) +
+           card_counter(card, CNT_OUT_PONG);
+    CHECK(in == n_in, "%llu frames in, %llu counted", (unsigned long long)n_in,
+          (unsigned long long)in);
     CHECK(left == n_sent + card_counter(card, CNT_LOST_TEST_OUT), "frames out are not counted");
 }
 

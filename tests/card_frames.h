@@ -1,4 +1,5 @@
-/* card_frames.h : frames for the card, and its job table filled, as tests of the C model and of the RTL want them. */
+/* card_frames.h : frames for the card, and its job table filled, as tests of the C model and of the
+ * RTL want them. */
 #ifndef CARD_FRAMES_H
 #define CARD_FRAMES_H
 #include "hls/packet.h"
@@ -6,8 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* header [64] and `beats` of payload behind it as a frame in bytes; magic, len and both CRCs are filled in. Returns its length. */
-static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size_t beats, uint8_t *bytes)
+/* header [64] and `beats` of payload behind it as a frame in bytes; magic, len and both CRCs are
+ * filled in. Returns its length. */
+static inline size_t frame_put(struct pkt_header h, const uint8_t *payload, size_t beats,
+                               uint8_t *bytes)
 {
     const size_t n = beats * PKT_BEAT_BYTES;
     if (n)
@@ -34,9 +37,10 @@ struct frame_job {
     uint64_t key;
 };
 
-/* Registers a job and all its ranks through write(arg, offset, value), and lets the card take frames. */
-static inline void frame_register(struct frame_job job, void (*write)(void *arg, uint32_t at, uint32_t value),
-                                  void *arg)
+/* Registers a job and all its ranks through write(arg, offset, value), and lets the card take
+ * frames. */
+static inline void frame_register(struct frame_job job,
+                                  void (*write)(void *arg, uint32_t at, uint32_t value), void *arg)
 {
     write(arg, REG_JOB_INDEX, job.index);
     write(arg, REG_JOB_COMMIT, 0);

@@ -1,4 +1,5 @@
-/* card_pair.h : two cards that are given the same: the Verilated one and the one in C, and whether they answer the same. */
+/* card_pair.h : two cards that are given the same: the Verilated one and the one in C, and whether
+ * they answer the same. */
 #ifndef CARD_PAIR_H
 #define CARD_PAIR_H
 #include "card_frames.h"
@@ -72,14 +73,16 @@ static inline void pair_close(void)
 static inline void write_both(void *arg, uint32_t at, uint32_t value)
 {
     (void)arg;
-    CHECK(rtl.ops->write(rtl.shell, at, value) == c.ops->write(c.shell, at, value), "writing register %x", at);
+    CHECK(rtl.ops->write(rtl.shell, at, value) == c.ops->write(c.shell, at, value),
+          "writing register %x", at);
 }
 
 static inline uint32_t read_both(uint32_t at)
 {
     uint32_t a = 1, b = 2;
     int rc_a = rtl.ops->read(rtl.shell, at, &a), rc_b = c.ops->read(c.shell, at, &b);
-    CHECK(rc_a == rc_b && a == b, "register %x: %x (%d) in RTL, %x (%d) in C", at, a, rc_a, b, rc_b);
+    CHECK(rc_a == rc_b && a == b, "register %x: %x (%d) in RTL, %x (%d) in C", at, a, rc_a, b,
+          rc_b);
     return b;
 }
 
@@ -158,7 +161,8 @@ static inline void queue_both(struct queued_frame f, const uint8_t *bytes)
 static inline struct shell_run pair_run(void)
 {
     rtl.n_out = c.n_out = 0;
-    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 26), b = c.ops->run(c.shell, &c.in, 1 << 26);
+    struct shell_run a = rtl.ops->run(rtl.shell, &rtl.in, 1 << 26),
+                     b = c.ops->run(c.shell, &c.in, 1 << 26);
     CHECK(a.quiet && b.quiet && a.beats_in == b.beats_in, "the card does not come to rest");
     return a;
 }
@@ -173,7 +177,8 @@ static inline void same_frames(void)
         if (rtl.out[i].hash != c.out[i].hash) {
             struct pkt_header x = rtl.out[i].h, y = c.out[i].h;
             CHECK(0,
-                  "frames differ: op %u slot %u chunk %u rank %u status %u in RTL; op %u slot %u chunk %u rank %u "
+                  "frames differ: op %u slot %u chunk %u rank %u status %u in RTL; op %u slot %u "
+                  "chunk %u rank %u "
                   "status %u in C",
                   x.op, x.slot, x.chunk, x.rank, x.status, y.op, y.slot, y.chunk, y.rank, y.status);
             return;

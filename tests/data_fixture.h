@@ -1,4 +1,5 @@
-/* data_fixture.h : small data sets in a temporary folder, and dataset_open() with its line caught. */
+/* data_fixture.h : small data sets in a temporary folder, and dataset_open() with its line
+ * caught. */
 #ifndef DATA_FIXTURE_H
 #define DATA_FIXTURE_H
 #include "check.h"
@@ -12,7 +13,12 @@
 #include <zlib.h>
 
 enum { FIXTURE_H = 28, FIXTURE_W = 30, FIXTURE_TRAIN = 40, FIXTURE_TEST = 20 };
-enum { FIXTURE_RECORD = 3073, FIXTURE_RECORDS = 3, FIXTURE_FILES_MAX = 6, FIXTURE_BYTES_MAX = 40000 };
+enum {
+    FIXTURE_RECORD = 3073,
+    FIXTURE_RECORDS = 3,
+    FIXTURE_FILES_MAX = 6,
+    FIXTURE_BYTES_MAX = 40000
+};
 
 struct fixture_file {
     const char *name;
@@ -28,7 +34,8 @@ struct fixture {
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
 
-/* A pixel that tells where it comes from: no two neighbours, rows, channels or images look alike. */
+/* A pixel that tells where it comes from: no two neighbours, rows, channels or images look
+ * alike. */
 static inline uint8_t fixture_pixel(size_t image, size_t row, size_t col, size_t channel)
 {
     return (uint8_t)((image * 2654435761u + row * 40503u + col * 1299721u + channel * 7919u) >> 3);
@@ -51,13 +58,15 @@ static inline void fixture_put_be32(struct fixture_file *f, size_t v)
         fixture_put(f, (uint8_t)(v >> shift));
 }
 
-static inline void fixture_path(const struct fixture *x, const char *name, bool gz, char path[PATH_MAX])
+static inline void fixture_path(const struct fixture *x, const char *name, bool gz,
+                                char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s/%s%s", x->dir, name, gz ? ".gz" : "");
 }
 
 /* Writes bytes to DIR/name or, packed, to DIR/name.gz. */
-static inline void fixture_write(const struct fixture *x, const char *name, const uint8_t *data, size_t bytes)
+static inline void fixture_write(const struct fixture *x, const char *name, const uint8_t *data,
+                                 size_t bytes)
 {
     char path[PATH_MAX];
     fixture_path(x, name, x->gz, path);
@@ -99,8 +108,8 @@ static inline struct fixture *fixture_alloc(bool gz)
 /* 40 + 20 images of 28 x 30; those of the test are images 1000... */
 static inline struct fixture *fixture_open_idx(bool gz)
 {
-    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
-                                        "t10k-labels-idx1-ubyte"};
+    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
     struct fixture *x = fixture_alloc(gz);
     for (int test = 0; test < 2; test++) {
         struct fixture_file *images = &x->files[2 * test], *labels = images + 1;
@@ -156,7 +165,8 @@ static inline void fixture_close(struct fixture *x)
 }
 
 /* dataset_open() with what it says on stderr in `said`. */
-static inline int fixture_dataset_open(const char *spec, size_t subset, struct dataset **out, char said[1024])
+static inline int fixture_dataset_open(const char *spec, size_t subset, struct dataset **out,
+                                       char said[1024])
 {
     int caught = memfd_create("said", 0), saved = dup(2);
     if (caught < 0 || saved < 0 || dup2(caught, 2) < 0)
@@ -178,14 +188,15 @@ static inline bool fixture_one_line(const char *said)
 }
 
 /* The spec must be refused by one line that has both texts in it. */
-static inline void fixture_refused(const char *spec, size_t subset, const char *one, const char *two)
+static inline void fixture_refused(const char *spec, size_t subset, const char *one,
+                                   const char *two)
 {
     char said[1024];
     struct dataset *d = NULL;
     int rc = fixture_dataset_open(spec, subset, &d, said);
     CHECK(rc < 0 && !d, "'%.60s' was taken, should say: %s", spec, two);
-    CHECK(fixture_one_line(said) && strstr(said, one) && strstr(said, two), "wanted '%s' and '%s' in: %s", one, two,
-          said);
+    CHECK(fixture_one_line(said) && strstr(said, one) && strstr(said, two),
+          "wanted '%s' and '%s' in: %s", one, two, said);
     if (rc == 0)
         dataset_close(d);
 }

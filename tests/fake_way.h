@@ -1,5 +1,6 @@
-/* fake_way.h : a card that is MPI in truth, on a communicator of its own, and that fails in the middle of steps, on some ranks or
- * on all. What befalls whom is drawn from the seed, the same on every rank. */
+/* fake_way.h : a card that is MPI in truth, on a communicator of its own, and that fails in the
+ * middle of steps, on some ranks or on all. What befalls whom is drawn from the seed, the same on
+ * every rank. */
 #ifndef FAKE_WAY_H
 #define FAKE_WAY_H
 #include "check.h"
@@ -10,8 +11,8 @@
 
 enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };
 
-/* What befalls a stage of a step: each max and each sum of a bucket is one. LOST: some ranks do not get the result; DEAD: nobody
- * does. */
+/* What befalls a stage of a step: each max and each sum of a bucket is one. LOST: some ranks do not
+ * get the result; DEAD: nobody does. */
 enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
 
 struct fake_way {
@@ -31,7 +32,9 @@ static uint32_t fake_dice(const struct fake_way *f, uint32_t stage, uint32_t wha
 
 static enum fake_mishap fake_mishap(const struct fake_way *f)
 {
-    return fake_dice(f, f->stage, 0) % 9 == 0 ? FAKE_LOST : fake_dice(f, f->stage, 1) % 17 == 0 ? FAKE_DEAD : FAKE_FINE;
+    return fake_dice(f, f->stage, 0) % 9 == 0    ? FAKE_LOST
+           : fake_dice(f, f->stage, 1) % 17 == 0 ? FAKE_DEAD
+                                                 : FAKE_FINE;
 }
 
 static int fake_give_up(struct fake_way *f)
@@ -42,7 +45,8 @@ static int fake_give_up(struct fake_way *f)
     return WAY_GAVE_UP;
 }
 
-/* Can this stage begin? After a mishap of an earlier one, ranks that noticed nothing wait until they are told. */
+/* Can this stage begin? After a mishap of an earlier one, ranks that noticed nothing wait until
+ * they are told. */
 static bool fake_begins(const struct fake_way *f)
 {
     const enum fake_mishap now = fake_mishap(f);
@@ -58,7 +62,8 @@ static int fake_wait_for_word(struct fake_way *f)
     return fake_give_up(f);
 }
 
-/* The stage's result is there; does this rank get it? Rank 0 alone does not if chance would give it to all. */
+/* The stage's result is there; does this rank get it? Rank 0 alone does not if chance would give it
+ * to all. */
 static bool fake_gets(struct fake_way *f)
 {
     bool all = true;
@@ -67,7 +72,8 @@ static bool fake_gets(struct fake_way *f)
     for (uint32_t r = 0; r < (uint32_t)comm_n_ranks(f->c); r++)
         all = all && fake_dice(f, f->stage, 2 + r) % 2 == 0;
     f->over = true;
-    return fake_dice(f, f->stage, 2 + (uint32_t)comm_rank(f->c)) % 2 == 0 && !(all && comm_rank(f->c) == 0);
+    return fake_dice(f, f->stage, 2 + (uint32_t)comm_rank(f->c)) % 2 == 0 &&
+           !(all && comm_rank(f->c) == 0);
 }
 
 static int fake_begin(void *way)

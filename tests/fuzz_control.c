@@ -1,10 +1,12 @@
-/* fuzz_control.c : any bytes at the card's control sockets: nothing breaks, and a job that is somebody else's goes on adding.
+/* fuzz_control.c : any bytes at the card's control sockets: nothing breaks, and a job that is
+ * somebody else's goes on adding.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_control.c sim/control.c sim/shell_c.c \
- *         sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz -ldl -lm
+ *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_control.c
+ *         sim/control.c sim/shell_c.c \ sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
+ *         -ldl -lm
  *
- * searches on; test_sim_control.c replays. An input: (length u8, peer u8, bytes)...; length 0: that peer leaves.
- * What must hold after each is checked by abort(). */
+ * searches on; test_sim_control.c replays. An input: (length u8, peer u8, bytes)...; length 0: that
+ * peer leaves. What must hold after each is checked by abort(). */
 #include "card_frames.h"
 #include "sim/control.h"
 #include <stdlib.h>
@@ -40,7 +42,8 @@ static void fuzz_write(void *arg, uint32_t at, uint32_t value)
     simlink_put((struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value}, bytes);
     MUST(control_take(fuzz.control, fuzz.victim, bytes, sizeof bytes) == 0);
     const uint8_t *said = control_said(fuzz.control, fuzz.victim, &n);
-    MUST(n == SIMLINK_BYTES && simlink_get(said).kind == SIMLINK_DONE && simlink_get(said).status == 0);
+    MUST(n == SIMLINK_BYTES && simlink_get(said).kind == SIMLINK_DONE &&
+         simlink_get(said).status == 0);
     control_heard(fuzz.control, fuzz.victim, n);
 }
 
@@ -89,7 +92,8 @@ static void fuzz_add_from(uint32_t from)
     fuzz.results = 0;
     for (h.rank = 0; h.rank < 2; h.rank++) {
         const size_t n = frame_put(h, frame + PKT_HEADER_BYTES, 1, frame);
-        struct queued_frame f = {.ip = frame_ip(FUZZ_JOB, h.rank), .port = frame_port(h.rank), .n = n};
+        struct queued_frame f = {
+            .ip = frame_ip(FUZZ_JOB, h.rank), .port = frame_port(h.rank), .n = n};
         f.ip = from && !h.rank ? from : f.ip;
         MUST(frame_queue_put(&in, f, frame) == 0);
     }

@@ -1,17 +1,20 @@
-/* fuzz_files.c : readers of files under any bytes: checkpoints (whose checksum is put right), IDX, CIFAR-10, packed codes. Each is
- * taken whole or refused by exactly one line.
+/* fuzz_files.c : readers of files under any bytes: checkpoints (whose checksum is put right), IDX,
+ * CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_files.c \
- *         host/app/{checkpoint_file,codes_in}.c host/nn/{idx,cifar10,datafile}.c \
- *         host/base/{err,buf,file,text,opt_lines,opt_value}.c -lz -lm -o fuzz_files
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests
+ *         tests/fuzz_files.c \ host/app/{checkpoint_file,codes_in}.c
+ *         host/nn/{idx,cifar10,datafile}.c \ host/base/{err,buf,file,text,opt_lines,opt_value}.c
+ *         -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
- *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"        (absolute: it works in a folder of its own)
+ *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
+ *     (absolute: it works in a folder of its own)
  *
  * searches on, from the inputs that test_fuzz_files.c begins with and mutates itself.
  *
  * An input: byte 0: the kind (below), then
  *     CHECKPOINT  the file but for its last 4 bytes
- *     IDX         lengths u16 of the first three files, then four files        CIFAR   length u16 of the training files, they, the test's
+ *     IDX         lengths u16 of the first three files, then four files
+ *     CIFAR   length u16 of the training files, they, the test's
  *     CODES       e, m, count u16, then the file */
 #include "app/checkpoint_file.h"
 #include "app/codes_in.h"
@@ -32,10 +35,11 @@ enum { CHECKPOINT, IDX, CIFAR, CODES, FUZZ_KINDS };
 enum { WEIGHTS = 40, STATS = 4, RANKS = 2, RANK_BYTES = 40, MOST_INPUT = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const idx_names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
-                                        "t10k-labels-idx1-ubyte"};
-static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                          "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
+static const char *const idx_names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+static const char *const cifar_names[] = {"data_batch_1.bin", "data_batch_2.bin",
+                                          "data_batch_3.bin", "data_batch_4.bin",
+                                          "data_batch_5.bin", "test_batch.bin"};
 
 static struct {
     char folder[64];
@@ -77,7 +81,8 @@ static void fuzz_end(int kind, int rc)
 {
     char line[600];
     const int saved = dup(2);
-    MUST(!ftruncate(fuzz.said, 0) && !lseek(fuzz.said, 0, SEEK_SET) && saved >= 0 && dup2(fuzz.said, 2) == 2);
+    MUST(!ftruncate(fuzz.said, 0) && !lseek(fuzz.said, 0, SEEK_SET) && saved >= 0 &&
+         dup2(fuzz.said, 2) == 2);
     err_release(true);
     MUST(dup2(saved, 2) == 2 && !close(saved));
     const ssize_t n = pread(fuzz.said, line, sizeof line, 0);
@@ -95,8 +100,9 @@ static size_t fuzz_length(const uint8_t *lengths, int i, size_t left)
 
 /* ---- checkpoints ---- */
 
-static const char fuzz_text[] = "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* values of any length */
-                                "0123456789012345678901234567890123456789012345678901234567890123456789\n";
+static const char fuzz_text[] =
+    "data=synthetic:240,3\nlr=0.05\nmodel=mlp\nlong=" /* values of any length */
+    "0123456789012345678901234567890123456789012345678901234567890123456789\n";
 
 struct fuzz_run {
     struct checkpoint_file file;
@@ -106,13 +112,14 @@ struct fuzz_run {
 
 static void fuzz_run_init(struct fuzz_run *r)
 {
-    *r = (struct fuzz_run){.file = {.text = fuzz_text,
-                                    .n_ranks = RANKS,
-                                    .n_weights = WEIGHTS,
-                                    .n_stats = STATS,
-                                    .n_steps = 100,
-                                    .rank_bytes = RANK_BYTES,
-                                    .state = {.step = 7, .skipped = 2, .skipped_in_row = 1, .loss_scale = 1}}};
+    *r = (struct fuzz_run){
+        .file = {.text = fuzz_text,
+                 .n_ranks = RANKS,
+                 .n_weights = WEIGHTS,
+                 .n_stats = STATS,
+                 .n_steps = 100,
+                 .rank_bytes = RANK_BYTES,
+                 .state = {.step = 7, .skipped = 2, .skipped_in_row = 1, .loss_scale = 1}}};
     r->file.weights = r->weights;
     r->file.velocities = r->velocities;
     r->file.ranks = r->ranks;
@@ -147,7 +154,8 @@ static void fuzz_dataset(int kind, int rc, struct dataset *d)
     uint64_t sum = 0;
     if (!rc) {
         const size_t image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
-        MUST(d->n_train > 0 && d->n_test > 0 && d->h >= DATASET_SIDE_MIN && d->w <= DATASET_SIDE_MAX);
+        MUST(d->n_train > 0 && d->n_test > 0 && d->h >= DATASET_SIDE_MIN &&
+             d->w <= DATASET_SIDE_MAX);
         for (size_t i = 0; i < d->n_train; i++)
             MUST(d->train_y[i] < DATASET_CLASSES);
         for (size_t i = 0; i < d->n_test; i++)
@@ -209,14 +217,16 @@ static void fuzz_codes(const uint8_t *data, size_t n)
         for (size_t i = 0; !rc && i < vec_bytes(fmt, got); i++)
             sum += codes[i];
     } while (!rc && got == CODES_IN_BLOCK);
-    MUST(rc || (in.done == (count ? count : in.done) && vec_bytes(fmt, (size_t)in.done) == n - 4 && sum <= 255 * n));
+    MUST(rc || (in.done == (count ? count : in.done) && vec_bytes(fmt, (size_t)in.done) == n - 4 &&
+                sum <= 255 * n));
     codes_in_close(&in);
     fuzz_end(CODES, rc);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const uint8_t *, size_t) = {fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes};
+    static void (*const readers[])(const uint8_t *, size_t) = {fuzz_checkpoint, fuzz_idx,
+                                                               fuzz_cifar, fuzz_codes};
     if (!fuzz.folder[0])
         fuzz_open();
     if (!size || size > MOST_INPUT)

@@ -1,15 +1,18 @@
-/* fuzz_receive.c : the host's receive path under any datagrams: random ones, replays, damaged, forged. A job of two ranks and two
- * cards goes on beside it, and no sum that it completes may be wrong.
+/* fuzz_receive.c : the host's receive path under any datagrams: random ones, replays, damaged,
+ * forged. A job of two ranks and two cards goes on beside it, and no sum that it completes may be
+ * wrong.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_receive.c host/offload/window*.c \
- *         host/offload/frame.c build/libsim.a build/libnarrowcast.a -lm
+ *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_receive.c
+ *         host/offload/window*.c \ host/offload/frame.c build/libsim.a build/libnarrowcast.a -lm
  *
  * searches on; test_fuzz_receive.c replays.
  *
  * An input: byte 0, bits 1..0: what the datagram is, bit 2: its length is changed; then
- *     RAW     the bytes that follow        REPLAY   byte 1: which of the frames seen lately; as it was
+ *     RAW     the bytes that follow
+ *     REPLAY   byte 1: which of the frames seen lately; as it was
  *     DAMAGE  REPLAY; then 3 bytes an edit: offset, exclusive or; CRCs stay
- *     FORGE   DAMAGE with right CRCs: with another key, any edits; with the job's, one byte of the header */
+ *     FORGE   DAMAGE with right CRCs: with another key, any edits; with the job's, one byte of the
+ *             header */
 #include "window_net.h"
 #include "offload/frame.h"
 
@@ -19,8 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static struct {
     struct net net;
     struct net_job job;
-    struct net_datagram seen[SEEN];                        /* frames for rank 0 */
-    uint64_t n_seen, works, lost, damaged, foreign, stale; /* the last three: as the window counted what it refused */
+    struct net_datagram seen[SEEN]; /* frames for rank 0 */
+    /* the last three: as the window counted what it refused */
+    uint64_t n_seen, works, lost, damaged, foreign, stale;
     uint8_t codes[2][CODES + 8], want[CODES], got[2][CODES];
     unsigned inputs;
     bool open;
@@ -55,7 +59,8 @@ static void close_fuzz(void)
 
 static void wrong(const char *what)
 {
-    fprintf(stderr, "%s, after %u inputs and %llu sums\n", what, fuzz.inputs, (unsigned long long)fuzz.works);
+    fprintf(stderr, "%s, after %u inputs and %llu sums\n", what, fuzz.inputs,
+            (unsigned long long)fuzz.works);
     abort();
 }
 
@@ -80,7 +85,8 @@ static void start_work(void)
     }
 }
 
-/* Rank 0 takes what is there, then the job goes on for a tick. What comes to rank 0 then waits for the next turn, and is known. */
+/* Rank 0 takes what is there, then the job goes on for a tick. What comes to rank 0 then waits for
+ * the next turn, and is known. */
 static void go_on(void)
 {
     bool moved;
@@ -114,7 +120,8 @@ static size_t make_datagram(const uint8_t *data, size_t n, uint8_t *bytes, size_
     memcpy(bytes, d->bytes, length);
     struct pkt_header h = pkt_get(bytes);
     const bool own_key = n > 2 && data[2] & 1;
-    for (size_t i = 3; kind >= DAMAGE && i + 3 <= n && edits < (kind == FORGE && own_key ? 1 : 8); i += 3, edits++) {
+    for (size_t i = 3; kind >= DAMAGE && i + 3 <= n && edits < (kind == FORGE && own_key ? 1 : 8);
+         i += 3, edits++) {
         size_t at = (data[i] | (size_t)data[i + 1] << 8) % length;
         if (kind == FORGE && own_key)
             at %= PKT_PAYLOAD_CRC_AT;
@@ -158,7 +165,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     if (fuzz.inputs++ % TURN == 0)
         go_on();
-    if (w->state == WINDOW_LOST || w->state == WINDOW_STRAGGLER) { /* a forged NAK or PONG under the job's own key */
+    /* a forged NAK or PONG under the job's own key */
+    if (w->state == WINDOW_LOST || w->state == WINDOW_STRAGGLER) {
         fuzz.lost++;
         close_fuzz();
     }

@@ -1,5 +1,5 @@
-/* gemm_fixture.h : what the tests of the low-precision products share: matrices of odd shapes, and the product said again
- * with the codes of hls/mf.h, one operation after the other. */
+/* gemm_fixture.h : what the tests of the low-precision products share: matrices of odd shapes, and
+ * the product said again with the codes of hls/mf.h, one operation after the other. */
 #ifndef GEMM_FIXTURE_H
 #define GEMM_FIXTURE_H
 #include "check.h"
@@ -38,17 +38,20 @@ static inline int gemm_ldb(const struct gemm_shape *s)
     return (s->tb ? s->k : s->n) + s->more;
 }
 
-/* kind 0: around 1, as in training; 1: few bits, many ties; 2: any exponents near the format's ends; 3: 2 and not finite. */
+/* kind 0: around 1, as in training; 1: few bits, many ties; 2: any exponents near the format's
+ * ends; 3: 2 and not finite. */
 static inline float gemm_number(struct mf_fmt f, int kind, uint64_t i)
 {
-    const uint32_t r = philox_u32(GEMM_SEED + (uint64_t)kind, i), sign = r & 0x80000000u, frac = r & 0x7fffff;
+    const uint32_t r = philox_u32(GEMM_SEED + (uint64_t)kind, i), sign = r & 0x80000000u,
+                   frac = r & 0x7fffff;
     if (kind == 0)
         return gemm_float(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | frac);
     if (kind == 1)
         return gemm_float(sign | (uint32_t)(127 - (int)(r >> 24 & 3)) << 23 | (frac & 0x700000));
     if (kind == 3 && r >> 24 == 7)
         return gemm_float(sign | 0x7f800000u | (r & 0x100000u));
-    const int half = (mf_bias(f) + (int)f.m) / 2 + 1, exp = 127 + (int)(r >> 23 & 0xff) % (2 * half + 1) - half;
+    const int half = (mf_bias(f) + (int)f.m) / 2 + 1,
+              exp = 127 + (int)(r >> 23 & 0xff) % (2 * half + 1) - half;
     return gemm_float(sign | (uint32_t)exp << 23 | (r & 0x800 ? frac & 0x600000 : frac));
 }
 
@@ -65,7 +68,8 @@ static inline void gemm_fill(struct mf_fmt f, int kind, uint64_t key)
 
 static inline uint32_t slow_product(const struct gemm_rule *r, float a, float b)
 {
-    const struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(a)), y = mf_unpack(mf_fp32(), gemm_bits(b));
+    const struct mf_num x = mf_unpack(mf_fp32(), gemm_bits(a)),
+                        y = mf_unpack(mf_fp32(), gemm_bits(b));
     struct mf_num v = {x.sig * y.sig, x.exp + y.exp, x.negative ^ y.negative, MF_FINITE};
     const bool zero = (x.kind == MF_FINITE && x.sig == 0) || (y.kind == MF_FINITE && y.sig == 0);
     if (x.kind != MF_FINITE || y.kind != MF_FINITE)
@@ -91,7 +95,9 @@ static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
     unsigned __int128 low = apart < 120 ? ((unsigned __int128)small.sig << 60) >> apart : 0;
     if (apart >= 120 || (low << apart) >> 60 != small.sig)
         low |= 1;
-    unsigned __int128 sum = big.negative == small.negative ? high + low : high > low ? high - low : low - high;
+    unsigned __int128 sum = big.negative == small.negative ? high + low
+                            : high > low                   ? high - low
+                                                           : low - high;
     struct mf_num v = {0, big.exp - 60, high >= low ? big.negative : small.negative, MF_FINITE};
     bool lost = false;
     for (; sum >> 63 != 0; sum >>= 1, v.exp++)
@@ -101,8 +107,8 @@ static inline uint32_t slow_last(const struct gemm_rule *r, float c, uint32_t s)
     return mf_pack(r->fmt, v, MF_NEAREST, r->overflow, 0);
 }
 
-static inline float slow_dot(const struct gemm_rule *r, const struct gemm_shape *s, const float *a, const float *b,
-                             int i, int j, float old)
+static inline float slow_dot(const struct gemm_rule *r, const struct gemm_shape *s, const float *a,
+                             const float *b, int i, int j, float old)
 {
     const struct mf_fmt f = r->fmt;
     const uint32_t minus = 1u << (mf_width(f) - 1);
@@ -135,14 +141,15 @@ static inline void slow_gemm(const struct gemm_rule *r, const struct gemm_shape 
 }
 
 /* Equal bits. Outside of c nothing has changed: both began the same. */
-static inline void gemm_compare(const char *what, const struct gemm_rule *r, const struct gemm_shape *s,
-                                const float *got, const float *want)
+static inline void gemm_compare(const char *what, const struct gemm_rule *r,
+                                const struct gemm_shape *s, const float *got, const float *want)
 {
     for (int i = 0; i < GEMM_MOST; i++)
         CHECK(gemm_bits(got[i]) == gemm_bits(want[i]),
-              "%s: e%um%u fn %u overflow %d kahan %d, %d x %d x %d, ta %d tb %d add %d: [%d] = %a, want %a", what,
-              r->fmt.e, r->fmt.m, r->fmt.fn, (int)r->overflow, r->kahan, s->m, s->n, s->k, s->ta, s->tb, s->add, i,
-              (double)got[i], (double)want[i]);
+              "%s: e%um%u fn %u overflow %d kahan %d, %d x %d x %d, ta %d tb %d add %d: [%d] = %a, "
+              "want %a",
+              what, r->fmt.e, r->fmt.m, r->fmt.fn, (int)r->overflow, r->kahan, s->m, s->n, s->k,
+              s->ta, s->tb, s->add, i, (double)got[i], (double)want[i]);
 }
 
 static const struct gemm_shape gemm_shapes[] = {

@@ -1,6 +1,8 @@
-/* gpu_fixture.h : the GPU that a test runs on: a real one where there is one, else the emulator (tests/emu).
+/* gpu_fixture.h : the GPU that a test runs on: a real one where there is one, else the emulator
+ * (tests/emu).
  *
- * The library: NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if that finds a GPU, else $B/emu/libnarrowcast_cuda.so. */
+ * The library: NARROWCAST_CUDA if set, else $B/libnarrowcast_cuda.so if that finds a GPU, else
+ * $B/emu/libnarrowcast_cuda.so. */
 #ifndef GPU_FIXTURE_H
 #define GPU_FIXTURE_H
 #include "device/dev.h"
@@ -35,8 +37,8 @@ static inline const struct dev_library *gpu_fixture_load(const char *path)
     return handle ? (const struct dev_library *)dlsym(handle, "narrowcast_cuda") : NULL;
 }
 
-/* Chooses the library and leaves its path in NARROWCAST_CUDA, where gpu_open() of host/vec finds it. Without one the test
- * ends here as skipped. */
+/* Chooses the library and leaves its path in NARROWCAST_CUDA, where gpu_open() of host/vec finds
+ * it. Without one the test ends here as skipped. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
@@ -64,12 +66,15 @@ static inline const struct dev_library *gpu_fixture_choose(void)
     return lib;
 }
 
-/* Chooses, opens a device, and says in one line which; a failure ends the test. Under mpirun rank 0 speaks. */
+/* Chooses, opens a device, and says in one line which; a failure ends the test. Under mpirun rank 0
+ * speaks. */
 static inline struct gpu_fixture gpu_fixture_open(void)
 {
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK"),
+               *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     struct gpu_fixture f = {.lib = gpu_fixture_choose()};
-    if (f.lib->version != DEV_VERSION || f.lib->run->open(-1, local ? atoi(local) : 0, gpu_fixture_say, &f.info) < 0)
+    if (f.lib->version != DEV_VERSION ||
+        f.lib->run->open(-1, local ? atoi(local) : 0, gpu_fixture_say, &f.info) < 0)
         exit(1);
     f.emulated = strcmp(f.info.name, "emulated") == 0;
     if (!rank || atoi(rank) == 0) {

@@ -1,5 +1,6 @@
-/* gpu_layers.h : what tests of the GPU's layers share: a context for each math, tensors of its type with watched
- * borders, and comparison by bits. Values are floats that the type can hold, so nn_cpu sees the same numbers. */
+/* gpu_layers.h : what tests of the GPU's layers share: a context for each math, tensors of its type
+ * with watched borders, and comparison by bits. Values are floats that the type can hold, so nn_cpu
+ * sees the same numbers. */
 #ifndef GPU_LAYERS_H
 #define GPU_LAYERS_H
 #include "check.h"
@@ -12,7 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYERS_HELD = 64, LAYERS_BORDER = 64 }; /* tensors at once; bytes before and after each that must not change */
+/* tensors at once; bytes before and after each that must not change */
+enum { LAYERS_HELD = 64, LAYERS_BORDER = 64 };
 
 struct layers {
     const struct dev_run_ops *run;
@@ -83,7 +85,9 @@ static inline uint32_t layers_bits(float x)
 
 static inline struct mf_fmt layers_format(enum dev_math math)
 {
-    return math == DEV_FP16 ? (struct mf_fmt){5, 10, 0} : math == DEV_BF16 ? (struct mf_fmt){8, 7, 0} : mf_fp32();
+    return math == DEV_FP16   ? (struct mf_fmt){5, 10, 0}
+           : math == DEV_BF16 ? (struct mf_fmt){8, 7, 0}
+                              : mf_fp32();
 }
 
 /* x rounded to the type of activations. */
@@ -139,7 +143,8 @@ static inline void *layers_put(struct layers *g, const float *x, size_t n)
         return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
     uint16_t *codes = layers_memory(n * sizeof *codes);
     for (size_t i = 0; i < n; i++)
-        codes[i] = (uint16_t)mf_enc(layers_format(g->math), layers_bits(x[i]), 0, MF_NEAREST, MF_INF, 0);
+        codes[i] =
+            (uint16_t)mf_enc(layers_format(g->math), layers_bits(x[i]), 0, MF_NEAREST, MF_INF, 0);
     void *p = layers_hold(g, codes, g->skew * sizeof *codes, n * sizeof *codes);
     free(codes);
     return p;
@@ -158,14 +163,16 @@ static inline void *layers_fetch(struct layers *g, const void *p)
         i++;
     const size_t before = LAYERS_BORDER + g->held[i].skip, bytes = g->held[i].bytes;
     unsigned char *image = layers_memory(before + bytes + LAYERS_BORDER);
-    if (g->run->copy(image, g->held[i].base, before + bytes + LAYERS_BORDER, g->s) < 0 || g->run->wait(g->s) < 0)
+    if (g->run->copy(image, g->held[i].base, before + bytes + LAYERS_BORDER, g->s) < 0 ||
+        g->run->wait(g->s) < 0)
         exit(1);
     int changed = 0;
     for (size_t j = 0; j < before; j++)
         changed += image[j] != 0xa5;
     for (size_t j = before + bytes; j < before + bytes + LAYERS_BORDER; j++)
         changed += image[j] != 0xa5;
-    CHECK(changed == 0, "%s: %d bytes around a tensor were written", layers_names[g->math], changed);
+    CHECK(changed == 0, "%s: %d bytes around a tensor were written", layers_names[g->math],
+          changed);
     memmove(image, image + before, bytes);
     return image;
 }
@@ -198,19 +205,23 @@ static inline void layers_drop(struct layers *g)
 }
 
 /* The device's floats are the wanted ones, bit for bit (any nan for a nan). Frees got. */
-static inline void layers_same_floats(struct layers *g, const char *what, float *got, const float *want, size_t n)
+static inline void layers_same_floats(struct layers *g, const char *what, float *got,
+                                      const float *want, size_t n)
 {
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < n; i++)
-        if (layers_bits(got[i]) != layers_bits(want[i]) && !(isnan(got[i]) && isnan(want[i])) && bad++ == 0)
+        if (layers_bits(got[i]) != layers_bits(want[i]) && !(isnan(got[i]) && isnan(want[i])) &&
+            bad++ == 0)
             first = i;
-    CHECK(bad == 0, "%s %s skew %zu: %zu of %zu differ, first [%zu] %.9g, want %.9g", layers_names[g->math], what,
-          g->skew, bad, n, first, (double)got[first], (double)want[first]);
+    CHECK(bad == 0, "%s %s skew %zu: %zu of %zu differ, first [%zu] %.9g, want %.9g",
+          layers_names[g->math], what, g->skew, bad, n, first, (double)got[first],
+          (double)want[first]);
     free(got);
 }
 
 /* The same for activations, once the wanted are rounded. */
-static inline void layers_same(struct layers *g, const char *what, const void *p, const float *want, size_t n)
+static inline void layers_same(struct layers *g, const char *what, const void *p, const float *want,
+                               size_t n)
 {
     float *rounded = layers_memory(n * sizeof *rounded);
     for (size_t i = 0; i < n; i++)

@@ -1,11 +1,12 @@
-/* gpu_models.h : what the tests of networks on the GPU share: models on both backends with the same weights, images, and how
- * far gradients may be apart.
+/* gpu_models.h : what the tests of networks on the GPU share: models on both backends with the same
+ * weights, images, and how far gradients may be apart.
  *
- * The bound. A sum of k products in floating point, in any order, is the exact sum with every factor changed by a small
- * relative amount: about sqrt(k) u where roundings are independent, k u at worst (Higham, Accuracy and Stability, 3.1); u is
- * half a unit of the format that factors are rounded to. So both backends compute the gradient of a network whose weights and
- * images are changed by such amounts. How much that moves each tensor of the gradient is measured on the CPU, with a few
- * random changes of that size; two backends may be apart by a few times the largest. */
+ * The bound. A sum of k products in floating point, in any order, is the exact sum with every
+ * factor changed by a small relative amount: about sqrt(k) u where roundings are independent, k u
+ * at worst (Higham, Accuracy and Stability, 3.1); u is half a unit of the format that factors are
+ * rounded to. So both backends compute the gradient of a network whose weights and images are
+ * changed by such amounts. How much that moves each tensor of the gradient is measured on the CPU,
+ * with a few random changes of that size; two backends may be apart by a few times the largest. */
 #ifndef GPU_MODELS_H
 #define GPU_MODELS_H
 #include <errno.h>
@@ -55,7 +56,8 @@ static inline void build_kinds(struct nn_model *m)
     int y = graph_norm(m, graph_conv(m, x, "conv2", 8, 3, 1, 1, false), "norm2", NO_ADDEND, true);
     x = graph_norm(m, graph_conv(m, y, "conv3", 8, 1, 1, 0, false), "norm3", x, true);
     y = graph_norm(m, graph_conv(m, x, "conv4", 16, 3, 2, 1, false), "norm4", NO_ADDEND, false);
-    x = graph_norm(m, graph_conv(m, y, "conv5", 16, 3, 1, 1, false), "norm5", graph_shortcut(m, x, 16), false);
+    x = graph_norm(m, graph_conv(m, y, "conv5", 16, 3, 1, 1, false), "norm5",
+                   graph_shortcut(m, x, 16), false);
     y = graph_norm(m, graph_conv(m, x, "conv6", 16, 3, 1, 1, false), "norm6", NO_ADDEND, true);
     x = graph_add(m, x, y);
     x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
@@ -66,8 +68,8 @@ static inline void build_kinds(struct nn_model *m)
     graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);
 }
 
-static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
-                                          struct nn_shape in, int batch)
+static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup,
+                                          const char *name, struct nn_shape in, int batch)
 {
     struct nn_model *m;
     if (strcmp(name, "kinds")) {
@@ -108,8 +110,8 @@ static inline double half_unit(enum nn_math math)
     return math == NN_FP32 ? 0x1p-24 : math == NN_BF16 ? 0x1p-9 : 0x1p-12;
 }
 
-/* The relative change that stands for all roundings of a pass: of the 16-bit or float factors, and of sums of up to a
- * thousand products in float. */
+/* The relative change that stands for all roundings of a pass: of the 16-bit or float factors, and
+ * of sums of up to a thousand products in float. */
 static inline double nudge_of(enum nn_math math)
 {
     return 2 * half_unit(math) + 32 * 0x1p-24;
@@ -127,14 +129,16 @@ static inline struct answer answer_of(struct nn_model *m, const struct images *d
     return a;
 }
 
-/* How far a CPU model's loss and gradients move: moved [n_params] L2 norms. Leaves the model as it was, but for its gradients. */
-static inline double sensitivity(struct nn_model *cpu, const struct images *d, double nudge, const struct answer *at,
-                                 double *moved)
+/* How far a CPU model's loss and gradients move: moved [n_params] L2 norms. Leaves the model as it
+ * was, but for its gradients. */
+static inline double sensitivity(struct nn_model *cpu, const struct images *d, double nudge,
+                                 const struct answer *at, double *moved)
 {
     size_t n;
     real *w = nn_model_weights(cpu, &n), *kept = fetch(cpu, w), *x = malloc(d->size * sizeof *x);
     size_t n_stats;
-    real *stats = nn_model_stats(cpu, &n_stats), *kept_stats = malloc((n_stats + 1) * sizeof *stats);
+    real *stats = nn_model_stats(cpu, &n_stats),
+         *kept_stats = malloc((n_stats + 1) * sizeof *stats);
     double moved_loss = 0;
     memcpy(kept_stats, stats, n_stats * sizeof *stats);
     for (int k = 0; k < cpu->n_params; k++)

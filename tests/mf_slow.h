@@ -1,9 +1,11 @@
-/* mf_slow.h : what hls/mf.h must compute, said again in another way: with long doubles and the list of all values.
+/* mf_slow.h : what hls/mf.h must compute, said again in another way: with long doubles and the list
+ * of all values.
  *
- * A format of up to 16 bits is a sorted list of its finite magnitudes, with one more entry: the value that would come
- * next if the exponent had no end. Rounding is a search in that list, and overflow is the choice of that last entry.
- * Wider formats have no list; rintl() rounds them. test_mf.c holds both ways against each other.
- * Exact wherever a value has at most 64 significant bits. Nothing of mf.h is called, only its types are used. */
+ * A format of up to 16 bits is a sorted list of its finite magnitudes, with one more entry: the
+ * value that would come next if the exponent had no end. Rounding is a search in that list, and
+ * overflow is the choice of that last entry. Wider formats have no list; rintl() rounds them.
+ * test_mf.c holds both ways against each other. Exact wherever a value has at most 64 significant
+ * bits. Nothing of mf.h is called, only its types are used. */
 #ifndef MF_SLOW_H
 #define MF_SLOW_H
 #include <float.h>
@@ -21,7 +23,8 @@ struct slow {
     struct mf_fmt f;
     uint32_t n;         /* finite magnitudes: codes 0 .. n-1 */
     long double *value; /* [n+1], ascending; NULL: too many for a list */
-    uint32_t at;        /* where the last search ended: neighbours are asked for one after the other */
+    /* where the last search ended: neighbours are asked for one after the other */
+    uint32_t at;
 };
 
 static inline float slow_float(uint32_t bits)
@@ -62,7 +65,9 @@ static inline uint32_t slow_n_finite(struct mf_fmt f)
 static inline long double slow_dec(struct mf_fmt f, uint32_t code)
 {
     uint32_t sign = 1u << (f.e + f.m), mag = code % sign, n = slow_n_finite(f);
-    long double v = mag < n ? slow_magnitude(f, mag) : mag == n && !f.fn ? (long double)INFINITY : (long double)NAN;
+    long double v = mag < n             ? slow_magnitude(f, mag)
+                    : mag == n && !f.fn ? (long double)INFINITY
+                                        : (long double)NAN;
     return code & sign ? -v : v;
 }
 
@@ -102,8 +107,8 @@ static inline uint32_t slow_find(struct slow *s, long double a)
 }
 
 /* Does a = low + part * (high - low), part in [0, 1), go up to high? */
-static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up, enum mf_round round,
-                                uint32_t random)
+static inline bool slow_goes_up(long double a, long double low, long double high, bool tie_goes_up,
+                                enum mf_round round, uint32_t random)
 {
     if (round == MF_ZERO)
         return false;
@@ -113,7 +118,8 @@ static inline bool slow_goes_up(long double a, long double low, long double high
 }
 
 /* Magnitude code by search; n where it overflows. */
-static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round, uint32_t random)
+static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_round round,
+                                       uint32_t random)
 {
     if (a >= s->value[s->n])
         return s->n;
@@ -123,7 +129,8 @@ static inline uint32_t slow_mag_listed(struct slow *s, long double a, enum mf_ro
 }
 
 /* Magnitude code by rounding the number of units; n where it overflows. */
-static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_round round, uint32_t random)
+static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_round round,
+                                     uint32_t random)
 {
     int lowest = slow_lowest(f), top = a > 0 ? ilogbl(a) : lowest;
     long double unit = ldexpl(1, (top > lowest ? top : lowest) - f.m), units = floorl(a / unit);
@@ -141,11 +148,12 @@ static inline uint32_t slow_mag_wide(struct mf_fmt f, long double a, enum mf_rou
 }
 
 /* Code of x: the mirror of mf_pack(). */
-static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round, enum mf_overflow overflow,
-                                uint32_t random)
+static inline uint32_t slow_enc(struct slow *s, long double x, enum mf_round round,
+                                enum mf_overflow overflow, uint32_t random)
 {
     struct mf_fmt f = s->f;
-    uint32_t sign = signbit(x) ? 1u << (f.e + f.m) : 0, all_ones = (1u << (f.e + f.m)) - 1, mag = s->n;
+    uint32_t sign = signbit(x) ? 1u << (f.e + f.m) : 0, all_ones = (1u << (f.e + f.m)) - 1,
+             mag = s->n;
     long double a = fabsl(x);
     if (a <= LDBL_MAX)
         mag = s->value ? slow_mag_listed(s, a, round, random) : slow_mag_wide(f, a, round, random);

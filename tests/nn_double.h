@@ -1,5 +1,5 @@
-/* nn_double.h : the network and its CPU backend once more, with double for real, inside one test program; and the error
- * of a gradient against a central difference. Include it first. */
+/* nn_double.h : the network and its CPU backend once more, with double for real, inside one test
+ * program; and the error of a gradient against a central difference. Include it first. */
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
@@ -28,8 +28,8 @@ static inline double uniform(uint64_t key, uint64_t i)
     return (double)philox_u32(key, i) * 0x1p-31 - 1;
 }
 
-/* Step of the differences: with third derivatives of order one they are off by about h^2 = 1e-10, and by eps / h =
- * 2e-11 of the function's own size. */
+/* Step of the differences: with third derivatives of order one they are off by about h^2 = 1e-10,
+ * and by eps / h = 2e-11 of the function's own size. */
 static const double STEP = 1e-5;
 static const double MOST_ERROR = 1e-6;
 

@@ -1,4 +1,5 @@
-/* rtl_rand.h : random numbers for tests of RTL, a few a clock: xorshift64 (Marsaglia, 2003). The state must not be 0. */
+/* rtl_rand.h : random numbers for tests of RTL, a few a clock: xorshift64 (Marsaglia, 2003). The
+ * state must not be 0. */
 #ifndef RTL_RAND_H
 #define RTL_RAND_H
 #include <stdint.h>

@@ -1,11 +1,14 @@
-/* search.h : all states a model can reach: may each of its transitions be, and does every state still lead to a goal?
+/* search.h : all states a model can reach: may each of its transitions be, and does every state
+ * still lead to a goal?
  *
- *     states 0, 1, 2... in the order they are found (breadth first, so a trace is a shortest one); a hash table finds them by
+ *     states 0, 1, 2... in the order they are found (breadth first, so a trace is a shortest one);
+ *         a hash table finds them by
  *     their bytes; edges of state i: edge[first[i]] .. edge[first[i + 1]]
  *
- * Safety: next() calls search_bad() for a transition that must not be. Liveness (AG EF goal): a state from which no path
- * leads to a goal is stuck; a state that can only wait for ever is one. States are told apart by their bytes, so a model
- * leaves no byte unset. A trace is made by running next() again over the states on the path: names cost nothing before. */
+ * Safety: next() calls search_bad() for a transition that must not be. Liveness (AG EF goal): a
+ * state from which no path leads to a goal is stuck; a state that can only wait for ever is one.
+ * States are told apart by their bytes, so a model leaves no byte unset. A trace is made by running
+ * next() again over the states on the path: names cost nothing before. */
 #ifndef SEARCH_H
 #define SEARCH_H
 #include <stdarg.h>
@@ -43,7 +46,8 @@ struct search {
     size_t *first; /* [n + 1] */
     uint32_t at;   /* the state whose transitions are asked for */
     bool bad;
-    const void *wanted; /* while a trace is made: which transition's name; NULL: that of the bad one */
+    /* while a trace is made: which transition's name; NULL: that of the bad one */
+    const void *wanted;
     bool tracing, named;
     char name[SEARCH_NAME];
 };
@@ -114,8 +118,8 @@ static inline uint32_t search_add(struct search *s, const void *state)
 /* ---- what a model's next() calls; the name is printf's ---- */
 
 /* A transition to a state; to itself is none. */
-static inline __attribute__((format(printf, 3, 4))) void search_to(struct search *s, const void *state,
-                                                                   const char *name, ...)
+static inline __attribute__((format(printf, 3, 4))) void
+search_to(struct search *s, const void *state, const char *name, ...)
 {
     if (s->tracing) {
         if (s->named || !s->wanted || memcmp(s->wanted, state, s->model->bytes) != 0)
@@ -138,7 +142,8 @@ static inline __attribute__((format(printf, 3, 4))) void search_to(struct search
 }
 
 /* A transition that must not be. */
-static inline __attribute__((format(printf, 2, 3))) void search_bad(struct search *s, const char *name, ...)
+static inline __attribute__((format(printf, 2, 3))) void search_bad(struct search *s,
+                                                                    const char *name, ...)
 {
     s->bad = true;
     if (s->named || !s->tracing || s->wanted)
@@ -180,8 +185,8 @@ static inline void search_trace(struct search *s, uint32_t i, bool bad)
     free(path);
 }
 
-/* Counts states that no path leads from to a goal; *one: the first of them. Paths mostly lead to later states, so going
- * backward over all of them is done a few times only. */
+/* Counts states that no path leads from to a goal; *one: the first of them. Paths mostly lead to
+ * later states, so going backward over all of them is done a few times only. */
 static inline size_t search_stuck(const struct search *s, uint32_t *one)
 {
     uint8_t *can = search_room(NULL, s->n);
@@ -204,8 +209,10 @@ static inline size_t search_stuck(const struct search *s, uint32_t *one)
     return stuck;
 }
 
-/* Searches from one state on, with at most `most` states. A trace to what is bad or stuck is printed. */
-static inline struct search_report search_run(const struct search_model *model, const void *start, size_t most)
+/* Searches from one state on, with at most `most` states. A trace to what is bad or stuck is
+ * printed. */
+static inline struct search_report search_run(const struct search_model *model, const void *start,
+                                              size_t most)
 {
     struct search s = {.model = model};
     struct search_report report = {.verdict = SEARCH_HOLDS};

@@ -1,4 +1,5 @@
-/* sim_client.h : ranks and a controller of a card that listens on a network, as simple as they can be: for tests of the card. */
+/* sim_client.h : ranks and a controller of a card that listens on a network, as simple as they can
+ * be: for tests of the card. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "base/inet.h"
@@ -37,7 +38,8 @@ struct client {
 };
 
 /* Says m, hears the answer. Returns 0, or -1 when the card hangs up. */
-static inline int client_ask(struct client *c, struct simlink m, const uint8_t *body, struct simlink *answer)
+static inline int client_ask(struct client *c, struct simlink m, const uint8_t *body,
+                             struct simlink *answer)
 {
     uint8_t header[SIMLINK_BYTES];
     simlink_put(m, header);
@@ -57,7 +59,9 @@ static inline int client_hello(struct client *c, int fd)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (sock_recv(fd, header, sizeof header))
         return -1;
-    return simlink_get(header).kind == SIMLINK_HELLO && simlink_get(header).a == SIMLINK_VERSION ? 0 : -1;
+    return simlink_get(header).kind == SIMLINK_HELLO && simlink_get(header).a == SIMLINK_VERSION
+               ? 0
+               : -1;
 }
 
 static inline int client_open(struct client *c, uint32_t ip, uint16_t port)
@@ -71,7 +75,8 @@ static inline int client_open(struct client *c, uint32_t ip, uint16_t port)
 static inline int64_t client_read(struct client *c, uint32_t at)
 {
     struct simlink answer;
-    return client_ask(c, (struct simlink){.kind = SIMLINK_READ, .a = at}, NULL, &answer) || answer.status
+    return client_ask(c, (struct simlink){.kind = SIMLINK_READ, .a = at}, NULL, &answer) ||
+                   answer.status
                ? -1
                : (int64_t)answer.b;
 }
@@ -80,7 +85,8 @@ static inline int64_t client_read(struct client *c, uint32_t at)
 static inline int client_write(struct client *c, uint32_t at, uint32_t value)
 {
     struct simlink answer;
-    return client_ask(c, (struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value}, NULL, &answer)
+    return client_ask(c, (struct simlink){.kind = SIMLINK_WRITE, .a = at, .b = value}, NULL,
+                      &answer)
                ? -1
                : (int)answer.status;
 }
@@ -190,14 +196,15 @@ static inline void client_send(struct client_job *j, uint32_t rank, uint32_t slo
 }
 
 /* Is bytes [n] the right result? Returns its slot of the job, or -1: it is of another chunk. */
-static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes, size_t n,
-                               uint32_t beats)
+static inline int client_check(const struct client_job *j, uint32_t rank, const uint8_t *bytes,
+                               size_t n, uint32_t beats)
 {
     static const float values[256] = {[0x38] = 1, [0x40] = 2, [0x30] = 0.5f};
     const struct pkt_header h = n >= PKT_HEADER_BYTES ? pkt_get(bytes) : (struct pkt_header){0};
     if (h.op != PKT_OP_RESULT || h.chunk != j->chunk)
         return -1;
-    CHECK(pkt_good(bytes) && h.rank == rank && h.key == j->key && n == PKT_HEADER_BYTES + 64 * (size_t)beats,
+    CHECK(pkt_good(bytes) && h.rank == rank && h.key == j->key &&
+              n == PKT_HEADER_BYTES + 64 * (size_t)beats,
           "a result of %zu bytes", n);
     for (size_t i = 0; i < n - PKT_HEADER_BYTES; i++) {
         float sum = 0;
@@ -206,13 +213,14 @@ static inline int client_check(const struct client_job *j, uint32_t rank, const 
         uint32_t bits;
         memcpy(&bits, &sum, sizeof bits);
         const uint32_t want = mf_enc((struct mf_fmt){4, 3, 0}, bits, 0, MF_NEAREST, MF_INF, 0);
-        CHECK(bytes[PKT_HEADER_BYTES + i] == want, "element %zu is %02x, not %02x", i, bytes[PKT_HEADER_BYTES + i],
-              want);
+        CHECK(bytes[PKT_HEADER_BYTES + i] == want, "element %zu is %02x, not %02x", i,
+              bytes[PKT_HEADER_BYTES + i], want);
     }
     return h.slot - (int)j->base;
 }
 
-/* One chunk of every slot of the job, sent again until all ranks have all results. Returns 0, or -1 when that takes too long. */
+/* One chunk of every slot of the job, sent again until all ranks have all results. Returns 0, or -1
+ * when that takes too long. */
 static inline int client_chunk(struct client_job *j, uint32_t beats, double again_s)
 {
     uint64_t got[CLIENT_RANKS] = {0}, all = ((uint64_t)1 << j->slots) - 1;

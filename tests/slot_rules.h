@@ -1,11 +1,14 @@
-/* slot_rules.h : rules for a slot that look right and are not, for the search to find out (test_slot_search.c). */
+/* slot_rules.h : rules for a slot that look right and are not, for the search to find out
+ * (test_slot_search.c). */
 #ifndef SLOT_RULES_H
 #define SLOT_RULES_H
 #include "hls/slot.h"
 
-/* One row for both the sum and the result, two of them for chunks that hosts run ahead by: what is claimed was kept. */
-static inline enum slot_verdict rule_one_row(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                             unsigned rank, uint32_t chunk, struct slot_desc desc)
+/* One row for both the sum and the result, two of them for chunks that hosts run ahead by: what is
+ * claimed was kept. */
+static inline enum slot_verdict rule_one_row(struct slot *cells, unsigned cell, unsigned *row,
+                                             unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                             struct slot_desc desc)
 {
     enum slot_verdict v = slot_take(&cells[cell], n_ranks, rank, chunk, desc);
     *row = cell;
@@ -13,8 +16,9 @@ static inline enum slot_verdict rule_one_row(struct slot *cells, unsigned cell, 
 }
 
 /* Nothing is sent again. */
-static inline enum slot_verdict rule_sent_once(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                               unsigned rank, uint32_t chunk, struct slot_desc desc)
+static inline enum slot_verdict rule_sent_once(struct slot *cells, unsigned cell, unsigned *row,
+                                               unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                               struct slot_desc desc)
 {
     enum slot_verdict v = slot_take(&cells[cell], n_ranks, rank, chunk, desc);
     *row = cell;
@@ -22,8 +26,9 @@ static inline enum slot_verdict rule_sent_once(struct slot *cells, unsigned cell
 }
 
 /* Chunks are compared by size. */
-static inline enum slot_verdict rule_by_size(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                             unsigned rank, uint32_t chunk, struct slot_desc desc)
+static inline enum slot_verdict rule_by_size(struct slot *cells, unsigned cell, unsigned *row,
+                                             unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                             struct slot_desc desc)
 {
     *row = cell;
     if (cells[cell].state == SLOT_DONE && cells[cell].kept && chunk < cells[cell].chunk)
@@ -32,8 +37,9 @@ static inline enum slot_verdict rule_by_size(struct slot *cells, unsigned cell, 
 }
 
 /* Whatever the description. */
-static inline enum slot_verdict rule_any_desc(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                              unsigned rank, uint32_t chunk, struct slot_desc desc)
+static inline enum slot_verdict rule_any_desc(struct slot *cells, unsigned cell, unsigned *row,
+                                              unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                              struct slot_desc desc)
 {
     *row = cell;
     desc.ops = 0;
@@ -41,18 +47,20 @@ static inline enum slot_verdict rule_any_desc(struct slot *cells, unsigned cell,
 }
 
 /* A rank that is in is added again. */
-static inline enum slot_verdict rule_no_bitmap(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                               unsigned rank, uint32_t chunk, struct slot_desc desc)
+static inline enum slot_verdict rule_no_bitmap(struct slot *cells, unsigned cell, unsigned *row,
+                                               unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                               struct slot_desc desc)
 {
     enum slot_verdict v = slot_take(&cells[cell], n_ranks, rank, chunk, desc);
     *row = cell;
     return v == SLOT_DUPLICATE ? SLOT_ADD : v;
 }
 
-/* SwitchML (NSDI 2021, algorithms 3 and 4): two pools, the chunk's lowest bit says which; `seen` of a rank in one pool is
- * forgotten when it is set in the other. bitmap: seen, chunk: count. */
-static inline enum slot_verdict rule_version_bit(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks,
-                                                 unsigned rank, uint32_t chunk, struct slot_desc desc)
+/* SwitchML (NSDI 2021, algorithms 3 and 4): two pools, the chunk's lowest bit says which; `seen` of
+ * a rank in one pool is forgotten when it is set in the other. bitmap: seen, chunk: count. */
+static inline enum slot_verdict rule_version_bit(struct slot *cells, unsigned cell, unsigned *row,
+                                                 unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                                 struct slot_desc desc)
 {
     struct slot *pool = &cells[chunk & 1], *other = &cells[~chunk & 1];
     const uint64_t me = (uint64_t)1 << rank;

@@ -1,15 +1,18 @@
-/* slot_world.h : a card's slots, the jobs that own them, their ranks and a network that does what it wants, as states for
- * search.h. What a contribution does to a slot is said by hls/slot.h itself, or by a rule that is known to be bad.
+/* slot_world.h : a card's slots, the jobs that own them, their ranks and a network that does what
+ * it wants, as states for search.h. What a contribution does to a slot is said by hls/slot.h
+ * itself, or by a rule that is known to be bad.
  *
  *     rank sends packet n --network--> key, job, slot, source --FIFO--> key again, slot_take() --result--> rank has n
  *
- * The network keeps whatever was ever sent: it may deliver it at any time, in any order, again and again, or never. So it
- * stands for a bag of any size that loses, repeats and reorders. It may also lose all it holds at once: who is not stuck
- * then is not stuck when some of it is lost. Frames in the FIFO are kept and leave it likewise, which no real FIFO outdoes,
- * and are lost with the rest: a real one runs empty.
+ * The network keeps whatever was ever sent: it may deliver it at any time, in any order, again and
+ * again, or never. So it stands for a bag of any size that loses, repeats and reorders. It may also
+ * lose all it holds at once: who is not stuck then is not stuck when some of it is lost. Frames in
+ * the FIFO are kept and leave it likewise, which no real FIFO outdoes, and are lost with the rest:
+ * a real one runs empty.
  *
- * What a sum is made of is kept beside it (a tag: epoch of the job and packet), and never asked by the rules. The
- * descriptions of all contributions are equal, as if their checksums had collided: the slot alone has to tell them apart. */
+ * What a sum is made of is kept beside it (a tag: epoch of the job and packet), and never asked by
+ * the rules. The descriptions of all contributions are equal, as if their checksums had collided:
+ * the slot alone has to tell them apart. */
 #ifndef SLOT_WORLD_H
 #define SLOT_WORLD_H
 #include "hls/slot.h"
@@ -17,13 +20,16 @@
 #include "search.h"
 
 enum { RANKS = 4, JOBS = 2, CELLS = 2, TAGS = 16, NO_KEY = 255, PONG_KINDS = PONG_LOST_STATE + 1 };
-enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };          /* of a sum, beside epoch * packets + n */
-enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 }; /* of a rank in a cell; rank.in_card */
+/* of a sum, beside epoch * packets + n */
+enum { TAG_FOREIGN = 200, TAG_OTHER_DESC, TAG_WRONG };
+/* of a rank in a cell; rank.in_card */
+enum { IN_BITMAP = 1, IN_SUM = 2, TO_SEND = 4, CELL_BITS = 3 };
 enum { CELL_FILLING = 1, CELL_KEPT = 2, CELL_DESC = 4 };
 
 /* One rule of slot_take's kind. row: the cell whose sum and kept result the verdict is about. */
-typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row, unsigned n_ranks, unsigned rank,
-                                    uint32_t chunk, struct slot_desc desc);
+typedef enum slot_verdict slot_rule(struct slot *cells, unsigned cell, unsigned *row,
+                                    unsigned n_ranks, unsigned rank, uint32_t chunk,
+                                    struct slot_desc desc);
 
 struct world_config {
     const char *what;
@@ -38,10 +44,12 @@ struct world_config {
     bool masks;          /* results are sent later than they are decided on */
     bool pings;          /* ranks ask how far a slot is, and do what the answer says */
     bool disagree;       /* rank 1 means something else by its packet 1 of the first epoch */
-    bool sorted;         /* ranks are alike: one order of them stands for all; traces number them anew at each step */
+    /* ranks are alike: one order of them stands for all; traces number them anew at each step */
+    bool sorted;
     /* Rules that are broken on purpose. */
     slot_rule *rule; /* NULL: slot_take() */
-    bool any_chunk, same_key, not_cleared, no_recheck, next_free, leaves, goes_on, any_range, any_source;
+    bool any_chunk, same_key, not_cleared, no_recheck, next_free, leaves, goes_on, any_range,
+        any_source;
 };
 
 struct world_rank {
@@ -50,8 +58,10 @@ struct world_rank {
     uint8_t gave_up;
     uint8_t in_card;           /* CELL_BITS for each cell */
     uint8_t submitted, places; /* next_free: packets that have a slot, and which */
-    uint8_t pong, zero; /* pings: the latest answer under way: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
-    /* A bit for each tag. In the network: contributions, results (all right, or not), refusals; in the FIFO. */
+    /* pings: the latest answer under way: 1 + PONG_KINDS * packet + enum pong_says; 0: none */
+    uint8_t pong, zero;
+    /* A bit for each tag. In the network: contributions, results (all right, or not), refusals; in
+     * the FIFO. */
     uint16_t sent, right, wrong, refused, waiting;
 };
 struct world_cell {
@@ -99,7 +109,8 @@ static inline void set_in_card(struct world *w, int r, int cell, int what, bool 
 }
 
 /* A slot as slot.h knows it, from and to its cell, which belongs to a job. */
-static inline struct slot get_slot(const struct world_config *c, const struct world *w, int job, int cell)
+static inline struct slot get_slot(const struct world_config *c, const struct world *w, int job,
+                                   int cell)
 {
     struct slot s = slot_registered();
     s.state = w->cell[cell].flags & CELL_FILLING ? SLOT_FILLING : SLOT_DONE;
@@ -111,18 +122,20 @@ static inline struct slot get_slot(const struct world_config *c, const struct wo
         s.bitmap |= (uint64_t)in_card(w, world_first(c, job) + k, cell, IN_BITMAP) << k;
     return s;
 }
-static inline void put_slot(const struct world_config *c, struct world *w, int job, int cell, const struct slot *s)
+static inline void put_slot(const struct world_config *c, struct world *w, int job, int cell,
+                            const struct slot *s)
 {
-    w->cell[cell].flags = (uint8_t)((s->state == SLOT_FILLING ? CELL_FILLING : 0) | (s->kept ? CELL_KEPT : 0) |
-                                    (s->desc.ops ? CELL_DESC : 0));
+    w->cell[cell].flags = (uint8_t)((s->state == SLOT_FILLING ? CELL_FILLING : 0) |
+                                    (s->kept ? CELL_KEPT : 0) | (s->desc.ops ? CELL_DESC : 0));
     w->cell[cell].chunk = (int8_t)s->chunk;
     for (int k = 0; k < c->ranks[job]; k++)
         set_in_card(w, world_first(c, job) + k, cell, IN_BITMAP, s->bitmap >> k & 1);
 }
 
-/* As a registration of the job leaves it; before a first chunk that is not 0, as the chunk before leaves it. What the sum's
- * memory holds is anybody's guess. */
-static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell, int start)
+/* As a registration of the job leaves it; before a first chunk that is not 0, as the chunk before
+ * leaves it. What the sum's memory holds is anybody's guess. */
+static inline void world_clear(const struct world_config *c, struct world *w, int job, int cell,
+                               int start)
 {
     struct slot s = slot_registered();
     s.chunk += (uint32_t)start;
@@ -149,7 +162,8 @@ static inline struct world world_start_state(const struct world_config *c)
 }
 
 /* Which cell and chunk a rank's packet goes to. */
-static inline void place_of(const struct world_config *c, const struct world *w, int r, int n, int *slot, int *use)
+static inline void place_of(const struct world_config *c, const struct world *w, int r, int n,
+                            int *slot, int *use)
 {
     *slot = n % c->slots;
     *use = n / c->slots;
@@ -161,7 +175,8 @@ static inline void place_of(const struct world_config *c, const struct world *w,
         *use += (w->rank[r].places >> k & 1) == *slot;
 }
 /* A contribution is added to a sum: is that still one of every rank, all for one packet? */
-static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag, bool overwrites)
+static inline void add_tag(struct world *w, int row, int first, int last, int r, int tag,
+                           bool overwrites)
 {
     struct world_cell *cell = &w->cell[row];
     if (overwrites)
@@ -175,7 +190,8 @@ static inline void add_tag(struct world *w, int row, int first, int last, int r,
 }
 
 /* A result for packet n of the job's epoch goes to rank r; what it is made of: tag. */
-static inline void send_result(const struct world_config *c, struct world *w, int job, int r, int n, int tag)
+static inline void send_result(const struct world_config *c, struct world *w, int job, int r, int n,
+                               int tag)
 {
     const int as = w->job[job].key * c->packets + n;
     if (w->job[job].key == NO_KEY || n < 0 || n >= c->packets)
@@ -186,7 +202,8 @@ static inline void send_result(const struct world_config *c, struct world *w, in
         w->rank[r].wrong |= (uint16_t)(1 << as);
 }
 /* The packet of rank r that (slot, use) is; -1: none. */
-static inline int packet_at(const struct world_config *c, const struct world *w, int r, int slot, int use)
+static inline int packet_at(const struct world_config *c, const struct world *w, int r, int slot,
+                            int use)
 {
     for (int n = 0; n < (c->next_free ? w->rank[r].submitted : c->packets); n++) {
         int s, u;
@@ -197,10 +214,10 @@ static inline int packet_at(const struct world_config *c, const struct world *w,
     return -1;
 }
 
-/* A contribution that passed every check reaches a slot of `job`. sender: the job whose it says it is, of which it is
- * rank `number`. */
-static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender, int slot, int number,
-                               uint32_t chunk, int tag, uint64_t desc)
+/* A contribution that passed every check reaches a slot of `job`. sender: the job whose it says it
+ * is, of which it is rank `number`. */
+static inline void world_touch(const struct world_config *c, struct world *w, int job, int sender,
+                               int slot, int number, uint32_t chunk, int tag, uint64_t desc)
 {
     struct slot cells[CELLS];
     const unsigned n_ranks = c->ranks[sender];
@@ -220,9 +237,11 @@ static inline void world_touch(const struct world_config *c, struct world *w, in
     const int r = owner + number, use = (int)chunk - world_start(c, w->job[job].key);
     struct world_cell *cell = &w->cell[row];
     if (v == SLOT_BAD_DESC)
-        w->rank[r].refused |= (uint16_t)(1 << (w->job[job].key * c->packets + packet_at(c, w, r, slot, use)));
+        w->rank[r].refused |=
+            (uint16_t)(1 << (w->job[job].key * c->packets + packet_at(c, w, r, slot, use)));
     if (v <= SLOT_ADD_ONLY)
-        add_tag(w, (int)row, owner, owner + c->ranks[job], r, tag, v == SLOT_ADD_FIRST || v == SLOT_ADD_ONLY);
+        add_tag(w, (int)row, owner, owner + c->ranks[job], r, tag,
+                v == SLOT_ADD_FIRST || v == SLOT_ADD_ONLY);
     const bool last = v == SLOT_ADD_LAST || v == SLOT_ADD_ONLY;
     if (last) {
         cell->kept = cell->sum;

@@ -1,4 +1,5 @@
-/* sum_codes.h : what the tests of sums share: every table of operations that this CPU has, and codes to add. */
+/* sum_codes.h : what the tests of sums share: every table of operations that this CPU has, and
+ * codes to add. */
 #ifndef SUM_CODES_H
 #define SUM_CODES_H
 #include "check.h"
@@ -12,13 +13,14 @@ enum { N = 400, MAX_P = 64, GUARD = 16, CANARY = 0xa5, SEED = 11 };
 static struct vec_ops tables[VEC_ISAS];
 static int n_tables;
 
-static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}, e3m0 = {3, 0, 0}, half = {5, 10, 0},
-                           bf16 = {8, 7, 0}, fp32 = {8, 23, 0};
+static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}, e3m0 = {3, 0, 0},
+                           half = {5, 10, 0}, bf16 = {8, 7, 0}, fp32 = {8, 23, 0};
 
 /* ---- codes ---- */
 
 enum kind { ANY, FINITE, LARGE, SMALL, N_KINDS };
-static uint8_t packed[MAX_P][N * 4 + GUARD]; /* of each rank, from byte 1 on: any alignment must do */
+/* of each rank, from byte 1 on: any alignment must do */
+static uint8_t packed[MAX_P][N * 4 + GUARD];
 
 static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
 {
@@ -38,8 +40,10 @@ static void fill(struct mf_fmt f, enum kind kind, int p, size_t n)
     uint32_t codes[N];
     for (int r = 0; r < p; r++) {
         for (size_t i = 0; i < n; i++)
-            codes[i] = any_code(
-                f, kind, philox_u32(SEED + 100u * f.e + f.m, ((uint64_t)kind * MAX_P + (uint64_t)r) * N + i) >> 3);
+            codes[i] = any_code(f, kind,
+                                philox_u32(SEED + 100u * f.e + f.m,
+                                           ((uint64_t)kind * MAX_P + (uint64_t)r) * N + i) >>
+                                    3);
         memset(packed[r], CANARY, sizeof packed[r]);
         pack_write(mf_width(f), codes, n, packed[r] + 1);
         if (n * mf_width(f) % 8 != 0) /* bits that belong to no code may be anything */

@@ -19,8 +19,8 @@ int main(void)
                                         "group-scatter:99999999999999999999",
                                         "direct:",
                                         ":2"};
-    static const char *const right[] = {"self",           "direct",          "ring", "gather", "native",
-                                        "group-master:3", "group-scatter:12"};
+    static const char *const right[] = {
+        "self", "direct", "ring", "gather", "native", "group-master:3", "group-scatter:12"};
     const struct algo *a = NULL;
     int k = -7;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -29,8 +29,9 @@ int main(void)
         err_release(false);
     }
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        CHECK(algo_find(right[i], 4, &a, &k) == 0 && strncmp(a->name, right[i], strlen(a->name)) == 0, "\"%s\"",
-              right[i]);
+        CHECK(algo_find(right[i], 4, &a, &k) == 0 &&
+                  strncmp(a->name, right[i], strlen(a->name)) == 0,
+              "\"%s\"", right[i]);
         CHECK(k == (i == 5 ? 3 : i == 6 ? 12 : 0), "\"%s\": %d", right[i], k);
     }
     CHECK(algo_find("auto", 1, &a, &k) == 0 && a == &algo_self, "auto alone");

@@ -1,5 +1,6 @@
-/* test_algo_flow_mpi.c : `direct` on long vectors: codes are asked for once and before they are read, sums are announced
- * once and when they stand, in many segments and messages of many chunks; bytes and rounds are those of the formula. */
+/* test_algo_flow_mpi.c : `direct` on long vectors: codes are asked for once and before they are
+ * read, sums are announced once and when they stand, in many segments and messages of many chunks;
+ * bytes and rounds are those of the formula. */
 /* RANKS: 1 2 3 7 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,8 +29,8 @@ struct caller {
 
 static void count(const struct caller *k, uint8_t *times, size_t at, size_t n)
 {
-    CHECK(n > 0 && at % UNIT == 0 && (n % UNIT == 0 || at + n == k->n) && at + n <= k->n, "range %zu + %zu of %zu", at,
-          n, k->n);
+    CHECK(n > 0 && at % UNIT == 0 && (n % UNIT == 0 || at + n == k->n) && at + n <= k->n,
+          "range %zu + %zu of %zu", at, n, k->n);
     for (size_t i = at / UNIT; i < (at + n) / UNIT; i++)
         times[i]++;
 }
@@ -47,8 +48,8 @@ static void have(void *arg, size_t at, size_t n)
     const struct caller *k = arg;
     const size_t from = vec_bytes(k->codec->out, at);
     count(k, k->had, at, n);
-    CHECK(memcmp(k->result + from, k->want + from, vec_bytes(k->codec->out, n)) == 0, "sums %zu + %zu do not stand", at,
-          n);
+    CHECK(memcmp(k->result + from, k->want + from, vec_bytes(k->codec->out, n)) == 0,
+          "sums %zu + %zu do not stand", at, n);
 }
 
 static void make_codes(struct mf_fmt fmt, size_t n, int rank, uint8_t *codes)
@@ -76,12 +77,17 @@ static size_t part_n(size_t n, int i)
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
-/* Elements of a segment: an 8th of the vector, but messages of SHORT..LONG bytes, whether of codes or of sums. */
+/* Elements of a segment: an 8th of the vector, but messages of SHORT..LONG bytes, whether of codes
+ * or of sums. */
 static size_t segment_n(const struct codec *codec, size_t n)
 {
-    const size_t in = vec_bytes(codec->fmt, UNIT), out = vec_bytes(codec->out, UNIT), unit_bytes = in > out ? in : out;
+    const size_t in = vec_bytes(codec->fmt, UNIT), out = vec_bytes(codec->out, UNIT),
+                 unit_bytes = in > out ? in : out;
     const size_t message = n / UNIT * unit_bytes / (size_t)t.n_ranks / 8;
-    return (message < SHORT ? SHORT : message > LONG ? LONG : message) / unit_bytes * UNIT * (size_t)t.n_ranks;
+    return (message < SHORT  ? SHORT
+            : message > LONG ? LONG
+                             : message) /
+           unit_bytes * UNIT * (size_t)t.n_ranks;
 }
 
 static void check_counts(const struct codec *codec, size_t n, struct comm_count before)
@@ -91,12 +97,14 @@ static void check_counts(const struct codec *codec, size_t n, struct comm_count 
     const size_t each = segment_n(codec, n), segments = n > each ? (n + each - 1) / each : 1;
     for (size_t s = 0, left = n; s < segments; s++, left -= left < each ? left : each) {
         const size_t k = left < each ? left : each, mine = part_n(k, t.rank);
-        bytes += vec_bytes(codec->fmt, k - mine) + (uint64_t)(t.n_ranks - 1) * vec_bytes(codec->out, mine);
+        bytes += vec_bytes(codec->fmt, k - mine) +
+                 (uint64_t)(t.n_ranks - 1) * vec_bytes(codec->out, mine);
     }
     CHECK(after.sent_bytes - before.sent_bytes == bytes, "n %zu: %llu bytes, not %llu", n,
           (unsigned long long)(after.sent_bytes - before.sent_bytes), (unsigned long long)bytes);
-    CHECK(after.rounds - before.rounds == (t.n_ranks > 1 ? segments + 1 : 0), "n %zu, %zu segments: %llu rounds", n,
-          segments, (unsigned long long)(after.rounds - before.rounds));
+    CHECK(after.rounds - before.rounds == (t.n_ranks > 1 ? segments + 1 : 0),
+          "n %zu, %zu segments: %llu rounds", n, segments,
+          (unsigned long long)(after.rounds - before.rounds));
 }
 
 static void run_once(const struct codec *codec, size_t n, bool flows)
@@ -104,7 +112,8 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
     const struct fold f = codec_fold(codec);
     const size_t in = vec_bytes(codec->fmt, n), out = vec_bytes(codec->out, n);
     const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, t.n_ranks, 0);
-    uint8_t *all = buf_alloc((size_t)t.n_ranks * in), *want = buf_alloc(out), *scratch = buf_alloc(scratch_bytes + 1);
+    uint8_t *all = buf_alloc((size_t)t.n_ranks * in), *want = buf_alloc(out),
+            *scratch = buf_alloc(scratch_bytes + 1);
     struct caller k = {.codec = codec,
                        .own = all + (size_t)t.rank * in,
                        .want = want,
@@ -137,9 +146,11 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
     check_counts(codec, n, before);
     CHECK(scratch[scratch_bytes] == CANARY && k.result[out] == CANARY, "n %zu: wrote too much", n);
     CHECK(memcmp(k.result, want, out) == 0, "n %zu: wrong sums", n);
-    CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once", n);
+    CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once",
+          n);
     CHECK(!flows || times_other_than_1(k.had, n / UNIT) == 0, "n %zu: sums announced not once", n);
-    free(all), free(want), free(scratch), free(k.codes), free(k.result), free(k.needed), free(k.had);
+    free(all), free(want), free(scratch), free(k.codes), free(k.result), free(k.needed),
+        free(k.had);
 }
 
 int main(void)
@@ -157,11 +168,17 @@ int main(void)
     const size_t chunk = t.c->chunk_bytes;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct codec codec;
-        if (codec_parse(&rows[i], &codec) < 0 || algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
+        if (codec_parse(&rows[i], &codec) < 0 ||
+            algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
             return 1;
         const size_t each = segment_n(&codec, UNIT); /* of short vectors */
-        const size_t sizes[] = {
-            UNIT, each - 8, each, each + 8, 3 * each + 24, 11 * each + 240, (i ? 17 : 38) * each + 16};
+        const size_t sizes[] = {UNIT,
+                                each - 8,
+                                each,
+                                each + 8,
+                                3 * each + 24,
+                                11 * each + 240,
+                                (i ? 17 : 38) * each + 16};
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             run_once(&codec, sizes[k], k % 2 == 0);
             t.c->chunk_bytes = k < 5 ? 10007 : chunk;

@@ -1,6 +1,8 @@
-/* test_algo_fold_mpi.c : algorithms know codes through the fold alone: a made-up fold checks every call it gets. */
+/* test_algo_fold_mpi.c : algorithms know codes through the fold alone: a made-up fold checks every
+ * call it gets. */
 /* RANKS: 1 2 4 6 12 */
-/* An element is a 32-bit word, index * 256 + 1; a sum of k of them is k times that; any sum tells k and its index. */
+/* An element is a 32-bit word, index * 256 + 1; a sum of k of them is k times that; any sum tells k
+ * and its index. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo.h"
@@ -44,7 +46,8 @@ static size_t wide_bytes(const struct fold *f, size_t n)
     return ((const struct ctx *)f->ctx)->wide ? 3 * word_bytes(f, n) : 0;
 }
 
-static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first)
+static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+                bool first)
 {
     uint32_t *a = acc, word;
     must(f, at % UNIT == 0 && n % UNIT == 0 && n > 0 && at + n <= N);
@@ -63,7 +66,8 @@ static void part(const struct fold *f, size_t at, const void *acc, size_t n, uin
     memcpy(codes, acc, 4 * n);
 }
 
-/* A result is the number of addends, in 16 bits: done() may not be given a partial sum, nor twice. */
+/* A result is the number of addends, in 16 bits: done() may not be given a partial sum, nor
+ * twice. */
 static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     const uint32_t *a = acc;
@@ -74,8 +78,8 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
-static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
-                uint8_t *codes)
+static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
+                bool last, uint8_t *codes)
 {
     uint32_t *acc = buf_alloc(4 * n);
     must(f, n_parts > 0);
@@ -136,10 +140,11 @@ static void test_one(struct comm *c, const struct algo *a, int k, bool wide, siz
                                    .scratch = scratch,
                                    .group = k};
     CHECK(a->run(c, &call) == 0, "%s:%d", a->name, k);
-    CHECK(ctx.n_bad == 0, "%s:%d%s n %zu: %d bad calls", a->name, k, wide ? " wide" : "", n, ctx.n_bad);
+    CHECK(ctx.n_bad == 0, "%s:%d%s n %zu: %d bad calls", a->name, k, wide ? " wide" : "", n,
+          ctx.n_bad);
     for (size_t i = 0; i < n; i++)
-        CHECK(result[i] == n_ranks, "%s:%d%s: element %zu of %zu has %d addends", a->name, k, wide ? " wide" : "", i, n,
-              result[i]);
+        CHECK(result[i] == n_ranks, "%s:%d%s: element %zu of %zu has %d addends", a->name, k,
+              wide ? " wide" : "", i, n, result[i]);
     free(codes);
     free(result);
     free(scratch);

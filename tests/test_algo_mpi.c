@@ -1,4 +1,5 @@
-/* test_algo_mpi.c : every algorithm, by every rule and in many formats, against its documented order of additions. */
+/* test_algo_mpi.c : every algorithm, by every rule and in many formats, against its documented
+ * order of additions. */
 /* RANKS: 1 2 3 4 6 8 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -8,7 +9,8 @@
 #include "hls/philox.h"
 #include <string.h>
 
-enum { MOST = 8, N_MOST = 49160, WIDEST = 4, CANARY = 0x5a }; /* ranks, elements, bytes an element */
+/* ranks, elements, bytes an element */
+enum { MOST = 8, N_MOST = 49160, WIDEST = 4, CANARY = 0x5a };
 static const uint64_t seed = 20240607;
 
 static struct {
@@ -19,7 +21,8 @@ static struct {
     uint32_t *acc; /* [N_MOST * 2] */
 } t;
 
-/* ---- the reference: sums of whole vectors or ranges in a given order, from vec_plain alone ---- */
+/* ---- the reference: sums of whole vectors or ranges in a given order, from vec_plain alone
+ * ---- */
 
 static size_t part_at(size_t n, int parts, int i)
 {
@@ -32,8 +35,8 @@ static size_t part_n(size_t n, int parts, int i)
 }
 
 /* Elements [at, at + n) of out = the sum of these vectors in this order. */
-static void add_in_order(const struct vec_sum *s, uint8_t *const *vectors, const int *order, int n_vectors, size_t at,
-                         size_t n, bool last, uint8_t *out)
+static void add_in_order(const struct vec_sum *s, uint8_t *const *vectors, const int *order,
+                         int n_vectors, size_t at, size_t n, bool last, uint8_t *out)
 {
     const struct mf_fmt to = last ? s->out : s->in;
     for (int i = 0; i < n_vectors; i++)
@@ -41,22 +44,23 @@ static void add_in_order(const struct vec_sum *s, uint8_t *const *vectors, const
     vec_plain.finish(s, t.acc, n, to, last ? s->out_shift : 0, out + vec_bytes(to, at));
 }
 
-static void add_by_rank(const struct vec_sum *s, uint8_t *const *vectors, int n_vectors, size_t n, bool last,
-                        uint8_t *out)
+static void add_by_rank(const struct vec_sum *s, uint8_t *const *vectors, int n_vectors, size_t n,
+                        bool last, uint8_t *out)
 {
     static const int order[MOST] = {0, 1, 2, 3, 4, 5, 6, 7};
     add_in_order(s, vectors, order, n_vectors, 0, n, last, out);
 }
 
 /* Part j of a ring: j + 1, j + 2, ..., j. */
-static void add_by_ring(const struct vec_sum *s, uint8_t *const *vectors, int n_vectors, size_t n, bool last,
-                        uint8_t *out)
+static void add_by_ring(const struct vec_sum *s, uint8_t *const *vectors, int n_vectors, size_t n,
+                        bool last, uint8_t *out)
 {
     for (int j = 0; j < n_vectors; j++) {
         int order[MOST];
         for (int i = 0; i < n_vectors; i++)
             order[i] = (j + 1 + i) % n_vectors;
-        add_in_order(s, vectors, order, n_vectors, part_at(n, n_vectors, j), part_n(n, n_vectors, j), last, out);
+        add_in_order(s, vectors, order, n_vectors, part_at(n, n_vectors, j),
+                     part_n(n, n_vectors, j), last, out);
     }
 }
 
@@ -82,7 +86,8 @@ static void work_out(const struct algo *a, int k, const struct vec_sum *s, size_
 
 static void make_codes(struct mf_fmt fmt, size_t n, uint32_t which)
 {
-    const size_t bytes = vec_bytes(fmt, n); /* whole bytes of random bits: every code, inf and nan too */
+    /* whole bytes of random bits: every code, inf and nan too */
+    const size_t bytes = vec_bytes(fmt, n);
     for (int r = 0; r < t.n_ranks; r++) {
         uint64_t key = philox_key(seed, which, (uint32_t)n, (uint32_t)r, 0);
         for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
@@ -146,36 +151,49 @@ static uint64_t formula_bytes(const struct algo *a, int k, const struct vec_sum 
     if (a == &algo_group_scatter) {
         const int nodes = p / k, node = me / k, i = me % k;
         const size_t mine = part_n(n, k, i), range = part_n(mine, nodes, node);
-        const uint64_t across = s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range) : vec_bytes(s->in, mine - range);
+        const uint64_t across =
+            s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range) : vec_bytes(s->in, mine - range);
         const uint64_t inside = in - in_part(s, n, k, i) + (uint64_t)(k - 1) * out_part(s, n, k, i);
         return inside + (nodes > 1 ? across + (uint64_t)(nodes - 1) * vec_bytes(s->out, range) : 0);
     }
     return UINT64_MAX;
 }
 
-static void run_once(const struct algo *a, int k, const struct codec *codec, size_t n, const char *what)
+static void run_once(const struct algo *a, int k, const struct codec *codec, size_t n,
+                     const char *what)
 {
     const struct fold f = codec_fold(codec);
-    const size_t scratch_bytes = a->scratch_bytes(&f, n, t.n_ranks, k), out_bytes = vec_bytes(codec->out, n);
+    const size_t scratch_bytes = a->scratch_bytes(&f, n, t.n_ranks, k),
+                 out_bytes = vec_bytes(codec->out, n);
     uint8_t *scratch = buf_alloc(scratch_bytes + 1);
-    uint8_t *mine = buf_alloc(vec_bytes(codec->fmt, n)); /* ends where its memory ends, for sanitizers */
+    /* ends where its memory ends, for sanitizers */
+    uint8_t *mine = buf_alloc(vec_bytes(codec->fmt, n));
     memcpy(mine, t.codes[t.rank], vec_bytes(codec->fmt, n));
     memset(t.result, CANARY, out_bytes + 1);
     scratch[scratch_bytes] = CANARY;
-    const struct algo_call call = {
-        .codec = codec, .fold = f, .n = n, .codes = mine, .result = t.result, .scratch = scratch, .group = k};
+    const struct algo_call call = {.codec = codec,
+                                   .fold = f,
+                                   .n = n,
+                                   .codes = mine,
+                                   .result = t.result,
+                                   .scratch = scratch,
+                                   .group = k};
     const struct comm_count before = comm_counted(t.c);
     CHECK(a->run(t.c, &call) == 0, "%s", what);
     const struct comm_count after = comm_counted(t.c);
-    CHECK(t.result[out_bytes] == CANARY && scratch[scratch_bytes] == CANARY, "%s: wrote too much", what);
-    CHECK(memcmp(mine, t.codes[t.rank], vec_bytes(codec->fmt, n)) == 0, "%s: changed the codes", what);
+    CHECK(t.result[out_bytes] == CANARY && scratch[scratch_bytes] == CANARY, "%s: wrote too much",
+          what);
+    CHECK(memcmp(mine, t.codes[t.rank], vec_bytes(codec->fmt, n)) == 0, "%s: changed the codes",
+          what);
     CHECK(memcmp(t.result, t.want, out_bytes) == 0, "%s: wrong sums", what);
-    const uint64_t sent = after.sent_bytes - before.sent_bytes, want = formula_bytes(a, k, &codec->sum, n);
-    CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what, (unsigned long long)sent,
-          (unsigned long long)want);
+    const uint64_t sent = after.sent_bytes - before.sent_bytes,
+                   want = formula_bytes(a, k, &codec->sum, n);
+    CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what,
+          (unsigned long long)sent, (unsigned long long)want);
     if (n >= 1000) { /* asks all ranks: not for every size */
         const double rounds = max_of_ranks((double)(after.rounds - before.rounds));
-        CHECK(rounds == formula_rounds(a, k), "%s: %g rounds, not %g", what, rounds, formula_rounds(a, k));
+        CHECK(rounds == formula_rounds(a, k), "%s: %g rounds, not %g", what, rounds,
+              formula_rounds(a, k));
     }
     free(scratch);
     free(mine);
@@ -207,7 +225,8 @@ static bool runs_here(const struct algo *a, int k)
 }
 
 /* The combination is settled, or refused, as it should be. */
-static bool settle(const struct algo *a, int k, const struct codec_words *words, struct codec *codec, bool should)
+static bool settle(const struct algo *a, int k, const struct codec_words *words,
+                   struct codec *codec, bool should)
 {
     if (codec_parse(words, codec) < 0)
         return false;
@@ -218,10 +237,12 @@ static bool settle(const struct algo *a, int k, const struct codec_words *words,
     return rc == 0;
 }
 
-static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000}; /* every third where ranks are many */
+/* every third where ranks are many */
+static const size_t sizes[] = {8, 24, 104, 56, 16, 5000, 1000};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
-static void test_combination(const struct algo *a, int k, const struct codec_words *words, enum vec_rule rule)
+static void test_combination(const struct algo *a, int k, const struct codec_words *words,
+                             enum vec_rule rule)
 {
     char what[128];
     struct codec codec, known;
@@ -235,8 +256,8 @@ static void test_combination(const struct algo *a, int k, const struct codec_wor
     for (int i = 0; i<N_SIZES; i += t.n_ranks> 4 ? 3 : 1) {
         make_codes(codec.fmt, sizes[i], (uint32_t)i);
         work_out(a, k, &codec.sum, sizes[i]);
-        snprintf(what, sizeof what, "%s:%d %s %s %s n %zu", a->name, k, words->format, words->sum, words->overflow,
-                 sizes[i]);
+        snprintf(what, sizeof what, "%s:%d %s %s %s n %zu", a->name, k, words->format, words->sum,
+                 words->overflow, sizes[i]);
         run_once(a, k, &codec, sizes[i], what);
     }
 }
@@ -244,8 +265,10 @@ static void test_combination(const struct algo *a, int k, const struct codec_wor
 /* Every algorithm and group size of this job with every rule and format. */
 static void test_combinations(void)
 {
-    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e5m10", "e8m7", "fp32", "e6m9"};
-    static const char *const outs[] = {NULL, "e5m10", "fp32", "e4m3", "e5m2", NULL, "e8m7", "e5m10"};
+    static const char *const formats[] = {"e5m2",  "e4m3", "e4m3fn", "e3m0",
+                                          "e5m10", "e8m7", "fp32",   "e6m9"};
+    static const char *const outs[] = {NULL,   "e5m10", "fp32", "e4m3",
+                                       "e5m2", NULL,    "e8m7", "e5m10"};
     static const char *const rules[] = {"exact", "fp32", "nearest", "kahan",
                                         "trunc"}; /* in the order of enum vec_rule */
     const struct algo *a;
@@ -255,11 +278,12 @@ static void test_combinations(void)
                 for (int rule = 0; rule < VEC_RULES; rule++)
                     test_combination(
                         a, k,
-                        &(struct codec_words){.format = formats[f],
-                                              .sum = rules[rule],
-                                              .out_format = a == &algo_native ? NULL : outs[f],
-                                              .scale = rule == VEC_EXACT && f % 2 ? "aps-tight" : NULL,
-                                              .overflow = rule != VEC_TRUNC && (f + rule) % 2 ? "inf" : "saturate"},
+                        &(struct codec_words){
+                            .format = formats[f],
+                            .sum = rules[rule],
+                            .out_format = a == &algo_native ? NULL : outs[f],
+                            .scale = rule == VEC_EXACT && f % 2 ? "aps-tight" : NULL,
+                            .overflow = rule != VEC_TRUNC && (f + rule) % 2 ? "inf" : "saturate"},
                         (enum vec_rule)rule);
 }
 
@@ -273,7 +297,9 @@ static void test_long_and_chunked(void)
         const int k = !a->grouped ? 0 : t.n_ranks % 2 ? t.n_ranks : 2;
         const bool exact = a->rules >> VEC_EXACT & 1;
         if (a == &algo_native || !runs_here(a, k) ||
-            !settle(a, k, &(struct codec_words){.format = "e4m3", .sum = exact ? "exact" : "nearest"}, &codec, true))
+            !settle(a, k,
+                    &(struct codec_words){.format = "e4m3", .sum = exact ? "exact" : "nearest"},
+                    &codec, true))
             continue;
         make_codes(codec.fmt, N_MOST, 77);
         work_out(a, k, &codec.sum, N_MOST);
@@ -284,19 +310,23 @@ static void test_long_and_chunked(void)
     }
 }
 
-/* MPI's own order of additions is unknown, so: any codes for 2 ranks, and small whole numbers, which add without
- * rounding. */
-static void test_native(const char *format, const char *sum, const char *overflow, const char *out_format)
+/* MPI's own order of additions is unknown, so: any codes for 2 ranks, and small whole numbers,
+ * which add without rounding. */
+static void test_native(const char *format, const char *sum, const char *overflow,
+                        const char *out_format)
 {
     struct codec codec;
     const size_t chunk = t.c->chunk_bytes;
-    const struct codec_words words = {.format = format, .sum = sum, .overflow = overflow, .out_format = out_format};
+    const struct codec_words words = {
+        .format = format, .sum = sum, .overflow = overflow, .out_format = out_format};
     if (!settle(&algo_native, 0, &words, &codec, true))
         return;
-    const struct vec_cast cast = {.fmt = codec.fmt, .round = MF_NEAREST, .overflow = codec.overflow};
+    const struct vec_cast cast = {
+        .fmt = codec.fmt, .round = MF_NEAREST, .overflow = codec.overflow};
     for (int i = 0; i < N_SIZES; i++) {
         const size_t n = sizes[i];
-        if (t.n_ranks <= 2 && codec.rule != VEC_TRUNC) { /* trunc: what it makes of nan is nobody's contract */
+        /* trunc: what it makes of nan is nobody's contract */
+        if (t.n_ranks <= 2 && codec.rule != VEC_TRUNC) {
             make_codes(codec.fmt, n, 5);
             const uint32_t max = mf_max(codec.fmt); /* twice the largest number: an overflow */
             for (int r = 0; r < t.n_ranks; r++)

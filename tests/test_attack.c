@@ -1,7 +1,11 @@
-/* test_attack.c : a card under attack adds what its jobs send and nothing else, and counts every bad frame once.
- * usage: test_attack                                      the card's C model, two jobs, three attacks between any two frames
- *        test_attack HOST:PORT CARD.pcap SECONDS RATE     sends RATE such frames a second to a card on the network, and what
- *                                                         CARD.pcap holds once more; as root also under the first sender's address */
+/* test_attack.c : a card under attack adds what its jobs send and nothing else, and counts every
+ * bad frame once.
+ * usage: test_attack
+ * the card's C model, two jobs, three attacks between any two frames
+ *        test_attack HOST:PORT CARD.pcap SECONDS RATE
+ *        sends RATE such frames a second to a card on the network, and what
+ *                                                         CARD.pcap holds once more; as root also
+ *                                                             under the first sender's address */
 #include "attack.h"
 #include "base/clock.h"
 #include "check.h"
@@ -32,7 +36,8 @@ static void on_answer(void *arg, uint32_t ip, uint16_t port, const uint8_t *byte
         t.answers_to_attacks++;
         return;
     }
-    CHECK(h.job >= 1 && h.job <= 2 && ip == frame_ip(h.job, h.rank) && n == 64 + sizeof t.wanted[0], "job %u", h.job);
+    CHECK(h.job >= 1 && h.job <= 2 && ip == frame_ip(h.job, h.rank) && n == 64 + sizeof t.wanted[0],
+          "job %u", h.job);
     CHECK(memcmp(bytes + 64, t.wanted[h.job - 1], ELEMENTS) == 0, "job %u: a wrong sum", h.job);
     t.results[h.job - 1]++;
 }
@@ -112,12 +117,14 @@ static int on_the_model(void)
         dropped += card_counter(t.card, i);
     CHECK(dropped == t.attacks, "%llu attacks, %llu counted", (unsigned long long)t.attacks,
           (unsigned long long)dropped);
-    CHECK(in == 2 * RANKS * ROUNDS && t.results[0] == RANKS * ROUNDS && t.results[1] == RANKS * ROUNDS,
-          "%llu added, %llu and %llu results", (unsigned long long)in, (unsigned long long)t.results[0],
-          (unsigned long long)t.results[1]);
+    CHECK(in == 2 * RANKS * ROUNDS && t.results[0] == RANKS * ROUNDS &&
+              t.results[1] == RANKS * ROUNDS,
+          "%llu added, %llu and %llu results", (unsigned long long)in,
+          (unsigned long long)t.results[0], (unsigned long long)t.results[1]);
     CHECK(t.answers_to_attacks == 0, "%d answers to a stranger", t.answers_to_attacks);
-    static const unsigned seen[] = {CNT_DROP_LENGTH, CNT_DROP_MAGIC, CNT_DROP_HEADER_CRC, CNT_DROP_PAYLOAD_CRC,
-                                    CNT_DROP_JOB,    CNT_DROP_KEY,   CNT_DROP_SOURCE};
+    static const unsigned seen[] = {CNT_DROP_LENGTH,      CNT_DROP_MAGIC, CNT_DROP_HEADER_CRC,
+                                    CNT_DROP_PAYLOAD_CRC, CNT_DROP_JOB,   CNT_DROP_KEY,
+                                    CNT_DROP_SOURCE};
     for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
         CHECK(card_counter(t.card, seen[i]) > 0, "no attack was counted as %u", seen[i]);
     card_close(t.card);
@@ -187,13 +194,15 @@ static void spoof(struct net *net)
 
 static int on_the_network(const char *where, const char *pcap, double seconds, double rate)
 {
-    struct net net = {.udp = socket(AF_INET, SOCK_DGRAM, 0), .raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW)};
+    struct net net = {.udp = socket(AF_INET, SOCK_DGRAM, 0),
+                      .raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW)};
     char host[64] = "";
     const char *colon = strchr(where, ':');
     if (!colon)
         return 1;
     memcpy(host, where, (size_t)(colon - where) < sizeof host ? (size_t)(colon - where) : 0);
-    net.card = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(colon + 1))};
+    net.card =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(colon + 1))};
     if (inet_pton(AF_INET, host, &net.card.sin_addr) != 1 || net.udp < 0)
         return 1;
     t.attack.random = SEED;
@@ -206,18 +215,20 @@ static int on_the_network(const char *where, const char *pcap, double seconds, d
         for (int k = 0; k < 256 && (double)(net.sent + net.spoofed) < rate * (now - start); k++) {
             uint8_t bytes[ATTACK_BYTES];
             const size_t n = attack_frame(&t.attack, bytes);
-            if (sendto(net.udp, bytes, n, 0, (struct sockaddr *)&net.card, sizeof net.card) == (ssize_t)n)
+            if (sendto(net.udp, bytes, n, 0, (struct sockaddr *)&net.card, sizeof net.card) ==
+                (ssize_t)n)
                 net.sent++;
             if (net.raw >= 0 && t.attack.n_kept && rtl_rand(&t.attack.random) % 2)
                 spoof(&net);
         }
     }
-    printf("sent %llu spoofed %llu overheard %zu\n", (unsigned long long)net.sent, (unsigned long long)net.spoofed,
-           t.attack.n_kept);
+    printf("sent %llu spoofed %llu overheard %zu\n", (unsigned long long)net.sent,
+           (unsigned long long)net.spoofed, t.attack.n_kept);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    return argc == 5 ? on_the_network(argv[1], argv[2], atof(argv[3]), atof(argv[4])) : on_the_model();
+    return argc == 5 ? on_the_network(argv[1], argv[2], atof(argv[3]), atof(argv[4]))
+                     : on_the_model();
 }

@@ -1,4 +1,5 @@
-/* test_base.c : one line for a failure, held or not; memory that is aligned, zero and refused with its size. */
+/* test_base.c : one line for a failure, held or not; memory that is aligned, zero and refused with
+ * its size. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
@@ -68,14 +69,17 @@ static void too_much(void)
 int main(void)
 {
     listen(say_two);
-    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: warning: slot late\n"),
+    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: "
+                        "warning: slot late\n"),
           "%s", text);
     listen(hold_three_print);
-    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'", text);
+    CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'",
+          text);
     listen(hold_drop);
     CHECK(!text[0], "dropped: '%s'", text);
     listen(long_line);
-    CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strlen(text) < 520, "one line, cut: '%s'", text);
+    CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strlen(text) < 520,
+          "one line, cut: '%s'", text);
     CHECK(pass_up(-EIO) == -EIO && pass_up(3) == 7, "TRY");
 
     for (size_t n = 0; n < 300; n += 13) {

@@ -1,4 +1,5 @@
-/* test_bench_error.c : bench_error on generated dumps finds the errors that are known, and refuses damaged dumps. */
+/* test_bench_error.c : bench_error on generated dumps finds the errors that are known, and refuses
+ * damaged dumps. */
 #include "check.h"
 #include "hls/philox.h"
 #include <math.h>
@@ -15,7 +16,8 @@ static char dir[200], bench[600], out[20000];
 static double normal(uint32_t stream, uint64_t i)
 {
     double u = (philox_u32(SEED + stream, 2 * i) + 0.5) / 4294967296.0;
-    return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * philox_u32(SEED + stream, 2 * i + 1) / 4294967296.0);
+    return sqrt(-2 * log(u)) *
+           cos(2 * 3.14159265358979323846 * philox_u32(SEED + stream, 2 * i + 1) / 4294967296.0);
 }
 
 static FILE *create(const char *name)
@@ -45,7 +47,8 @@ static void write_step(int step, double spread, int bad)
         uint64_t i = 0;
         for (int l = 0; l < 3; l++)
             for (size_t k = 0; k < layer_n[l]; k++, i++) {
-                double x = ldexp(exp(spread * normal(9, i)), -12 * l) * normal((uint32_t)(10 * step + r), i);
+                double x = ldexp(exp(spread * normal(9, i)), -12 * l) *
+                           normal((uint32_t)(10 * step + r), i);
                 float g = step == bad && r == 2 && i == 5 ? NAN : (float)x;
                 fwrite(&g, sizeof g, 1, f);
             }
@@ -72,10 +75,12 @@ static int run(const char *args)
 }
 
 /* A value of the JSON line that begins with these four words. */
-static double value(const char *format, const char *scale, const char *sum, const char *result, const char *key)
+static double value(const char *format, const char *scale, const char *sum, const char *result,
+                    const char *key)
 {
     char head[200], name[40];
-    snprintf(head, sizeof head, "\"format\":\"%s\",\"scale\":\"%s\",\"sum\":\"%s\",\"out_format\":\"%s\"", format,
+    snprintf(head, sizeof head,
+             "\"format\":\"%s\",\"scale\":\"%s\",\"sum\":\"%s\",\"out_format\":\"%s\"", format,
              scale, sum, result);
     snprintf(name, sizeof name, "\"%s\":", key);
     const char *line = strstr(out, head), *at = line ? strstr(line, name) : NULL;
@@ -84,31 +89,38 @@ static double value(const char *format, const char *scale, const char *sum, cons
     return at ? strtod(at + strlen(name), NULL) : NAN;
 }
 
-/* The errors of a well scaled e5m2 and e4m3 are those of rounding addends and sum; see test_codec_error.c. */
+/* The errors of a well scaled e5m2 and e4m3 are those of rounding addends and sum; see
+ * test_codec_error.c. */
 static void check_errors(double spread)
 {
     write_dump(spread, 0);
     CHECK(run("--json") == 0, "the bench failed: %s", out);
-    double e5m2 = value("e5m2", "aps", "exact", "e5m2", "l2"), e4m3 = value("e4m3", "aps", "exact", "e4m3", "l2");
+    double e5m2 = value("e5m2", "aps", "exact", "e5m2", "l2"),
+           e4m3 = value("e4m3", "aps", "exact", "e4m3", "l2");
     CHECK(e5m2 > 0.065 && e5m2 < 0.09, "e5m2 aps %g", e5m2);
     CHECK(e4m3 > 0.033 && e4m3 < 0.047, "e4m3 aps %g", e4m3);
-    CHECK(value("e5m2", "aps", "nearest", "e5m2", "l2") > 1.2 * e5m2, "rounding every add costs nothing");
+    CHECK(value("e5m2", "aps", "nearest", "e5m2", "l2") > 1.2 * e5m2,
+          "rounding every add costs nothing");
     CHECK(value("e4m3", "aps-tight", "exact", "e4m3", "l2") <= 1.05 * e4m3, "aps-tight is worse");
-    CHECK(value("e3m0", "aps-tight", "exact", "e4m3", "l2") < value("e3m0", "aps", "exact", "e4m3", "l2"), "e3m0");
+    CHECK(value("e3m0", "aps-tight", "exact", "e4m3", "l2") <
+              value("e3m0", "aps", "exact", "e4m3", "l2"),
+          "e3m0");
     CHECK(value("fp32", "none", "fp32", "fp32", "l2") < 1e-7, "fp32");
-    CHECK(value("e4m3", "none", "exact", "e4m3", "median") < 0.1, "half of the elements are in e4m3's range");
+    CHECK(value("e4m3", "none", "exact", "e4m3", "median") < 0.1,
+          "half of the elements are in e4m3's range");
     double mean = value("e5m2", "aps", "exact", "e5m2", "mean"),
            median = value("e5m2", "aps", "exact", "e5m2", "median");
     CHECK(median > 0.03 && median < 0.1 && mean > median, "mean %g, median %g", mean, median);
     CHECK(value("e5m2", "aps", "exact", "e5m2", "steps") == 3, "steps");
-    CHECK(run("") == 0 && strstr(out, "4 ranks, 3 layers, 43017 elements, 3 steps from 7"), "table: %s", out);
+    CHECK(run("") == 0 && strstr(out, "4 ranks, 3 layers, 43017 elements, 3 steps from 7"),
+          "table: %s", out);
 }
 
 static void check_refusal(const char *args, const char *says)
 {
     CHECK(run(args) != 0, "not refused: %s", says);
-    CHECK(strstr(out, says) && strchr(out, '\n') == strrchr(out, '\n'), "said \"%s\", want one line, \"%s\"", out,
-          says);
+    CHECK(strstr(out, says) && strchr(out, '\n') == strrchr(out, '\n'),
+          "said \"%s\", want one line, \"%s\"", out, says);
 }
 
 static void check_refusals(void)
@@ -155,8 +167,8 @@ int main(void)
     check_errors(0);
     check_errors(1.25);
     write_dump(0, FIRST + 1);
-    CHECK(run("--json") == 0 && value("e4m3", "aps", "exact", "e4m3", "skipped") == 1, "a step with nan is skipped: %s",
-          out);
+    CHECK(run("--json") == 0 && value("e4m3", "aps", "exact", "e4m3", "skipped") == 1,
+          "a step with nan is skipped: %s", out);
     check_refusals();
     char command[300];
     snprintf(command, sizeof command, "rm -r '%s'", dir);

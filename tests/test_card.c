@@ -1,4 +1,5 @@
-/* test_card.c : the sums of the card's C model: any order, any formats, duplicates. The reference is vec_plain. */
+/* test_card.c : the sums of the card's C model: any order, any formats, duplicates. The reference
+ * is vec_plain. */
 #include "card_fixture.h"
 #include "hls/beat.h"
 #include "hls/philox.h"
@@ -17,7 +18,8 @@ static uint8_t parts[64][CARD_BEATS * 64];
 static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t chunk)
 {
     struct beat_fmt in = beat_format(in_byte), to = beat_format(out_byte);
-    uint32_t wider = in.width > to.width ? in.width : to.width, narrow = in.width + to.width - wider;
+    uint32_t wider = in.width > to.width ? in.width : to.width,
+             narrow = in.width + to.width - wider;
     uint32_t beats = (1 + draw(CARD_BEATS * narrow / wider)) * (wider / narrow), kind = draw(3);
     size_t in_beats = beats * in.width / wider, out_bytes = 64u * beats * to.width / wider;
     struct pkt_header h = sum_header(in_byte, out_byte, beats);
@@ -28,7 +30,9 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
     h.chunk = chunk;
     for (uint32_t r = 0; r < p; r++) /* any codes; no inf and nan; both signs of large ones only */
         for (size_t i = 0; i < in_beats * 64; i++)
-            parts[r][i] = (uint8_t)(kind ? draw(256) & (kind == 1 ? 0xbb : 0xff) : draw(2) ? 0x77 : 0xf7);
+            parts[r][i] = (uint8_t)(kind      ? draw(256) & (kind == 1 ? 0xbb : 0xff)
+                                    : draw(2) ? 0x77
+                                              : 0xf7);
 
     uint32_t order[64];
     for (uint32_t r = 0; r < p; r++)
@@ -46,7 +50,8 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
             CHECK(give(h, parts[h.rank], in_beats) == 0, "a duplicate was answered");
     }
 
-    struct vec_sum sum = {VEC_EXACT, h.flags ? MF_SATURATE : MF_INF, in.fmt, to.fmt, h.out_shift, (int)p};
+    struct vec_sum sum = {VEC_EXACT, h.flags ? MF_SATURATE : MF_INF, in.fmt, to.fmt, h.out_shift,
+                          (int)p};
     const uint8_t *list[64];
     static uint8_t want[CARD_BEATS * 64];
     for (uint32_t r = 0; r < p; r++)
@@ -54,7 +59,8 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
     vec_plain.sum(&sum, list, (int)p, out_bytes * 8 / to.width, to.fmt, h.out_shift, want);
     for (int i = 0; i < n_out; i++) {
         struct pkt_header got = pkt_get(sent[i].bytes), like = h;
-        CHECK(pkt_good(sent[i].bytes) && got.payload_crc == crc32c(sent[i].bytes + 64, out_bytes), "CRCs of a result");
+        CHECK(pkt_good(sent[i].bytes) && got.payload_crc == crc32c(sent[i].bytes + 64, out_bytes),
+              "CRCs of a result");
         like.magic = PKT_MAGIC_VALUE;
         like.rank = (uint16_t)i;
         like.len = (uint16_t)(64 + out_bytes);
@@ -64,9 +70,11 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
         uint8_t bytes[64];
         pkt_put(like, bytes);
         CHECK(!memcmp(bytes, sent[i].bytes, 64), "header of a result");
-        CHECK(sent[i].ip == frame_ip(1, (uint32_t)i) && sent[i].port == frame_port((uint32_t)i), "address %d", i);
+        CHECK(sent[i].ip == frame_ip(1, (uint32_t)i) && sent[i].port == frame_port((uint32_t)i),
+              "address %d", i);
         CHECK(sent[i].n == 64 + out_bytes && !memcmp(sent[i].bytes + 64, want, out_bytes),
-              "%02x -> %02x, %u ranks, %u beats, shift %d", in_byte, out_byte, p, beats, h.out_shift);
+              "%02x -> %02x, %u ranks, %u beats, shift %d", in_byte, out_byte, p, beats,
+              h.out_shift);
     }
 
     uint32_t status = 0; /* said again: in terms of what the plain sums hold without saturation */
@@ -75,19 +83,21 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
     for (size_t i = 0; i < out_bytes * 8 / to.width; i++) {
         uint32_t flags = 0;
         for (uint32_t r = 0; r < p; r++) {
-            uint64_t acc = mf_acc_add(
-                in.fmt, 0,
-                beat_get(beat_load(parts[r] + i * in.width / 512 * 64), in.width, (uint32_t)i % (512 / in.width)));
+            uint64_t acc = mf_acc_add(in.fmt, 0,
+                                      beat_get(beat_load(parts[r] + i * in.width / 512 * 64),
+                                               in.width, (uint32_t)i % (512 / in.width)));
             flags |= acc >> 62 & 1 ? PKT_STATUS_PINF : 0;
             flags |= acc >> 63 ? PKT_STATUS_NINF : 0;
         }
-        uint32_t code = beat_get(beat_load(want + i * to.width / 512 * 64), to.width, (uint32_t)i % (512 / to.width));
+        uint32_t code = beat_get(beat_load(want + i * to.width / 512 * 64), to.width,
+                                 (uint32_t)i % (512 / to.width));
         if (!flags && (code & mf_nan(to.fmt)) >= mf_inf(to.fmt))
             flags = PKT_STATUS_OVERFLOW;
         status |= flags;
     }
-    CHECK(pkt_get(sent[0].bytes).status == status, "status of %02x -> %02x, %u ranks: got %x, want %x", in_byte,
-          out_byte, p, pkt_get(sent[0].bytes).status, status);
+    CHECK(pkt_get(sent[0].bytes).status == status,
+          "status of %02x -> %02x, %u ranks: got %x, want %x", in_byte, out_byte, p,
+          pkt_get(sent[0].bytes).status, status);
 }
 
 static void sums(void)
@@ -98,7 +108,8 @@ static void sums(void)
         open_job(ranks[k], 0);
         for (uint32_t in = 0; in < 256; in++)
             for (uint32_t to = 0; to < 256; to++) {
-                if (!beat_format(to).width || !beat_fits(beat_format(in), ranks[k]) || (ranks[k] > 3 && draw(4)))
+                if (!beat_format(to).width || !beat_fits(beat_format(in), ranks[k]) ||
+                    (ranks[k] > 3 && draw(4)))
                     continue;
                 one_sum(in, to, ranks[k], chunk++);
             }

@@ -1,21 +1,25 @@
-/* test_card_bad_rtl.c : frames that must change nothing, at the Verilated card and the card in C: 30,000 of them, a million with
- * `long`. Each is a good contribution with one thing wrong, or several, or noise. Between the batches the slots, which are in
- * the middle of a chunk meanwhile, are completed: the results of both cards are the same. Half of the batches leave the card
- * time: then it answers and counts each frame as the C model does. The others come as close as a wire brings them: then it may
- * have to drop some for want of room, or not answer all, but counts each frame once and adds none. */
+/* test_card_bad_rtl.c : frames that must change nothing, at the Verilated card and the card in C:
+ * 30,000 of them, a million with `long`. Each is a good contribution with one thing wrong, or
+ * several, or noise. Between the batches the slots, which are in the middle of a chunk meanwhile,
+ * are completed: the results of both cards are the same. Half of the batches leave the card time:
+ * then it answers and counts each frame as the C model does. The others come as close as a wire
+ * brings them: then it may have to drop some for want of room, or not answer all, but counts each
+ * frame once and adds none. */
 #include "card_pair.h"
 
 enum { SEED = 31, SLOTS = 6, BASE = 9, BATCH = 400, MOST_BEATS = 32 };
 static const struct frame_job victim = {1, 3, BASE, SLOTS, 0, 0xfeedface01234567u};
 static const struct frame_job other = {2, 2, BASE + SLOTS,
-                                       4, 0, 0x1111222233334444u}; /* the slots behind the victim's */
-static uint32_t chunk;                                             /* that is half in */
+                                       /* the slots behind the victim's */
+                                       4, 0, 0x1111222233334444u};
+static uint32_t chunk; /* that is half in */
 static uint8_t frame[64 * (MOST_BEATS + 16)];
 
 /* What all ranks of the victim send: formats and sizes vary from slot to slot. */
 static struct pkt_header good(uint32_t slot, uint32_t of_chunk, uint32_t rank)
 {
-    static const uint8_t formats[SLOTS][2] = {{0x43, 0x43}, {0x52, 0x43}, {0x30, 0x43}, {0x5a, 0x34}, {0x21, 0x21}};
+    static const uint8_t formats[SLOTS][2] = {
+        {0x43, 0x43}, {0x52, 0x43}, {0x30, 0x43}, {0x5a, 0x34}, {0x21, 0x21}};
     static const uint8_t beats[SLOTS] = {1, 2, 4, 22, 1, 3};
     struct pkt_header h;
     memset(&h, 0, sizeof h);
@@ -46,7 +50,8 @@ static void contribute(uint32_t slot, uint32_t of_chunk, uint32_t rank, uint32_t
 {
     struct pkt_header h = good(slot, of_chunk, rank);
     size_t n = fill(h, payload_beats(h));
-    queue_both((struct queued_frame){frame_ip(victim.index, rank), gap, frame_port(rank), n, 0}, frame);
+    queue_both((struct queued_frame){frame_ip(victim.index, rank), gap, frame_port(rank), n, 0},
+               frame);
 }
 
 /* ---- what is wrong with a frame ---- */
@@ -77,7 +82,8 @@ static void wrong_shape(struct pkt_header *h)
     }
 }
 
-/* Bends the header of a good frame so that it must not be added. What is said of `source` comes true outside. */
+/* Bends the header of a good frame so that it must not be added. What is said of `source` comes
+ * true outside. */
 static void bend(struct pkt_header *h, size_t *beats, int *source)
 {
     switch (draw(13)) {
@@ -94,7 +100,9 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
         *source = 1;
         break;
     case 4: /* another job's slots, and those of no card */
-        h->slot = (uint16_t)(draw(2) ? BASE + SLOTS + draw(4) : draw(2) ? draw(BASE) : 128u << draw(9) | h->slot);
+        h->slot = (uint16_t)(draw(2)   ? BASE + SLOTS + draw(4)
+                             : draw(2) ? draw(BASE)
+                                       : 128u << draw(9) | h->slot);
         break;
     case 5:
         h->op = (uint8_t)(draw(2) ? 4 + draw(4) : draw(2) ? 0 : 8 + draw(248));
@@ -125,7 +133,8 @@ static void bend(struct pkt_header *h, size_t *beats, int *source)
     }
 }
 
-/* After the CRCs were made: bytes that arrive otherwise than they were sent. Returns the new length. */
+/* After the CRCs were made: bytes that arrive otherwise than they were sent. Returns the new
+ * length. */
 static size_t damage(size_t n)
 {
     uint32_t len;
@@ -197,11 +206,12 @@ static int is_fate(uint32_t i)
     return i <= CNT_IN_PING || (i >= CNT_DROP_LENGTH && i <= CNT_DROP_DISABLED);
 }
 
-/* Gives both cards what is queued, n_good contributions and BATCH others, and looks at what was counted. close: there was no
- * idle clock between the frames. */
+/* Gives both cards what is queued, n_good contributions and BATCH others, and looks at what was
+ * counted. close: there was no idle clock between the frames. */
 static void run_batch(int close, uint64_t n_good)
 {
-    uint64_t a[REG_COUNTERS], b[REG_COUNTERS], a2[REG_COUNTERS], b2[REG_COUNTERS], fates = 0, fates_c = 0;
+    uint64_t a[REG_COUNTERS], b[REG_COUNTERS], a2[REG_COUNTERS], b2[REG_COUNTERS], fates = 0,
+                                                                                   fates_c = 0;
     counters_of(&rtl, a);
     counters_of(&c, b);
     pair_run();
@@ -215,12 +225,14 @@ static void run_batch(int close, uint64_t n_good)
         fates += is_fate(i) ? x : 0;
         fates_c += is_fate(i) ? y : 0;
         if (!close || i == CNT_IN_ADDED)
-            CHECK(x == y, "counter %u: %llu in RTL, %llu in C", i, (unsigned long long)x, (unsigned long long)y);
-        CHECK(i == CNT_DROP_ROOM || i == CNT_LOST_NAK || x <= y, "counter %u: %llu in RTL, %llu in C", i,
-              (unsigned long long)x, (unsigned long long)y);
+            CHECK(x == y, "counter %u: %llu in RTL, %llu in C", i, (unsigned long long)x,
+                  (unsigned long long)y);
+        CHECK(i == CNT_DROP_ROOM || i == CNT_LOST_NAK || x <= y,
+              "counter %u: %llu in RTL, %llu in C", i, (unsigned long long)x,
+              (unsigned long long)y);
     }
-    CHECK(fates == BATCH + n_good && fates_c == fates, "%llu and %llu frames counted", (unsigned long long)fates,
-          (unsigned long long)fates_c);
+    CHECK(fates == BATCH + n_good && fates_c == fates, "%llu and %llu frames counted",
+          (unsigned long long)fates, (unsigned long long)fates_c);
     CHECK(b2[CNT_IN_ADDED] == b[CNT_IN_ADDED] + n_good, "a bad frame was good: this test is wrong");
 }
 
@@ -261,7 +273,8 @@ static int drop_naks(struct side *s)
     return n;
 }
 
-/* While results are on their way out, slowly, headers that want a NAK each: more than the card reads or answers. */
+/* While results are on their way out, slowly, headers that want a NAK each: more than the card
+ * reads or answers. */
 static void storm(void)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -270,7 +283,9 @@ static void storm(void)
         struct pkt_header h = good(draw(SLOTS), chunk, draw(3));
         h.op = 99;
         size_t n = fill(h, 0);
-        queue_both((struct queued_frame){frame_ip(victim.index, h.rank), 0, frame_port(h.rank), n, 0}, frame);
+        queue_both(
+            (struct queued_frame){frame_ip(victim.index, h.rank), 0, frame_port(h.rank), n, 0},
+            frame);
     }
     rtl.ops->stall(rtl.shell, 140);
     run_batch(1, SLOTS);
@@ -307,13 +322,15 @@ int main(int argc, char **argv)
     CHECK(rtl.n_out == 0 && c.n_out == 0, "a card that is off answers");
     write_both(NULL, REG_CTRL, 1);
     total[CNT_DROP_DISABLED] = counter_of(&rtl, CNT_DROP_DISABLED);
-    CHECK(total[CNT_DROP_DISABLED] == BATCH, "%llu dropped while off", (unsigned long long)total[CNT_DROP_DISABLED]);
+    CHECK(total[CNT_DROP_DISABLED] == BATCH, "%llu dropped while off",
+          (unsigned long long)total[CNT_DROP_DISABLED]);
     complete();
 
     for (uint32_t i = CNT_IN_RESENT; i < REG_COUNTERS; i++)
         CHECK(total[i] > 0 || i == CNT_LOST_TEST_OUT, "counter %u was never reached", i);
-    printf("%d bad frames: %llu dropped for want of room, %llu not answered\n", (n_batches + 2) * BATCH,
-           (unsigned long long)total[CNT_DROP_ROOM], (unsigned long long)total[CNT_LOST_NAK]);
+    printf("%d bad frames: %llu dropped for want of room, %llu not answered\n",
+           (n_batches + 2) * BATCH, (unsigned long long)total[CNT_DROP_ROOM],
+           (unsigned long long)total[CNT_LOST_NAK]);
     pair_close();
     DONE();
 }

@@ -1,6 +1,7 @@
-/* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte: all pairs of formats, 1 to 9
- * ranks, sums that are too large, inf and nan, both overflow rules, every shift, MAX; damaged frames too. `long`: 20 times more.
- * `speed`: tests nothing, prints how fast the two are, and how much slower the fast one when it is sent inf. */
+/* test_card_fast.c : the card's C model with fast sums answers as the plain one does, to the byte:
+ * all pairs of formats, 1 to 9 ranks, sums that are too large, inf and nan, both overflow rules,
+ * every shift, MAX; damaged frames too. `long`: 20 times more. `speed`: tests nothing, prints how
+ * fast the two are, and how much slower the fast one when it is sent inf. */
 #include "card_frames.h"
 #include "check.h"
 #include "hls/beat.h"
@@ -31,7 +32,8 @@ static uint32_t draw(uint32_t below)
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct side *s = arg;
-    CHECK(s->n < MOST_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n, n);
+    CHECK(s->n < MOST_OUT && n <= CARD_FRAME_BYTES && port >= 1000, "%d frames, of %zu bytes", s->n,
+          n);
     if (s->n == MOST_OUT)
         return;
     s->ip[s->n] = ip;
@@ -42,7 +44,8 @@ static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, si
 static void write_both(void *arg, uint32_t at, uint32_t value)
 {
     (void)arg;
-    CHECK(card_write(plain.card, at, value) == 0 && card_write(fast.card, at, value) == 0, "register %x", at);
+    CHECK(card_write(plain.card, at, value) == 0 && card_write(fast.card, at, value) == 0,
+          "register %x", at);
 }
 
 /* One frame to both. */
@@ -55,7 +58,8 @@ static void give(uint32_t ip, uint16_t port, const uint8_t *frame, size_t n)
     for (int i = 0; i < plain.n && i < fast.n; i++) {
         CHECK(plain.bytes[i] == fast.bytes[i] && plain.ip[i] == fast.ip[i] &&
                   !memcmp(plain.frame[i], fast.frame[i], plain.bytes[i]),
-              "answers differ: formats %02x -> %02x", plain.frame[i][PKT_IN_FMT_AT], plain.frame[i][PKT_OUT_FMT_AT]);
+              "answers differ: formats %02x -> %02x", plain.frame[i][PKT_IN_FMT_AT],
+              plain.frame[i][PKT_OUT_FMT_AT]);
         if (plain.frame[i][PKT_OP_AT] == PKT_OP_RESULT)
             statuses |= 1u << plain.frame[i][PKT_STATUS_AT];
     }
@@ -99,7 +103,8 @@ static void chunk(struct frame_job job, struct pkt_header h, uint32_t kind)
         const size_t n = frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
         if (draw(8) == 0) {
             frame[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
-            give(frame_ip(job.index, h.rank), frame_port(h.rank), frame, n); /* damaged: dropped, or another key... */
+            /* damaged: dropped, or another key... */
+            give(frame_ip(job.index, h.rank), frame_port(h.rank), frame, n);
             fill(frame + PKT_HEADER_BYTES, beats * BEAT_SIZE, in, h.op == PKT_OP_MAX ? 0 : kind);
             frame_put(h, frame + PKT_HEADER_BYTES, beats, frame);
         }
@@ -153,15 +158,21 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whole packets of 4 ranks, 64 at a time, from memory, as fill() makes them; the frames are made while the clock, the CPU's, stands.
- * Returns frames a second; closes the card. */
-static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind, uint8_t flags)
+/* Whole packets of 4 ranks, 64 at a time, from memory, as fill() makes them; the frames are made
+ * while the clock, the CPU's, stands. Returns frames a second; closes the card. */
+static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t kind,
+                    uint8_t flags)
 {
     enum { RANKS = 4, SLOTS = 64, BEATS = 22, BYTES = 64 * (BEATS + 1) };
     static uint8_t frames[SLOTS][RANKS][BYTES];
     const struct frame_job job = {1, RANKS, 0, SLOTS, 0, 99};
-    struct pkt_header h = {
-        .key = 99, .job = 1, .op = PKT_OP_SUM, .beats = BEATS, .in_fmt = format, .out_fmt = format, .flags = flags};
+    struct pkt_header h = {.key = 99,
+                           .job = 1,
+                           .op = PKT_OP_SUM,
+                           .beats = BEATS,
+                           .in_fmt = format,
+                           .out_fmt = format,
+                           .flags = flags};
     double seconds = 0;
     frame_register(job, write_one, card);
     for (h.chunk = 0; h.chunk < chunks; h.chunk++) {
@@ -169,7 +180,8 @@ static double speed(struct card *card, uint32_t chunks, uint8_t format, uint32_t
             for (h.rank = 0; h.rank < RANKS; h.rank++) {
                 uint8_t *frame = frames[h.slot][h.rank];
                 if (!h.chunk) {
-                    fill(frame + PKT_HEADER_BYTES, BYTES - PKT_HEADER_BYTES, beat_format(format), kind);
+                    fill(frame + PKT_HEADER_BYTES, BYTES - PKT_HEADER_BYTES, beat_format(format),
+                         kind);
                     frame_put(h, frame + PKT_HEADER_BYTES, BEATS, frame);
                 }
                 struct pkt_header now = pkt_get(frame);
@@ -192,11 +204,12 @@ static void speeds(void)
     for (size_t i = 0; i < sizeof some; i++) {
         const double slow = speed(card_open(ignore, NULL), 10, some[i], 2, 0);
         const double most = speed(card_open_fast(ignore, NULL), 500, some[i], 2, 0);
-        printf("format %02x: plain %.0f frames/s, fast %.0f: %.0f MB/s of payload in, a core\n", some[i], slow, most,
-               most * 1408e-6);
+        printf("format %02x: plain %.0f frames/s, fast %.0f: %.0f MB/s of payload in, a core\n",
+               some[i], slow, most, most * 1408e-6);
         for (uint32_t kind = 6; kind <= 7; kind++)
             for (uint8_t flags = 0; flags <= PKT_FLAG_SATURATE; flags++)
-                printf("    %s inf%s: %.2f times slower\n", kind == 6 ? "one" : "all", flags ? ", saturate" : "",
+                printf("    %s inf%s: %.2f times slower\n", kind == 6 ? "one" : "all",
+                       flags ? ", saturate" : "",
                        most / speed(card_open_fast(ignore, NULL), 500, some[i], kind, flags));
     }
 }

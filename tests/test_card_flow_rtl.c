@@ -1,7 +1,8 @@
 /* test_card_flow_rtl.c : the Verilated card under load, against the card in C.
  *   a beat a clock: 10^5 beats of all ranks back to back on one slot after the other, nothing lost, no bubble
  *   latency: from the last beat of the last contribution in to the first beat of the result out
- *   stalls: a network that holds back beats on both sides, by chance; several jobs at once; frames as close as they come
+ *   stalls: a network that holds back beats on both sides, by chance; several jobs at once; frames
+ *       as close as they come
  *   random losses: what DROP_IN and DROP_OUT promise, and the same again from the same seed */
 #include "card_pair.h"
 
@@ -14,7 +15,8 @@ static struct frame_job job_of(uint32_t index, uint32_t ranks)
 }
 
 /* One contribution of random codes; the payload differs from rank to rank. */
-static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint32_t chunk, uint8_t fmt, uint32_t beats)
+static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint32_t chunk,
+                       uint8_t fmt, uint32_t beats)
 {
     static uint8_t payload[BEATS * 64], frame[64 * (BEATS + 1)];
     struct pkt_header h;
@@ -29,7 +31,8 @@ static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint3
     h.in_fmt = h.out_fmt = fmt;
     h.count = beats * 64;
     for (size_t i = 0; i < beats * 64; i += 4)
-        pkt_put_uint(payload + i, philox_u32(SEED + 5, pair_drawn++) & 0xbbbbbbbb, 4); /* few infs and nans */
+        /* few infs and nans */
+        pkt_put_uint(payload + i, philox_u32(SEED + 5, pair_drawn++) & 0xbbbbbbbb, 4);
     size_t n = frame_put(h, payload, beats, frame);
     queue_both((struct queued_frame){frame_ip(job.index, rank), 0, frame_port(rank), n, 0}, frame);
 }
@@ -37,8 +40,8 @@ static void contribute(struct frame_job job, uint32_t rank, uint32_t slot, uint3
 static void all_in(struct shell_run run, uint64_t n_frames, uint64_t before)
 {
     uint64_t added = counter_of(&rtl, CNT_IN_ADDED) - before;
-    CHECK(run.beats_in && added == n_frames, "%llu of %llu contributions were added", (unsigned long long)added,
-          (unsigned long long)n_frames);
+    CHECK(run.beats_in && added == n_frames, "%llu of %llu contributions were added",
+          (unsigned long long)added, (unsigned long long)n_frames);
     same_frames();
     same_counters();
 }
@@ -56,8 +59,8 @@ static void beat_a_clock(uint32_t ranks, uint32_t beats, uint8_t fmt)
                 contribute(job, rank, slot, chunk, fmt, beats);
     struct shell_run run = pair_run();
     double ratio = (double)run.clocks / (double)run.beats_in;
-    printf("%u ranks, frames of %u beats: %llu beats in, %llu out, %.4f clocks a beat in\n", ranks, beats,
-           (unsigned long long)run.beats_in, (unsigned long long)run.beats_out, ratio);
+    printf("%u ranks, frames of %u beats: %llu beats in, %llu out, %.4f clocks a beat in\n", ranks,
+           beats, (unsigned long long)run.beats_in, (unsigned long long)run.beats_out, ratio);
     CHECK(ratio <= 1.02, "%.4f clocks a beat", ratio);
     all_in(run, n_frames, before);
 }
@@ -74,16 +77,19 @@ static void latency(void)
     for (uint32_t beats = 1; beats <= BEATS; beats++) {
         contribute(job, 0, 0, beats, 0x43, beats);
         struct shell_run run = pair_run();
-        long clocks = (long)run.clocks - 2 * (long)(beats + 1) + 1; /* in: beats + 1; out: as many, without a pause */
+        /* in: beats + 1; out: as many, without a pause */
+        long clocks = (long)run.clocks - 2 * (long)(beats + 1) + 1;
         same_frames();
         if (beats == 1)
             least = clocks - 1;
-        CHECK(clocks == least + (long)beats, "%u beats: %ld clocks, not %ld + beats", beats, clocks, least);
+        CHECK(clocks == least + (long)beats, "%u beats: %ld clocks, not %ld + beats", beats, clocks,
+              least);
         if (beats == MTU_BEATS)
             CHECK(clocks <= 40, "%ld clocks", clocks);
     }
-    printf("latency, last beat in to first beat out: %ld clocks + the payload's beats; %ld for %d\n", least,
-           least + MTU_BEATS, MTU_BEATS);
+    printf(
+        "latency, last beat in to first beat out: %ld clocks + the payload's beats; %ld for %d\n",
+        least, least + MTU_BEATS, MTU_BEATS);
 }
 
 /* ---- stalls, several jobs, all sizes ---- */
@@ -99,7 +105,8 @@ static void stalls(unsigned of_256, int rounds)
     for (int round = 0; round < rounds; round++) {
         uint64_t n_frames = 0, n_beats = 0, before = counter_of(&rtl, CNT_IN_ADDED);
         for (uint32_t slot = 0; slot < jobs[0].slots && n_beats < 200; slot++, chunk[slot - 1]++)
-            for (int j = 0; j < 3; j++) { /* no more beats than the frame FIFO holds: nothing is lost */
+            /* no more beats than the frame FIFO holds: nothing is lost */
+            for (int j = 0; j < 3; j++) {
                 uint32_t beats = 1 + draw(5);
                 uint8_t fmt = formats[draw(8)];
                 for (uint32_t rank = 0; rank < jobs[j].ranks; rank++, n_frames++, n_beats += beats)
@@ -123,13 +130,16 @@ static void ping(struct frame_job job, int times)
     h.op = PKT_OP_PING;
     size_t n = frame_put(h, frame, 0, frame);
     for (int i = 0; i < times; i++)
-        if (frame_queue_put(&rtl.in, (struct queued_frame){frame_ip(job.index, 0), 10, frame_port(0), n, 0}, frame))
+        if (frame_queue_put(&rtl.in,
+                            (struct queued_frame){frame_ip(job.index, 0), 10, frame_port(0), n, 0},
+                            frame))
             exit(1);
     rtl.n_out = 0;
     rtl.ops->run(rtl.shell, &rtl.in, 1 << 26);
 }
 
-/* Of PINGS pings a half is lost on the way in, and of the pongs a quarter on the way out: within 5 sigma. */
+/* Of PINGS pings a half is lost on the way in, and of the pongs a quarter on the way out: within 5
+ * sigma. */
 static void losses(void)
 {
     enum { PINGS = 4000 };
@@ -139,16 +149,20 @@ static void losses(void)
     rtl.ops->write(rtl.shell, REG_DROP_IN, 1u << 31);
     rtl.ops->write(rtl.shell, REG_DROP_OUT, 1u << 30);
     for (int i = 0; i < 2; i++) { /* the same seed: the same frames */
-        uint64_t before[2] = {counter_of(&rtl, CNT_DROP_TEST_IN), counter_of(&rtl, CNT_LOST_TEST_OUT)};
+        uint64_t before[2] = {counter_of(&rtl, CNT_DROP_TEST_IN),
+                              counter_of(&rtl, CNT_LOST_TEST_OUT)};
         rtl.ops->write(rtl.shell, REG_DROP_SEED, 1234);
         ping(job, PINGS);
         lost_in[i] = counter_of(&rtl, CNT_DROP_TEST_IN) - before[0];
         lost_out[i] = counter_of(&rtl, CNT_LOST_TEST_OUT) - before[1];
         CHECK(PINGS - (int)lost_in[i] - (int)lost_out[i] == rtl.n_out, "%d pongs", rtl.n_out);
     }
-    double in = (double)lost_in[0] - PINGS / 2, out = (double)lost_out[0] - (PINGS - (double)lost_in[0]) / 4;
-    CHECK(in * in < 25 * PINGS / 4, "%llu of %d lost on the way in", (unsigned long long)lost_in[0], PINGS);
-    CHECK(out * out < 25 * PINGS / 2 * 3 / 16, "%llu lost on the way out", (unsigned long long)lost_out[0]);
+    double in = (double)lost_in[0] - PINGS / 2,
+           out = (double)lost_out[0] - (PINGS - (double)lost_in[0]) / 4;
+    CHECK(in * in < 25 * PINGS / 4, "%llu of %d lost on the way in", (unsigned long long)lost_in[0],
+          PINGS);
+    CHECK(out * out < 25 * PINGS / 2 * 3 / 16, "%llu lost on the way out",
+          (unsigned long long)lost_out[0]);
     CHECK(lost_in[0] == lost_in[1] && lost_out[0] == lost_out[1], "the same seed, other losses");
 }
 

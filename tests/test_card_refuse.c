@@ -1,4 +1,5 @@
-/* test_card_refuse.c : the life of a slot as ranks see it, every refusal, every counter: the card's C model. */
+/* test_card_refuse.c : the life of a slot as ranks see it, every refusal, every counter: the card's
+ * C model. */
 #include "card_fixture.h"
 #include "hls/beat.h"
 
@@ -18,7 +19,8 @@ static void expect_(unsigned counter, int n_frames, struct pkt_header h, size_t 
 {
     uint64_t before = card_counter(card, counter);
     int n = give(h, payload, beats);
-    CHECK(card_counter(card, counter) == before + 1, "line %d: counter %u did not go up", line, counter);
+    CHECK(card_counter(card, counter) == before + 1, "line %d: counter %u did not go up", line,
+          counter);
     CHECK(n == n_frames, "line %d: %d frames out, want %d", line, n, n_frames);
     books_balance();
 }
@@ -33,8 +35,9 @@ static struct pkt_header with_rank(struct pkt_header h, uint16_t rank)
 static void is_pong(uint32_t chunk, uint64_t bitmap, uint32_t status, size_t beats)
 {
     struct pkt_header got = pkt_get(sent[0].bytes);
-    CHECK(got.op == PKT_OP_PONG && got.chunk == chunk && got.status == status && got.echo == 0x1122334455667788u &&
-              got.tag == (uint32_t)bitmap && got.count == bitmap >> 32 && sent[0].n == 64 * (1 + beats),
+    CHECK(got.op == PKT_OP_PONG && got.chunk == chunk && got.status == status &&
+              got.echo == 0x1122334455667788u && got.tag == (uint32_t)bitmap &&
+              got.count == bitmap >> 32 && sent[0].n == 64 * (1 + beats),
           "pong: chunk %u, bitmap %x, status %u", got.chunk, got.tag, got.status);
     for (size_t i = 64; i < sent[0].n; i++)
         CHECK(!sent[0].bytes[i], "a pong's payload is not zero");
@@ -60,9 +63,10 @@ static void life(void)
     bad = with_rank(h, 1);
     bad.tag = 1;
     EXPECT(CNT_DROP_DESC, 1, bad, 2);
-    CHECK(pkt_get(sent[0].bytes).op == PKT_OP_NAK && pkt_get(sent[0].bytes).status == PKT_NAK_BAD_DESC &&
-              pkt_get(sent[0].bytes).tag == 1 && pkt_get(sent[0].bytes).rank == 1 && sent[0].port == frame_port(1) &&
-              sent[0].n == 64,
+    CHECK(pkt_get(sent[0].bytes).op == PKT_OP_NAK &&
+              pkt_get(sent[0].bytes).status == PKT_NAK_BAD_DESC &&
+              pkt_get(sent[0].bytes).tag == 1 && pkt_get(sent[0].bytes).rank == 1 &&
+              sent[0].port == frame_port(1) && sent[0].n == 64,
           "NAK");
     EXPECT(CNT_IN_ADDED, 3, with_rank(h, 1), 2);
     uint8_t result[64 + 128];
@@ -77,7 +81,8 @@ static void life(void)
     EXPECT(CNT_IN_ADDED, 0, h, 2);
     h.chunk = 0;
     EXPECT(CNT_IN_RESENT, 1, with_rank(h, 1), 2);
-    CHECK(!memcmp(result, sent[0].bytes, sizeof result), "a result resent while the next is filled differs");
+    CHECK(!memcmp(result, sent[0].bytes, sizeof result),
+          "a result resent while the next is filled differs");
     EXPECT(CNT_DROP_STALE, 0, h, 2); /* rank 0 is in chunk 1: it has chunk 0 */
     h.chunk = 2;
     EXPECT(CNT_DROP_STALE, 0, with_rank(h, 1), 2);
@@ -88,7 +93,8 @@ static void life(void)
 
 /* ---- refusals ---- */
 
-/* A header like the good one but for a change; nothing of any slot moves, and the reason is counted. */
+/* A header like the good one but for a change; nothing of any slot moves, and the reason is
+ * counted. */
 static void refused(unsigned counter, int n_frames, struct pkt_header h, size_t beats, int line)
 {
     uint64_t before = 0, after = 0;
@@ -108,7 +114,8 @@ static void refused(unsigned counter, int n_frames, struct pkt_header h, size_t 
 
 static void refusals(void)
 {
-    struct pkt_header h = sum_header(0x43, 0x43, 2), m = h, wide = sum_header(0x43, 0x5a, 2), half = h;
+    struct pkt_header h = sum_header(0x43, 0x43, 2), m = h, wide = sum_header(0x43, 0x5a, 2),
+                      half = h;
     m.op = PKT_OP_MAX;
     m.in_fmt = m.out_fmt = 0;
     open_job(33, 0);
@@ -122,7 +129,8 @@ static void refusals(void)
     REFUSED(CNT_DROP_RANK, 0, h, rank, 33, 2);
     REFUSED(CNT_DROP_RANK, 0, h, rank, 256, 2);
     REFUSED(CNT_DROP_SLOT, 1, h, slot, 7, 2);
-    CHECK(pkt_get(sent[0].bytes).status == PKT_NAK_BAD_SLOT && pkt_get(sent[0].bytes).slot == 7, "NAK");
+    CHECK(pkt_get(sent[0].bytes).status == PKT_NAK_BAD_SLOT && pkt_get(sent[0].bytes).slot == 7,
+          "NAK");
     REFUSED(CNT_DROP_SLOT, 1, h, slot, 24, 2);
     REFUSED(CNT_DROP_SLOT, 1, h, slot, 8 + CARD_SLOTS, 2);
     static const uint8_t no_ops[] = {0, PKT_OP_RESULT, PKT_OP_NAK, PKT_OP_PONG, 7, 255};
@@ -148,7 +156,8 @@ static void refusals(void)
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 0, 0);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, CARD_BEATS + 1, CARD_BEATS);
     REFUSED(CNT_DROP_FORMAT, 1, h, beats, 3, 2);
-    REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 3, 1); /* 8 -> 16 bits: an even number of beats, half of them come */
+    /* 8 -> 16 bits: an even number of beats, half of them come */
+    REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 3, 1);
     REFUSED(CNT_DROP_FORMAT, 1, wide, beats, 2, 2);
     half.in_fmt = 0x30; /* 4 -> 16 bits: a multiple of 4 */
     half.out_fmt = 0x5a;
@@ -218,8 +227,8 @@ static void damage(void)
     pkt_put(g, copy);
     damaged(CNT_DROP_PAYLOAD_CRC, copy, 64, ip, port);
     damaged(CNT_DROP_SOURCE, frame, n, ip ^ 1u << 31, port);
-    CHECK(read_reg(REG_SEEN_RANK) == (1u << 31 | 1u << 16) && read_reg(REG_SEEN_IP) == (ip ^ 1u << 31) &&
-              read_reg(REG_SEEN_PORT) == port,
+    CHECK(read_reg(REG_SEEN_RANK) == (1u << 31 | 1u << 16) &&
+              read_reg(REG_SEEN_IP) == (ip ^ 1u << 31) && read_reg(REG_SEEN_PORT) == port,
           "seen");
     damaged(CNT_DROP_SOURCE, frame, n, ip, port ^ 1);
     CHECK(read_reg(REG_SEEN_PORT) == (port ^ 1u), "seen port");
@@ -254,12 +263,14 @@ static int starts(uint32_t ranks, uint32_t base, uint32_t slots)
 static void jobs(void)
 {
     open_job(2, 0);
-    CHECK(starts(2, 0, 8) && starts(2, 24, 104) && starts(64, 24, 1) && starts(1, 127, 1), "a job was refused");
+    CHECK(starts(2, 0, 8) && starts(2, 24, 104) && starts(64, 24, 1) && starts(1, 127, 1),
+          "a job was refused");
     CHECK(!starts(0, 0, 8) && !starts(65, 0, 8), "number of ranks");
-    CHECK(!starts(2, 0, 0) && !starts(2, 127, 2) && !starts(2, 129, 1) && !starts(2, 24, 0xffffffff) &&
-              !starts(2, 0xffffffff, 2),
+    CHECK(!starts(2, 0, 0) && !starts(2, 127, 2) && !starts(2, 129, 1) &&
+              !starts(2, 24, 0xffffffff) && !starts(2, 0xffffffff, 2),
           "slots the card does not have");
-    CHECK(!starts(2, 0, 9) && !starts(2, 23, 1) && !starts(2, 10, 2) && !starts(2, 0, 128), "another job's slots");
+    CHECK(!starts(2, 0, 9) && !starts(2, 23, 1) && !starts(2, 10, 2) && !starts(2, 0, 128),
+          "another job's slots");
     write_reg(card, REG_JOB_INDEX, 1);
     write_reg(card, REG_JOB_KEY_LO, 1);
     write_reg(card, REG_JOB_COMMIT, 1); /* it runs: the old key stays */
@@ -273,17 +284,19 @@ static void registers(void)
 {
     uint32_t value;
     CHECK(read_reg(REG_ID) == REG_ID_VALUE && read_reg(REG_VERSION) == REG_VERSION_VALUE, "id");
-    CHECK(read_reg(REG_CAP_SLOTS) == 128 && read_reg(REG_CAP_JOBS) == 0x400004 && read_reg(REG_CAP_BEATS) == 32 &&
-              read_reg(REG_CAP_FORMATS) == 0x2e07,
+    CHECK(read_reg(REG_CAP_SLOTS) == 128 && read_reg(REG_CAP_JOBS) == 0x400004 &&
+              read_reg(REG_CAP_BEATS) == 32 && read_reg(REG_CAP_FORMATS) == 0x2e07,
           "capabilities");
     for (uint32_t at = 0; at < REG_WINDOW; at++) {
         int known = 0;
 #define REG(NAME, place, access, what) known |= at == (place);
 #include "hls/regs.def"
-        CHECK((card_read(card, at, &value) == 0) == known && (known || value == 0), "register %x", at);
+        CHECK((card_read(card, at, &value) == 0) == known && (known || value == 0), "register %x",
+              at);
     }
-    static const uint32_t secret[] = {REG_JOB_RANKS,   REG_JOB_KEY_LO, REG_JOB_KEY_HI, REG_JOB_SLOT_BASE, REG_JOB_SLOTS,
-                                      REG_JOB_FORMATS, REG_RANK_INDEX, REG_RANK_IP,    REG_RANK_PORT};
+    static const uint32_t secret[] = {REG_JOB_RANKS,     REG_JOB_KEY_LO, REG_JOB_KEY_HI,
+                                      REG_JOB_SLOT_BASE, REG_JOB_SLOTS,  REG_JOB_FORMATS,
+                                      REG_RANK_INDEX,    REG_RANK_IP,    REG_RANK_PORT};
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++) {
         write_reg(card, secret[i], 0x55);
         CHECK(read_reg(secret[i]) == 0, "register %x can be read", secret[i]);
@@ -301,7 +314,8 @@ static void registers(void)
     write_reg(card, REG_COUNTER_INDEX, CNT_IN_ADDED);
     write_reg(card, REG_CTRL, 3);
     uint64_t latched = read_reg(REG_COUNTER_LO) | (uint64_t)read_reg(REG_COUNTER_HI) << 32;
-    CHECK(latched == card_counter(card, CNT_IN_ADDED) && latched > 0 && read_reg(REG_CTRL) == 1, "latched counter");
+    CHECK(latched == card_counter(card, CNT_IN_ADDED) && latched > 0 && read_reg(REG_CTRL) == 1,
+          "latched counter");
     open_job(1, 0);
     EXPECT(CNT_IN_ADDED, 1, sum_header(0x43, 0x43, 2), 2);
     CHECK(read_reg(REG_COUNTER_LO) == (uint32_t)latched, "a latched counter moved");
@@ -318,7 +332,8 @@ int main(void)
     jobs();
     registers();
     for (unsigned i = 0; i < REG_COUNTERS; i++) /* what only time brings is the RTL's */
-        CHECK((card_counter(card, i) > 0) == (i != CNT_DROP_ROOM && i != CNT_LOST_NAK), "counter %u", i);
+        CHECK((card_counter(card, i) > 0) == (i != CNT_DROP_ROOM && i != CNT_LOST_NAK),
+              "counter %u", i);
     card_close(card);
     DONE();
 }

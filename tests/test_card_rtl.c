@@ -1,6 +1,6 @@
-/* test_card_rtl.c : the Verilated card = the card in C, frame by frame: random contributions of a few ranks to a few slots,
- * some of them repeated, late, early, damaged, foreign or with a field changed. The same frames come out, the same counters
- * count, the same slots are found by PINGs. */
+/* test_card_rtl.c : the Verilated card = the card in C, frame by frame: random contributions of a
+ * few ranks to a few slots, some of them repeated, late, early, damaged, foreign or with a field
+ * changed. The same frames come out, the same counters count, the same slots are found by PINGs. */
 #include "card_pair.h"
 
 enum { SEED = 8, SLOTS = 3, BASE = 5, BATCH = 24, ROUNDS = 30, BEATS = 32 };
@@ -105,7 +105,8 @@ static void a_frame(uint32_t ranks, uint64_t key)
         h.op = PKT_OP_PING, h.echo = (uint64_t)draw(1u << 31) << 13;
     size_t beats = h.op == PKT_OP_PING ? draw(BEATS + 1) : payload_beats(h), n;
     for (size_t i = 0; i < beats * 64; i++)
-        payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb); /* with and without inf and nan */
+        /* with and without inf and nan */
+        payload[i] = (uint8_t)(chunk % 2 ? draw(256) : draw(256) & 0xbb);
     uint32_t from_rank = h.rank;
     if (kind == 1)
         change_a_field(&h);
@@ -127,7 +128,8 @@ static void run_both(void)
 {
     pair_run();
     for (int i = 0; i < c.n_out; i++)
-        if (c.out[i].h.op == PKT_OP_RESULT && (int32_t)(c.out[i].h.chunk - current[c.out[i].h.slot - BASE]) > 0)
+        if (c.out[i].h.op == PKT_OP_RESULT &&
+            (int32_t)(c.out[i].h.chunk - current[c.out[i].h.slot - BASE]) > 0)
             current[c.out[i].h.slot - BASE] = c.out[i].h.chunk;
     same_frames();
     same_counters();
@@ -156,8 +158,8 @@ int main(void)
         uint32_t value = 0;
         write_both(NULL, REG_COUNTER_INDEX, i);
         value = read_both(REG_COUNTER_LO);
-        int never = i == CNT_DROP_ROOM || i == CNT_LOST_NAK || i == CNT_LOST_TEST_OUT || i == CNT_DROP_TEST_IN ||
-                    i == CNT_DROP_DISABLED;
+        int never = i == CNT_DROP_ROOM || i == CNT_LOST_NAK || i == CNT_LOST_TEST_OUT ||
+                    i == CNT_DROP_TEST_IN || i == CNT_DROP_DISABLED;
         CHECK(check_bad || (value > 0) != never, "counter %u is %u", i, value);
     }
     printf("%llu frames out\n", (unsigned long long)n);

@@ -1,6 +1,7 @@
-/* test_card_stop_rtl.c : a job that is stopped while its contributions are on their way, at any clock, and started again at once
- * with another key: nothing of the old job is added to the new one, a slot of another job is not touched, the card comes to
- * rest, and the new job's results are the C model's. */
+/* test_card_stop_rtl.c : a job that is stopped while its contributions are on their way, at any
+ * clock, and started again at once with another key: nothing of the old job is added to the new
+ * one, a slot of another job is not touched, the card comes to rest, and the new job's results are
+ * the C model's. */
 #include "card_pair.h"
 
 enum { SEED = 41, SLOTS = 8, RANKS = 3, ROUNDS = 60 };
@@ -71,7 +72,8 @@ int main(void)
         int sent = rtl.n_out; /* results of the old job */
         rtl.ops->run(rtl.shell, &rtl.in, 1 << 20);
         old_frames += counter_of(&rtl, CNT_DROP_KEY);
-        CHECK(counter_of(&rtl, CNT_IN_ADDED) == added && rtl.n_out == sent, "the old job goes on after its end");
+        CHECK(counter_of(&rtl, CNT_IN_ADDED) == added && rtl.n_out == sent,
+              "the old job goes on after its end");
         for (uint32_t chunk = 0; chunk < 2; chunk++)
             chunk_of(next, chunk, RANKS);
         for (uint32_t slot = 0; slot < SLOTS; slot++) { /* and now the last rank of the other job */

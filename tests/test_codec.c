@@ -1,4 +1,5 @@
-/* test_codec.c : the traps of automatic scaling: exponents, shifts, what aps and aps-tight promise, random bits. */
+/* test_codec.c : the traps of automatic scaling: exponents, shifts, what aps and aps-tight promise,
+ * random bits. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/philox.h"
@@ -29,7 +30,8 @@ static void check_corners(void)
 {
     const struct codec aps = make("e5m2", "aps", 4), tight = make("e4m3fn", "aps-tight", 4),
                        none = make("e4m3", "none", 4);
-    const struct codec small = make("e4m3", "const:0x1p-149", 4), *all[] = {&aps, &tight, &none, &small};
+    const struct codec small = make("e4m3", "const:0x1p-149", 4),
+                       *all[] = {&aps, &tight, &none, &small};
     for (int i = 0; i < 4; i++) {
         CHECK(codec_exponent(all[i], 0) == CODEC_ALL_ZERO, "all-zero layer");
         CHECK(codec_exponent(all[i], 0x7f800000) == CODEC_NOT_FINITE, "inf");
@@ -39,22 +41,26 @@ static void check_corners(void)
         CHECK(codec_exponent(all[i], 0x7f7fffff) == 126, "the largest float clamps");
     }
     CHECK(codec_exponent(&aps, 0x7e800000) == 126, "4 * 2^126 does not fit an fp32");
-    CHECK(codec_exponent(&aps, 0x3f800000) == 2 && codec_exponent(&aps, 0x3f800001) == 3, "ceil(log2(4 * 1))");
+    CHECK(codec_exponent(&aps, 0x3f800000) == 2 && codec_exponent(&aps, 0x3f800001) == 3,
+          "ceil(log2(4 * 1))");
     CHECK(codec_exponent(&none, 0x3f800000) == 2, "none sends E too");
     CHECK(codec_exponent(&tight, 0x3fe00000) == 0 && codec_exponent(&tight, 0x3fe00001) == 1,
           "1.75 is e4m3fn's significand");
 
-    CHECK(codec_shift(&aps, CODEC_ALL_ZERO) == 0 && codec_shift(&tight, CODEC_ALL_ZERO) == 0, "all zero: f = 0");
+    CHECK(codec_shift(&aps, CODEC_ALL_ZERO) == 0 && codec_shift(&tight, CODEC_ALL_ZERO) == 0,
+          "all zero: f = 0");
     CHECK(codec_shift(&aps, -126) == 15 + 126, "f beyond 127");
     CHECK(codec_shift(&aps, 126) == 15 - 126, "f of huge gradients");
     CHECK(codec_shift(&tight, 3) == 8 - 3, "e4m3fn's top exponent is 8");
     CHECK(codec_shift(&none, 5) == 0 && codec_shift(&small, 5) == -149, "f = log2 K");
 }
 
-/* E is the least integer with P * max <= 2^E, t the least with max <= L * 2^t, in 64-bit arithmetic of the x87. */
+/* E is the least integer with P * max <= 2^E, t the least with max <= L * 2^t, in 64-bit arithmetic
+ * of the x87. */
 static void check_exponents(void)
 {
-    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e2m1", "e5m10", "e1m1", "e1m4"};
+    static const char *const formats[] = {"e5m2", "e4m3",  "e4m3fn", "e3m0",
+                                          "e2m1", "e5m10", "e1m1",   "e1m4"};
     for (uint64_t i = 0; i < 40000; i++) {
         const char *format = formats[i % 8];
         uint32_t bits = philox_u32(SEED, i) & 0x7fffffff;
@@ -66,9 +72,11 @@ static void check_exponents(void)
             continue;
         const long double max = from_bits(bits), sum = max * p;
         const long double largest = from_bits(mf_dec(none.fmt, mf_max(none.fmt), 0));
-        int e = codec_exponent(&none, bits), t = codec_exponent(&tight, bits), f = codec_shift(&tight, (int8_t)t);
+        int e = codec_exponent(&none, bits), t = codec_exponent(&tight, bits),
+            f = codec_shift(&tight, (int8_t)t);
         if (e < 126)
-            CHECK(sum <= ldexpl(1, e) && (e == -126 || sum > ldexpl(1, e - 1)), "%d * %La: E %d", p, max, e);
+            CHECK(sum <= ldexpl(1, e) && (e == -126 || sum > ldexpl(1, e - 1)), "%d * %La: E %d", p,
+                  max, e);
         else
             CHECK(sum > ldexpl(1, 125), "%d * %La: E %d", p, max, e);
         if (t < 126)
@@ -82,7 +90,8 @@ static void check_exponents(void)
 
 static float layer[MAX_P][N];
 
-/* Magnitudes over 2^-12..1, times 2^scale; one element in common is the largest or near it on all ranks. */
+/* Magnitudes over 2^-12..1, times 2^scale; one element in common is the largest or near it on all
+ * ranks. */
 static void fill_layer(int p, int scale, uint64_t key)
 {
     for (int r = 0; r < p; r++)
@@ -105,7 +114,8 @@ static int8_t agreed_exponent(const struct codec *c)
     return exponent;
 }
 
-/* Encodes all ranks and adds; returns how many codes overflowed, of single values and of the sum. */
+/* Encodes all ranks and adds; returns how many codes overflowed, of single values and of the
+ * sum. */
 static int count_overflows(const struct codec *c, int shift)
 {
     const struct fold fold = codec_fold(c);
@@ -129,23 +139,25 @@ static int count_overflows(const struct codec *c, int shift)
 
 static void check_promises(void)
 {
-    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e2m3", "e3m1", "e5m10", "e4m0", "e1m6"};
+    static const char *const formats[] = {"e5m2", "e4m3",  "e4m3fn", "e3m0", "e2m3",
+                                          "e3m1", "e5m10", "e4m0",   "e1m6"};
     static const int scales[] = {-40, 0, 17, 100, -118, -126};
     for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
         for (int p = 1; p <= MAX_P; p++)
             for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
-                const struct codec aps = make(formats[k], "aps", p), tight = make(formats[k], "aps-tight", p);
+                const struct codec aps = make(formats[k], "aps", p),
+                                   tight = make(formats[k], "aps-tight", p);
                 fill_layer(p, scales[s], (uint64_t)p * 100 + s);
                 int8_t e = agreed_exponent(&aps), t = agreed_exponent(&tight);
-                CHECK(count_overflows(&aps, codec_shift(&aps, e)) == 0, "%s aps, %d ranks, 2^%d", formats[k], p,
-                      scales[s]);
-                CHECK(count_overflows(&tight, codec_shift(&tight, t)) == 0, "%s aps-tight, %d ranks, 2^%d", formats[k],
-                      p, scales[s]);
+                CHECK(count_overflows(&aps, codec_shift(&aps, e)) == 0, "%s aps, %d ranks, 2^%d",
+                      formats[k], p, scales[s]);
+                CHECK(count_overflows(&tight, codec_shift(&tight, t)) == 0,
+                      "%s aps-tight, %d ranks, 2^%d", formats[k], p, scales[s]);
                 if (scales[s] > -118)
-                    CHECK(count_overflows(&tight, codec_shift(&tight, t) + 2) > 0, "%s: two more binades fit too",
-                          formats[k]);
-                CHECK(codec_shift(&tight, t) >= codec_shift(&aps, e), "%s: aps-tight has less of the range",
-                      formats[k]);
+                    CHECK(count_overflows(&tight, codec_shift(&tight, t) + 2) > 0,
+                          "%s: two more binades fit too", formats[k]);
+                CHECK(codec_shift(&tight, t) >= codec_shift(&aps, e),
+                      "%s: aps-tight has less of the range", formats[k]);
             }
 }
 
@@ -175,11 +187,13 @@ static void check_far_shifts(void)
     int shift = codec_shift(&aps, -126);
     codec_encode(&aps, 0, 0, 0, tiny, 2, shift, codes);
     codec_decode(&aps, codes, 2, shift, back);
-    CHECK(memcmp(tiny, back, sizeof back) == 0, "f = %d: %a %a", shift, (double)back[0], (double)back[1]);
+    CHECK(memcmp(tiny, back, sizeof back) == 0, "f = %d: %a %a", shift, (double)back[0],
+          (double)back[1]);
     shift = codec_shift(&small, 126);
     codec_encode(&small, 0, 0, 0, huge, 2, shift + 22, codes);
     codec_decode(&small, codes, 2, shift + 22, back);
-    CHECK(memcmp(huge, back, sizeof back) == 0, "f = %d: %a %a", shift + 22, (double)back[0], (double)back[1]);
+    CHECK(memcmp(huge, back, sizeof back) == 0, "f = %d: %a %a", shift + 22, (double)back[0],
+          (double)back[1]);
 }
 
 /* Many layers at once: each as alone, by its own shift; an empty one touches nothing. */

@@ -1,10 +1,11 @@
-/* test_codec_error.c : the relative L2 error of the mean of P gradients, beside a table of simulations.
+/* test_codec_error.c : the relative L2 error of the mean of P gradients, beside a table of
+ * simulations.
  *
- * The table's data is not at hand; here gradients are normals whose magnitudes spread log-normally over the
- * elements, the same on all ranks (as weights differ in what they matter), and small enough to underflow in e4m3
- * without a scale. So the numbers are held to the table within 30 % (they move by as much with the spread), and
- * the order of the codecs strictly. Ranks are emulated one after the other: nearest adds in rank order, which on
- * average errs as a ring does. */
+ * The table's data is not at hand; here gradients are normals whose magnitudes spread log-normally
+ * over the elements, the same on all ranks (as weights differ in what they matter), and small
+ * enough to underflow in e4m3 without a scale. So the numbers are held to the table within 30 %
+ * (they move by as much with the spread), and the order of the codecs strictly. Ranks are emulated
+ * one after the other: nearest adds in rank order, which on average errs as a ring does. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/philox.h"
@@ -57,7 +58,8 @@ static float grads[MAX_P][N];
 /* Box-Muller; element i of stream s. */
 static double normal(uint32_t s, uint64_t i)
 {
-    double u = (philox_u32(SEED + s, 2 * i) + 0.5) / 4294967296.0, v = philox_u32(SEED + s, 2 * i + 1) / 4294967296.0;
+    double u = (philox_u32(SEED + s, 2 * i) + 0.5) / 4294967296.0,
+           v = philox_u32(SEED + s, 2 * i + 1) / 4294967296.0;
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
@@ -67,7 +69,8 @@ static void make_grads(int p, double correlation)
         double common = normal(MAX_P, i), size = ldexp(exp(1.25 * normal(MAX_P + 1, i)), -12);
         for (int r = 0; r < p; r++) {
             double own = normal((uint32_t)r, i);
-            grads[r][i] = (float)(size * (sqrt(correlation) * common + sqrt(1 - correlation) * own));
+            grads[r][i] =
+                (float)(size * (sqrt(correlation) * common + sqrt(1 - correlation) * own));
         }
     }
 }
@@ -122,29 +125,34 @@ static void check_order(const double e[N_ROWS])
     CHECK(e[E5M2_TIGHT] <= 1.02 * e[E5M2_APS], "e5m2: aps-tight is worse than aps");
     CHECK(e[E4M3_TIGHT] <= 1.02 * e[E4M3_APS], "e4m3: aps-tight is worse than aps");
     CHECK(e[E3M0_TIGHT] <= 1.02 * e[E3M0_APS], "e3m0: aps-tight is worse than aps");
-    CHECK(e[E3M0_TIGHT_WIDE] <= e[E3M0_TIGHT_FP32] + 1, "e3m0: a result in e4m3 costs more than a point");
-    CHECK(e[E5M2_APS] < e[E5M2_RING] && e[E4M3_APS] < e[E4M3_RING], "exact sums are worse than rounded ones");
+    CHECK(e[E3M0_TIGHT_WIDE] <= e[E3M0_TIGHT_FP32] + 1,
+          "e3m0: a result in e4m3 costs more than a point");
+    CHECK(e[E5M2_APS] < e[E5M2_RING] && e[E4M3_APS] < e[E4M3_RING],
+          "exact sums are worse than rounded ones");
     CHECK(e[E4M3_APS] < 0.5 * e[E4M3_NONE], "e4m3: aps does not mend underflow");
-    CHECK(e[E4M3_APS] <= 6 && e[E5M2_APS] <= 11, "8-bit formats with aps: %.2f and %.2f %%", e[E4M3_APS], e[E5M2_APS]);
+    CHECK(e[E4M3_APS] <= 6 && e[E5M2_APS] <= 11, "8-bit formats with aps: %.2f and %.2f %%",
+          e[E4M3_APS], e[E5M2_APS]);
 }
 
 int main(void)
 {
     double error[4][N_ROWS];
-    printf("seed %d; relative L2 error of the mean of %d elements, %%: measured (table)\n", SEED, N);
+    printf("seed %d; relative L2 error of the mean of %d elements, %%: measured (table)\n", SEED,
+           N);
     for (int k = 0; k < 4; k++) {
         make_grads(columns[k].n_ranks, columns[k].correlation);
         for (int i = 0; i < N_ROWS; i++) {
             double want = rows[i].table[k];
             if (run_row(rows + i, columns[k].n_ranks, &error[k][i]))
                 return 1;
-            CHECK(fabs(error[k][i] - want) <= table_within * want, "%s %s %s -> %s: %.3g %%, table %.3g %%",
-                  rows[i].format, rows[i].scale, rows[i].sum, rows[i].out, error[k][i], want);
+            CHECK(fabs(error[k][i] - want) <= table_within * want,
+                  "%s %s %s -> %s: %.3g %%, table %.3g %%", rows[i].format, rows[i].scale,
+                  rows[i].sum, rows[i].out, error[k][i], want);
         }
         check_order(error[k]);
     }
-    printf("%-6s %-10s %-8s %-5s %16s %16s %16s %16s\n", "format", "scale", "sum", "out", "P=4", "P=4 correlated",
-           "P=16", "P=16 correlated");
+    printf("%-6s %-10s %-8s %-5s %16s %16s %16s %16s\n", "format", "scale", "sum", "out", "P=4",
+           "P=4 correlated", "P=16", "P=16 correlated");
     for (int i = 0; i < N_ROWS; i++) {
         printf("%-6s %-10s %-8s %-5s", rows[i].format, rows[i].scale, rows[i].sum, rows[i].out);
         for (int k = 0; k < 4; k++)

@@ -1,4 +1,5 @@
-/* test_codec_mean.c : the decoded mean equals its definition, worked out in double with one rounding at each place:
+/* test_codec_mean.c : the decoded mean equals its definition, worked out in double with one
+ * rounding at each place:
  *     r = round_out(sum of the codes' values / 2^c),  x = fp32(fp32(r * 2^(c-f)) / P) */
 #include "check.h"
 #include "codec/codec.h"
@@ -68,9 +69,11 @@ static int encode_and_add(const struct codec *c, float mean[N])
     return shift;
 }
 
-static void check_exact_mean(const char *format, const char *scale, const char *out, int p, int size)
+static void check_exact_mean(const char *format, const char *scale, const char *out, int p,
+                             int size)
 {
-    const struct codec c = make((struct codec_words){.format = format, .scale = scale, .out_format = out}, p, ALL);
+    const struct codec c =
+        make((struct codec_words){.format = format, .scale = scale, .out_format = out}, p, ALL);
     const int out_shift = strcmp(scale, "aps-tight") == 0 ? (int)ceil(log2(p)) : 0;
     float mean[N];
     fill_layer(p, size);
@@ -81,9 +84,10 @@ static void check_exact_mean(const char *format, const char *scale, const char *
             sum += values[r][i];
         double rounded = slow_round(c.out, ldexp(sum, -out_shift));
         float want = (float)ldexp(rounded, out_shift - shift) / (float)p;
-        CHECK(memcmp(&mean[i], &want, sizeof want) == 0 || (mean[i] == 0 && want == 0 && !signbit(mean[i])),
-              "%s %s -> %s, %d ranks, 2^%d: %zu is %a, want %a", format, scale, out, p, size, i, (double)mean[i],
-              (double)want);
+        CHECK(memcmp(&mean[i], &want, sizeof want) == 0 ||
+                  (mean[i] == 0 && want == 0 && !signbit(mean[i])),
+              "%s %s -> %s, %d ranks, 2^%d: %zu is %a, want %a", format, scale, out, p, size, i,
+              (double)mean[i], (double)want);
     }
 }
 
@@ -98,15 +102,17 @@ static void check_exact_means(void)
             for (int o = 0; o < 6; o++)
                 for (int p = 0; p < 8; p++)
                     for (int z = 0; z < 4; z++)
-                        if (f != 4 || s != 2 || ranks[p] < 8) /* e2m1 has no head-room for aps there */
+                        /* e2m1 has no head-room for aps there */
+                        if (f != 4 || s != 2 || ranks[p] < 8)
                             check_exact_mean(formats[f], scales[s], outs[o], ranks[p], sizes[z]);
 }
 
-/* The fp32 twin: plain additions in rank order and one division, bit for bit; the same where an algorithm only
- * has nearest. */
+/* The fp32 twin: plain additions in rank order and one division, bit for bit; the same where an
+ * algorithm only has nearest. */
 static void check_fp32_mean(int p, unsigned rules)
 {
-    const struct codec e4m3 = make((struct codec_words){.format = "e4m3", .scale = "aps"}, p, rules);
+    const struct codec e4m3 =
+        make((struct codec_words){.format = "e4m3", .scale = "aps"}, p, rules);
     struct codec c = codec_fp32(&e4m3, rules);
     float mean[N];
     fill_layer(p, -3);
@@ -117,8 +123,8 @@ static void check_fp32_mean(int p, unsigned rules)
         for (int r = 0; r < p; r++)
             sum += layer[r][i];
         float want = sum / (float)p;
-        CHECK(memcmp(&mean[i], &want, sizeof want) == 0, "fp32 of %d ranks: %zu is %a, want %a", p, i, (double)mean[i],
-              (double)want);
+        CHECK(memcmp(&mean[i], &want, sizeof want) == 0, "fp32 of %d ranks: %zu is %a, want %a", p,
+              i, (double)mean[i], (double)want);
     }
 }
 
@@ -126,9 +132,11 @@ static void check_fp32_mean(int p, unsigned rules)
 static void check_fold_sizes(void)
 {
     const struct codec wide = make((struct codec_words){.format = "e3m0"}, 4, ALL);
-    const struct codec ring = make((struct codec_words){.format = "e3m0", .out_format = "e4m3"}, 4, 1 << VEC_NEAREST);
+    const struct codec ring =
+        make((struct codec_words){.format = "e3m0", .out_format = "e4m3"}, 4, 1 << VEC_NEAREST);
     const struct fold w = codec_fold(&wide), r = codec_fold(&ring);
-    CHECK(w.ops->wide_bytes(&w, 8) == 8 * 2 && r.ops->wide_bytes(&r, 8) == 0, "wide bytes: exact only");
+    CHECK(w.ops->wide_bytes(&w, 8) == 8 * 2 && r.ops->wide_bytes(&r, 8) == 0,
+          "wide bytes: exact only");
     CHECK(w.ops->acc_bytes(&w, 8) == 64 && r.ops->acc_bytes(&r, 8) == 32, "accumulators");
     CHECK(r.ops->in_bytes(&r, 8) == 4 && r.ops->out_bytes(&r, 8) == 8, "in and out differ");
 
@@ -140,8 +148,8 @@ static void check_fold_sizes(void)
     CHECK(memcmp(codes, part, 4) == 0, "a partial sum of one addend is that addend");
     r.ops->add(&r, 0, acc, part, 8, false);
     r.ops->done(&r, 0, acc, 8, out);
-    CHECK(out[0] == 0x40 && out[1] == 0x30, "2 * e3m0 %x and %x in e4m3: %x %x", codes[0] & 15, codes[0] >> 4, out[0],
-          out[1]);
+    CHECK(out[0] == 0x40 && out[1] == 0x30, "2 * e3m0 %x and %x in e4m3: %x %x", codes[0] & 15,
+          codes[0] >> 4, out[0], out[1]);
     w.ops->add(&w, 0, one, codes, 8, true);
     w.ops->spill(&w, one, 8, spilled);
     w.ops->add_wide(&w, two, spilled, 8, true);

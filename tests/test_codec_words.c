@@ -1,4 +1,5 @@
-/* test_codec_words.c : every word codec_parse() and codec_settle() take, and the line that refuses any other. */
+/* test_codec_words.c : every word codec_parse() and codec_settle() take, and the line that refuses
+ * any other. */
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
@@ -22,7 +23,10 @@ static const struct refusal {
     unsigned rules;
     const char *says;
 } refusals[] = {
-    {{.format = "e9m2"}, 0, 0, "unknown --format \"e9m2\": want one of fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY"},
+    {{.format = "e9m2"},
+     0,
+     0,
+     "unknown --format \"e9m2\": want one of fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY"},
     {{.format = "e0m2"}, 0, 0, "unknown --format \"e0m2\""},
     {{.format = "e5m24"}, 0, 0, "X 1..8 and Y 0..23"},
     {{.format = "e5m02"}, 0, 0, "unknown --format \"e5m02\""},
@@ -30,13 +34,19 @@ static const struct refusal {
     {{.format = "e4m3fnx"}, 0, 0, "unknown --format \"e4m3fnx\""},
     {{.format = "e5m2fn"}, 0, 0, "unknown --format \"e5m2fn\""},
     {{.format = ""}, 0, 0, "unknown --format \"\""},
-    {{.format = "e1m0"}, 0, 0, "cannot use --format \"e1m0\": it has no number but 0; the smallest format is e1m1"},
+    {{.format = "e1m0"},
+     0,
+     0,
+     "cannot use --format \"e1m0\": it has no number but 0; the smallest format is e1m1"},
     {{.out_format = "e1m0"}, 0, 0, "cannot use --out-format \"e1m0\""},
     {{.out_format = "fp8"}, 0, 0, "unknown --out-format \"fp8\""},
     {{.scale = "APS"}, 0, 0, "unknown --scale \"APS\": want none, const:K, aps or aps-tight"},
     {{.scale = "const"}, 0, 0, "unknown --scale \"const\""},
     {{.scale = ""}, 0, 0, "unknown --scale \"\""},
-    {{.scale = "const:"}, 0, 0, "bad --scale \"const:\": K of const:K is a power of two from 2^-149 to 2^127"},
+    {{.scale = "const:"},
+     0,
+     0,
+     "bad --scale \"const:\": K of const:K is a power of two from 2^-149 to 2^127"},
     {{.scale = "const:3"}, 0, 0, "bad --scale \"const:3\""},
     {{.scale = "const:-2"}, 0, 0, "bad --scale \"const:-2\""},
     {{.scale = "const:0"}, 0, 0, "bad --scale \"const:0\""},
@@ -45,22 +55,44 @@ static const struct refusal {
     {{.scale = "const:8x"}, 0, 0, "bad --scale \"const:8x\""},
     {{.scale = "const:0x1p128"}, 0, 0, "bad --scale \"const:0x1p128\""},
     {{.scale = "const:0x1p-150"}, 0, 0, "bad --scale \"const:0x1p-150\""},
-    {{.sum = "exactly"}, 0, 0, "unknown --sum \"exactly\": want auto, exact, fp32, nearest, kahan or trunc"},
+    {{.sum = "exactly"},
+     0,
+     0,
+     "unknown --sum \"exactly\": want auto, exact, fp32, nearest, kahan or trunc"},
     {{.overflow = "wrap"}, 0, 0, "unknown --overflow \"wrap\": want saturate or inf"},
     {{.round = "up"}, 0, 0, "unknown --round \"up\": want nearest, stochastic or zero"},
 
-    {{.sum = "exact"}, 4, RING, "cannot add by --sum exact with algorithm \"algo\": it adds by nearest, trunc"},
-    {{.sum = "fp32"}, 4, EXACT, "cannot add by --sum fp32 with algorithm \"algo\": it adds by exact"},
+    {{.sum = "exact"},
+     4,
+     RING,
+     "cannot add by --sum exact with algorithm \"algo\": it adds by nearest, trunc"},
+    {{.sum = "fp32"},
+     4,
+     EXACT,
+     "cannot add by --sum fp32 with algorithm \"algo\": it adds by exact"},
     {{.sum = "kahan"}, 4, RING, "cannot add by --sum kahan"},
-    {{.format = "e6m2"}, 4, EXACT, "cannot find a sum for format e6m2: algorithm \"algo\" adds by exact alone"},
-    {{.format = "e6m2", .sum = "exact"}, 4, ALL, "cannot add format e6m2 of 4 ranks exactly: its sums take 67 bits"},
+    {{.format = "e6m2"},
+     4,
+     EXACT,
+     "cannot find a sum for format e6m2: algorithm \"algo\" adds by exact alone"},
+    {{.format = "e6m2", .sum = "exact"},
+     4,
+     ALL,
+     "cannot add format e6m2 of 4 ranks exactly: its sums take 67 bits"},
     {{.format = "e5m11", .sum = "exact"},
      4,
      ALL,
-     "cannot add format e5m11 of 4 ranks exactly: its sums take 44 bits; want at most 62, e <= 5, m <= 10"},
+     "cannot add format e5m11 of 4 ranks exactly: its sums take 44 bits; want at most 62, e <= 5, "
+     "m <= 10"},
     {{.format = "fp32", .sum = "exact"}, 1, ALL, "cannot add format fp32 of 1 ranks exactly"},
-    {{.format = "fp16", .sum = "exact"}, (1 << 21) + 1, ALL, "of 2097153 ranks exactly: its sums take 63 bits"},
-    {{.format = "e4m3", .sum = "trunc"}, 4, ALL, "cannot add format e4m3 by --sum trunc: it is a rule of e5m2"},
+    {{.format = "fp16", .sum = "exact"},
+     (1 << 21) + 1,
+     ALL,
+     "of 2097153 ranks exactly: its sums take 63 bits"},
+    {{.format = "e4m3", .sum = "trunc"},
+     4,
+     ALL,
+     "cannot add format e4m3 by --sum trunc: it is a rule of e5m2"},
     {{.sum = "trunc", .round = "zero"}, 4, ALL, "cannot take --round with --sum trunc"},
     {{.sum = "trunc", .overflow = "inf"}, 4, ALL, "cannot take --overflow inf with --sum trunc"},
     {{.format = "e3m0", .scale = "aps"},
@@ -69,9 +101,15 @@ static const struct refusal {
      "cannot use --scale aps with format e3m0 on 64 ranks: it leaves room for 63"},
     {{.format = "e2m1", .scale = "aps"}, 8, ALL, "leaves room for 7"},
     {{.format = "e1m1", .scale = "aps"}, 2, ALL, "leaves room for 1"},
-    {{.scale = "aps-tight"}, 4, RING, "cannot use --scale aps-tight with --sum nearest: it needs exact sums"},
+    {{.scale = "aps-tight"},
+     4,
+     RING,
+     "cannot use --scale aps-tight with --sum nearest: it needs exact sums"},
     {{.scale = "aps-tight", .sum = "fp32"}, 4, ALL, "cannot use --scale aps-tight with --sum fp32"},
-    {{.format = "bf16", .scale = "aps-tight"}, 4, ALL, "cannot use --scale aps-tight with --sum fp32"},
+    {{.format = "bf16", .scale = "aps-tight"},
+     4,
+     ALL,
+     "cannot use --scale aps-tight with --sum fp32"},
     {{.format = "e5m2"}, -1, ALL, "cannot settle codec for -1 ranks"},
 };
 
@@ -84,7 +122,8 @@ static int parse_and_settle(const struct refusal *r, struct codec *c)
         return -1000; /* should have been taken */
     struct codec before = *c;
     rc = codec_settle(c, r->n_ranks, r->rules, "algo");
-    return rc < 0 && memcmp(&before, c, sizeof before) != 0 ? -1001 : rc; /* outputs only on success */
+    /* outputs only on success */
+    return rc < 0 && memcmp(&before, c, sizeof before) != 0 ? -1001 : rc;
 }
 
 static void check_refusals(void)
@@ -131,11 +170,21 @@ static const struct choice {
     {{.format = "e3m0", .scale = "aps"}, 63, ALL, VEC_EXACT, "e4m3", 0},
     {{.format = "e1m1", .scale = "aps"}, 1, ALL, VEC_EXACT, "e4m3", 0},
     {{.format = "bf16", .scale = "aps"}, 1 << 30, ALL, VEC_FP32, "bf16", 0},
-    {{.format = "e4m3fn", .scale = "aps-tight", .out_format = "fp32"}, 1, ALL, VEC_EXACT, "fp32", 0},
+    {{.format = "e4m3fn", .scale = "aps-tight", .out_format = "fp32"},
+     1,
+     ALL,
+     VEC_EXACT,
+     "fp32",
+     0},
     {{.format = "e4m3", .scale = "aps-tight"}, 4, ALL, VEC_EXACT, "e4m3", 2},
     {{.format = "e4m3", .scale = "aps-tight"}, 5, ALL, VEC_EXACT, "e4m3", 3},
     {{.format = "e4m3", .scale = "aps-tight"}, 256, ALL, VEC_EXACT, "e4m3", 8},
-    {{.format = "e4m3", .scale = "const:1024", .round = "stochastic", .overflow = "inf"}, 6, ALL, VEC_EXACT, "e4m3", 0},
+    {{.format = "e4m3", .scale = "const:1024", .round = "stochastic", .overflow = "inf"},
+     6,
+     ALL,
+     VEC_EXACT,
+     "e4m3",
+     0},
 };
 
 static void check_choices(void)
@@ -148,10 +197,12 @@ static void check_choices(void)
         for (int twice = 0; twice < 2 && rc == 0; twice++) /* settling again changes nothing */
             rc = codec_settle(&c, w->n_ranks, w->rules, "algo");
         CHECK(rc == 0, "choice %zu refused", i);
-        CHECK(c.rule == w->rule && c.sum.rule == w->rule, "choice %zu: rule %s", i, codec_rule_name(c.rule));
-        CHECK(strcmp(codec_format_name(c.out, out), w->out) == 0, "choice %zu: out format %s", i, out);
-        CHECK(c.sum.out_shift == w->out_shift && c.sum.n_ranks == w->n_ranks, "choice %zu: shift %d", i,
-              c.sum.out_shift);
+        CHECK(c.rule == w->rule && c.sum.rule == w->rule, "choice %zu: rule %s", i,
+              codec_rule_name(c.rule));
+        CHECK(strcmp(codec_format_name(c.out, out), w->out) == 0, "choice %zu: out format %s", i,
+              out);
+        CHECK(c.sum.out_shift == w->out_shift && c.sum.n_ranks == w->n_ranks,
+              "choice %zu: shift %d", i, c.sum.out_shift);
         CHECK(c.sum.overflow == c.overflow, "choice %zu: overflow", i);
     }
 }
@@ -166,19 +217,27 @@ static void check_words(void)
                                       .round = "zero"};
     struct codec c;
     CHECK(codec_parse(&words, &c) == 0, "words");
-    CHECK(c.fmt.e == 6 && c.fmt.m == 9 && c.fmt.fn == 0 && c.out.e == 8 && c.out.m == 7 && !c.out_auto, "formats");
-    CHECK(c.scale == CODEC_CONST && c.const_shift == -2 && !c.sum_auto && c.rule == VEC_KAHAN, "scale and sum");
+    CHECK(c.fmt.e == 6 && c.fmt.m == 9 && c.fmt.fn == 0 && c.out.e == 8 && c.out.m == 7 &&
+              !c.out_auto,
+          "formats");
+    CHECK(c.scale == CODEC_CONST && c.const_shift == -2 && !c.sum_auto && c.rule == VEC_KAHAN,
+          "scale and sum");
     CHECK(c.overflow == MF_INF && c.round == MF_ZERO && c.ops == vec_best(), "policies");
     CHECK(codec_parse(&(struct codec_words){0}, &c) == 0, "defaults");
-    CHECK(c.fmt.e == 5 && c.fmt.m == 2 && c.out_auto && c.sum_auto && c.scale == CODEC_NONE, "defaults");
+    CHECK(c.fmt.e == 5 && c.fmt.m == 2 && c.out_auto && c.sum_auto && c.scale == CODEC_NONE,
+          "defaults");
     CHECK(c.overflow == MF_SATURATE && c.round == MF_NEAREST && c.seed == 0, "defaults");
     static const struct {
         const char *word;
         int shift;
-    } scales[] = {
-        {"const:1", 0}, {"const:1024", 10}, {"const:0x1p-149", -149}, {"const:0x1p127", 127}, {"const:1e0", 0}};
+    } scales[] = {{"const:1", 0},
+                  {"const:1024", 10},
+                  {"const:0x1p-149", -149},
+                  {"const:0x1p127", 127},
+                  {"const:1e0", 0}};
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        CHECK(codec_parse(&(struct codec_words){.scale = scales[i].word}, &c) == 0, "%s", scales[i].word);
+        CHECK(codec_parse(&(struct codec_words){.scale = scales[i].word}, &c) == 0, "%s",
+              scales[i].word);
         CHECK(c.const_shift == scales[i].shift, "%s is 2^%d", scales[i].word, c.const_shift);
     }
 }
@@ -193,8 +252,10 @@ static void check_names(void)
                 const struct mf_fmt fmt = {(uint8_t)e, (uint8_t)m, (uint8_t)fn};
                 struct mf_fmt back;
                 char name[CODEC_NAME_BYTES];
-                CHECK(codec_format_parse("x", codec_format_name(fmt, name), &back) == 0, "%s", name);
-                CHECK(memcmp(&fmt, &back, sizeof fmt) == 0, "%s reads as e%um%u", name, back.e, back.m);
+                CHECK(codec_format_parse("x", codec_format_name(fmt, name), &back) == 0, "%s",
+                      name);
+                CHECK(memcmp(&fmt, &back, sizeof fmt) == 0, "%s reads as e%um%u", name, back.e,
+                      back.m);
                 named += name[0] != 'e';
             }
     CHECK(named == 3, "fp32, fp16 and bf16 have names of their own, not %d", named);

@@ -1,7 +1,7 @@
 /* test_comm_mpi.c : collectives, messages, agreement and counters of comm/. */
 /* RANKS: 1 2 3 4 6 8 */
-/* With the arguments `silent HOW` it is a job in which the last rank never answers, with `stopped HOW` one whose other ranks are
- * stopped: for test_deadline.sh. */
+/* With the arguments `silent HOW` it is a job in which the last rank never answers, with `stopped
+ * HOW` one whose other ranks are stopped: for test_deadline.sh. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "capture.h"
@@ -22,7 +22,9 @@ static uint8_t byte_of(int from, int to, size_t i)
 
 static void nap(double s)
 {
-    nanosleep(&(struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+    nanosleep(
+        &(struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)},
+        NULL);
 }
 
 static void test_bcast(struct comm *c, size_t bytes)
@@ -53,7 +55,8 @@ static void test_max(struct comm *c, size_t n)
     }
 }
 
-/* Terms whose sum depends on the order, in one element or another: only rank order gives these bits. */
+/* Terms whose sum depends on the order, in one element or another: only rank order gives these
+ * bits. */
 static double term(int rank, size_t i)
 {
     return 1.0 / (double)(rank + 3) + (double)i * 0.7 / (double)(rank + 1);
@@ -69,7 +72,8 @@ static void test_sum(struct comm *c, size_t n)
         double want = term(0, i);
         for (int r = 1; r < c->n_ranks; r++)
             want += term(r, i);
-        CHECK(memcmp(&want, &x[i], sizeof want) == 0, "element %zu of %zu: %.17g, not %.17g", i, n, x[i], want);
+        CHECK(memcmp(&want, &x[i], sizeof want) == 0, "element %zu of %zu: %.17g, not %.17g", i, n,
+              x[i], want);
     }
 }
 
@@ -101,8 +105,10 @@ static void test_messages(struct comm *c)
             out[r][i] = byte_of(c->rank, r, i);
         if (r == c->rank)
             continue;
-        CHECK(comm_recv(c, r, in[r], BYTES) == 0 && comm_send(c, r, out[r], BYTES) == 0, "rank %d", r);
-        CHECK(comm_recv(c, r, NULL, 0) == 0 && comm_send(c, r, NULL, 0) == 0, "nothing to rank %d", r);
+        CHECK(comm_recv(c, r, in[r], BYTES) == 0 && comm_send(c, r, out[r], BYTES) == 0, "rank %d",
+              r);
+        CHECK(comm_recv(c, r, NULL, 0) == 0 && comm_send(c, r, NULL, 0) == 0, "nothing to rank %d",
+              r);
     }
     CHECK(comm_round(c) == 0, "wait");
     c->chunk_bytes = chunk;
@@ -110,7 +116,8 @@ static void test_messages(struct comm *c)
         for (size_t i = 0; i < BYTES && r != c->rank; i++)
             CHECK(in[r][i] == byte_of(r, c->rank, i), "byte %zu from %d", i, r);
     CHECK(comm_counted(c).rounds == before.rounds + 1, "one round");
-    CHECK(comm_counted(c).sent_bytes == before.sent_bytes + (uint64_t)(c->n_ranks - 1) * BYTES, "bytes");
+    CHECK(comm_counted(c).sent_bytes == before.sent_bytes + (uint64_t)(c->n_ranks - 1) * BYTES,
+          "bytes");
 }
 
 static void test_counts(struct comm *c)
@@ -119,14 +126,17 @@ static void test_counts(struct comm *c)
     int8_t e[10] = {0};
     double x[10] = {0};
     struct comm_count a = comm_counted(c), b;
-    (void)(comm_bcast(c, buf, 100, 0), comm_max_i8(c, e, 10), comm_sum_f64(c, x, 10), comm_barrier(c));
+    (void)(comm_bcast(c, buf, 100, 0), comm_max_i8(c, e, 10), comm_sum_f64(c, x, 10),
+           comm_barrier(c));
     b = comm_counted(c);
     uint64_t want = c->n_ranks == 1 ? 0 : (c->rank == 0 ? 100 : 0) + 10 + 80;
-    CHECK(b.sent_bytes - a.sent_bytes == want, "%llu bytes", (unsigned long long)(b.sent_bytes - a.sent_bytes));
+    CHECK(b.sent_bytes - a.sent_bytes == want, "%llu bytes",
+          (unsigned long long)(b.sent_bytes - a.sent_bytes));
     CHECK(b.rounds == a.rounds, "collectives are no rounds");
     nap(c->rank == 0 ? 0.3 : 0);
     (void)comm_barrier(c);
-    CHECK(c->rank == 0 || comm_counted(c).wait_s - b.wait_s > 0.1, "waited %g s", comm_counted(c).wait_s - b.wait_s);
+    CHECK(c->rank == 0 || comm_counted(c).wait_s - b.wait_s > 0.1, "waited %g s",
+          comm_counted(c).wait_s - b.wait_s);
 }
 
 /* From one set of ranks to the next: every set of up to 4 ranks, some of more. */
@@ -135,7 +145,8 @@ static unsigned mask_step(const struct comm *c)
     return c->n_ranks > 4 ? 7 : 1;
 }
 
-/* One call of comm_check_equal in which the ranks of a mask hold something else (or something longer). */
+/* One call of comm_check_equal in which the ranks of a mask hold something else (or something
+ * longer). */
 static void check_equal_once(struct comm *c, unsigned others, bool longer, size_t bytes)
 {
     static uint8_t buf[20001];
@@ -154,10 +165,13 @@ static void check_equal_once(struct comm *c, unsigned others, bool longer, size_
         first++;
     char want[200] = "";
     if (wrong && c->rank == 0)
-        snprintf(want, sizeof want,
-                 "narrowcast: the thing differs between ranks: rank %d does not have what rank 0 has\n", first);
+        snprintf(
+            want, sizeof want,
+            "narrowcast: the thing differs between ranks: rank %d does not have what rank 0 has\n",
+            first);
     CHECK(rc == (wrong ? -EPROTO : 0), "others %x: %d", others, rc);
-    CHECK(strcmp(cap.text, want) == 0, "others %x: said \"%s\", not \"%s\"", others, cap.text, want);
+    CHECK(strcmp(cap.text, want) == 0, "others %x: said \"%s\", not \"%s\"", others, cap.text,
+          want);
 }
 
 static void test_check_equal(struct comm *c)
@@ -190,7 +204,8 @@ static void agree_once(struct comm *c, unsigned failing)
     if (!any && c->rank == 0)
         snprintf(want, sizeof want, "narrowcast: warning: of rank 0\n");
     CHECK(rc == (any ? -10 - lowest : 0), "failing %x: %d", failing, rc);
-    CHECK(strcmp(cap.text, want) == 0, "failing %x: said \"%s\", not \"%s\"", failing, cap.text, want);
+    CHECK(strcmp(cap.text, want) == 0, "failing %x: said \"%s\", not \"%s\"", failing, cap.text,
+          want);
 }
 
 static void test_mpi_error(struct comm *c)
@@ -199,7 +214,8 @@ static void test_mpi_error(struct comm *c)
     capture_begin(&cap);
     int rc = comm_send(c, c->n_ranks, "x", 1);
     capture_end(&cap);
-    CHECK(rc == -EIO && capture_lines(cap.text) == 1 && strncmp(cap.text, "narrowcast: cannot send: ", 25) == 0,
+    CHECK(rc == -EIO && capture_lines(cap.text) == 1 &&
+              strncmp(cap.text, "narrowcast: cannot send: ", 25) == 0,
           "%d \"%s\"", rc, cap.text);
     CHECK(comm_barrier(c) == 0, "the job goes on");
 }
@@ -219,11 +235,13 @@ static void test_mpi_error_in_wait(struct comm *c)
         rc = comm_wait(c);
     capture_end(&cap);
     CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
-    CHECK(c->rank != 1 || strncmp(cap.text, "narrowcast: cannot exchange messages: MPI_ERR_TRUNCATE", 54) == 0,
+    CHECK(c->rank != 1 ||
+              strncmp(cap.text, "narrowcast: cannot exchange messages: MPI_ERR_TRUNCATE", 54) == 0,
           "\"%s\"", cap.text);
 }
 
-/* The same while another message is under way: when comm_some() has failed, MPI writes into no buffer any more. */
+/* The same while another message is under way: when comm_some() has failed, MPI writes into no
+ * buffer any more. */
 static void test_mpi_error_in_some(struct comm *c)
 {
     char from[64] = "x", to[2][8] = {"", ""};
@@ -231,14 +249,17 @@ static void test_mpi_error_in_some(struct comm *c)
     struct capture cap;
     int rc = comm_lots_begin(c, 2);
     capture_begin(&cap);
-    for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++) /* the first one is too long for its buffer */
-        rc = c->rank == 0 ? comm_lot_send(c, &lots[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
-                          : comm_lot_recv(c, &lots[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
+    /* the first one is too long for its buffer */
+    for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++)
+        rc = c->rank == 0
+                 ? comm_lot_send(c, &lots[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
+                 : comm_lot_recv(c, &lots[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
     while (rc >= 0 && c->rank == 1 && !(comm_lot_done(c, &lots[0]) && comm_lot_done(c, &lots[1])))
         rc = comm_some(c, true);
     capture_end(&cap);
     CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
-    CHECK(c->rank != 1 || (comm_lot_done(c, &lots[1]) && to[1][0] == 'x'), "a receive is still under way");
+    CHECK(c->rank != 1 || (comm_lot_done(c, &lots[1]) && to[1][0] == 'x'),
+          "a receive is still under way");
     CHECK(comm_wait(c) == 0, "the job goes on");
 }
 
@@ -271,7 +292,8 @@ static int test_all(void)
     if (comm_open(60, &c) < 0)
         return 1;
     CHECK(capture_lines(cap.text) == (c->rank == 0), "one line on one rank, not \"%s\"", cap.text);
-    CHECK(comm_rank(c) >= 0 && comm_rank(c) < comm_n_ranks(c) && comm_n_ranks(c) <= MOST, "rank %d", comm_rank(c));
+    CHECK(comm_rank(c) >= 0 && comm_rank(c) < comm_n_ranks(c) && comm_n_ranks(c) <= MOST, "rank %d",
+          comm_rank(c));
     const size_t chunk = c->chunk_bytes;
     for (int small = 0; small < 2; small++) {
         c->chunk_bytes = small ? 64 : chunk;
@@ -303,7 +325,8 @@ static int test_all(void)
     DONE();
 }
 
-/* The last rank (with `two`, the one before as well) sleeps; the others wait for it in the way that `how` says. */
+/* The last rank (with `two`, the one before as well) sleeps; the others wait for it in the way that
+ * `how` says. */
 static int silent(const char *how)
 {
     struct comm *c;
@@ -330,7 +353,8 @@ static int silent(const char *how)
     return 0; /* not reached: the deadline ends the job */
 }
 
-/* All ranks but the last are stopped while they wait for it, for longer than the deadline: the job goes on. */
+/* All ranks but the last are stopped while they wait for it, for longer than the deadline: the job
+ * goes on. */
 static int stopped(const char *how)
 {
     enum { DEADLINE_S = 4, STOPPED_S = 5 };
@@ -351,7 +375,8 @@ static int stopped(const char *how)
             kill(pids[r], SIGCONT);
     }
     if (strcmp(how, "vote") == 0) {
-        CHECK(comm_vote(c, &bit, 1) == 0 && bit == (2ull << last) - 1, "the vote says %llx", (unsigned long long)bit);
+        CHECK(comm_vote(c, &bit, 1) == 0 && bit == (2ull << last) - 1, "the vote says %llx",
+              (unsigned long long)bit);
     } else {
         char buf[1] = "";
         struct comm_lot lots[MOST];
@@ -361,8 +386,8 @@ static int stopped(const char *how)
             if (c->rank == last)
                 CHECK(comm_lot_send(c, &lots[r], COMM_TAG_DATA, r, "x", 1) == 0, "send");
             else if (c->rank == r)
-                CHECK(comm_lot_recv(c, &lots[r], COMM_TAG_DATA, last, buf, 1) == 0 && comm_some(c, true) == 1 &&
-                          *buf == 'x',
+                CHECK(comm_lot_recv(c, &lots[r], COMM_TAG_DATA, last, buf, 1) == 0 &&
+                          comm_some(c, true) == 1 && *buf == 'x',
                       "rank %d has '%c'", r, *buf);
         }
         CHECK(comm_wait(c) == 0, "the end of it");

@@ -1,4 +1,5 @@
-/* rtl/counters.sv : no pulse is lost at any rate, and a snapshot shows every counter as of one clock. */
+/* rtl/counters.sv : no pulse is lost at any rate, and a snapshot shows every counter as of one
+ * clock. */
 #include "check.h"
 #include "hls/regs.h"
 #include "sim/verilated_model.h"
@@ -83,7 +84,8 @@ int main(int argc, char **argv)
             check_copies(rate);
         }
     }
-    printf("%llu clocks, counter 0 at %llu\n", (unsigned long long)model_cycles(m), (unsigned long long)live[0]);
+    printf("%llu clocks, counter 0 at %llu\n", (unsigned long long)model_cycles(m),
+           (unsigned long long)live[0]);
     model_close(m);
     DONE();
 }

@@ -1,5 +1,6 @@
-/* test_crc_beat_rtl.c : the CRC of 64 bytes a clock against the byte-by-byte one: each single bit of a beat (the circuit is
- * linear, so these are all beats), then messages with gaps, and messages whose beats come in parts. */
+/* test_crc_beat_rtl.c : the CRC of 64 bytes a clock against the byte-by-byte one: each single bit
+ * of a beat (the circuit is linear, so these are all beats), then messages with gaps, and messages
+ * whose beats come in parts. */
 #include <string.h>
 #include "check.h"
 #include "hls/crc32c.h"
@@ -44,7 +45,8 @@ static void check_bits(void)
         if (bit >= 0)
             bytes[bit / 8] = (uint8_t)(1 << bit % 8);
         CHECK(beat(bytes, 1, 0) == crc32c(bytes, 64), "bit %d: %08x", bit, *dut.crc);
-        CHECK(beat(bytes + 64, 0, 0) == crc32c(bytes, 128), "bit %d, one beat later: %08x", bit, *dut.crc);
+        CHECK(beat(bytes + 64, 0, 0) == crc32c(bytes, 128), "bit %d, one beat later: %08x", bit,
+              *dut.crc);
     }
 }
 
@@ -62,7 +64,8 @@ static void check_message(uint64_t *rand, int n_beats, int parts)
             gap(rand);
             crc = beat(now, b == 0 && p == 0, p > 0);
         }
-        CHECK(crc == crc32c(bytes, 64 * (size_t)(b + 1)), "beat %d of %d, %d parts: %08x", b, n_beats, parts, crc);
+        CHECK(crc == crc32c(bytes, 64 * (size_t)(b + 1)), "beat %d of %d, %d parts: %08x", b,
+              n_beats, parts, crc);
     }
 }
 

@@ -1,5 +1,5 @@
-/* test_dataset.c : data sets from files: what is read is what was written, and whatever is wrong with a file is refused
- * by one line that names the file and the offset. */
+/* test_dataset.c : data sets from files: what is read is what was written, and whatever is wrong
+ * with a file is refused by one line that names the file and the offset. */
 #include "data_fixture.h"
 #include <math.h>
 #include <sys/resource.h>
@@ -30,8 +30,10 @@ static void test_idx(bool gz)
     struct dataset *d = NULL;
     CHECK(dataset_open(x->spec, 0, &d) == 0, "gz %d", gz);
     if (d) {
-        CHECK(d->h == FIXTURE_H && d->w == FIXTURE_W && d->c == 1 && d->n_classes == 10, "%dx%dx%d", d->h, d->w, d->c);
-        CHECK(d->n_train == FIXTURE_TRAIN && d->n_test == FIXTURE_TEST, "%zu %zu", d->n_train, d->n_test);
+        CHECK(d->h == FIXTURE_H && d->w == FIXTURE_W && d->c == 1 && d->n_classes == 10, "%dx%dx%d",
+              d->h, d->w, d->c);
+        CHECK(d->n_train == FIXTURE_TRAIN && d->n_test == FIXTURE_TEST, "%zu %zu", d->n_train,
+              d->n_test);
         CHECK(strncmp(d->name, x->spec, strlen(d->name)) == 0 && *d->name, "%s", d->name);
         check_images("idx", d, false, 0);
         check_images("idx", d, true, 1000);
@@ -46,8 +48,10 @@ static void test_cifar(bool gz)
     struct dataset *d = NULL;
     CHECK(dataset_open(x->spec, 0, &d) == 0, "gz %d", gz);
     if (d) {
-        CHECK(d->h == 32 && d->w == 32 && d->c == 3 && d->n_classes == 10, "%dx%dx%d", d->h, d->w, d->c);
-        CHECK(d->n_train == 5 * FIXTURE_RECORDS && d->n_test == FIXTURE_RECORDS, "%zu %zu", d->n_train, d->n_test);
+        CHECK(d->h == 32 && d->w == 32 && d->c == 3 && d->n_classes == 10, "%dx%dx%d", d->h, d->w,
+              d->c);
+        CHECK(d->n_train == 5 * FIXTURE_RECORDS && d->n_test == FIXTURE_RECORDS, "%zu %zu",
+              d->n_train, d->n_test);
         check_images("cifar10", d, false, 0);
         check_images("cifar10", d, true, 5 * FIXTURE_RECORDS);
     }
@@ -68,8 +72,10 @@ static void test_moments(void)
                 mean += d->train_x[3 * i + (size_t)c] / 255.0 / (double)n;
             for (size_t i = 0; i < n; i++)
                 variance += pow(d->train_x[3 * i + (size_t)c] / 255.0 - mean, 2) / (double)n;
-            CHECK(fabs((double)d->mean[c] - mean) < 1e-6, "channel %d: %g, not %g", c, (double)d->mean[c], mean);
-            CHECK(fabs((double)d->inv_std[c] * sqrt(variance) - 1) < 1e-6, "channel %d: 1/%g", c, sqrt(variance));
+            CHECK(fabs((double)d->mean[c] - mean) < 1e-6, "channel %d: %g, not %g", c,
+                  (double)d->mean[c], mean);
+            CHECK(fabs((double)d->inv_std[c] * sqrt(variance) - 1) < 1e-6, "channel %d: 1/%g", c,
+                  sqrt(variance));
         }
     dataset_close(d);
     fixture_close(x);
@@ -82,7 +88,8 @@ static void test_subset(void)
     struct dataset *all = NULL, *some = NULL;
     if (dataset_open(x->spec, 0, &all) == 0 && dataset_open(x->spec, 20, &some) == 0) {
         size_t size = FIXTURE_H * FIXTURE_W, taken[10] = {0}, at = 0;
-        CHECK(some->n_train == 20 && some->n_test == FIXTURE_TEST, "%zu %zu", some->n_train, some->n_test);
+        CHECK(some->n_train == 20 && some->n_test == FIXTURE_TEST, "%zu %zu", some->n_train,
+              some->n_test);
         for (size_t i = 0; i < all->n_train && at < 20; i++)
             if (taken[all->train_y[i]]++ < 2) {
                 CHECK(some->train_y[at] == all->train_y[i] &&
@@ -127,7 +134,8 @@ static void check_damage(const struct fixture *x, const struct damage *m)
 }
 
 static const struct damage idx_damages[] = {
-    {0, SET, 0, 0x55, "is no IDX image file: magic 0x55000803 at offset 0, expected 0x00000803", NULL},
+    {0, SET, 0, 0x55, "is no IDX image file: magic 0x55000803 at offset 0, expected 0x00000803",
+     NULL},
     {0, SET, 2, 0x0d, "magic 0x00000d03 at offset 0, expected 0x00000803", NULL},
     {0, SET, 3, 2, "2 dimensions at offset 3, expected 3", NULL},
     {1, SET, 1, 1, "is no IDX label file: magic 0x00010801 at offset 0, expected 0x00000801", NULL},
@@ -136,13 +144,15 @@ static const struct damage idx_damages[] = {
     {0, SET, 4, 255, "offset 4: 4278190120 images, expected", NULL},
     {1, SET, 4, 255, "offset 4: 4278190120 labels, expected", NULL},
     {1, SET, 7, 41, "offset 4: 41 labels, expected 40, as there are images in", NULL},
-    {0, SET, 7, 39, "offset 4: 40 labels, expected 39, as there are images in", "train-labels-idx1-ubyte"},
+    {0, SET, 7, 39, "offset 4: 40 labels, expected 39, as there are images in",
+     "train-labels-idx1-ubyte"},
     {0, SET, 11, 27, "offset 8: images of 27 rows, expected 28 to 64", NULL},
     {0, SET, 8, 128, "offset 8: images of 2147483676 rows, expected 28 to 64", NULL},
     {0, SET, 15, 65, "offset 12: images of 65 columns, expected 28 to 64", NULL},
     {0, SET, 15, 0, "offset 12: images of 0 columns, expected 28 to 64", NULL},
     {2, SET, 11, 29, "offset 8: images of 29 rows, expected 28 as in the training images", NULL},
-    {2, SET, 15, 29, "offset 12: images of 29 columns, expected 30 as in the training images", NULL},
+    {2, SET, 15, 29, "offset 12: images of 29 columns, expected 30 as in the training images",
+     NULL},
     {0, CUT, 0, 0, "offset 0: the file ends inside the magic number, expected 4 bytes more", NULL},
     {1, CUT, 3, 0, "offset 3: the file ends inside the magic number, expected 1 bytes more", NULL},
     {2, CUT, 14, 0, "offset 14: the file ends inside the header, expected 2 bytes more", NULL},
@@ -172,12 +182,14 @@ static void test_damages(struct fixture *x, const struct damage *damages, size_t
         const struct fixture_file *f = &x->files[i];
         char both[PATH_MAX], path[PATH_MAX];
         fixture_remove(x, f->name);
-        snprintf(both, sizeof both, "cannot open '%s/%s' or '%s/%s.gz'", x->dir, f->name, x->dir, f->name);
+        snprintf(both, sizeof both, "cannot open '%s/%s' or '%s/%s.gz'", x->dir, f->name, x->dir,
+                 f->name);
         fixture_refused(x->spec, 0, both, "No such file");
         fixture_path(x, f->name, x->gz, path);
         CHECK(mkdir(path, 0700) == 0, "%s", path);
         fixture_refused(x->spec, 0, path, "is no regular file");
-        CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s", path); /* waiting for its writer would be for ever */
+        CHECK(rmdir(path) == 0 && mkfifo(path, 0600) == 0, "%s",
+              path); /* waiting for its writer would be for ever */
         fixture_refused(x->spec, 0, path, "is no regular file");
         fixture_remove(x, f->name);
         fixture_write(x, f->name, f->data, f->bytes);
@@ -207,7 +219,8 @@ static void test_gzip_damage(void)
     const size_t cuts[] = {12, bytes / 2, bytes - 9, bytes - 8, bytes - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         fixture_write(x, packed_name, packed, cuts[i]);
-        fixture_refused(x->spec, 0, packed_name, "the gzip stream is damaged here or later: unexpected end of file");
+        fixture_refused(x->spec, 0, packed_name,
+                        "the gzip stream is damaged here or later: unexpected end of file");
     }
     packed[bytes - 8] ^= 1;
     fixture_write(x, packed_name, packed, bytes);
@@ -220,12 +233,14 @@ static void test_gzip_damage(void)
                     "offset 0: the gzip stream is damaged here or later: incorrect length check");
     packed[2] ^= 1;
     fixture_write(x, packed_name, packed, bytes);
-    fixture_refused(x->spec, 0, packed_name,
-                    "offset 0: the gzip stream is damaged here or later: unknown compression method");
+    fixture_refused(
+        x->spec, 0, packed_name,
+        "offset 0: the gzip stream is damaged here or later: unknown compression method");
     fixture_close(x);
 }
 
-/* Two headers that agree on seven gigabytes: refused for the missing data, without asking for that memory. */
+/* Two headers that agree on seven gigabytes: refused for the missing data, without asking for that
+ * memory. */
 static void test_lying_header(void)
 {
     struct fixture *x = fixture_open_idx(false);
@@ -244,7 +259,8 @@ static void test_lying_header(void)
     struct rlimit small = {1u << 30, before.rlim_max};
     CHECK(setrlimit(RLIMIT_AS, &small) == 0, "cannot limit memory");
 #endif
-    fixture_refused(x->spec, 0, x->files[0].name, "offset 33616: the file ends, expected 7046430720 bytes more");
+    fixture_refused(x->spec, 0, x->files[0].name,
+                    "offset 33616: the file ends, expected 7046430720 bytes more");
     setrlimit(RLIMIT_AS, &before);
     fixture_close(x);
 }
@@ -290,14 +306,16 @@ static void test_real(const char *root)
     snprintf(spec, sizeof spec, "idx:%s/fashion-mnist", root);
     CHECK(dataset_open(spec, 0, &d) == 0, "%s", spec);
     if (d) {
-        CHECK(d->n_train == 60000 && d->n_test == 10000 && d->h == 28 && d->w == 28, "%zu %zu", d->n_train, d->n_test);
+        CHECK(d->n_train == 60000 && d->n_test == 10000 && d->h == 28 && d->w == 28, "%zu %zu",
+              d->n_train, d->n_test);
         CHECK(memcmp(d->train_y, "\x9\0\0\3\0", 5) == 0, "first labels");
         for (size_t i = 0; i < d->n_train; i++)
             n_class[d->train_y[i]]++;
         for (int k = 0; k < 10; k++)
             CHECK(n_class[k] == 6000, "class %d: %zu", k, n_class[k]);
-        CHECK(fabs((double)d->mean[0] - 0.2860) < 1e-4 && fabs(1 / (double)d->inv_std[0] - 0.3530) < 1e-4, "%g",
-              (double)d->mean[0]);
+        CHECK(fabs((double)d->mean[0] - 0.2860) < 1e-4 &&
+                  fabs(1 / (double)d->inv_std[0] - 0.3530) < 1e-4,
+              "%g", (double)d->mean[0]);
     }
     dataset_close(d);
     snprintf(path, sizeof path, "%s/cifar10/data_batch_1.bin", root);
@@ -308,7 +326,8 @@ static void test_real(const char *root)
     d = NULL;
     snprintf(spec, sizeof spec, "cifar10:%s/cifar10", root);
     CHECK(dataset_open(spec, 0, &d) == 0 && d->n_train == 50000 && d->n_test == 10000, "%s", spec);
-    CHECK(d && fabs((double)d->mean[0] - 0.4914) < 1e-3 && fabs((double)d->mean[2] - 0.4465) < 1e-3, "%s", spec);
+    CHECK(d && fabs((double)d->mean[0] - 0.4914) < 1e-3 && fabs((double)d->mean[2] - 0.4465) < 1e-3,
+          "%s", spec);
     dataset_close(d);
 }
 
@@ -318,7 +337,8 @@ int main(void)
         test_idx(gz);
         test_cifar(gz);
         test_damages(fixture_open_idx(gz), idx_damages, sizeof idx_damages / sizeof *idx_damages);
-        test_damages(fixture_open_cifar(gz), cifar_damages, sizeof cifar_damages / sizeof *cifar_damages);
+        test_damages(fixture_open_cifar(gz), cifar_damages,
+                     sizeof cifar_damages / sizeof *cifar_damages);
     }
     test_moments();
     test_subset();

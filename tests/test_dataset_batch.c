@@ -1,4 +1,5 @@
-/* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels, which view of it. */
+/* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels,
+ * which view of it. */
 #include "data_fixture.h"
 #include "hls/draw.h"
 #include <math.h>
@@ -39,7 +40,8 @@ static void test_order_is_permutation(void)
           hash); /* from a Python program */
 }
 
-/* All 24 orders of 4 images over 24,000 epochs: chi-square with 23 degrees of freedom stays under 49.7 (1 in 1000). */
+/* All 24 orders of 4 images over 24,000 epochs: chi-square with 23 degrees of freedom stays under
+ * 49.7 (1 in 1000). */
 static void test_order_is_fair(void)
 {
     int count[256] = {0};
@@ -54,7 +56,8 @@ static void test_order_is_fair(void)
     CHECK(chi2 < 49.7, "chi-square %g", chi2);
 }
 
-/* A range of 3 * 2^30: without the second draw, a third of the results would come twice as often as the others. */
+/* A range of 3 * 2^30: without the second draw, a third of the results would come twice as often as
+ * the others. */
 static void test_draw_is_fair(void)
 {
     struct draw draw = draw_open(SEED, DRAW_ORDER, 0, 0);
@@ -65,8 +68,10 @@ static void test_draw_is_fair(void)
         thirds[v % 3]++;
     }
     for (int i = 0; i < 3; i++)
-        CHECK(abs(thirds[i] - 10000) < 330, "remainder %d: %d of 30000", i, thirds[i]); /* 4 sigma */
-    CHECK(draw.next > 39000 && draw.next < 41000, "%llu words for 30000 draws", (unsigned long long)draw.next);
+        CHECK(abs(thirds[i] - 10000) < 330, "remainder %d: %d of 30000", i,
+              thirds[i]); /* 4 sigma */
+    CHECK(draw.next > 39000 && draw.next < 41000, "%llu words for 30000 draws",
+          (unsigned long long)draw.next);
     CHECK(draw_below(&draw, 1) == 0, "one choice");
 }
 
@@ -76,14 +81,16 @@ static real normal(const struct dataset *d, int c, int pixel)
 }
 
 /* The view of an image as the recipe is told: a black border all around, a cut, a flip. */
-static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip, real *x)
+static void view_of(const struct dataset *d, uint32_t image, int crop, int top, int left, int flip,
+                    real *x)
 {
     static uint8_t wide[80][80][3];
     memset(wide, 0, sizeof wide);
     for (int row = 0; row < d->h; row++)
         for (int col = 0; col < d->w; col++)
             for (int c = 0; c < d->c; c++)
-                wide[row + crop][col + crop][c] = d->train_x[(((int)image * d->h + row) * d->w + col) * d->c + c];
+                wide[row + crop][col + crop][c] =
+                    d->train_x[(((int)image * d->h + row) * d->w + col) * d->c + c];
     for (int row = 0; row < d->h; row++)
         for (int col = 0; col < d->w; col++)
             for (int c = 0; c < d->c; c++)
@@ -117,7 +124,8 @@ static void test_plain(const struct dataset *d)
         dataset_batch(d, index, 4, with ? &none : NULL, x, y);
         for (int i = 0; i < 4; i++) {
             view_of(d, index[i], 0, 0, 0, 0, want);
-            CHECK(memcmp(want, x + (size_t)i * size, size * sizeof *x) == 0, "image %d of the batch", i);
+            CHECK(memcmp(want, x + (size_t)i * size, size * sizeof *x) == 0,
+                  "image %d of the batch", i);
             CHECK(y[i] == d->train_y[index[i]], "label %d", i);
         }
     }
@@ -129,7 +137,8 @@ static void test_plain(const struct dataset *d)
     free(want);
 }
 
-/* Every batch image is a view of the right image; views come out evenly; they depend on (seed, epoch, image) alone. */
+/* Every batch image is a view of the right image; views come out evenly; they depend on (seed,
+ * epoch, image) alone. */
 static void test_augment(const struct dataset *d, int crop)
 {
     enum { EPOCHS = 30, N = 12 };
@@ -145,7 +154,8 @@ static void test_augment(const struct dataset *d, int crop)
         dataset_batch(d, index, N, &a, x, y);
         for (uint32_t i = 0; i < N; i++) {
             int v = find_view(d, index[i], crop, x + i * size), places = 2 * crop + 1;
-            CHECK(v >= 0 && y[i] == d->train_y[index[i]], "epoch %d: no view of image %u", (int)epoch, index[i]);
+            CHECK(v >= 0 && y[i] == d->train_y[index[i]], "epoch %d: no view of image %u",
+                  (int)epoch, index[i]);
             flips += v % 2;
             top += v / 2 / places;
             left += v / 2 % places;
@@ -155,13 +165,15 @@ static void test_augment(const struct dataset *d, int crop)
         }
         uint32_t one = (uint32_t)epoch % N;
         dataset_batch(d, &index[one], 1, &a, alone, y);
-        CHECK(memcmp(alone, x + one * size, size * sizeof *x) == 0, "image %u differs when it is alone", index[one]);
+        CHECK(memcmp(alone, x + one * size, size * sizeof *x) == 0,
+              "image %u differs when it is alone", index[one]);
     }
     double n = EPOCHS * N, sigma = sqrt(crop * (crop + 1) / 3.0 / n); /* of a mean of 0..2*crop */
     CHECK(fabs(flips / n - 0.5) < 4 * 0.5 / sqrt(n), "%d flips of %g", flips, n);
-    CHECK(fabs(top / n - crop) <= 4 * sigma && fabs(left / n - crop) <= 4 * sigma, "mean place %g %g", top / n,
-          left / n);
-    CHECK(crop == 0 || diagonal < n / 5, "%d of %g places have equal sides", diagonal, n); /* n/9 expected */
+    CHECK(fabs(top / n - crop) <= 4 * sigma && fabs(left / n - crop) <= 4 * sigma,
+          "mean place %g %g", top / n, left / n);
+    CHECK(crop == 0 || diagonal < n / 5, "%d of %g places have equal sides", diagonal,
+          n); /* n/9 expected */
     CHECK(crop == 0 || same < n / 20, "%d of %g views are like the one before", same, n);
     free(x);
     free(alone);

@@ -1,5 +1,5 @@
-/* test_dataset_fuzz.c : 2,000 random mutations of small data sets: each one loads, or is refused by exactly one line.
- * Run under sanitizers it finds reads and writes out of place as well. */
+/* test_dataset_fuzz.c : 2,000 random mutations of small data sets: each one loads, or is refused by
+ * exactly one line. Run under sanitizers it finds reads and writes out of place as well. */
 #include "data_fixture.h"
 #include "hls/draw.h"
 
@@ -25,7 +25,8 @@ static void raw_read(const struct fixture *x, int file, struct raw *r)
 static void raw_write(const struct raw *r)
 {
     FILE *f = fopen(r->path, "wb");
-    CHECK(f && fwrite(r->data, 1, r->bytes, f) == r->bytes && fclose(f) == 0, "cannot write %s", r->path);
+    CHECK(f && fwrite(r->data, 1, r->bytes, f) == r->bytes && fclose(f) == 0, "cannot write %s",
+          r->path);
 }
 
 /* Half of all places are in the first 32 bytes, where the headers are. */
@@ -47,7 +48,8 @@ static void mutate(struct draw *d, struct raw *r)
         break;
     default:
         for (uint32_t i = draw_below(d, 4) + 1; i > 0; i--)
-            r->data[place(d, r->bytes)] = (uint8_t)(draw_below(d, 2) ? draw_u32(d) : 1u << draw_below(d, 8));
+            r->data[place(d, r->bytes)] =
+                (uint8_t)(draw_below(d, 2) ? draw_u32(d) : 1u << draw_below(d, 8));
     }
 }
 
@@ -66,16 +68,18 @@ static void fuzz(struct fixture *x, uint32_t which)
         int rc = fixture_dataset_open(x->spec, 0, &d, said);
         if (rc == 0) {
             n_taken++;
-            CHECK(d && !*said && d->n_train && d->n_test, "round %d of %s: taken, but said: %s", round, x->spec, said);
+            CHECK(d && !*said && d->n_train && d->n_test, "round %d of %s: taken, but said: %s",
+                  round, x->spec, said);
         } else {
-            CHECK(rc < 0 && !d && fixture_one_line(said) && strstr(said, bad.path), "round %d of %s: %s", round,
-                  x->spec, said);
+            CHECK(rc < 0 && !d && fixture_one_line(said) && strstr(said, bad.path),
+                  "round %d of %s: %s", round, x->spec, said);
             CHECK(strstr(said, "offset "), "round %d of %s: no offset: %s", round, x->spec, said);
         }
         dataset_close(d);
         raw_write(&good);
     }
-    printf("%s, %s: %d of %d mutations still load\n", x->spec, x->gz ? "packed" : "plain", n_taken, ROUNDS);
+    printf("%s, %s: %d of %d mutations still load\n", x->spec, x->gz ? "packed" : "plain", n_taken,
+           ROUNDS);
     CHECK(n_taken < ROUNDS, "nothing was refused");
     fixture_close(x);
 }

@@ -1,5 +1,6 @@
-/* test_emu.c : the emulator (tests/emu) does what a GPU does, refuses what one refuses, and dies with a line of its own where
- * a GPU would hang or read what was never written. Each case is a process. */
+/* test_emu.c : the emulator (tests/emu) does what a GPU does, refuses what one refuses, and dies
+ * with a line of its own where a GPU would hang or read what was never written. Each case is a
+ * process. */
 #include "check.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -26,11 +27,19 @@ static const struct scene scenes[] = {
     {"race", {"EMU_REVERSE=1"}, "line 1"}, /* the planted race shows */
 
     {"bug_none", {NULL}, NULL},
-    {"bug_returned", {NULL}, "divergent barrier: 3 threads of a block have returned, others wait at"},
-    {"bug_returned", {"EMU_REVERSE=1"}, "divergent barrier: a thread of a block returned, others wait at"},
+    {"bug_returned",
+     {NULL},
+     "divergent barrier: 3 threads of a block have returned, others wait at"},
+    {"bug_returned",
+     {"EMU_REVERSE=1"},
+     "divergent barrier: a thread of a block returned, others wait at"},
     {"bug_two_barriers", {NULL}, "divergent barrier: threads of a block wait at"},
-    {"bug_absent_lane", {NULL}, "waits in its warp for lanes 00000003, and some of them never come"},
-    {"bug_warp_and_block", {NULL}, "waits in its warp for lanes ffffffff, and some of them never come"},
+    {"bug_absent_lane",
+     {NULL},
+     "waits in its warp for lanes 00000003, and some of them never come"},
+    {"bug_warp_and_block",
+     {NULL},
+     "waits in its warp for lanes ffffffff, and some of them never come"},
     {"bug_not_in_mask", {NULL}, "is not in its own mask 00000001"},
     {"bug_two_operations", {NULL}, "of a warp meet in different operations"},
     {"bug_past_the_end", {"EMU_STRICT=1"}, "access past the end of 4194304 bytes of device memory"},
@@ -95,10 +104,11 @@ static void watch(const struct scene *s, const char *library)
     said[n] = 0;
     close(ends[0]);
     CHECK(child > 0 && waitpid(child, &status, 0) == child, "fork");
-    const char *a = s->settings[0] ? s->settings[0] : "", *b = s->settings[0] && s->settings[1] ? s->settings[1] : "";
+    const char *a = s->settings[0] ? s->settings[0] : "",
+               *b = s->settings[0] && s->settings[1] ? s->settings[1] : "";
     if (s->dies)
-        CHECK(status != 0 && strstr(said, s->dies), "%s %s %s: status %x, said: %s", s->name, a, b, (unsigned)status,
-              said);
+        CHECK(status != 0 && strstr(said, s->dies), "%s %s %s: status %x, said: %s", s->name, a, b,
+              (unsigned)status, said);
     else
         CHECK(status == 0, "%s %s %s: status %x, said: %s", s->name, a, b, (unsigned)status, said);
 }

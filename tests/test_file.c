@@ -1,4 +1,5 @@
-/* test_file.c : files that cannot be written whole are not published, and what cannot be written is known before the work. */
+/* test_file.c : files that cannot be written whole are not published, and what cannot be written is
+ * known before the work. */
 #include "base/err.h"
 #include "base/file.h"
 #include "check.h"
@@ -30,7 +31,9 @@ static void full_for_a_while(bool by_stdio)
             rc = -1;
     room(RLIM_INFINITY);
     CHECK(by_stdio || rc, "a print that failed was not noticed");
-    CHECK(by_stdio || (file_out_write(&out, "x", 1) == -EFBIG && file_out_print(&out, "x") == -EFBIG), "it can go on");
+    CHECK(by_stdio ||
+              (file_out_write(&out, "x", 1) == -EFBIG && file_out_print(&out, "x") == -EFBIG),
+          "it can go on");
     rc = file_out_commit(&out);
     CHECK(rc == (by_stdio ? -EIO : -EFBIG), "commit: %d", rc);
     CHECK(access("hole", F_OK), "a file with a hole was published");
@@ -41,7 +44,8 @@ static void write_one(const char *path)
     struct file_out out;
     struct stat st;
     CHECK(!file_out_check(path) && access(path, F_OK), "check '%s'", path);
-    CHECK(!file_out_open(&out, path) && !file_out_print(&out, "%d", 1) && !file_out_commit(&out), "write '%s'", path);
+    CHECK(!file_out_open(&out, path) && !file_out_print(&out, "%d", 1) && !file_out_commit(&out),
+          "write '%s'", path);
     CHECK(!stat(path, &st) && st.st_size == 1, "'%s' is not there", path);
     unlink(path);
 }

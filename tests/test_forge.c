@@ -1,6 +1,7 @@
-/* test_forge.c : a host that is not on the path, but reaches the card's control port, forges contributions of rank 1, from its address
- * and in time: what it reads there, what can be guessed and what the card counts is not enough. None is added, each is counted.
- * Were the key known to it, the job's secret would still be missing in its tags: no rank takes a wrong result. */
+/* test_forge.c : a host that is not on the path, but reaches the card's control port, forges
+ * contributions of rank 1, from its address and in time: what it reads there, what can be guessed
+ * and what the card counts is not enough. None is added, each is counted. Were the key known to it,
+ * the job's secret would still be missing in its tags: no rank takes a wrong result. */
 #include "offload/frame.h"
 #include "sim/control.h"
 #include "window_net.h"
@@ -57,7 +58,8 @@ static void forge(bool is_max, uint64_t key, uint32_t tag, uint64_t n)
     card_frame(net.cards[0].model, NET_IP + 1, NET_PORT, bytes, length);
 }
 
-/* A step of the job: MAX, then SUM, each forged before. Returns false when a rank has given the card up. */
+/* A step of the job: MAX, then SUM, each forged before. Returns false when a rank has given the
+ * card up. */
 static bool step(uint32_t k, uint64_t key)
 {
     for (uint32_t tag = 2 * k; tag < 2 * k + 2; tag++) {
@@ -65,7 +67,8 @@ static bool step(uint32_t k, uint64_t key)
         int wrong = 0;
         forge(is_max, key, tag, tag);
         for (int r = 0; r < RANKS; r++) {
-            const struct way_sum sum = {.codec = &job.codec, .n = N, .codes = codes[r], .result = sums[r], .tag = tag};
+            const struct way_sum sum = {
+                .codec = &job.codec, .n = N, .codes = codes[r], .result = sums[r], .tag = tag};
             memset(exponents[r], r, N);
             memset(codes[r], 0x38, N); /* 1 */
             if (is_max)
@@ -115,7 +118,8 @@ static void from_the_control_port(void)
     while (k < STEPS && step(k, key))
         k++;
     CHECK(k == STEPS, "the job gave up in step %u: %s", k, window_why(job.windows[0]));
-    CHECK(card_counter(card, CNT_DROP_KEY) == 2 * STEPS && card_counter(card, CNT_IN_ADDED) == 2 * RANKS * STEPS,
+    CHECK(card_counter(card, CNT_DROP_KEY) == 2 * STEPS &&
+              card_counter(card, CNT_IN_ADDED) == 2 * RANKS * STEPS,
           "of %d forged frames %llu were refused, %llu added beside the job's own", 2 * STEPS,
           (unsigned long long)card_counter(card, CNT_DROP_KEY),
           (unsigned long long)card_counter(card, CNT_IN_ADDED) - 2 * RANKS * STEPS);
@@ -127,9 +131,11 @@ static void with_the_key(void)
 {
     open_job();
     CHECK(!step(0, job.jobs[0].key), "the forger's contribution did not come first");
-    CHECK(strstr(window_why(job.windows[0]), "differ") || strstr(window_why(job.windows[1]), "differ"), "'%s', '%s'",
-          window_why(job.windows[0]), window_why(job.windows[1]));
-    CHECK(card_counter(net.cards[0].model, CNT_OUT_RESULT) == 0, "the card has a result of forged parts");
+    CHECK(strstr(window_why(job.windows[0]), "differ") ||
+              strstr(window_why(job.windows[1]), "differ"),
+          "'%s', '%s'", window_why(job.windows[0]), window_why(job.windows[1]));
+    CHECK(card_counter(net.cards[0].model, CNT_OUT_RESULT) == 0,
+          "the card has a result of forged parts");
     close_job();
 }
 

@@ -1,12 +1,14 @@
-/* test_frame_fifo_rtl.c : the frame FIFO against a plain one, clock by clock: random frames from nothing to longer than the
- * FIFO, good and bad, the end with the last beat or later, stalls on both sides, resets in the middle. */
+/* test_frame_fifo_rtl.c : the frame FIFO against a plain one, clock by clock: random frames from
+ * nothing to longer than the FIFO, good and bad, the end with the last beat or later, stalls on
+ * both sides, resets in the middle. */
 #include "check.h"
 #include "rtl_rand.h"
 #include "sim/verilated_model.h"
 
 enum { SEED = 24, DEPTH = 16, CLOCKS = 3000000, RING = 64 };
 
-/* Beats are numbered; `data` of each that is inside. Free ones may leave, open ones wait for the end of their frame. */
+/* Beats are numbered; `data` of each that is inside. Free ones may leave, open ones wait for the
+ * end of their frame. */
 struct plain {
     uint32_t data[RING];
     unsigned first, n_free, n_open;
@@ -22,7 +24,8 @@ struct frame {
 static struct frame new_frame(uint64_t *rand)
 {
     unsigned kind = rtl_rand(rand) % 16;
-    struct frame f = {.beats = 1 + rtl_rand(rand) % 6, .good = !rtl_chance(rand, 70), .end_with_last = 1};
+    struct frame f = {
+        .beats = 1 + rtl_rand(rand) % 6, .good = !rtl_chance(rand, 70), .end_with_last = 1};
     if (kind < 3)
         f.beats = kind * DEPTH / 2; /* nothing, a half, all of it */
     if (kind == 3)
@@ -37,12 +40,16 @@ static struct frame new_frame(uint64_t *rand)
 int main(int argc, char **argv)
 {
     struct model *m = model_open(argc, argv);
-    uint32_t *in_data = model_port(m, "in_data_i", NULL), *out_data = model_port(m, "out_data_o", NULL);
-    uint8_t *in_valid = model_port(m, "in_valid_i", NULL), *in_end = model_port(m, "in_end_i", NULL);
+    uint32_t *in_data = model_port(m, "in_data_i", NULL),
+             *out_data = model_port(m, "out_data_o", NULL);
+    uint8_t *in_valid = model_port(m, "in_valid_i", NULL),
+            *in_end = model_port(m, "in_end_i", NULL);
     uint8_t *in_good = model_port(m, "in_good_i", NULL), *full = model_port(m, "full_o", NULL);
-    uint8_t *out_valid = model_port(m, "out_valid_o", NULL), *out_ready = model_port(m, "out_ready_i", NULL);
+    uint8_t *out_valid = model_port(m, "out_valid_o", NULL),
+            *out_ready = model_port(m, "out_ready_i", NULL);
     uint8_t *rst = model_port(m, "rst_i", NULL);
-    uint64_t rand = SEED, n_in = 0, n_out = 0, n_good = 0, n_bad = 0, n_lost = 0, n_streak = 0, streak = 0;
+    uint64_t rand = SEED, n_in = 0, n_out = 0, n_good = 0, n_bad = 0, n_lost = 0, n_streak = 0,
+             streak = 0;
     unsigned in_stall = 0, out_stall = 0;
     struct plain p = {0};
     struct frame f = new_frame(&rand);
@@ -57,7 +64,8 @@ int main(int argc, char **argv)
         if (*rst)
             f = new_frame(&rand);
         *in_valid = (uint8_t)(!*rst && f.beats > 0 && !rtl_chance(&rand, in_stall));
-        *in_end = (uint8_t)(!*rst && f.beats == *in_valid && (*in_valid ? f.end_with_last : f.end_late-- == 0));
+        *in_end = (uint8_t)(!*rst && f.beats == *in_valid &&
+                            (*in_valid ? f.end_with_last : f.end_late-- == 0));
         *in_good = (uint8_t)(*in_end ? f.good : rtl_chance(&rand, 128));
         *in_data = rtl_rand(&rand);
         *out_ready = (uint8_t)!rtl_chance(&rand, out_stall);
@@ -70,9 +78,10 @@ int main(int argc, char **argv)
         int stalled = *out_valid && !*out_ready && !*rst;
         if (!*rst) {
             CHECK(*full == lost, "clock %d: full %d", clock, *full);
-            CHECK(*out_valid == (p.n_free > 0 && !fresh), "clock %d: %u free, valid %d", clock, p.n_free, *out_valid);
-            CHECK(!*out_valid || *out_data == p.data[p.first % RING], "clock %d: %08x, must be %08x", clock, *out_data,
-                  p.data[p.first % RING]);
+            CHECK(*out_valid == (p.n_free > 0 && !fresh), "clock %d: %u free, valid %d", clock,
+                  p.n_free, *out_valid);
+            CHECK(!*out_valid || *out_data == p.data[p.first % RING],
+                  "clock %d: %08x, must be %08x", clock, *out_data, p.data[p.first % RING]);
         }
         if (put)
             p.data[(p.first + p.n_free + p.n_open++) % RING] = *in_data;
@@ -101,12 +110,15 @@ int main(int argc, char **argv)
         fresh = fresh && !*rst;
 
         model_tick(m);
-        CHECK(!stalled || (*out_valid && *out_data == held), "clock %d: a stalled beat changed", clock);
+        CHECK(!stalled || (*out_valid && *out_data == held), "clock %d: a stalled beat changed",
+              clock);
     }
-    printf("%llu beats in, %llu out; frames: %llu good, %llu bad, %llu without room; %llu beats in a row\n",
-           (unsigned long long)n_in, (unsigned long long)n_out, (unsigned long long)n_good, (unsigned long long)n_bad,
-           (unsigned long long)n_lost, (unsigned long long)n_streak);
-    CHECK(n_good > 50000 && n_bad > 20000 && n_lost > 20000 && n_streak > DEPTH, "too few of a kind");
+    printf("%llu beats in, %llu out; frames: %llu good, %llu bad, %llu without room; %llu beats in "
+           "a row\n",
+           (unsigned long long)n_in, (unsigned long long)n_out, (unsigned long long)n_good,
+           (unsigned long long)n_bad, (unsigned long long)n_lost, (unsigned long long)n_streak);
+    CHECK(n_good > 50000 && n_bad > 20000 && n_lost > 20000 && n_streak > DEPTH,
+          "too few of a kind");
     model_close(m);
     DONE();
 }

@@ -1,5 +1,6 @@
-/* test_fuzz_files.c : good files and files that were made to harm, and 20,000 mutants of them, for tests/fuzz_files.c; with `long` a
- * million. `seeds FOLDER` writes those that it begins with, for libFuzzer. */
+/* test_fuzz_files.c : good files and files that were made to harm, and 20,000 mutants of them, for
+ * tests/fuzz_files.c; with `long` a million. `seeds FOLDER` writes those that it begins with, for
+ * libFuzzer. */
 #include "check.h"
 #include "fuzz_files.c"
 #include "hls/draw.h"
@@ -46,7 +47,8 @@ static void seed_checkpoint(const char *text, uint32_t text_bytes)
     add(bytes, n - 4);
 }
 
-/* A good one; a name that is too long for anybody's buffer; a length that is a lie; no '=', no newline. */
+/* A good one; a name that is too long for anybody's buffer; a length that is a lie; no '=', no
+ * newline. */
 static void seed_text(int which)
 {
     char text[sizeof fuzz_text + LONGEST_NAME + 8];
@@ -170,7 +172,8 @@ int main(int argc, char **argv)
         seed(i);
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }
-    CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 && fuzz.taken[CODES] == 2,
+    CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 &&
+              fuzz.taken[CODES] == 2,
           "a good file was refused");
     CHECK(fuzz.refused[CHECKPOINT] == TEXTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);

@@ -1,4 +1,5 @@
-/* test_fuzz_receive.c : a seeded stream of inputs for tests/fuzz_receive.c, of all kinds. `long`: ten times as many. */
+/* test_fuzz_receive.c : a seeded stream of inputs for tests/fuzz_receive.c, of all kinds. `long`:
+ * ten times as many. */
 #include "fuzz_receive.c"
 
 enum { SEED = 31, MOST_BYTES = 200 };
@@ -21,17 +22,21 @@ int main(int argc, char **argv)
         if (draw >> 16 & 15)
             data[2 % n] &= 0xfe;
         if (n >= 6 && draw % 97 == 0) { /* a forgery that matters: another chunk, or a NAK */
-            const uint8_t forgery[6] = {FORGE, data[1], 1, draw % 970 ? PKT_CHUNK_AT : PKT_OP_AT, 0, 1};
+            const uint8_t forgery[6] = {FORGE, data[1], 1, draw % 970 ? PKT_CHUNK_AT : PKT_OP_AT,
+                                        0,     1};
             memcpy(data, forgery, sizeof forgery);
         }
         LLVMFuzzerTestOneInput(data, n);
     }
     close_fuzz();
-    printf("%llu datagrams: %llu damaged, %llu foreign, %llu stale; %llu sums, %llu times given up\n",
-           (unsigned long long)n_inputs, (unsigned long long)fuzz.damaged, (unsigned long long)fuzz.foreign,
-           (unsigned long long)fuzz.stale, (unsigned long long)fuzz.works, (unsigned long long)fuzz.lost);
+    printf(
+        "%llu datagrams: %llu damaged, %llu foreign, %llu stale; %llu sums, %llu times given up\n",
+        (unsigned long long)n_inputs, (unsigned long long)fuzz.damaged,
+        (unsigned long long)fuzz.foreign, (unsigned long long)fuzz.stale,
+        (unsigned long long)fuzz.works, (unsigned long long)fuzz.lost);
     CHECK(fuzz.works > 100, "the job hardly went on");
-    CHECK(fuzz.damaged > n_inputs / 10 && fuzz.foreign > n_inputs / 100 && fuzz.lost > 1 && fuzz.stale > n_inputs / 20,
+    CHECK(fuzz.damaged > n_inputs / 10 && fuzz.foreign > n_inputs / 100 && fuzz.lost > 1 &&
+              fuzz.stale > n_inputs / 20,
           "too few of a kind");
     DONE();
 }

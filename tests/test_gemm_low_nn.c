@@ -1,8 +1,10 @@
-/* test_gemm_low_nn.c : with a rule in its setup, all products of the CPU's conv and linear go through gemm_low(). */
+/* test_gemm_low_nn.c : with a rule in its setup, all products of the CPU's conv and linear go
+ * through gemm_low(). */
 #include "gemm_fixture.h"
 #include "nn/nn_ops.h"
 
-static const struct gemm_rule rules[] = {{{5, 2, 0}, MF_SATURATE, false}, {{4, 3, 0}, MF_SATURATE, true}};
+static const struct gemm_rule rules[] = {{{5, 2, 0}, MF_SATURATE, false},
+                                         {{4, 3, 0}, MF_SATURATE, true}};
 
 static bool in_format(struct mf_fmt f, float x)
 {
@@ -41,23 +43,33 @@ static void check_linear(void *ctx, const struct gemm_rule *r)
     CHECK(equal(dx, want, BATCH * IN), "linear backward, input");
 }
 
-enum { SIDE = 6, C_IN = 5, C_OUT = 9, K = 3, PIXELS = 2 * SIDE * SIDE, WEIGHTS = C_OUT * K * K * C_IN };
+enum {
+    SIDE = 6,
+    C_IN = 5,
+    C_OUT = 9,
+    K = 3,
+    PIXELS = 2 * SIDE * SIDE,
+    WEIGHTS = C_OUT * K * K * C_IN
+};
 
 /* Not ruled: the machine's own arithmetic, which leaves the format almost everywhere. */
 static void check_conv(void *ctx, struct mf_fmt f, bool ruled)
 {
     static float y[PIXELS * C_OUT], dx[PIXELS * C_IN], dw[WEIGHTS];
-    const struct nn_window g = {.in = {SIDE, SIDE, C_IN}, .out = {SIDE, SIDE, C_OUT}, .k = K, .stride = 1, .pad = 1};
+    const struct nn_window g = {
+        .in = {SIDE, SIDE, C_IN}, .out = {SIDE, SIDE, C_OUT}, .k = K, .stride = 1, .pad = 1};
     size_t bytes;
     CHECK(nn_cpu.conv_plan(ctx, &g, 2, &bytes) == 0, "plan");
     void *scratch = nn_cpu.alloc(ctx, bytes);
     nn_cpu.conv_forward(ctx, &g, 2, gemm_a, gemm_b, gemm_c, y, scratch);
     nn_cpu.conv_backward(ctx, &g, 2, gemm_a, gemm_b, gemm_a + 2000, dx, false, dw, NULL, scratch);
     nn_cpu.free(ctx, scratch);
-    const int outside[] = {n_outside(f, y, PIXELS * C_OUT), n_outside(f, dx, PIXELS * C_IN), n_outside(f, dw, WEIGHTS)};
+    const int outside[] = {n_outside(f, y, PIXELS * C_OUT), n_outside(f, dx, PIXELS * C_IN),
+                           n_outside(f, dw, WEIGHTS)};
     for (int i = 0; i < 3; i++)
         CHECK(ruled ? outside[i] == 0 : outside[i] > WEIGHTS / 2,
-              "conv, ruled %d, tensor %d: %d values are not e%um%u's", ruled, i, outside[i], f.e, f.m);
+              "conv, ruled %d, tensor %d: %d values are not e%um%u's", ruled, i, outside[i], f.e,
+              f.m);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* test_gpu_algo_mpi.c : every algorithm by every transport and rule with gradients on GPUs: the bits of the CPU's own
- * path. */
+/* test_gpu_algo_mpi.c : every algorithm by every transport and rule with gradients on GPUs: the
+ * bits of the CPU's own path. */
 /* RANKS: 2 4 */
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,8 +29,8 @@ static struct {
     int n_run, n_refused;
 } t;
 
-/* ---- codes, results and scratch, as a reducer keeps them: those of two buckets, so that one does not begin at the
- * start ---- */
+/* ---- codes, results and scratch, as a reducer keeps them: those of two buckets, so that one does
+ * not begin at the start ---- */
 
 struct memory {
     const struct vec_ops *ops;
@@ -38,8 +38,8 @@ struct memory {
     size_t n[2];
 };
 
-static bool open_memory(struct memory *m, const struct vec_ops *ops, const struct algo *a, int group,
-                        const struct fold *f)
+static bool open_memory(struct memory *m, const struct vec_ops *ops, const struct algo *a,
+                        int group, const struct fold *f)
 {
     size_t scratch = ROOM;
     for (int b = 0; b < 2; b++) {
@@ -69,13 +69,14 @@ static void copy(void *dst, const void *src, size_t bytes)
 {
     struct dev_stream *s;
     CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
-    CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes", bytes);
+    CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes",
+          bytes);
     gpu()->run->stream_close(s);
 }
 
 /* The two buckets, one after the other, by one algorithm; the results behind each other in out. */
-static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m, const float *x,
-                       uint8_t *codes_out, uint8_t *out)
+static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m,
+                       const float *x, uint8_t *codes_out, uint8_t *out)
 {
     const struct fold f = codec_fold(codec);
     const bool gpu_memory = codec->ops != vec_best();
@@ -118,8 +119,8 @@ static uint32_t hash(const uint8_t *p, size_t bytes)
 }
 
 static void check_case(const char *transport, const struct algo *plain, const struct algo *on_gpu,
-                       const struct vec_ops *ops, int group, const struct codec_words *words, const size_t *n,
-                       const char *label)
+                       const struct vec_ops *ops, int group, const struct codec_words *words,
+                       const size_t *n, const char *label)
 {
     struct codec cpu, device;
     struct memory a = {.n = {n[0], n[1]}}, b = a;
@@ -127,8 +128,8 @@ static void check_case(const char *transport, const struct algo *plain, const st
     bool fits = codec_parse(words, &cpu) == 0;
     device = cpu;
     device.ops = ops;
-    fits =
-        fits && algo_settle(plain, group, t.n_ranks, &cpu) == 0 && algo_settle(on_gpu, group, t.n_ranks, &device) == 0;
+    fits = fits && algo_settle(plain, group, t.n_ranks, &cpu) == 0 &&
+           algo_settle(on_gpu, group, t.n_ranks, &device) == 0;
     err_release(false);
     if (!fits)
         return;
@@ -145,18 +146,22 @@ static void check_case(const char *transport, const struct algo *plain, const st
     if (rc < 0)
         comm_abort(t.c, rc);
     const struct comm_count after = comm_counted(t.c);
-    CHECK(hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1])) == codes, "%s by %s, %s: codes differ", label, transport,
-          words->format);
+    CHECK(hash(t.codes, f.ops->in_bytes(&f, n[0] + n[1])) == codes, "%s by %s, %s: codes differ",
+          label, transport, words->format);
     const size_t bytes = f.ops->out_bytes(&f, n[0] + n[1]);
     size_t first = 0;
     while (first < bytes && t.got[first] == t.want[first])
         first++;
-    CHECK(first == bytes, "%s by %s, %s, sum %s, %zu and %zu elements: byte %zu of %zu differs: %02x, not %02x", label,
-          transport, words->format, words->sum, n[0], n[1], first, bytes, t.got[first], t.want[first]);
+    CHECK(first == bytes,
+          "%s by %s, %s, sum %s, %zu and %zu elements: byte %zu of %zu differs: %02x, not %02x",
+          label, transport, words->format, words->sum, n[0], n[1], first, bytes, t.got[first],
+          t.want[first]);
     if (plain != &algo_group_master &&
-        plain != &algo_group_scatter) /* chunks are cut otherwise; the master's ring is in 2 counts */
+        /* chunks are cut otherwise; the master's ring is in 2 counts */
+        plain != &algo_group_scatter)
         CHECK(after.sent_bytes - between.sent_bytes == between.sent_bytes - before.sent_bytes,
-              "%s by %s: %d bytes sent, by the CPU %d", label, transport, (int)(after.sent_bytes - between.sent_bytes),
+              "%s by %s: %d bytes sent, by the CPU %d", label, transport,
+              (int)(after.sent_bytes - between.sent_bytes),
               (int)(between.sent_bytes - before.sent_bytes));
     t.n_run++;
     close_memory(&b, on_gpu);
@@ -165,13 +170,14 @@ static void check_case(const char *transport, const struct algo *plain, const st
 
 /* ---- algorithms and transports ---- */
 
-static const char *const formats[][2] = {{"e5m2", "exact"}, {"e5m2", "nearest"}, {"e5m2", "trunc"},
-                                         {"e4m3", "exact"}, {"e4m3fn", "kahan"}, {"e3m0", "nearest"},
-                                         {"e4m1", "fp32"},  {"fp16", "nearest"}, {"bf16", "fp32"},
-                                         {"fp32", "fp32"},  {"fp32", "nearest"}};
+static const char *const formats[][2] = {
+    {"e5m2", "exact"},   {"e5m2", "nearest"}, {"e5m2", "trunc"},  {"e4m3", "exact"},
+    {"e4m3fn", "kahan"}, {"e3m0", "nearest"}, {"e4m1", "fp32"},   {"fp16", "nearest"},
+    {"bf16", "fp32"},    {"fp32", "fp32"},    {"fp32", "nearest"}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Must this combination be refused? NCCL needs a GPU a rank; ring and gather have no way but MPI. */
+/* Must this combination be refused? NCCL needs a GPU a rank; ring and gather have no way but
+ * MPI. */
 static bool possible(const char *transport, const struct algo *a)
 {
     const bool by_mpi = a == &algo_ring || a == &algo_gather;
@@ -202,10 +208,12 @@ static void check_algo(const char *transport, const char *word)
         return;
     if (t.rank == 0)
         printf("%-8s %s\n", transport, said);
-    /* MPI's own order of additions, and NCCL's, are theirs: gradients are whole numbers there, whose sums are exact. */
+    /* MPI's own order of additions, and NCCL's, are theirs: gradients are whole numbers there,
+     * whose sums are exact. */
     for (size_t i = 0; i < N_MOST; i++) {
         const uint32_t r = philox_u32(SEED + (uint64_t)t.rank, i);
-        t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f : ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
+        t.grads[i] = plain == &algo_native ? (float)(r % 3) * 0.0625f
+                                           : ldexpf((float)(int32_t)r, -31 - (int)(r % 9));
     }
     copy(t.on_gpu, t.grads, N_MOST * sizeof(float));
     static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MOST - 8 * 1024, 8 * 1024}};
@@ -225,21 +233,24 @@ static void check_words(void)
         char said[160];
         setenv("NARROWCAST_GPU_TRANSPORT", wrong[i], 1);
         err_hold();
-        CHECK(mates_choose(t.c, false, 0, &a, &ops, said, sizeof said) == -EINVAL && a == &algo_direct && !ops, "\"%s\"",
-              wrong[i]);
+        CHECK(mates_choose(t.c, false, 0, &a, &ops, said, sizeof said) == -EINVAL &&
+                  a == &algo_direct && !ops,
+              "\"%s\"", wrong[i]);
         err_release(false);
     }
     const struct algo *a = &algo_direct; /* cards want codes in the CPU's memory */
     const struct vec_ops *ops = NULL;
     char said[160];
     setenv("NARROWCAST_GPU_TRANSPORT", "auto", 1);
-    CHECK(mates_choose(t.c, true, 0, &a, &ops, said, sizeof said) == 0 && a == &algo_direct && strstr(said, "pinned"),
+    CHECK(mates_choose(t.c, true, 0, &a, &ops, said, sizeof said) == 0 && a == &algo_direct &&
+              strstr(said, "pinned"),
           "with cards: %s", said);
 }
 
 static void open_job(double deadline_s)
 {
-    setenv("EMU_DEVICES", "8", 0); /* of the emulator: a GPU for every rank, unless the caller wants them to share */
+    setenv("EMU_DEVICES", "8",
+           0); /* of the emulator: a GPU for every rank, unless the caller wants them to share */
     gpu_fixture_choose();
     if (comm_open(deadline_s, &t.c) < 0)
         exit(1);
@@ -261,7 +272,8 @@ static void open_job(double deadline_s)
         printf("seed %d, %d GPUs\n", SEED, t.n_gpus);
 }
 
-/* For test_gpu_deadline.sh: rank 1 takes no part in the second all-reduce. The others must not come back from it. */
+/* For test_gpu_deadline.sh: rank 1 takes no part in the second all-reduce. The others must not come
+ * back from it. */
 static int silent(const char *transport, const char *word)
 {
     const struct codec_words words = {.format = "e5m2"};

@@ -1,5 +1,6 @@
-/* test_gpu_cast.c : floats to codes on the GPU give the bits of the plain backend: values, formats, roundings.
- * Lists of spans, alignments and bounds: test_gpu_cast_spans.c; all 2^32 floats: test_gpu_cast_all.c. */
+/* test_gpu_cast.c : floats to codes on the GPU give the bits of the plain backend: values, formats,
+ * roundings. Lists of spans, alignments and bounds: test_gpu_cast_spans.c; all 2^32 floats:
+ * test_gpu_cast_all.c. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -27,16 +28,25 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
         struct vec_cast on_gpu = *cast;
         on_gpu.key = 0; /* the span's counts */
         memset(codes, 0xa5, 4 * N + GUARD);
-        *spans = (struct vec_span){
-            .x = x_gpu, .codes = codes, .n = n, .padded = n, .at = at, .key = cast->key, .shift = shift, .absmax = 7};
+        *spans = (struct vec_span){.x = x_gpu,
+                                   .codes = codes,
+                                   .n = n,
+                                   .padded = n,
+                                   .at = at,
+                                   .key = cast->key,
+                                   .shift = shift,
+                                   .absmax = 7};
         const int rc = (scan ? vec->scan_encode : vec->encode)(&on_gpu, spans, 1, n, stream);
         CHECK(rc == 0 && gpu_lib->run->wait(stream) == 0, "cast: %d", rc);
-        CHECK(spans->absmax == (scan ? vec_plain.absmax(x, n) : 7), "absmax %08" PRIx32, spans->absmax);
+        CHECK(spans->absmax == (scan ? vec_plain.absmax(x, n) : 7), "absmax %08" PRIx32,
+              spans->absmax);
         for (size_t i = 0; i < bytes + GUARD && memcmp(want, codes, bytes + GUARD) != 0; i++)
             CHECK(want[i] == codes[i],
-                  "e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu of %zu is %02x, want %02x, of %08" PRIx32,
-                  cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round, (int)cast->overflow,
-                  cast->trunc, shift, i, bytes, codes[i], want[i], bits_of(x[i < bytes ? i * n / bytes : 0]));
+                  "e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu of %zu is %02x, want "
+                  "%02x, of %08" PRIx32,
+                  cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round,
+                  (int)cast->overflow, cast->trunc, shift, i, bytes, codes[i], want[i],
+                  bits_of(x[i < bytes ? i * n / bytes : 0]));
     }
 }
 
@@ -48,15 +58,16 @@ static void check_boundaries(struct vec_cast cast, int shift, size_t n, size_t a
     check_block(&cast, x, n, at, shift);
 }
 
-/* Every exponent, with fractions at the ends and near every boundary of the format, and any. No inf or nan in the most of
- * it, so that items stay on the way that they belong to. */
+/* Every exponent, with fractions at the ends and near every boundary of the format, and any. No inf
+ * or nan in the most of it, so that items stay on the way that they belong to. */
 static void check_exponents(struct vec_cast cast, int shift)
 {
     static float x[N];
     size_t n = 0;
     for (uint32_t exponent = 0; exponent < 255; exponent++)
         for (uint32_t i = 0; i < 16; i++) {
-            const uint32_t r = philox_u32(99, 16 * exponent + i), unit = cast.fmt.m < 23 ? 1u << (22 - cast.fmt.m) : 1;
+            const uint32_t r = philox_u32(99, 16 * exponent + i),
+                           unit = cast.fmt.m < 23 ? 1u << (22 - cast.fmt.m) : 1;
             const uint32_t fraction = i % 4 == 3 ? r : (r & ~(unit - 1)) + i % 4 - 1;
             x[n++] = float_of((r & 0x80000000) | exponent << 23 | (fraction & 0x7fffff));
         }
@@ -65,12 +76,15 @@ static void check_exponents(struct vec_cast cast, int shift)
 
 static void check_six(void)
 {
-    static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
-    static const int shifts[] = {0, 1, -1, 10, -17, 60, -60, 112, 126, -126, 127, -127, 140, -149, 300, -300, 1 << 20};
+    static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
+                                        {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
+    static const int shifts[] = {0,    1,   -1,   10,  -17,  60,  -60,  112,    126,
+                                 -126, 127, -127, 140, -149, 300, -300, 1 << 20};
     for (size_t f = 0; f < sizeof six / sizeof *six; f++)
         for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++)
             for (int overflow = MF_SATURATE; overflow <= MF_INF; overflow++) {
-                const struct vec_cast cast = {.fmt = six[f], .overflow = (enum mf_overflow)overflow};
+                const struct vec_cast cast = {.fmt = six[f],
+                                              .overflow = (enum mf_overflow)overflow};
                 check_exponents(cast, shifts[s]);
                 if (shifts[s] < 1000)
                     check_boundaries(cast, shifts[s], 512, s);

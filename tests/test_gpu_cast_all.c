@@ -1,5 +1,5 @@
-/* test_gpu_cast_all.c : floats to codes on a real GPU, all 2^32 of them: six formats, the bits of the plain backend, which
- * are mf.h's. long: several shifts, and what overflows becomes inf. */
+/* test_gpu_cast_all.c : floats to codes on a real GPU, all 2^32 of them: six formats, the bits of
+ * the plain backend, which are mf.h's. long: several shifts, and what overflows becomes inf. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -55,8 +55,11 @@ static size_t in_threads(const struct vec_cast *cast, uint32_t first, int shift,
     size_t n_bad = 0;
     for (int t = 0; t < n_threads; t++) {
         const size_t from = (size_t)t * (CHUNK / THREADS_MAX) * (size_t)(THREADS_MAX / n_threads);
-        const size_t to = t == n_threads - 1 ? CHUNK : from + CHUNK / THREADS_MAX * (size_t)(THREADS_MAX / n_threads);
-        parts[t] = (struct part){.cast = cast, .first = first, .shift = shift, .from = from, .n = to - from};
+        const size_t to = t == n_threads - 1
+                              ? CHUNK
+                              : from + CHUNK / THREADS_MAX * (size_t)(THREADS_MAX / n_threads);
+        parts[t] = (struct part){
+            .cast = cast, .first = first, .shift = shift, .from = from, .n = to - from};
         if (pthread_create(&parts[t].thread, NULL, check_part, &parts[t]) != 0)
             abort();
     }
@@ -68,24 +71,28 @@ static size_t in_threads(const struct vec_cast *cast, uint32_t first, int shift,
     return n_bad;
 }
 
-static void check_cast(const struct gpu_fixture *g, struct dev_stream *stream, const float *x_gpu, uint8_t *codes_gpu,
-                       const struct vec_cast *cast, uint32_t first, int shift)
+static void check_cast(const struct gpu_fixture *g, struct dev_stream *stream, const float *x_gpu,
+                       uint8_t *codes_gpu, const struct vec_cast *cast, uint32_t first, int shift)
 {
     struct part bad = {0};
-    *spans = (struct vec_span){.x = x_gpu, .codes = codes_gpu, .n = CHUNK, .padded = CHUNK, .shift = shift};
+    *spans = (struct vec_span){
+        .x = x_gpu, .codes = codes_gpu, .n = CHUNK, .padded = CHUNK, .shift = shift};
     const int rc = g->lib->vec->encode(cast, spans, 1, CHUNK, stream);
     CHECK(rc == 0 && g->lib->run->copy(got, codes_gpu, vec_bytes(cast->fmt, CHUNK), stream) == 0 &&
               g->lib->run->wait(stream) == 0,
           "cast: %d", rc);
     const size_t n_bad = in_threads(cast, first, shift, &bad);
-    CHECK(n_bad == 0, "e%um%u%s overflow %d shift %d: %zu bytes differ, one of them of %08" PRIx32 ": %02x, want %02x",
+    CHECK(n_bad == 0,
+          "e%um%u%s overflow %d shift %d: %zu bytes differ, one of them of %08" PRIx32
+          ": %02x, want %02x",
           cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->overflow, shift, n_bad,
           first + (uint32_t)(bad.bad * 8 / mf_width(cast->fmt)), got[bad.bad], bad.want);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
+    static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
+                                        {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
     static const int shifts[] = {0, 9, -7, 100, -100};
     const bool all = argc > 1 && !strcmp(argv[1], "long");
     const struct gpu_fixture g = gpu_fixture_open();
@@ -104,11 +111,14 @@ int main(int argc, char **argv)
     for (uint64_t first = 0; first < (uint64_t)1 << 32; first += CHUNK) {
         struct part none;
         in_threads(NULL, (uint32_t)first, 0, &none);
-        CHECK(run->copy(x_gpu, x, CHUNK * sizeof *x, stream) == 0 && run->wait(stream) == 0, "copy");
+        CHECK(run->copy(x_gpu, x, CHUNK * sizeof *x, stream) == 0 && run->wait(stream) == 0,
+              "copy");
         for (size_t f = 0; f < sizeof six / sizeof *six; f++)
             for (size_t s = 0; s < (all ? sizeof shifts / sizeof *shifts : 1); s++)
-                for (int overflow = MF_SATURATE; overflow <= (all ? MF_INF : MF_SATURATE); overflow++) {
-                    const struct vec_cast cast = {.fmt = six[f], .overflow = (enum mf_overflow)overflow};
+                for (int overflow = MF_SATURATE; overflow <= (all ? MF_INF : MF_SATURATE);
+                     overflow++) {
+                    const struct vec_cast cast = {.fmt = six[f],
+                                                  .overflow = (enum mf_overflow)overflow};
                     check_cast(&g, stream, x_gpu, codes_gpu, &cast, (uint32_t)first, shifts[s]);
                 }
     }

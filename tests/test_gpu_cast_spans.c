@@ -1,5 +1,6 @@
-/* test_gpu_cast_spans.c : lists of spans on the GPU: any number, length and alignment; codes end where they should; one
- * layer through aps(), which finds its shift itself. All against the plain backend and the codec. */
+/* test_gpu_cast_spans.c : lists of spans on the GPU: any number, length and alignment; codes end
+ * where they should; one layer through aps(), which finds its shift itself. All against the plain
+ * backend and the codec. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -32,14 +33,17 @@ static void to_gpu(void)
 
 /* ---- lists ---- */
 
-/* Random spans over x and codes, with gaps and of any alignment (tidy: of that which layers have). Returns the sum of n. */
+/* Random spans over x and codes, with gaps and of any alignment (tidy: of that which layers have).
+ * Returns the sum of n. */
 static size_t make_spans(int n_spans, size_t longest, struct mf_fmt fmt, bool tidy)
 {
     size_t at_x = 0, at_code = 0, sum = 0;
     for (int i = 0; i < n_spans; i++) {
         struct vec_span *s = &copy[i];
-        const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4), more = draw(3) ? 0 : draw(70);
-        const size_t n_here = at_x + n + 4 > ROOM || at_code + vec_bytes(fmt, n + more) + 64 > 5 * ROOM ? 0 : n;
+        const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4),
+                     more = draw(3) ? 0 : draw(70);
+        const size_t n_here =
+            at_x + n + 4 > ROOM || at_code + vec_bytes(fmt, n + more) + 64 > 5 * ROOM ? 0 : n;
         at_x = tidy ? (at_x + 3) / 4 * 4 : at_x + draw(4);
         at_code = tidy ? (at_code + 15) / 16 * 16 : at_code + 1 + draw(17);
         *s = (struct vec_span){.x = x_gpu + at_x,
@@ -76,21 +80,26 @@ static void want_spans(const struct vec_cast *cast, int n_spans)
 
 static void check_codes(const struct vec_cast *cast, const char *what)
 {
-    CHECK(gpu_lib->run->copy(got, got_gpu, 5 * ROOM, stream) == 0 && gpu_lib->run->wait(stream) == 0, "copy back");
+    CHECK(gpu_lib->run->copy(got, got_gpu, 5 * ROOM, stream) == 0 &&
+              gpu_lib->run->wait(stream) == 0,
+          "copy back");
     for (size_t i = 0; i < 5 * ROOM && memcmp(got, want, 5 * ROOM) != 0; i++)
-        CHECK(got[i] == want[i], "%s e%um%u: byte %zu is %02x, want %02x", what, cast->fmt.e, cast->fmt.m, i, got[i],
-              want[i]);
+        CHECK(got[i] == want[i], "%s e%um%u: byte %zu is %02x, want %02x", what, cast->fmt.e,
+              cast->fmt.m, i, got[i], want[i]);
 }
 
 static void check_maxima(int n_spans, bool scanned, const char *what)
 {
     for (int i = 0; i < n_spans; i++) {
         const struct vec_span *s = &copy[i];
-        const uint32_t max = !scanned ? s->absmax : s->n ? vec_plain.absmax(x + (s->x - x_gpu), s->n) : 0;
-        CHECK(spans[i].absmax == max, "%s: absmax of span %d of %d, %zu long: %08" PRIx32 ", want %08" PRIx32, what, i,
+        const uint32_t max = !scanned ? s->absmax
+                             : s->n   ? vec_plain.absmax(x + (s->x - x_gpu), s->n)
+                                      : 0;
+        CHECK(spans[i].absmax == max,
+              "%s: absmax of span %d of %d, %zu long: %08" PRIx32 ", want %08" PRIx32, what, i,
               n_spans, s->n, spans[i].absmax, max);
-        CHECK(spans[i].shift == s->shift && spans[i].n == s->n && spans[i].key == s->key, "%s: span %d has changed",
-              what, i);
+        CHECK(spans[i].shift == s->shift && spans[i].n == s->n && spans[i].key == s->key,
+              "%s: span %d has changed", what, i);
     }
 }
 
@@ -102,12 +111,14 @@ static void check_list(const struct vec_cast *cast, int n_spans, size_t longest,
     for (int scan = 0; scan < 2; scan++) {
         memset(got, FILL, 5 * ROOM);
         CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
-        CHECK((scan ? vec->scan_encode : vec->encode)(cast, spans, n_spans, sum, stream) == 0, "encode");
+        CHECK((scan ? vec->scan_encode : vec->encode)(cast, spans, n_spans, sum, stream) == 0,
+              "encode");
         check_codes(cast, scan ? "scan_encode" : "encode");
         check_maxima(n_spans, scan, scan ? "scan_encode" : "encode");
     }
     memcpy(spans, copy, (size_t)n_spans * sizeof *spans);
-    CHECK(vec->absmax(spans, n_spans, sum, stream) == 0 && gpu_lib->run->wait(stream) == 0, "absmax");
+    CHECK(vec->absmax(spans, n_spans, sum, stream) == 0 && gpu_lib->run->wait(stream) == 0,
+          "absmax");
     check_maxima(n_spans, true, "absmax");
 }
 
@@ -117,7 +128,8 @@ static void check_lists(void)
                                             {3, 2, 0}, {4, 7, 0},  {8, 23, 0}};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int tidy = 0; tidy < 2; tidy++) {
-            const struct vec_cast cast = {.fmt = formats[f], .round = f % 2 ? MF_NEAREST : MF_STOCHASTIC};
+            const struct vec_cast cast = {.fmt = formats[f],
+                                          .round = f % 2 ? MF_NEAREST : MF_STOCHASTIC};
             const struct vec_cast nearest = {.fmt = formats[f]};
             check_list(&cast, 1, 9000, tidy);
             check_list(&nearest, 7, 20000, tidy);
@@ -126,7 +138,8 @@ static void check_lists(void)
         }
     const struct vec_cast trunc = {.fmt = {5, 2, 0}, .trunc = true};
     check_list(&trunc, 20, 5000, true);
-    CHECK(gpu_lib->vec->absmax(spans, 0, 0, stream) == 0 && gpu_lib->vec->encode(&trunc, spans, 0, 0, stream) == 0,
+    CHECK(gpu_lib->vec->absmax(spans, 0, 0, stream) == 0 &&
+              gpu_lib->vec->encode(&trunc, spans, 0, 0, stream) == 0,
           "an empty list");
 }
 
@@ -134,8 +147,9 @@ static void check_lists(void)
 
 static int want_shift(const struct dev_aps *aps, uint32_t absmax)
 {
-    const struct codec c = {
-        .fmt = aps->cast.fmt, .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS, .n_ranks = (int)aps->n_ranks};
+    const struct codec c = {.fmt = aps->cast.fmt,
+                            .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS,
+                            .n_ranks = (int)aps->n_ranks};
     return codec_shift(&c, codec_exponent(&c, absmax));
 }
 
@@ -155,8 +169,8 @@ static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_
     CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
     const int rc = gpu_lib->vec->aps(aps, spans, n, stream);
     CHECK(rc == 0 && gpu_lib->run->wait(stream) == 0, "aps: %d", rc);
-    CHECK(spans[0].shift == copy[0].shift && spans[0].padded == was.padded, "aps of %zu: shift %d, want %d", n,
-          spans[0].shift, copy[0].shift);
+    CHECK(spans[0].shift == copy[0].shift && spans[0].padded == was.padded,
+          "aps of %zu: shift %d, want %d", n, spans[0].shift, copy[0].shift);
     want_spans(&aps->cast, 1);
     check_codes(&aps->cast, "aps");
     check_maxima(1, true, "aps");
@@ -169,7 +183,9 @@ static void fill_layer(size_t n, bool finite, int up)
         const uint32_t r = philox_u32(5, i + 1000 * (uint32_t)(up + 200));
         x[i] = float_of(finite ? (r & 0x807fffff) | (uint32_t)(up + (int)(r >> 23) % 20) << 23 : r);
     }
-    CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0 && gpu_lib->run->wait(stream) == 0, "copy");
+    CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0 &&
+              gpu_lib->run->wait(stream) == 0,
+          "copy");
 }
 
 static void check_aps(void)
@@ -179,9 +195,10 @@ static void check_aps(void)
     static const size_t sizes[] = {0, 1, 5, 4095, 4097, 40000, 300001, ROOM - 8};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            const struct dev_aps aps = {.cast = {.fmt = formats[f], .round = (s + f) % 4 ? MF_NEAREST : MF_STOCHASTIC},
-                                        .tight = (s + f) % 2,
-                                        .n_ranks = 1 + (uint32_t)s * 3};
+            const struct dev_aps aps = {
+                .cast = {.fmt = formats[f], .round = (s + f) % 4 ? MF_NEAREST : MF_STOCHASTIC},
+                .tight = (s + f) % 2,
+                .n_ranks = 1 + (uint32_t)s * 3};
             const bool large = sizes[s] > 50000;
             if (large && f > 1)
                 continue;
@@ -199,7 +216,8 @@ static void check_aps(void)
     CHECK(gpu_lib->run->copy(x_gpu, x, 10000 * sizeof *x, stream) == 0, "copy");
     check_layer(&aps, 9999, 0, 0);         /* all zero */
     for (int tiny = 0; tiny < 2; tiny++) { /* exponents that are clamped */
-        const struct dev_aps tight = {.cast = {.fmt = {4, 3, 0}}, .tight = true, .n_ranks = 1u << 20};
+        const struct dev_aps tight = {
+            .cast = {.fmt = {4, 3, 0}}, .tight = true, .n_ranks = 1u << 20};
         fill_layer(5000, true, tiny ? 0 : 230);
         for (size_t i = 0; i < 5000 && tiny; i++)
             x[i] = float_of(bits_of(x[i]) & 0x8000ffff);
@@ -214,7 +232,8 @@ int main(void)
     gpu_lib = gpu_fixture_open().lib;
     const struct dev_run_ops *run = gpu_lib->run;
     CHECK(run->stream_open(false, &stream) == 0, "stream");
-    x = malloc(ROOM * sizeof *x), got = malloc(5 * ROOM), want = malloc(5 * ROOM), copy = malloc(SPANS * sizeof *copy);
+    x = malloc(ROOM * sizeof *x), got = malloc(5 * ROOM), want = malloc(5 * ROOM),
+    copy = malloc(SPANS * sizeof *copy);
     x_gpu = run->alloc(ROOM * sizeof *x);
     spans = run->alloc_pinned(SPANS * sizeof *spans);
     if (!x || !got || !want || !copy)

@@ -1,12 +1,13 @@
-/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths: forward, both gradients, dx +=, biases,
- * batches smaller than the planned one, weights on odd addresses, plans that are timed and plans that are not, the loss
- * scale, and a graph of it all.
+/* test_gpu_conv.c : conv2d and linear on the GPU against nn_cpu, in all maths: forward, both
+ * gradients, dx +=, biases, batches smaller than the planned one, weights on odd addresses, plans
+ * that are timed and plans that are not, the loss scale, and a graph of it all.
  *
  * What may differ, for a sum of n products whose magnitudes add up to S:
  *     fp32        either side rounds n times: 2 n 2^-24 S
  *     the others  tensor cores cut where others round: n 2^-23 S in place of n 2^-24 S
  *     tf32        and each factor has lost 2^-10 of itself at most: 2 * 2^-10 S
- *     16 bits     and the result is rounded to the type: half a unit, or two halves where a bias follows */
+ *     16 bits     and the result is rounded to the type: half a unit, or two halves where a bias
+ *                 follows */
 #include "gpu_layers.h"
 
 struct passes {
@@ -20,19 +21,22 @@ struct passes {
 static double sum_bound(const struct passes *t, size_t n, double magnitude)
 {
     const bool cores = t->tf32 || t->g.math != DEV_FP32;
-    return (double)n * (0x1p-24 + (cores ? 0x1p-23 : 0x1p-24)) * magnitude + (t->tf32 ? 0x1p-9 * magnitude : 0);
+    return (double)n * (0x1p-24 + (cores ? 0x1p-23 : 0x1p-24)) * magnitude +
+           (t->tf32 ? 0x1p-9 * magnitude : 0);
 }
 
-/* n: products a sum; magnitude [count]: of their sum; halves: roundings to the type of numbers up to |want| + |bias|;
- * everything is divided by scale. Frees got. */
-static void check_close(const struct passes *t, const char *name, const char *what, float *got, const float *want,
-                        const float *magnitude, size_t count, size_t n, int halves, double scale)
+/* n: products a sum; magnitude [count]: of their sum; halves: roundings to the type of numbers up
+ * to |want| + |bias|; everything is divided by scale. Frees got. */
+static void check_close(const struct passes *t, const char *name, const char *what, float *got,
+                        const float *want, const float *magnitude, size_t count, size_t n,
+                        int halves, double scale)
 {
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < count; i++) {
         double bound = sum_bound(t, n, (double)magnitude[i]);
         if (halves && t->g.math != DEV_FP32)
-            bound += halves * layers_half_ulp(t->g.math, fabs((double)want[i]) + (halves > 1 ? 1 : 0) + bound);
+            bound += halves * layers_half_ulp(t->g.math,
+                                              fabs((double)want[i]) + (halves > 1 ? 1 : 0) + bound);
         if (!(fabs((double)got[i] * scale - (double)want[i]) <= bound) && bad++ == 0)
             first = i;
     }
@@ -66,7 +70,8 @@ static void *on_scratch(struct passes *t, size_t bytes)
     return t->scratch;
 }
 
-/* Weights and biases of a layer as a model has them: parts of one flat array, the first of them `skew` floats in. */
+/* Weights and biases of a layer as a model has them: parts of one flat array, the first of them
+ * `skew` floats in. */
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
@@ -78,7 +83,8 @@ static void flat_open(struct passes *t, struct flat *f, size_t n_w, size_t n_b)
     struct layers *g = &t->g;
     const size_t skew = g->skew, n = skew + n_w + n_b;
     float *all = layers_memory(n * sizeof *all);
-    *f = (struct flat){.n_w = n_w, .n_b = n_b, .w = layers_random(g, n_w), .bias = layers_random(g, n_b)};
+    *f = (struct flat){
+        .n_w = n_w, .n_b = n_b, .w = layers_random(g, n_w), .bias = layers_random(g, n_b)};
     f->abs_w = magnitudes(f->w, n_w);
     memcpy(all + skew, f->w, n_w * sizeof *all);
     memcpy(all + skew + n_w, f->bias, n_b * sizeof *all);
@@ -102,7 +108,8 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* --- conv2d ---------------------------------------------------------------------------------------------------- */
+/* --- conv2d
+ * ---------------------------------------------------------------------------------------------------- */
 struct conv_case {
     struct nn_window g;
     struct dev_window w;
@@ -118,17 +125,20 @@ struct conv_case {
 static void conv_on_gpu(struct passes *t, struct conv_case *c, bool with_bias, bool add)
 {
     struct layers *g = &t->g;
-    CHECK(g->nn->conv_forward(g->d, &c->w, c->batch, c->dev_x, c->f.dev_w, with_bias ? c->f.dev_bias : NULL, c->dev_y,
+    CHECK(g->nn->conv_forward(g->d, &c->w, c->batch, c->dev_x, c->f.dev_w,
+                              with_bias ? c->f.dev_bias : NULL, c->dev_y,
                               on_scratch(t, c->scratch)) == 0,
           "%s", c->name);
-    CHECK(g->nn->conv_backward(g->d, &c->w, c->batch, c->dev_x, c->f.dev_w, c->dev_dy, c->dev_dx, add, c->dev_dw,
-                               with_bias ? c->dev_dbias : NULL, on_scratch(t, c->scratch)) == 0,
+    CHECK(g->nn->conv_backward(g->d, &c->w, c->batch, c->dev_x, c->f.dev_w, c->dev_dy, c->dev_dx,
+                               add, c->dev_dw, with_bias ? c->dev_dbias : NULL,
+                               on_scratch(t, c->scratch)) == 0,
           "%s", c->name);
 }
 
-/* The same on the CPU, of the numbers or of their magnitudes; y, dx, dw, dbias: out; dx: added to. */
-static void conv_on_cpu(struct passes *t, struct conv_case *c, bool magnitude, float *y, float *dx, float *dw,
-                        float *dbias)
+/* The same on the CPU, of the numbers or of their magnitudes; y, dx, dw, dbias: out; dx: added
+ * to. */
+static void conv_on_cpu(struct passes *t, struct conv_case *c, bool magnitude, float *y, float *dx,
+                        float *dw, float *dbias)
 {
     size_t bytes;
     const float *x = magnitude ? c->abs_x : c->x, *w = magnitude ? c->f.abs_w : c->f.w;
@@ -158,14 +168,15 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
             y[i][j] += i ? fabsf(c->f.bias[j % n_b]) : c->f.bias[j % n_b];
     }
     const int halves = g->math != DEV_FP32;
-    check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y, taps * (size_t)c->g.in.c + 1,
-                with_bias ? 2 : 1, 1);
-    check_close(t, c->name, old_dx ? "dx +=" : "dx", layers_get(g, c->dev_dx, c->n_x), dx[0], dx[1], c->n_x,
-                taps * n_b + 1, 1, 1);
-    check_close(t, c->name, "dw", layers_get_float(g, c->dev_dw), dw[0], dw[1], n_w, pixels, halves, (double)*t->scale);
+    check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y,
+                taps * (size_t)c->g.in.c + 1, with_bias ? 2 : 1, 1);
+    check_close(t, c->name, old_dx ? "dx +=" : "dx", layers_get(g, c->dev_dx, c->n_x), dx[0], dx[1],
+                c->n_x, taps * n_b + 1, 1, 1);
+    check_close(t, c->name, "dw", layers_get_float(g, c->dev_dw), dw[0], dw[1], n_w, pixels, halves,
+                (double)*t->scale);
     if (with_bias)
-        check_close(t, c->name, "dbias", layers_get_float(g, c->dev_dbias), dbias[0], dbias[1], n_b, pixels, 0,
-                    (double)*t->scale);
+        check_close(t, c->name, "dbias", layers_get_float(g, c->dev_dbias), dbias[0], dbias[1], n_b,
+                    pixels, 0, (double)*t->scale);
     for (int i = 0; i < 2; i++)
         free(y[i]), free(dx[i]), free(dw[i]), free(dbias[i]);
 }
@@ -199,14 +210,15 @@ static void conv_run(struct passes *t, struct conv_case *c, bool with_bias, bool
 static void check_conv(struct passes *t, struct nn_shape in, int out_c, int k, int stride, int pad)
 {
     struct layers *g = &t->g;
-    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c};
+    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
+                                 (in.w + 2 * pad - k) / stride + 1, out_c};
     struct conv_case c = {.g = {in, out, k, stride, pad},
                           .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad}};
     CHECK(g->nn->conv_plan(g->d, &c.w, 4, &c.scratch) == 0, "k %d", k);
     for (c.batch = 4; c.batch >= 1; c.batch -= 3) {
         c.n_x = size_of(in, c.batch), c.n_y = size_of(out, c.batch);
-        snprintf(c.name, sizeof c.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", c.batch, in.h, in.w, in.c,
-                 out_c, k, stride, pad);
+        snprintf(c.name, sizeof c.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", c.batch,
+                 in.h, in.w, in.c, out_c, k, stride, pad);
         flat_open(t, &c.f, (size_t)(out_c * k * k * in.c), (size_t)out_c);
         c.x = layers_random(g, c.n_x), c.dy = layers_random(g, c.n_y);
         c.abs_x = magnitudes(c.x, c.n_x), c.abs_dy = magnitudes(c.dy, c.n_y);
@@ -240,26 +252,31 @@ static void check_many_rows(struct passes *t)
     check_conv(t, (struct nn_shape){40, 31, 2}, 40, 1, 1, 0);
 }
 
-/* --- linear ----------------------------------------------------------------------------------------------------- */
-static void linear_compare(struct passes *t, const char *name, int batch, int in, int out, const struct flat *f,
-                           const float *x, const float *dy, void *dev_y, void *dev_dx, float *dev_dw, float *dev_dbias)
+/* --- linear
+ * ----------------------------------------------------------------------------------------------------- */
+static void linear_compare(struct passes *t, const char *name, int batch, int in, int out,
+                           const struct flat *f, const float *x, const float *dy, void *dev_y,
+                           void *dev_dx, float *dev_dw, float *dev_dbias)
 {
     struct layers *g = &t->g;
     const size_t n_x = (size_t)(batch * in), n_y = (size_t)(batch * out);
-    float *abs_x = magnitudes(x, n_x), *abs_dy = magnitudes(dy, n_y), *abs_b = magnitudes(f->bias, f->n_b);
+    float *abs_x = magnitudes(x, n_x), *abs_dy = magnitudes(dy, n_y),
+          *abs_b = magnitudes(f->bias, f->n_b);
     float *y[2], *dx[2], *dw[2], *dbias[2];
     for (int i = 0; i < 2; i++) {
         y[i] = layers_memory(n_y * sizeof(float)), dx[i] = layers_memory(n_x * sizeof(float));
-        dw[i] = layers_memory(f->n_w * sizeof(float)), dbias[i] = layers_memory(f->n_b * sizeof(float));
+        dw[i] = layers_memory(f->n_w * sizeof(float)),
+        dbias[i] = layers_memory(f->n_b * sizeof(float));
         const float *xi = i ? abs_x : x, *wi = i ? f->abs_w : f->w, *dyi = i ? abs_dy : dy;
         nn_cpu.linear_forward(g->cpu, batch, in, out, xi, wi, i ? abs_b : f->bias, y[i]);
         nn_cpu.linear_backward(g->cpu, batch, in, out, xi, wi, dyi, dx[i], dw[i], dbias[i]);
     }
     check_close(t, name, "y", layers_get(g, dev_y, n_y), y[0], y[1], n_y, (size_t)in + 1, 2, 1);
     check_close(t, name, "dx", layers_get(g, dev_dx, n_x), dx[0], dx[1], n_x, (size_t)out, 1, 1);
-    check_close(t, name, "dw", layers_get_float(g, dev_dw), dw[0], dw[1], f->n_w, (size_t)batch, 0, (double)*t->scale);
-    check_close(t, name, "dbias", layers_get_float(g, dev_dbias), dbias[0], dbias[1], f->n_b, (size_t)batch, 0,
+    check_close(t, name, "dw", layers_get_float(g, dev_dw), dw[0], dw[1], f->n_w, (size_t)batch, 0,
                 (double)*t->scale);
+    check_close(t, name, "dbias", layers_get_float(g, dev_dbias), dbias[0], dbias[1], f->n_b,
+                (size_t)batch, 0, (double)*t->scale);
     for (int i = 0; i < 2; i++)
         free(y[i]), free(dx[i]), free(dw[i]), free(dbias[i]);
     free(abs_x), free(abs_dy), free(abs_b);
@@ -275,17 +292,22 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     flat_open(t, &f, (size_t)(out * in), (size_t)out);
     float *x = layers_random(g, n_x), *dy = layers_random(g, n_y);
     float *blank = layers_memory((n_x + n_y + f.n_w + f.n_b) * sizeof *blank);
-    void *dev_x = layers_put(g, x, n_x), *dev_dy = layers_put(g, dy, n_y), *dev_y = layers_put(g, blank, n_y);
+    void *dev_x = layers_put(g, x, n_x), *dev_dy = layers_put(g, dy, n_y),
+         *dev_y = layers_put(g, blank, n_y);
     void *dev_dx = layers_put(g, blank, n_x);
-    float *dev_dw = layers_put_float(g, blank, f.n_w), *dev_dbias = layers_put_float(g, blank, f.n_b);
+    float *dev_dw = layers_put_float(g, blank, f.n_w),
+          *dev_dbias = layers_put_float(g, blank, f.n_b);
     for (int as_graph = 0; as_graph < 2; as_graph++) {
         struct dev_graph *graph = NULL;
         *t->scale = as_graph ? 1 : 0.5f;
         CHECK(!as_graph || g->run->graph_begin(g->s) == 0, "%s", name);
-        CHECK(g->nn->linear_forward(g->d, batch, in, out, dev_x, f.dev_w, f.dev_bias, dev_y) == 0, "%s", name);
-        CHECK(g->nn->linear_backward(g->d, batch, in, out, dev_x, f.dev_w, dev_dy, dev_dx, dev_dw, dev_dbias) == 0,
+        CHECK(g->nn->linear_forward(g->d, batch, in, out, dev_x, f.dev_w, f.dev_bias, dev_y) == 0,
               "%s", name);
-        if (as_graph && (g->run->graph_end(g->s, &graph) < 0 || g->run->graph_launch(graph, g->s) < 0))
+        CHECK(g->nn->linear_backward(g->d, batch, in, out, dev_x, f.dev_w, dev_dy, dev_dx, dev_dw,
+                                     dev_dbias) == 0,
+              "%s", name);
+        if (as_graph &&
+            (g->run->graph_end(g->s, &graph) < 0 || g->run->graph_launch(graph, g->s) < 0))
             exit(1);
         linear_compare(t, name, batch, in, out, &f, x, dy, dev_y, dev_dx, dev_dw, dev_dbias);
         if (graph)
@@ -302,7 +324,8 @@ static void check_refused(struct passes *t)
 {
     const struct dev_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1};
     size_t bytes;
-    CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0, "an output larger than its input allows was planned");
+    CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0,
+          "an output larger than its input allows was planned");
 }
 
 int main(void)

@@ -1,5 +1,6 @@
-/* test_gpu_feed.c : images that the GPU makes from bytes are those of dataset_batch(), bit for bit before the rounding
- * to the type of activations: any seed, epoch, image, crop and flip; and a recorded launch follows its keys. */
+/* test_gpu_feed.c : images that the GPU makes from bytes are those of dataset_batch(), bit for bit
+ * before the rounding to the type of activations: any seed, epoch, image, crop and flip; and a
+ * recorded launch follows its keys. */
 #include "gpu_layers.h"
 #include "nn/dataset.h"
 
@@ -17,7 +18,8 @@ struct feed_test {
     void *x;
 };
 
-static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch, int crop, int flip)
+static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch, int crop,
+                                       int flip)
 {
     struct feed_test t = {.size = (size_t)(h * w * c)};
     t.data = (struct dataset){.h = h, .w = w, .c = c, .n_classes = 10, .n_train = TRAIN};
@@ -55,9 +57,11 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
     t->keys[1] = epoch;
     for (int i = 0; i < t->f.batch; i++) {
         t->which[i] = philox_u32(seed + epoch, (uint64_t)i) % TRAIN;
-        g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size, t->size, g->s);
+        g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size,
+                     t->size, g->s);
     }
-    dataset_batch(&t->data, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL, t->want, t->labels);
+    dataset_batch(&t->data, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL, t->want,
+                  t->labels);
 }
 
 static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip)

@@ -1,5 +1,6 @@
-/* test_gpu_gemm_train.c : conv2d and linear on the GPU by products that round at every step (--gemm): the bits of nn_cpu by the
- * same rule, for sums that are cut into many blocks too; and with them whole steps of lenet5 and mlp. */
+/* test_gpu_gemm_train.c : conv2d and linear on the GPU by products that round at every step
+ * (--gemm): the bits of nn_cpu by the same rule, for sums that are cut into many blocks too; and
+ * with them whole steps of lenet5 and mlp. */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/gemm_low.h"
@@ -49,28 +50,38 @@ struct tensors {
 
 static void pass(const struct conv_case *c, struct layers *g, const struct tensors *t)
 {
-    const struct dev_window w = {
-        {c->g.in.h, c->g.in.w, c->g.in.c}, {c->g.out.h, c->g.out.w, c->g.out.c}, c->g.k, c->g.stride, c->g.pad};
+    const struct dev_window w = {{c->g.in.h, c->g.in.w, c->g.in.c},
+                                 {c->g.out.h, c->g.out.w, c->g.out.c},
+                                 c->g.k,
+                                 c->g.stride,
+                                 c->g.pad};
     const bool add = c->dx == DX_ADDED;
-    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL, *dx = c->dx == NO_DX ? NULL : t->dx;
-    CHECK(g->nn->conv_forward(g->d, &w, c->batch, t->x, t->w, bias, t->y, t->scratch) == 0, "forward");
-    CHECK(g->nn->conv_backward(g->d, &w, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias, t->scratch) == 0,
+    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL,
+          *dx = c->dx == NO_DX ? NULL : t->dx;
+    CHECK(g->nn->conv_forward(g->d, &w, c->batch, t->x, t->w, bias, t->y, t->scratch) == 0,
+          "forward");
+    CHECK(g->nn->conv_backward(g->d, &w, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias,
+                               t->scratch) == 0,
           "backward");
 }
 
 static void pass_cpu(const struct conv_case *c, struct layers *g, const struct tensors *t)
 {
     const bool add = c->dx == DX_ADDED;
-    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL, *dx = c->dx == NO_DX ? NULL : t->dx;
+    float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL,
+          *dx = c->dx == NO_DX ? NULL : t->dx;
     nn_cpu.conv_forward(g->cpu, &c->g, c->batch, t->x, t->w, bias, t->y, t->scratch);
-    nn_cpu.conv_backward(g->cpu, &c->g, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias, t->scratch);
+    nn_cpu.conv_backward(g->cpu, &c->g, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias,
+                         t->scratch);
 }
 
-static void compare(struct layers *g, const struct conv_case *c, const struct tensors *cpu, const struct tensors *gpu)
+static void compare(struct layers *g, const struct conv_case *c, const struct tensors *cpu,
+                    const struct tensors *gpu)
 {
     const size_t n_bias = (size_t)c->g.out.c;
     char name[96];
-    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch, c->g.in.h,
+    snprintf(name, sizeof name,
+             "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch, c->g.in.h,
              c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad, (int)c->dx);
     const size_t end = strlen(name), left = sizeof name - end;
     snprintf(name + end, left, "y");
@@ -78,20 +89,23 @@ static void compare(struct layers *g, const struct conv_case *c, const struct te
     snprintf(name + end, left, "dw");
     layers_same_floats(g, name, layers_get_float(g, gpu->dw), cpu->dw, c->n_w);
     snprintf(name + end, left, "dx");
-    layers_same_floats(g, name, layers_get(g, gpu->dx, c->n_x), cpu->dx, c->n_x); /* not wanted: as it was */
+    /* not wanted: as it was */
+    layers_same_floats(g, name, layers_get(g, gpu->dx, c->n_x), cpu->dx, c->n_x);
     snprintf(name + end, left, "dbias");
     layers_same_floats(g, name, layers_get_float(g, gpu->dbias), cpu->dbias, n_bias);
 }
 
-static void check_case(struct layers *g, const struct conv_case *c, size_t scratch_bytes, bool as_graph)
+static void check_case(struct layers *g, const struct conv_case *c, size_t scratch_bytes,
+                       bool as_graph)
 {
     const size_t n_bias = (size_t)c->g.out.c;
     struct dev_graph *graph = NULL;
     size_t bytes;
     if (nn_cpu.conv_plan(g->cpu, &c->g, c->batch, &bytes) < 0)
         exit(1);
-    struct tensors cpu = {
-        .x = layers_random(g, c->n_x), .w = layers_random(g, c->n_w), .scratch = layers_memory(bytes)};
+    struct tensors cpu = {.x = layers_random(g, c->n_x),
+                          .w = layers_random(g, c->n_w),
+                          .scratch = layers_memory(bytes)};
     cpu.bias = layers_random(g, n_bias), cpu.dy = layers_random(g, c->n_y), cpu.y = nans(c->n_y);
     cpu.dx = c->dx == DX_ADDED ? layers_random(g, c->n_x) : nans(c->n_x);
     cpu.dw = nans(c->n_w), cpu.dbias = nans(n_bias);
@@ -118,22 +132,25 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     if (graph)
         g->run->graph_close(graph);
     layers_drop(g);
-    free(cpu.x), free(cpu.w), free(cpu.bias), free(cpu.dy), free(cpu.y), free(cpu.dx), free(cpu.dw), free(cpu.dbias);
+    free(cpu.x), free(cpu.w), free(cpu.bias), free(cpu.dy), free(cpu.y), free(cpu.dx), free(cpu.dw),
+        free(cpu.dbias);
     free(cpu.scratch), free(junk);
 }
 
 /* Planned for max_batch, run with it and with one image (way 3); every kind of data gradient. */
-static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad, int max_batch,
-                       int first_way, int n_ways)
+static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad,
+                       int max_batch, int first_way, int n_ways)
 {
-    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c};
+    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
+                                 (in.w + 2 * pad - k) / stride + 1, out_c};
     const struct dev_window w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad};
     struct conv_case c = {.g = {in, out, k, stride, pad}, .n_w = (size_t)(out_c * k * k * in.c)};
     size_t bytes;
     CHECK(g->nn->conv_plan(g->d, &w, max_batch, &bytes) == 0, "plan");
     for (int way = first_way; way < first_way + n_ways; way++) {
         c.batch = way == 3 ? 1 : max_batch;
-        c.n_x = (size_t)(c.batch * in.h * in.w * in.c), c.n_y = (size_t)(c.batch * out.h * out.w * out.c);
+        c.n_x = (size_t)(c.batch * in.h * in.w * in.c),
+        c.n_y = (size_t)(c.batch * out.h * out.w * out.c);
         c.bias = way % 2 == 0;
         c.dx = way == 3 ? DX : (enum data_gradient)way;
         g->skew = (size_t)way % 2;
@@ -146,14 +163,16 @@ static void check_convs(struct layers *g)
     check_conv(g, (struct nn_shape){7, 6, 5}, 9, 3, 1, 0, 2, 0, 4);
     check_conv(g, (struct nn_shape){5, 6, 7}, 9, 1, 1, 0, 2, 0, 4);
     check_conv(g, (struct nn_shape){7, 7, 8}, 6, 1, 2, 0, 2, 0, 4);
-    check_conv(g, (struct nn_shape){4, 5, 3}, 4, 1, 1, 1, 2, 0, 4); /* pad = k: rows of dy cannot give dx */
+    /* pad = k: rows of dy cannot give dx */
+    check_conv(g, (struct nn_shape){4, 5, 3}, 4, 1, 1, 1, 2, 0, 4);
     check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
 }
 
 static void check_blocks(struct layers *g)
 {
-    check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4);  /* 2 blocks, 3 when turned */
-    check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4); /* 2 blocks; the first ends within an image */
+    check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4); /* 2 blocks, 3 when turned */
+    /* 2 blocks; the first ends within an image */
+    check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
 }
 
 /* More blocks than there is room for partial sums; more pixels than one chunk of rows has. */
@@ -168,12 +187,14 @@ static void check_chunks(struct layers *g)
 
 static void check_linear(struct layers *g, int batch, int in, int out, bool with_bias)
 {
-    const size_t n_x = (size_t)(batch * in), n_y = (size_t)(batch * out), n_w = (size_t)(in * out), n_b = (size_t)out;
+    const size_t n_x = (size_t)(batch * in), n_y = (size_t)(batch * out), n_w = (size_t)(in * out),
+                 n_b = (size_t)out;
     float *x = layers_random(g, n_x), *w = layers_random(g, n_w), *b = layers_random(g, n_b);
     float *dy = layers_random(g, n_y);
     float *y = nans(n_y), *dx = nans(n_x), *dw = nans(n_w), *db = nans(n_b);
     void *gx = layers_put(g, x, n_x), *gdy = layers_put(g, dy, n_y), *gy = layers_put(g, y, n_y);
-    float *gw = layers_put_float(g, w, n_w), *gb = layers_put_float(g, b, n_b), *gdw = layers_put_float(g, dw, n_w);
+    float *gw = layers_put_float(g, w, n_w), *gb = layers_put_float(g, b, n_b),
+          *gdw = layers_put_float(g, dw, n_w);
     float *gdb = layers_put_float(g, db, n_b);
     void *gdx = layers_put(g, dx, n_x);
     CHECK(g->nn->linear_forward(g->d, batch, in, out, gx, gw, with_bias ? gb : NULL, gy) == 0 &&
@@ -181,7 +202,8 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
                                      with_bias ? gdb : NULL) == 0,
           "linear");
     nn_cpu.linear_forward(g->cpu, batch, in, out, x, w, with_bias ? b : NULL, y);
-    nn_cpu.linear_backward(g->cpu, batch, in, out, x, w, dy, with_bias ? dx : NULL, dw, with_bias ? db : NULL);
+    nn_cpu.linear_backward(g->cpu, batch, in, out, x, w, dy, with_bias ? dx : NULL, dw,
+                           with_bias ? db : NULL);
     layers_same_floats(g, "linear y", layers_get(g, gy, n_y), y, n_y);
     layers_same_floats(g, "linear dx", layers_get(g, gdx, n_x), dx, n_x);
     layers_same_floats(g, "linear dw", layers_get_float(g, gdw), dw, n_w);
@@ -209,9 +231,10 @@ static void check_rule(struct layers *g)
 
 /* --- a step of training --- */
 
-/* nn_cuda, but for the loss: its exponentials may differ in the last bit, so the CPU makes it here. */
-static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
-                        struct nn_result *result)
+/* nn_cuda, but for the loss: its exponentials may differ in the last bit, so the CPU makes it
+ * here. */
+static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
+                        const int32_t *labels, real *dlogits, struct nn_result *result)
 {
     const size_t n = (size_t)(batch * classes);
     real *z = layers_memory(n * sizeof *z), *dz = layers_memory(n * sizeof *dz);
@@ -238,17 +261,18 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
                     *own = model_open(&nn_cpu, NULL, name, in, batch);
     gpu->no_records = true;
     const struct answer a = answer_of(cpu, &d), b = answer_of(gpu, &d), c = answer_of(own, &d);
-    CHECK(a.r.loss_sum == b.r.loss_sum && a.r.n_correct == b.r.n_correct, "%s: loss %.9g, on the cpu %.9g", name,
-          b.r.loss_sum, a.r.loss_sum);
+    CHECK(a.r.loss_sum == b.r.loss_sum && a.r.n_correct == b.r.n_correct,
+          "%s: loss %.9g, on the cpu %.9g", name, b.r.loss_sum, a.r.loss_sum);
     for (int k = 0; k < cpu->n_params; k++) {
         const struct nn_param *p = &cpu->params[k];
         const size_t bytes = p->n * sizeof(real);
-        CHECK(!memcmp(a.grads + p->offset, b.grads + p->offset, bytes), "%s: gradient of %s differs", name, p->name);
-        CHECK(memcmp(a.grads + p->offset, c.grads + p->offset, bytes), "%s: gradient of %s knows no rule", name,
-              p->name);
+        CHECK(!memcmp(a.grads + p->offset, b.grads + p->offset, bytes),
+              "%s: gradient of %s differs", name, p->name);
+        CHECK(memcmp(a.grads + p->offset, c.grads + p->offset, bytes),
+              "%s: gradient of %s knows no rule", name, p->name);
     }
-    printf("%s, e%dm%d: %d tensors of the gradient, loss %.6f\n", name, rule->fmt.e, rule->fmt.m, cpu->n_params,
-           a.r.loss_sum);
+    printf("%s, e%dm%d: %d tensors of the gradient, loss %.6f\n", name, rule->fmt.e, rule->fmt.m,
+           cpu->n_params, a.r.loss_sum);
     free(a.grads), free(b.grads), free(c.grads);
     nn_model_close(cpu), nn_model_close(gpu), nn_model_close(own);
     images_close(&d);

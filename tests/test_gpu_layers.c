@@ -1,5 +1,6 @@
-/* test_gpu_layers.c : the GPU's layers that move and choose values: element-wise ones, conversions, pooling, means,
- * shortcuts, dropout. Every one must give the bits of nn_cpu, rounded to the type once. */
+/* test_gpu_layers.c : the GPU's layers that move and choose values: element-wise ones, conversions,
+ * pooling, means, shortcuts, dropout. Every one must give the bits of nn_cpu, rounded to the type
+ * once. */
 #include "gpu_layers.h"
 
 static void at_hard_places(float *x, size_t n)
@@ -11,7 +12,8 @@ static void at_hard_places(float *x, size_t n)
 
 static void check_elements(struct layers *g, size_t n)
 {
-    float *a = layers_random(g, n), *b = layers_random(g, n), *want = layers_memory(n * sizeof *want);
+    float *a = layers_random(g, n), *b = layers_random(g, n),
+          *want = layers_memory(n * sizeof *want);
     at_hard_places(a, n);
     for (size_t i = 0; i < n; i++)
         a[i] = layers_round(g->math, a[i]);
@@ -78,8 +80,8 @@ static struct dev_window on_device(const struct nn_window *g)
 /* levels: how many values x takes, so that the largest of a window is seldom alone. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels)
 {
-    w.out =
-        (struct nn_shape){(w.in.h + 2 * w.pad - w.k) / w.stride + 1, (w.in.w + 2 * w.pad - w.k) / w.stride + 1, w.in.c};
+    w.out = (struct nn_shape){(w.in.h + 2 * w.pad - w.k) / w.stride + 1,
+                              (w.in.w + 2 * w.pad - w.k) / w.stride + 1, w.in.c};
     const struct dev_window dw = on_device(&w);
     const size_t n_in = size_of(w.in, batch), n_out = size_of(w.out, batch);
     float *x = layers_random(g, n_in), *dy = layers_random(g, n_out);
@@ -88,7 +90,8 @@ static void check_pool(struct layers *g, struct nn_window w, int batch, int leve
         x[i] = floorf(x[i] * (float)levels) / (float)levels;
     x[n_in / 2] = NAN;
     x[n_in / 3] = -INFINITY;
-    void *px = layers_put(g, x, n_in), *pdy = layers_put(g, dy, n_out), *py = layers_put(g, y, n_out);
+    void *px = layers_put(g, x, n_in), *pdy = layers_put(g, dy, n_out),
+         *py = layers_put(g, y, n_out);
     void *pdx = layers_put(g, dx, n_in);
 
     g->nn->pool_max_forward(g->d, &dw, batch, px, py);
@@ -145,7 +148,8 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
 {
     const struct nn_shape out = {(in.h + 1) / 2, (in.w + 1) / 2, out_c};
     const size_t n = size_of(in, batch), n_out = size_of(out, batch);
-    float *x = layers_random(g, n), *dy = layers_random(g, n_out), *y = layers_memory(n_out * sizeof *y);
+    float *x = layers_random(g, n), *dy = layers_random(g, n_out),
+          *y = layers_memory(n_out * sizeof *y);
     void *px = layers_put(g, x, n), *pdy = layers_put(g, dy, n_out);
     void *py = layers_put(g, dy, n_out), *pdx = layers_put(g, x, n);
     const struct dev_shape din = {in.h, in.w, in.c};

@@ -1,5 +1,6 @@
-/* test_gpu_layers_loss.c : softmax cross-entropy on the GPU against nn_cpu: hits equal; losses and gradients within
- * what an exponential in float (2 units in the last place) and the type of activations allow. */
+/* test_gpu_layers_loss.c : softmax cross-entropy on the GPU against nn_cpu: hits equal; losses and
+ * gradients within what an exponential in float (2 units in the last place) and the type of
+ * activations allow. */
 #include "gpu_layers.h"
 
 #define EXP 0x1p-22 /* relative error of expf */
@@ -11,7 +12,8 @@ struct loss {
     struct dev_result *result;
 };
 
-/* Rows of every sort: plain, a clear winner (the label or another), all equal, huge, one with nan. */
+/* Rows of every sort: plain, a clear winner (the label or another), all equal, huge, one with
+ * nan. */
 static void fill(struct layers *g, struct loss *t, bool finite)
 {
     for (int b = 0; b < t->batch; b++) {
@@ -30,17 +32,22 @@ static void fill(struct layers *g, struct loss *t, bool finite)
         t->z[t->classes / 2] = NAN;
 }
 
-static void check_gradient(struct layers *g, const struct loss *t, const float *got, const float *want, double scale)
+static void check_gradient(struct layers *g, const struct loss *t, const float *got,
+                           const float *want, double scale)
 {
     for (size_t i = 0; i < (size_t)t->batch * (size_t)t->classes; i++) {
         const double w = (double)want[i] * scale;
-        /* The share is at most 1 and has the errors of two exponentials; the CPU rounds to float. */
-        const double bound = 2 * EXP * scale / t->batch + layers_half_ulp(g->math, w) + 0x1p-24 * fabs(w);
+        /* The share is at most 1 and has the errors of two exponentials; the CPU rounds to
+         * float. */
+        const double bound =
+            2 * EXP * scale / t->batch + layers_half_ulp(g->math, w) + 0x1p-24 * fabs(w);
         if (isnan(want[i]))
-            CHECK(isnan(got[i]), "%s gradient %zu is %g, not nan", layers_names[g->math], i, (double)got[i]);
+            CHECK(isnan(got[i]), "%s gradient %zu is %g, not nan", layers_names[g->math], i,
+                  (double)got[i]);
         else
-            CHECK(fabs((double)got[i] - w) <= bound, "%s [%d][%d] gradient %zu: %.9g, want %.9g, allowed %.3g",
-                  layers_names[g->math], t->batch, t->classes, i, (double)got[i], w, bound);
+            CHECK(fabs((double)got[i] - w) <= bound,
+                  "%s [%d][%d] gradient %zu: %.9g, want %.9g, allowed %.3g", layers_names[g->math],
+                  t->batch, t->classes, i, (double)got[i], w, bound);
     }
 }
 
@@ -62,13 +69,14 @@ static void check_loss(struct layers *g, int batch, int classes, float scale, bo
     g->nn->loss_scale(g->d, NULL);
     float *got = layers_get(g, pd, n);
     check_gradient(g, &t, got, want, (double)scale);
-    CHECK(t.result[0].n_correct == cpu.n_correct, "%s [%d][%d]: %d hits, want %d", layers_names[g->math], batch,
-          classes, t.result[0].n_correct, cpu.n_correct);
-    /* log(sum) moves by the relative error of the sum; and the order of the additions is another. */
+    CHECK(t.result[0].n_correct == cpu.n_correct, "%s [%d][%d]: %d hits, want %d",
+          layers_names[g->math], batch, classes, t.result[0].n_correct, cpu.n_correct);
+    /* log(sum) moves by the relative error of the sum; and the order of the additions is
+     * another. */
     const double bound = batch * EXP + 1e-13 * cpu.loss_sum;
     CHECK(finite ? fabs(t.result[0].loss_sum - cpu.loss_sum) <= bound : isnan(t.result[0].loss_sum),
-          "%s [%d][%d]: loss %.12g, want %.12g", layers_names[g->math], batch, classes, t.result[0].loss_sum,
-          cpu.loss_sum);
+          "%s [%d][%d]: loss %.12g, want %.12g", layers_names[g->math], batch, classes,
+          t.result[0].loss_sum, cpu.loss_sum);
     CHECK(!memcmp(&t.result[0].loss_sum, &t.result[1].loss_sum, sizeof(double)) &&
               t.result[0].n_correct == t.result[1].n_correct,
           "without a gradient the loss is another");

@@ -1,9 +1,10 @@
-/* test_gpu_layers_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in double, within bounds
- * that follow from the roundings; what is made of them value by value to the bit.
+/* test_gpu_layers_norm.c : batch norm on the GPU. Statistics and gradients against plain sums in
+ * double, within bounds that follow from the roundings; what is made of them value by value to the
+ * bit.
  *
- * An operation in float has a relative error of at most 2^-24: U. rounds(n): operations one after another that a value
- * goes through at most: a thread's rows, at the sizes below no more than n / 1024 + 8, then the folds of a block, at
- * most 8. What follows is in double. */
+ * An operation in float has a relative error of at most 2^-24: U. rounds(n): operations one after
+ * another that a value goes through at most: a thread's rows, at the sizes below no more than n /
+ * 1024 + 8, then the folds of a block, at most 8. What follows is in double. */
 #include "gpu_layers.h"
 
 #define U 0x1p-24
@@ -32,7 +33,10 @@ static void fill(struct norm *t)
         const size_t row = i / (size_t)t->c;
         const enum kind kind = (enum kind)(i % (size_t)t->c % KINDS);
         float v = t->x[i];
-        v = kind == KIND_FAR ? 1e4f + 2 * v : kind == KIND_EQUAL ? 3.25f : kind == KIND_OUTLIER && row == 0 ? 1000 : v;
+        v = kind == KIND_FAR                   ? 1e4f + 2 * v
+            : kind == KIND_EQUAL               ? 3.25f
+            : kind == KIND_OUTLIER && row == 0 ? 1000
+                                               : v;
         t->x[i] = layers_round(t->g->math, v);
     }
 }
@@ -108,14 +112,16 @@ static void check_values(struct norm *t, const char *what, const float *mean, co
     free(want);
 }
 
-static void check_near(const struct norm *t, const char *what, int channel, double got, double want, double bound)
+static void check_near(const struct norm *t, const char *what, int channel, double got, double want,
+                       double bound)
 {
-    CHECK(fabs(got - want) <= bound, "%s [%zu][%d] %s of channel %d (kind %d): %.9g, want %.9g, allowed %.3g",
+    CHECK(fabs(got - want) <= bound,
+          "%s [%zu][%d] %s of channel %d (kind %d): %.9g, want %.9g, allowed %.3g",
           layers_names[t->g->math], t->n, t->c, what, channel, channel % KINDS, got, want, bound);
 }
 
-/* mean, var: sums in double, in two passes. reach: the largest distance from the channel's first value, about which the
- * GPU adds up. */
+/* mean, var: sums in double, in two passes. reach: the largest distance from the channel's first
+ * value, about which the GPU adds up. */
 static void moments(const struct norm *t, int channel, double *mean, double *var, double *reach)
 {
     *mean = *var = *reach = 0;
@@ -133,23 +139,30 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
     struct norm t = norm_open(g, n, c, relu, addend);
     g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
     float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
-    float *run_mean = layers_get_float(g, t.f.run_mean), *run_var = layers_get_float(g, t.f.run_var);
+    float *run_mean = layers_get_float(g, t.f.run_mean),
+          *run_var = layers_get_float(g, t.f.run_var);
     check_values(&t, "forward", mean, inv_std);
     for (int i = 0; i < c; i++) {
         double m, var, reach;
         moments(&t, i, &m, &var, &reach);
-        /* A mean is made in rounds of a few roundings of at most `reach`; a sum of squares is at most n reach^2. */
+        /* A mean is made in rounds of a few roundings of at most `reach`; a sum of squares is at
+         * most n reach^2. */
         const double e = 4 * U * rounds(n) * reach, v = 8 * U * rounds(n) * reach * reach;
-        const double unbiased = n > 1 ? (double)n / (double)(n - 1) : 1, std = sqrt(var + (double)t.f.eps);
-        const double k = (double)t.f.momentum, was = (double)t.run_mean[i], was_var = (double)t.run_var[i];
+        const double unbiased = n > 1 ? (double)n / (double)(n - 1) : 1,
+                     std = sqrt(var + (double)t.f.eps);
+        const double k = (double)t.f.momentum, was = (double)t.run_mean[i],
+                     was_var = (double)t.run_var[i];
         check_near(&t, "mean", i, (double)mean[i], m, e + 1.01 * U * fabs(m));
-        check_near(&t, "1/std", i, (double)inv_std[i], 1 / std, v / (std * std * std) + 1.01 * U / std);
-        check_near(&t, "running mean", i, (double)run_mean[i], was + k * (m - was), e + 3 * U * (fabs(m) + fabs(was)));
-        check_near(&t, "running variance", i, (double)run_var[i], was_var + k * (var * unbiased - was_var),
+        check_near(&t, "1/std", i, (double)inv_std[i], 1 / std,
+                   v / (std * std * std) + 1.01 * U / std);
+        check_near(&t, "running mean", i, (double)run_mean[i], was + k * (m - was),
+                   e + 3 * U * (fabs(m) + fabs(was)));
+        check_near(&t, "running variance", i, (double)run_var[i],
+                   was_var + k * (var * unbiased - was_var),
                    v * unbiased + 3 * U * (var * unbiased + was_var));
         if (i % KINDS == KIND_EQUAL)
-            CHECK(mean[i] == 3.25f && inv_std[i] == (float)(1 / sqrt((double)t.f.eps)), "equal values: %g %g",
-                  (double)mean[i], (double)inv_std[i]);
+            CHECK(mean[i] == 3.25f && inv_std[i] == (float)(1 / sqrt((double)t.f.eps)),
+                  "equal values: %g %g", (double)mean[i], (double)inv_std[i]);
     }
     g->nn->norm_eval(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
     for (int i = 0; i < c; i++)
@@ -161,11 +174,13 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
 
 /* What comes back by the definition, in double. */
 struct back {
-    double *dy;                          /* [n][c] that passed the ReLU */
-    double *sum, *dot, *most, *most_dot; /* [c]: of dy, of dy * (x - mean); the same of magnitudes */
+    double *dy; /* [n][c] that passed the ReLU */
+    /* [c]: of dy, of dy * (x - mean); the same of magnitudes */
+    double *sum, *dot, *most, *most_dot;
 };
 
-static struct back back_open(const struct norm *t, const float *dy, const float *mean, const float *inv_std)
+static struct back back_open(const struct norm *t, const float *dy, const float *mean,
+                             const float *inv_std)
 {
     const size_t c = (size_t)t->c, all = t->n * c;
     struct back b = {layers_memory(all * sizeof(double)), layers_memory(c * sizeof(double)),
@@ -189,12 +204,14 @@ static void back_close(struct back *b)
 }
 
 /* scale: the loss's, on dy. in_place: dx is dy. */
-static void check_backward(struct layers *g, size_t n, int c, bool relu, bool addend, bool in_place, float scale)
+static void check_backward(struct layers *g, size_t n, int c, bool relu, bool addend, bool in_place,
+                           float scale)
 {
     struct norm t = norm_open(g, n, c, relu, addend);
     const size_t all = n * (size_t)c;
     float *dy = layers_random(g, all), *k = g->run->alloc_pinned(sizeof *k);
-    for (int i = 0; i < c; i++) /* of some channels y is too small for half precision, but not zero before rounding */
+    /* of some channels y is too small for half precision, but not zero before rounding */
+    for (int i = 0; i < c; i++)
         t.beta[i] = i % KINDS == KIND_EQUAL ? 0x1p-26f : t.beta[i];
     t.f.beta = puts_float(g, t.beta, c);
     g->nn->norm_forward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, t.scratch);
@@ -210,7 +227,8 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
           *dx = layers_get(g, pdx, all);
     struct back b = back_open(&t, dy, mean, inv_std);
     for (int i = 0; i < c; i++) {
-        const double inv = (double)inv_std[i], e = U * rounds(n) * b.most[i], e_dot = 3 * U * rounds(n) * b.most_dot[i];
+        const double inv = (double)inv_std[i], e = U * rounds(n) * b.most[i],
+                     e_dot = 3 * U * rounds(n) * b.most_dot[i];
         const double gain = (double)(t.gamma[i] * inv_std[i]), level = b.sum[i] / (double)n;
         const double slope = b.dot[i] * inv * inv / (double)n;
         const double e_level = e / (double)n, e_slope = e_dot * inv * inv / (double)n;
@@ -220,7 +238,8 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
                    (e_dot + 2 * U * fabs(b.dot[i])) * inv / (double)scale);
         for (size_t r = 0; r < n; r++) {
             const size_t at = r * (size_t)c + (size_t)i;
-            const double d = (double)t.x[at] - (double)mean[i], want = gain * (b.dy[at] - level - d * slope);
+            const double d = (double)t.x[at] - (double)mean[i],
+                         want = gain * (b.dy[at] - level - d * slope);
             const double most = fabs(gain) * (fabs(b.dy[at]) + fabs(level) + fabs(d * slope));
             check_near(&t, "dx", i, (double)dx[at], want,
                        6 * U * most + fabs(gain) * (e_level + fabs(d) * e_slope) +
@@ -259,7 +278,8 @@ int main(void)
     const struct {
         size_t n;
         int c;
-    } sizes[] = {{1, 3}, {2, 10}, {100, 1}, {1000, 3}, {333, 10}, {2049, 64}, {37, 2048}, {1, 64}, {250, 40}};
+    } sizes[] = {{1, 3},     {2, 10},    {100, 1}, {1000, 3}, {333, 10},
+                 {2049, 64}, {37, 2048}, {1, 64},  {250, 40}};
     layers_open(&g, 42);
     for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
         for (g.skew = 0; g.skew < 2; g.skew++) {

@@ -1,45 +1,50 @@
-/* test_gpu_model.c : whole networks on the GPU against the CPU: loss and every tensor of the gradient, in all four kinds of
- * arithmetic; evaluation; the optimiser's step. Bounds: gpu_models.h. */
+/* test_gpu_model.c : whole networks on the GPU against the CPU: loss and every tensor of the
+ * gradient, in all four kinds of arithmetic; evaluation; the optimiser's step. Bounds:
+ * gpu_models.h. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim.h"
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16"};
 
-/* `times` the movement: two backends stand on either side, and a few random changes may miss the worst direction. */
-static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu, const struct answer *gpu,
-                         double moved_loss, const double *moved)
+/* `times` the movement: two backends stand on either side, and a few random changes may miss the
+ * worst direction. */
+static void check_answer(const char *name, const struct nn_model *m, const struct answer *cpu,
+                         const struct answer *gpu, double moved_loss, const double *moved)
 {
     enum { TIMES = 4 };
     double worst = 0, norm = 0;
     for (int k = 0; k < m->n_params; k++)
         norm = fmax(norm, moved[k]);
     CHECK(fabs(cpu->r.loss_sum - gpu->r.loss_sum) <= TIMES * moved_loss + 1e-5,
-          "%s: loss %g, on the cpu %g, may move %g", name, gpu->r.loss_sum, cpu->r.loss_sum, moved_loss);
+          "%s: loss %g, on the cpu %g, may move %g", name, gpu->r.loss_sum, cpu->r.loss_sum,
+          moved_loss);
     for (int k = 0; k < m->n_params; k++) {
         const struct nn_param *p = &m->params[k];
         const double apart = distance(cpu->grads + p->offset, gpu->grads + p->offset, p->n);
-        /* a tensor that hardly moves (its gradient is zero but for roundings) is measured by its neighbours */
+        /* a tensor that hardly moves (its gradient is zero but for roundings) is measured by its
+         * neighbours */
         const double most = TIMES * fmax(moved[k], norm / 100);
         worst = fmax(worst, apart / most);
         CHECK(apart <= most, "%s: gradient of %s is %g off, may be %g", name, p->name, apart, most);
     }
-    printf("%-28s loss %.6f (%.6f), gradients within %.2f of the bound\n", name, gpu->r.loss_sum, cpu->r.loss_sum,
-           worst);
+    printf("%-28s loss %.6f (%.6f), gradients within %.2f of the bound\n", name, gpu->r.loss_sum,
+           cpu->r.loss_sum, worst);
 }
 
-/* Of one image less, by the statistics of the step before: these are within the bound of the activations they come from. */
-static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu, const struct images *d,
-                       enum nn_math math, double moved_loss)
+/* Of one image less, by the statistics of the step before: these are within the bound of the
+ * activations they come from. */
+static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
+                       const struct images *d, enum nn_math math, double moved_loss)
 {
     const double a = nn_model_eval(cpu, d->x, d->labels, d->n - 1).loss_sum;
     const double b = nn_model_eval(gpu, d->x, d->labels, d->n - 1).loss_sum;
-    CHECK(fabs(a - b) <= 8 * moved_loss + 64 * half_unit(math) * fabs(a), "%s: evaluation %g, on the cpu %g", name, b,
-          a);
+    CHECK(fabs(a - b) <= 8 * moved_loss + 64 * half_unit(math) * fabs(a),
+          "%s: evaluation %g, on the cpu %g", name, b, a);
 }
 
-static void check_model(const char *model, struct nn_shape in, int batch, int max_batch, enum nn_math math,
-                        double loss_scale)
+static void check_model(const char *model, struct nn_shape in, int batch, int max_batch,
+                        enum nn_math math, double loss_scale)
 {
     const struct nn_setup setup = {.math = math, .loss_scale = loss_scale};
     struct images d = images_open(in, batch);
@@ -47,7 +52,8 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     struct nn_model *gpu = model_open(&nn_cuda, &setup, model, in, max_batch);
     double moved[GRAPH_PARAMS];
     char name[64];
-    snprintf(name, sizeof name, "%s %s scale %g", model, math_names[math], nn_model_loss_scale(gpu)->value);
+    snprintf(name, sizeof name, "%s %s scale %g", model, math_names[math],
+             nn_model_loss_scale(gpu)->value);
     struct answer a = answer_of(cpu, &d), b = answer_of(gpu, &d);
     const double moved_loss = sensitivity(cpu, &d, nudge_of(math), &a, moved);
     check_answer(name, cpu, &a, &b, moved_loss, moved);
@@ -59,7 +65,8 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     images_close(&d);
 }
 
-/* A scale that no 16-bit gradient survives shows as gradients that are not finite, and is halved. */
+/* A scale that no 16-bit gradient survives shows as gradients that are not finite, and is
+ * halved. */
 static void check_overflow(struct nn_shape in)
 {
     const struct nn_setup setup = {.math = NN_FP16, .loss_scale = 0x1p30};
@@ -83,13 +90,16 @@ static void check_no_memory(void)
     size_t before, after, all;
     struct nn_model *m = NULL;
     gpu()->run->memory(&before, &all);
-    const int rc = nn_model_open(&nn_cuda, NULL, "resnet18", (struct nn_shape){224, 224, 3}, CLASSES, 1 << 22, 1, &m);
+    const int rc = nn_model_open(&nn_cuda, NULL, "resnet18", (struct nn_shape){224, 224, 3},
+                                 CLASSES, 1 << 22, 1, &m);
     gpu()->run->memory(&after, &all);
     CHECK(rc == -ENOMEM && !m, "a batch of 4 million images: rc %d", rc);
-    CHECK(after + all / 1000 >= before, "refused, but %zu of %zu bytes are gone", before - after, before);
+    CHECK(after + all / 1000 >= before, "refused, but %zu of %zu bytes are gone", before - after,
+          before);
 }
 
-/* One step from the same gradients: the same bits. Rates change from step to step; one step is made of two parts. */
+/* One step from the same gradients: the same bits. Rates change from step to step; one step is made
+ * of two parts. */
 static void check_optim(void)
 {
     enum { STEPS = 3 };
@@ -137,7 +147,8 @@ int main(void)
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
-    check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 0); /* the first of the moving scales */
+    check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
+                0); /* the first of the moving scales */
     check_model("mlp", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 1);
     check_model("resnet8", (struct nn_shape){28, 30, 3}, 3, 3, NN_FP16, 256);
     if (strcmp(gpu_info()->name, "emulated")) {

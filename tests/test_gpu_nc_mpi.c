@@ -1,4 +1,5 @@
-/* test_gpu_nc_mpi.c : the public interface with gradients on GPUs: the means that the same call gives on the CPU. */
+/* test_gpu_nc_mpi.c : the public interface with gradients on GPUs: the means that the same call
+ * gives on the CPU. */
 /* RANKS: 1 2 4 */
 #include <narrowcast.h>
 #include "base/buf.h"
@@ -9,7 +10,8 @@
 #include <math.h>
 
 enum { SEED = 31, N_LAYERS = 4, STEPS = 4, N_ALL = 70000 + 10 + 513 + 9000 };
-static const struct nc_layer layers[N_LAYERS] = {{"a", 70000, 0}, {"b", 10, 0}, {"c", 513, 1}, {"d", 9000, 0}};
+static const struct nc_layer layers[N_LAYERS] = {
+    {"a", 70000, 0}, {"b", 10, 0}, {"c", 513, 1}, {"d", 9000, 0}};
 static const struct dev_library *lib;
 static float grads[N_ALL];
 
@@ -35,7 +37,8 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
-/* All steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], laid behind each other by the caller. */
+/* All steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], laid behind each other
+ * by the caller. */
 static int steps(struct nc_options *o, const char *device, float *result)
 {
     struct nc *nc = NULL;
@@ -83,8 +86,8 @@ static void check_job(const char *format, const char *scale, const char *algo)
     for (int step = 0; step < STEPS - 1; step++)
         for (size_t i = 0; i < N_ALL; i++)
             CHECK(memcmp(&want[step][i], &on_gpu[step][i], sizeof(float)) == 0,
-                  "%s %s %s step %d element %zu: %g, not %g", format, scale, algo, step, i, (double)on_gpu[step][i],
-                  (double)want[step][i]);
+                  "%s %s %s step %d element %zu: %g, not %g", format, scale, algo, step, i,
+                  (double)on_gpu[step][i], (double)want[step][i]);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
-/* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through device/dev.h, on a GPU or the emulator.
- * What is refused, and in which words, on machines of other kinds: with the emulator. */
+/* test_gpu_run.c : memory, streams, events, graphs and other processes' memory through
+ * device/dev.h, on a GPU or the emulator. What is refused, and in which words, on machines of other
+ * kinds: with the emulator. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include <errno.h>
@@ -20,14 +21,16 @@ static int keep_line(int code, const char *format, ...)
     return code;
 }
 
-/* --- a device --------------------------------------------------------------------------------------- */
+/* --- a device
+ * --------------------------------------------------------------------------------------- */
 
 static void test_memory(const struct dev_run_ops *run, struct dev_stream *s, size_t all)
 {
     static uint8_t back[N + 1];
     size_t before, during, total;
     run->memory(&before, &total);
-    CHECK(total > 0 && total <= all && before <= total, "%zu of %zu, device has %zu", before, total, all);
+    CHECK(total > 0 && total <= all && before <= total, "%zu of %zu, device has %zu", before, total,
+          all);
     uint8_t *p = run->alloc(N + 1);
     CHECK(p && (uintptr_t)p % 256 == 0, "%p", (void *)p);
     memset(back, 1, sizeof back);
@@ -41,8 +44,9 @@ static void test_memory(const struct dev_run_ops *run, struct dev_stream *s, siz
         CHECK(pinned[i] == 0, "byte %zu of new pinned memory is %d", i, pinned[i]);
         pinned[i] = (uint8_t)(i * 7 + i / 256);
     }
-    CHECK(run->copy(p + 1, pinned, N, s) == 0 && run->zero(p + 100, 50, s) == 0 && run->copy(back, p, N + 1, s) == 0 &&
-              run->zero(p, 0, s) == 0 && run->copy(p, NULL, 0, s) == 0 && run->wait(s) == 0,
+    CHECK(run->copy(p + 1, pinned, N, s) == 0 && run->zero(p + 100, 50, s) == 0 &&
+              run->copy(back, p, N + 1, s) == 0 && run->zero(p, 0, s) == 0 &&
+              run->copy(p, NULL, 0, s) == 0 && run->wait(s) == 0,
           "copies");
     for (size_t i = 0; i < N; i++)
         CHECK(back[i + 1] == (i >= 99 && i < 149 ? 0 : pinned[i]), "byte %zu", i);
@@ -52,7 +56,8 @@ static void test_memory(const struct dev_run_ops *run, struct dev_stream *s, siz
     CHECK(big && during < before, "%zu, then %zu bytes free", before, during);
     run->free(big);
     n_said = 0;
-    CHECK(run->alloc(total + 1) == NULL && n_said == 1 && strstr(said, "out of memory") && strstr(said, "MiB free"),
+    CHECK(run->alloc(total + 1) == NULL && n_said == 1 && strstr(said, "out of memory") &&
+              strstr(said, "MiB free"),
           "%d lines: %s", n_said, said);
     big = run->alloc((size_t)8 << 20);
     CHECK(big && n_said == 1, "after a failure: %s", said);
@@ -77,12 +82,15 @@ static void test_events(const struct dev_run_ops *run, struct dev_stream *s, str
     for (int i = 0; i < 100; i++)
         CHECK(run->signal(&flags[0], s) == 0, "signal");
     CHECK(run->event_record(to, s) == 0 && run->event_wait(to, t) == 0, "record");
-    CHECK(run->copy(d, flags, sizeof *flags, t) == 0 && run->copy(&flags[1], d, sizeof *d, t) == 0, "copy");
-    for (const time_t start = time(NULL); ((volatile uint32_t *)flags)[0] < 100 && time(NULL) < start + 60;)
+    CHECK(run->copy(d, flags, sizeof *flags, t) == 0 && run->copy(&flags[1], d, sizeof *d, t) == 0,
+          "copy");
+    for (const time_t start = time(NULL);
+         ((volatile uint32_t *)flags)[0] < 100 && time(NULL) < start + 60;)
         ;
     CHECK(flags[0] == 100, "polled: %u", flags[0]);
     CHECK(run->wait(t) == 0 && flags[1] == 100, "the other stream saw %u", flags[1]);
-    CHECK(run->event_sync(to) == 0 && run->event_ms(from, to, &ms) == 0 && ms >= 0 && ms < 60000, "%g ms", (double)ms);
+    CHECK(run->event_sync(to) == 0 && run->event_ms(from, to, &ms) == 0 && ms >= 0 && ms < 60000,
+          "%g ms", (double)ms);
     run->event_close(from);
     run->event_close(to);
     run->event_close(NULL);
@@ -98,22 +106,26 @@ static void test_graph(const struct dev_run_ops *run, struct dev_stream *s, stru
     CHECK(run->event_open(&there) == 0 && run->event_open(&back) == 0, "events");
     CHECK(run->graph_begin(s) == 0, "begin");
     CHECK(run->signal(&flags[0], s) == 0 && run->copy(d, &flags[0], 4, s) == 0, "in a graph");
-    CHECK(run->event_record(there, s) == 0 && run->event_wait(there, t) == 0 && run->signal(&flags[2], t) == 0 &&
-              run->event_record(back, t) == 0 && run->event_wait(back, s) == 0,
+    CHECK(run->event_record(there, s) == 0 && run->event_wait(there, t) == 0 &&
+              run->signal(&flags[2], t) == 0 && run->event_record(back, t) == 0 &&
+              run->event_wait(back, s) == 0,
           "a second stream in the graph");
     CHECK(run->copy(&flags[1], d, 4, s) == 0 && run->graph_end(s, &g) == 0 && g, "end");
     CHECK(flags[0] == 0 && flags[2] == 0, "recorded, not run: %u %u", flags[0], flags[2]);
     for (uint32_t i = 1; i <= 20; i++) {
         CHECK(run->graph_launch(g, s) == 0 && run->wait(s) == 0, "launch");
-        CHECK(flags[0] == i && flags[1] == i && flags[2] == i, "launch %u: %u %u %u", i, flags[0], flags[1], flags[2]);
+        CHECK(flags[0] == i && flags[1] == i && flags[2] == i, "launch %u: %u %u %u", i, flags[0],
+              flags[1], flags[2]);
     }
     run->graph_close(g);
     run->graph_close(NULL);
 
     n_said = 0;
     struct dev_graph *none = NULL;
-    CHECK(run->graph_end(s, &none) < 0 && n_said == 1 && !none, "an end without a beginning: %s", said);
-    CHECK(run->graph_begin(s) == 0 && run->signal(flags, s) == 0 && run->graph_end(s, &g) == 0, "after a failure");
+    CHECK(run->graph_end(s, &none) < 0 && n_said == 1 && !none, "an end without a beginning: %s",
+          said);
+    CHECK(run->graph_begin(s) == 0 && run->signal(flags, s) == 0 && run->graph_end(s, &g) == 0,
+          "after a failure");
     run->graph_close(g);
     run->event_close(there);
     run->event_close(back);
@@ -128,10 +140,12 @@ static int test_device(void)
     struct dev_stream *s = NULL, *t = NULL;
     struct dev_info info;
     run->close();
-    CHECK(run->open(0, 0, keep_line, &info) == 0 && strcmp(info.name, f.info.name) == 0, "%s", said);
-    CHECK(info.ordinal == 0 && info.major >= 8 && info.n_sms > 0 && info.l2_bytes > 0 && info.driver >= info.runtime,
-          "compute capability %d.%d, %d SMs, CUDA %d, driver %d", info.major, info.minor, info.n_sms, info.runtime,
-          info.driver);
+    CHECK(run->open(0, 0, keep_line, &info) == 0 && strcmp(info.name, f.info.name) == 0, "%s",
+          said);
+    CHECK(info.ordinal == 0 && info.major >= 8 && info.n_sms > 0 && info.l2_bytes > 0 &&
+              info.driver >= info.runtime,
+          "compute capability %d.%d, %d SMs, CUDA %d, driver %d", info.major, info.minor,
+          info.n_sms, info.runtime, info.driver);
     CHECK(run->count() >= 1, "%d", run->count());
     CHECK(run->stream_open(false, &s) == 0 && run->stream_open(true, &t) == 0, "streams");
     test_memory(run, s, info.memory_bytes);
@@ -142,11 +156,13 @@ static int test_device(void)
     run->stream_close(NULL);
     run->close();
     n_said = 0;
-    CHECK(run->open(99, 0, keep_line, &info) == -ENODEV && n_said == 1 && strstr(said, "no GPU 99"), "%s", said);
+    CHECK(run->open(99, 0, keep_line, &info) == -ENODEV && n_said == 1 && strstr(said, "no GPU 99"),
+          "%s", said);
     return check_bad != 0;
 }
 
-/* --- two processes ---------------------------------------------------------------------------------- */
+/* --- two processes
+ * ---------------------------------------------------------------------------------- */
 
 static int test_ipc(void)
 {
@@ -162,7 +178,9 @@ static int test_ipc(void)
     uint8_t *p;
     CHECK(run->stream_open(false, &s) == 0, "stream");
     if (child == 0) {
-        CHECK(read(there[0], &ipc, sizeof ipc) == sizeof ipc && run->ipc_import(&ipc, (void **)&p) == 0, "import");
+        CHECK(read(there[0], &ipc, sizeof ipc) == sizeof ipc &&
+                  run->ipc_import(&ipc, (void **)&p) == 0,
+              "import");
         CHECK(run->copy(mine, p, N, s) == 0 && run->wait(s) == 0, "read");
         for (int i = 0; i < N; i++)
             CHECK(mine[i] == (uint8_t)(i * 13), "byte %d is %d", i, mine[i]);
@@ -176,9 +194,11 @@ static int test_ipc(void)
     for (int i = 0; i < N; i++)
         mine[i] = (uint8_t)(i * 13);
     p = run->alloc(N);
-    CHECK(run->copy(p, mine, N, s) == 0 && run->wait(s) == 0 && run->ipc_export(p, &ipc) == 0, "export");
+    CHECK(run->copy(p, mine, N, s) == 0 && run->wait(s) == 0 && run->ipc_export(p, &ipc) == 0,
+          "export");
     close(back[1]);
-    CHECK(write(there[1], &ipc, sizeof ipc) == sizeof ipc && read(back[0], &ready, 1) == 1, "the other process failed");
+    CHECK(write(there[1], &ipc, sizeof ipc) == sizeof ipc && read(back[0], &ready, 1) == 1,
+          "the other process failed");
     CHECK(run->copy(mine, p, N, s) == 0 && run->wait(s) == 0, "read");
     for (int i = 0; i < N; i++)
         CHECK(mine[i] == (i < N / 2 ? (uint8_t)(i * 13) : 0), "byte %d is %d", i, mine[i]);
@@ -188,7 +208,8 @@ static int test_ipc(void)
     return check_bad != 0;
 }
 
-/* --- machines of other kinds, emulated -------------------------------------------------------------- */
+/* --- machines of other kinds, emulated
+ * -------------------------------------------------------------- */
 
 static int test_refusal(const char *name, const char *value, const char *words, int n)
 {
@@ -196,7 +217,8 @@ static int test_refusal(const char *name, const char *value, const char *words, 
     setenv(name, value, 1);
     const struct dev_run_ops *run = gpu_fixture_choose()->run;
     CHECK(run->count() == n, "%s: %d GPUs", words, run->count());
-    CHECK(run->open(-1, 3, keep_line, &info) == -ENODEV && n_said == 1 && strstr(said, words), "%s", said);
+    CHECK(run->open(-1, 3, keep_line, &info) == -ENODEV && n_said == 1 && strstr(said, words), "%s",
+          said);
     return check_bad != 0;
 }
 static int test_none(void)
@@ -205,11 +227,13 @@ static int test_none(void)
 }
 static int test_old_driver(void)
 {
-    return test_refusal("EMU_OLD_DRIVER", "1", "the driver is too old: it serves CUDA 11.4, this build needs 13.0", 0);
+    return test_refusal("EMU_OLD_DRIVER", "1",
+                        "the driver is too old: it serves CUDA 11.4, this build needs 13.0", 0);
 }
 static int test_old_chip(void)
 {
-    return test_refusal("EMU_CC", "75", "has compute capability 7.5: this build has code for 8.0 and newer", 0);
+    return test_refusal("EMU_CC", "75",
+                        "has compute capability 7.5: this build has code for 8.0 and newer", 0);
 }
 static int test_many(void)
 {
@@ -217,11 +241,12 @@ static int test_many(void)
     setenv("EMU_DEVICES", "3", 1);
     setenv("EMU_MEMORY", "20000000", 1);
     const struct dev_run_ops *run = gpu_fixture_choose()->run;
-    CHECK(run->count() == 3 && run->open(-1, 5, keep_line, &info) == 0 && info.ordinal == 2, "rank 5: %d",
-          info.ordinal);
+    CHECK(run->count() == 3 && run->open(-1, 5, keep_line, &info) == 0 && info.ordinal == 2,
+          "rank 5: %d", info.ordinal);
     void *p = run->alloc(15000000);
     CHECK(p && !run->alloc(6000000) && n_said == 1, "%d lines", n_said);
-    CHECK(strcmp(said, "gpu: out of memory: 5.7 MiB asked for, 4.8 of 19.1 MiB free") == 0, "%s", said);
+    CHECK(strcmp(said, "gpu: out of memory: 5.7 MiB asked for, 4.8 of 19.1 MiB free") == 0, "%s",
+          said);
     run->free(p);
     return check_bad != 0;
 }

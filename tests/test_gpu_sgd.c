@@ -1,5 +1,6 @@
-/* test_gpu_sgd.c : steps of SGD on the GPU have nn_cpu's bits, over tensors of any size at any place; with LARS the
- * bits up to the rounding of one factor; and a recorded step follows the rate it is given. */
+/* test_gpu_sgd.c : steps of SGD on the GPU have nn_cpu's bits, over tensors of any size at any
+ * place; with LARS the bits up to the rounding of one factor; and a recorded step follows the rate
+ * it is given. */
 #include "gpu_layers.h"
 
 enum { TENSORS = 300, STEPS = 3 };
@@ -16,7 +17,8 @@ struct model {
 static struct model model_open(struct layers *g, int n_tensors, double trust)
 {
     const size_t sizes[] = {0, 1, 3, 10, 64, 2047, 2048, 7001, 512, 5};
-    struct model m = {.n_tensors = n_tensors, .list = g->run->alloc_pinned(TENSORS * sizeof *m.list)};
+    struct model m = {.n_tensors = n_tensors,
+                      .list = g->run->alloc_pinned(TENSORS * sizeof *m.list)};
     for (int i = 0; i < n_tensors; i++) {
         const size_t n = sizes[(size_t)i % (sizeof sizes / sizeof *sizes)];
         const bool decays = i % 3 != 0;
@@ -80,8 +82,9 @@ static void check_sgd(struct layers *g, int n_tensors, bool nesterov, bool with_
     model_close(g, &m);
 }
 
-/* One step. The factor is a double rounded to float; the double may differ in its last bits, so the factor by one unit,
- * and what is made of it accordingly. Tensors whose weights or gradients are all zero have the factor 1. */
+/* One step. The factor is a double rounded to float; the double may differ in its last bits, so the
+ * factor by one unit, and what is made of it accordingly. Tensors whose weights or gradients are
+ * all zero have the factor 1. */
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50, 0x1p-7);
@@ -100,10 +103,13 @@ static void check_lars(struct layers *g)
     float *w = layers_get_float(g, m.gpu_w), *v = layers_get_float(g, m.gpu_v);
     size_t equal = 0;
     for (size_t i = 0; i < m.n; i++) {
-        const double bound = 0x1p-23 * (fabs((double)m.w[i]) + 2 * fabs((double)m.v[i]) + fabs((double)was[i]));
+        const double bound =
+            0x1p-23 * (fabs((double)m.w[i]) + 2 * fabs((double)m.v[i]) + fabs((double)was[i]));
         equal += w[i] == m.w[i] && v[i] == m.v[i];
-        CHECK(fabs((double)w[i] - (double)m.w[i]) <= bound && fabs((double)v[i] - (double)m.v[i]) <= bound,
-              "lars: [%zu] %.9g %.9g, want %.9g %.9g", i, (double)w[i], (double)v[i], (double)m.w[i], (double)m.v[i]);
+        CHECK(fabs((double)w[i] - (double)m.w[i]) <= bound &&
+                  fabs((double)v[i] - (double)m.v[i]) <= bound,
+              "lars: [%zu] %.9g %.9g, want %.9g %.9g", i, (double)w[i], (double)v[i],
+              (double)m.w[i], (double)m.v[i]);
     }
     printf("lars: %zu of %zu bit-equal\n", equal, m.n);
     free(was), free(w), free(v);

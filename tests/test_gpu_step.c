@@ -1,6 +1,6 @@
-/* test_gpu_step.c : steps of training on the GPU: recorded and played they give the bits of separate launches; gradients are
- * final when they are said to be, each once, last layers first; a feed of bytes gives the bits of dataset_batch(); nothing is
- * allocated after the first step. */
+/* test_gpu_step.c : steps of training on the GPU: recorded and played they give the bits of
+ * separate launches; gradients are final when they are said to be, each once, last layers first; a
+ * feed of bytes gives the bits of dataset_batch(); nothing is allocated after the first step. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/feed.h"
@@ -58,15 +58,19 @@ static void hear(void *ctx, int first, int n)
     h->next = first;
     for (int k = first; k < first + n; k++) {
         const struct nn_param *p = &h->m->params[k];
-        h->bad |= run->copy(h->seen + p->offset, nn_model_grads(h->m) + p->offset, p->n * sizeof(real), h->s) < 0;
+        h->bad |= run->copy(h->seen + p->offset, nn_model_grads(h->m) + p->offset,
+                            p->n * sizeof(real), h->s) < 0;
     }
     h->bad |= run->wait(h->s) < 0;
 }
 
-static void check_heard(const char *name, int step, const struct hearer *h, const real *grads, size_t n)
+static void check_heard(const char *name, int step, const struct hearer *h, const real *grads,
+                        size_t n)
 {
-    CHECK(!h->bad && h->next == 0, "%s step %d: told out of order, or not of all: %d left", name, step, h->next);
-    CHECK(!memcmp(h->seen, grads, n * sizeof(real)), "%s step %d: gradients changed after they were final", name, step);
+    CHECK(!h->bad && h->next == 0, "%s step %d: told out of order, or not of all: %d left", name,
+          step, h->next);
+    CHECK(!memcmp(h->seen, grads, n * sizeof(real)),
+          "%s step %d: gradients changed after they were final", name, step);
 }
 
 /* ---- one model, trained twice from the same start: by separate launches, and recorded ---- */
@@ -81,7 +85,8 @@ struct side {
 
 static struct side side_open(const struct nn_setup *setup, const char *model, struct nn_shape in)
 {
-    const struct optim_options options = {.lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01};
+    const struct optim_options options = {
+        .lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01};
     struct side s = {.m = model_open(&counted, setup, model, in, BATCH)};
     s.w = nn_model_weights(s.m, &s.n);
     real *stats = nn_model_stats(s.m, &s.n_stats);
@@ -115,7 +120,8 @@ struct story {
     real *grads[2 * STEPS], *weights[2 * STEPS];
 };
 
-/* Images, labels, keys and rates change from step to step; in the second half gradients are told of. */
+/* Images, labels, keys and rates change from step to step; in the second half gradients are told
+ * of. */
 static struct story live(const char *name, struct side *s, struct hearer *h, struct nn_shape in)
 {
     struct images d = images_open(in, BATCH);
@@ -131,16 +137,19 @@ static struct story live(const char *name, struct side *s, struct hearer *h, str
             d.labels[i] = (i + step) % CLASSES;
         d.x[step] += (real)0.5;
         h->next = s->m->n_params;
-        out.r[step] = nn_model_train(s->m, d.x, d.labels, d.n, 40 + (uint64_t)step, told ? hear : NULL, h);
+        out.r[step] =
+            nn_model_train(s->m, d.x, d.labels, d.n, 40 + (uint64_t)step, told ? hear : NULL, h);
         out.grads[step] = fetch(s->m, nn_model_grads(s->m));
         if (told)
             check_heard(name, step, h, out.grads[step], s->n);
         optim_step(s->o, s->w, nn_model_grads(s->m), 0.1 / (1 + step));
         out.weights[step] = fetch(s->m, s->w);
-        CHECK(n_allocs == 0 || step % STEPS == 0, "%s: %d allocations after the first step", name, n_allocs);
+        CHECK(n_allocs == 0 || step % STEPS == 0, "%s: %d allocations after the first step", name,
+              n_allocs);
     }
     gpu()->run->memory(&after, &all);
-    CHECK(after + all / 1000 >= before, "%s: memory went from %zu to %zu bytes free", name, before, after);
+    CHECK(after + all / 1000 >= before, "%s: memory went from %zu to %zu bytes free", name, before,
+          after);
     images_close(&d);
     return out;
 }
@@ -150,12 +159,14 @@ static void compare(const char *name, struct story *played, struct story *plain,
     for (int step = 0; step < 2 * STEPS; step++) {
         const struct nn_result *a = &played->r[step], *b = &plain->r[step];
         CHECK(a->loss_sum == b->loss_sum && a->n_correct == b->n_correct && a->loss_sum > 0,
-              "%s step %d: loss %.9g played, %.9g by separate launches", name, step, a->loss_sum, b->loss_sum);
-        CHECK(!memcmp(played->grads[step], plain->grads[step], n * sizeof(real)), "%s step %d: other gradients", name,
-              step);
-        CHECK(!memcmp(played->weights[step], plain->weights[step], n * sizeof(real)), "%s step %d: other weights", name,
-              step);
-        free(played->grads[step]), free(played->weights[step]), free(plain->grads[step]), free(plain->weights[step]);
+              "%s step %d: loss %.9g played, %.9g by separate launches", name, step, a->loss_sum,
+              b->loss_sum);
+        CHECK(!memcmp(played->grads[step], plain->grads[step], n * sizeof(real)),
+              "%s step %d: other gradients", name, step);
+        CHECK(!memcmp(played->weights[step], plain->weights[step], n * sizeof(real)),
+              "%s step %d: other weights", name, step);
+        free(played->grads[step]), free(played->weights[step]), free(plain->grads[step]),
+            free(plain->weights[step]);
     }
 }
 
@@ -175,8 +186,8 @@ static void check_records(const char *model, struct nn_shape in, const struct nn
     struct story played = live(model, &s, &h, in);
     compare(model, &played, &plain, s.n);
     CHECK(n_plays == 2 * (STEPS - 1), "%s: %d of %d steps were played", model, n_plays, 2 * STEPS);
-    printf("%s, math %d: %d steps played, %d groups of params\n", model, setup ? (int)setup->math : 0, n_plays,
-           s.m->n_groups);
+    printf("%s, math %d: %d steps played, %d groups of params\n", model,
+           setup ? (int)setup->math : 0, n_plays, s.m->n_groups);
     run->stream_close(h.s);
     run->free_pinned(h.seen);
     side_close(&s);
@@ -184,7 +195,8 @@ static void check_records(const char *model, struct nn_shape in, const struct nn
 
 /* ---- the feed ---- */
 
-/* Sent as bytes, one step ahead, and as floats: the same bits. Batches of two sizes, test images in between. */
+/* Sent as bytes, one step ahead, and as floats: the same bits. Batches of two sizes, test images in
+ * between. */
 static void check_feed(void)
 {
     const struct dataset_augment augment = {.crop = 3, .flip = 1, .seed = 7};
@@ -212,14 +224,15 @@ static void check_feed(void)
         if (step == 4)
             feed_next_test(f, 1, 6);
         else if (step < 4)
-            feed_next(f, (uint64_t)(step + 1) / 4, order + (step + 1) / 2 * 8, step + 1 == 3 ? 5 : 8);
+            feed_next(f, (uint64_t)(step + 1) / 4, order + (step + 1) / 2 * 8,
+                      step + 1 == 3 ? 5 : 8);
         const struct nn_result a = step < 5 ? feed_train(f, 3, NULL, NULL) : feed_eval(f);
         if (step < 5)
             dataset_batch(data, index, n, &now, x, labels);
         else
             dataset_test_batch(data, 1, 6, x, labels);
-        const struct nn_result b =
-            step < 5 ? nn_model_train(plain, x, labels, n, 3, NULL, NULL) : nn_model_eval(plain, x, labels, 6);
+        const struct nn_result b = step < 5 ? nn_model_train(plain, x, labels, n, 3, NULL, NULL)
+                                            : nn_model_eval(plain, x, labels, 6);
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct && a.loss_sum > 0,
               "feed step %d: loss %.9g, not %.9g", step, a.loss_sum, b.loss_sum);
         const size_t size = graph_elements(in, step < 5 ? n : 6);

@@ -1,4 +1,5 @@
-/* test_gpu_sum.c : sums of packed codes on the GPU equal vec_plain's, to the last bit: every rule, format and alignment. */
+/* test_gpu_sum.c : sums of packed codes on the GPU equal vec_plain's, to the last bit: every rule,
+ * format and alignment. */
 #include "sum_codes.h"
 #include "device/dev_vec.h"
 #include "gpu_fixture.h"
@@ -23,8 +24,9 @@ static void open_gpu(void)
     bool all = g.run->stream_open(false, &g.s) == 0;
     for (int r = 0; r < MAX_P; r++)
         all = all && (g.parts[r] = g.run->alloc_pinned(2 * N_PAIRS + 64)) != NULL;
-    all = all && (g.list = g.run->alloc_pinned(MAX_P * sizeof *g.list)) && (g.out = g.run->alloc_pinned(ROOM)) &&
-          (g.acc = g.run->alloc_pinned(ROOM)) && (g.wide = g.run->alloc_pinned(ROOM));
+    all = all && (g.list = g.run->alloc_pinned(MAX_P * sizeof *g.list)) &&
+          (g.out = g.run->alloc_pinned(ROOM)) && (g.acc = g.run->alloc_pinned(ROOM)) &&
+          (g.wide = g.run->alloc_pinned(ROOM));
     if (!all)
         exit(1);
 }
@@ -36,19 +38,22 @@ static void done(int rc)
 }
 
 /* Equal, and nothing written before or behind: both hold canaries, `at` bytes in front. */
-static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes, int p, size_t n)
+static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes,
+                    int p, size_t n)
 {
     for (size_t i = 0; i < bytes + GUARD; i++)
         CHECK(g.out[i] == want[i],
-              "%s: rule %d overflow %d e%um%u fn %u -> e%um%u of %d ranks, %zu elements: byte %zu is %02x, want %02x",
-              what, (int)s->rule, (int)s->overflow, s->in.e, s->in.m, s->in.fn, s->out.e, s->out.m, p, n, i, g.out[i],
-              want[i]);
+              "%s: rule %d overflow %d e%um%u fn %u -> e%um%u of %d ranks, %zu elements: byte %zu "
+              "is %02x, want %02x",
+              what, (int)s->rule, (int)s->overflow, s->in.e, s->in.m, s->in.fn, s->out.e, s->out.m,
+              p, n, i, g.out[i], want[i]);
 }
 
 static uint8_t want_out[ROOM], want_wide[ROOM];
 static uint64_t want_acc[ROOM / 8];
 
-/* packed[r] + 1, moved to `skew` bytes behind an aligned one (ranks differ by one when skew is odd). */
+/* packed[r] + 1, moved to `skew` bytes behind an aligned one (ranks differ by one when skew is
+ * odd). */
 static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
 {
     for (int r = 0; r < p; r++) {
@@ -79,7 +84,8 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsig
         done(g.vec->fold(s, g.acc, g.list[r], n, r == 0, g.s));
     if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
         CHECK(memcmp(g.acc, want_acc, vec_acc_bytes(s, n) + GUARD) == 0,
-              "fold: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e, s->in.m, p, n);
+              "fold: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e, s->in.m, p,
+              n);
     memset(g.out, CANARY, bytes + GUARD);
     done(g.vec->finish(s, g.acc, n, out, shift, g.out + skew, g.s));
     compare(s, "finish", want_out, bytes, p, n);
@@ -105,19 +111,21 @@ static void check_wide(const struct vec_sum *s, int p, size_t n, unsigned skew)
     memset(g.wide, CANARY, bytes + skew + GUARD);
     vec_plain.spill(s, want_acc, n, want_wide + skew);
     done(g.vec->spill(s, g.acc, n, g.wide + skew, g.s));
-    CHECK(memcmp(g.wide, want_wide, bytes + skew + GUARD) == 0, "spill of e%um%u, %d ranks", s->in.e, s->in.m, p);
+    CHECK(memcmp(g.wide, want_wide, bytes + skew + GUARD) == 0, "spill of e%um%u, %d ranks",
+          s->in.e, s->in.m, p);
     for (int first = 0; first < 2; first++) {
         vec_plain.fold_wide(s, want_acc, want_wide + skew, n, first);
         done(g.vec->fold_wide(s, g.acc, g.wide + skew, n, first, g.s));
-        CHECK(memcmp(g.acc, want_acc, 8 * n) == 0, "fold_wide of e%um%u, %d ranks, first %d", s->in.e, s->in.m, p,
-              first);
+        CHECK(memcmp(g.acc, want_acc, 8 * n) == 0, "fold_wide of e%um%u, %d ranks, first %d",
+              s->in.e, s->in.m, p, first);
     }
 }
 
 /* ---- what is summed ---- */
 
-static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
-                                     {8, 23, 0}, {3, 2, 0}, {1, 2, 0}, {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
+static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0},  {3, 0, 0},
+                                     {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
+                                     {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
 enum { N_OUTS = sizeof outs / sizeof outs[0] };
 
 static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
@@ -134,7 +142,8 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
         check_sum(&s, p, n, turn % 32 ? 60 : -60, 0);
 }
 
-/* Ties of the out format with something far below them, of either sign: what a float of 24 bits would lose. */
+/* Ties of the out format with something far below them, of either sign: what a float of 24 bits
+ * would lose. */
 static void check_ties(struct mf_fmt f, struct mf_fmt out)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);
@@ -146,13 +155,17 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out)
             for (uint32_t sign = 0; sign < 4; sign++, n++)
                 for (int r = 0; r < 3; r++) {
                     const int exp = r == 0 ? top : r == 1 ? top - out.m - 1 : lowest;
-                    const uint32_t code = mf_enc(f, (uint32_t)127 << 23, exp, MF_NEAREST, MF_INF, 0);
+                    const uint32_t code =
+                        mf_enc(f, (uint32_t)127 << 23, exp, MF_NEAREST, MF_INF, 0);
                     codes[r][n] = code | (r < 2 ? sign & 1 : sign >> 1) << minus;
                 }
         for (int r = 0; r < 3; r++)
             pack_write(mf_width(f), codes[r], n, packed[r] + 1);
-        const struct vec_sum s = {
-            .rule = VEC_EXACT, .overflow = policy ? MF_INF : MF_SATURATE, .in = f, .out = out, .n_ranks = 3};
+        const struct vec_sum s = {.rule = VEC_EXACT,
+                                  .overflow = policy ? MF_INF : MF_SATURATE,
+                                  .in = f,
+                                  .out = out,
+                                  .n_ranks = 3};
         check_sum(&s, 3, n, 0, 0);
     }
 }
@@ -192,7 +205,8 @@ static void check_all_exact(void)
 static void check_rule(enum vec_rule rule, struct mf_fmt f, int p, size_t n, int turn)
 {
     fill(f, (enum kind)(turn % N_KINDS), p, n);
-    struct vec_sum s = {.rule = rule, .in = f, .out = turn % 2 ? f : outs[turn / 2 % N_OUTS], .n_ranks = p};
+    struct vec_sum s = {
+        .rule = rule, .in = f, .out = turn % 2 ? f : outs[turn / 2 % N_OUTS], .n_ranks = p};
     s.overflow = rule != VEC_TRUNC && turn / 4 % 2 ? MF_INF : MF_SATURATE;
     check_sum(&s, p, n, 0, (unsigned)turn % 5);
 }
@@ -220,7 +234,8 @@ static void check_other_rules(void)
 
 /* ---- codes += codes ---- */
 
-static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *b, size_t n, unsigned skew)
+static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *b, size_t n,
+                      unsigned skew)
 {
     const size_t bytes = vec_bytes(s->in, n) + skew;
     memset(want_out, CANARY, bytes + GUARD);
@@ -260,15 +275,18 @@ static void check_all_adds(void)
     int turn = 0;
     for (int f = 0; f < 5; f++)
         for (int policy = 0; policy < 2; policy++)
-            check_pairs(
-                (struct vec_sum){
-                    .overflow = policy ? MF_INF : MF_SATURATE, .rule = VEC_NEAREST, .in = formats[f], .n_ranks = 2},
-                (unsigned)(f + policy) % 3);
+            check_pairs((struct vec_sum){.overflow = policy ? MF_INF : MF_SATURATE,
+                                         .rule = VEC_NEAREST,
+                                         .in = formats[f],
+                                         .n_ranks = 2},
+                        (unsigned)(f + policy) % 3);
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .in = e5m2, .n_ranks = 2}, 0);
     for (uint8_t e = 1; e <= 8; e++)
         for (uint8_t m = e == 1; m <= 23; m++, turn++) {
-            const struct vec_sum s = {
-                .rule = VEC_NEAREST, .overflow = turn % 2 ? MF_INF : MF_SATURATE, .in = {e, m, 0}, .out = {e, m, 0}};
+            const struct vec_sum s = {.rule = VEC_NEAREST,
+                                      .overflow = turn % 2 ? MF_INF : MF_SATURATE,
+                                      .in = {e, m, 0},
+                                      .out = {e, m, 0}};
             const size_t n = (size_t)(turn * 7 % 100);
             fill(s.in, (enum kind)(turn / 2 % N_KINDS), 2, n);
             check_add(&s, packed[0] + 1, packed[1] + 1, n, (unsigned)turn % 5);

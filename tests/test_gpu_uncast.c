@@ -1,5 +1,6 @@
-/* test_gpu_uncast.c : codes to floats on the GPU give the bits of the plain backend: every format, shift, divisor, width and
- * alignment; and are added to what is there; lists of vectors, of any number, length and alignment. */
+/* test_gpu_uncast.c : codes to floats on the GPU give the bits of the plain backend: every format,
+ * shift, divisor, width and alignment; and are added to what is there; lists of vectors, of any
+ * number, length and alignment. */
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
@@ -21,7 +22,8 @@ static bool same(float got, float want, bool any_nan)
     return bits_of(got) == bits_of(want) || (any_nan && got != got && want != want);
 }
 
-static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, int shift, float divisor, bool add)
+static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, int shift,
+                  float divisor, bool add)
 {
     static float want[N], old[N + 2 * GUARD];
     const struct dev_run_ops *run = gpu_lib->run;
@@ -30,16 +32,18 @@ static void check(struct mf_fmt fmt, size_t n, size_t off_code, size_t off_x, in
         old[i] = (float)(i % 1000) * 0.001f - 0.5f;
     const size_t all = n + 2 * GUARD;
     CHECK(run->copy(x_gpu, old, all * sizeof *x, stream) == 0, "copy");
-    const int rc = gpu_lib->vec->decode(fmt, codes + off_code, n, shift, divisor, add, x_gpu + off_x, stream);
-    CHECK(rc == 0 && run->copy(x, x_gpu, all * sizeof *x, stream) == 0 && run->wait(stream) == 0, "decode: %d", rc);
+    const int rc =
+        gpu_lib->vec->decode(fmt, codes + off_code, n, shift, divisor, add, x_gpu + off_x, stream);
+    CHECK(rc == 0 && run->copy(x, x_gpu, all * sizeof *x, stream) == 0 && run->wait(stream) == 0,
+          "decode: %d", rc);
     for (size_t i = 0; i < all; i++) {
         const bool here = i >= off_x && i < off_x + n;
         const float w = !here ? old[i] : add ? old[i] + want[i - off_x] : want[i - off_x];
         CHECK(same(x[i], w, here && add),
-              "e%um%u%s shift %d / %g, %zu codes at byte %zu to %zu, add %d: element %zu is %08" PRIx32
-              ", want %08" PRIx32,
-              fmt.e, fmt.m, fmt.fn ? "fn" : "", shift, (double)divisor, n, off_code, off_x, add, i, bits_of(x[i]),
-              bits_of(w));
+              "e%um%u%s shift %d / %g, %zu codes at byte %zu to %zu, add %d: element %zu is "
+              "%08" PRIx32 ", want %08" PRIx32,
+              fmt.e, fmt.m, fmt.fn ? "fn" : "", shift, (double)divisor, n, off_code, off_x, add, i,
+              bits_of(x[i]), bits_of(w));
     }
 }
 
@@ -51,7 +55,9 @@ static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
     for (size_t i = 0; i < n; i++) {
         const uint32_t r = philox_u32(3, i);
         /* wide: any, and the corners of the exponent's range */
-        const uint32_t any = i % 3 ? r : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
+        const uint32_t any =
+            i % 3 ? r
+                  : (r & ((1u << fmt.m) - 1)) | (i % 2 ? 0 : mf_inf(fmt) - (i % 5 == 0 ? 1 : 0));
         const uint64_t code = (width <= 12 ? (uint32_t)i : any) & (((uint64_t)1 << width) - 1);
         for (unsigned b = 0; b < width; b++)
             if (code >> b & 1)
@@ -62,7 +68,8 @@ static void fill_codes(struct mf_fmt fmt, size_t n, size_t off)
 static void check_formats(void)
 {
     static const int shifts[] = {0, 7, -30, 100, -100, 127, -149, 300, -300, 1 << 20, -(1 << 20)};
-    static const float divisors[] = {1, 8, 3, 0x1p-3f, 7e30f, 1e-30f, 0x1p126f, 0x1p127f, 0x1p-127f, 1000};
+    static const float divisors[] = {1,      8,        3,        0x1p-3f,   7e30f,
+                                     1e-30f, 0x1p126f, 0x1p127f, 0x1p-127f, 1000};
     size_t round = 0;
     for (unsigned e = 1; e <= 8; e++)
         for (unsigned m = 0; m <= 23; m++)
@@ -71,14 +78,16 @@ static void check_formats(void)
                 const size_t n = mf_width(fmt) > 12 ? 700 : ((size_t)1 << mf_width(fmt)) + 3;
                 fill_codes(fmt, n, round % 4);
                 for (size_t s = 0; s < sizeof shifts / sizeof *shifts; s++, round++)
-                    check(fmt, n, (round - s) % 4, 0, shifts[s], divisors[round % 10], round % 7 == 0);
+                    check(fmt, n, (round - s) % 4, 0, shifts[s], divisors[round % 10],
+                          round % 7 == 0);
                 check(fmt, n, (round - sizeof shifts / sizeof *shifts) % 4, 3, 0, 1, false);
             }
 }
 
 static void check_shapes(void)
 {
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {3, 0, 0}, {5, 10, 0}, {8, 23, 0}, {3, 2, 0}, {4, 8, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0},  {3, 0, 0}, {5, 10, 0},
+                                            {8, 23, 0}, {3, 2, 0}, {4, 8, 0}};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         for (size_t n = 0; n < 40; n++) {
             fill_codes(formats[f], n, n % 5);
@@ -100,9 +109,10 @@ static uint32_t draw(uint32_t below)
     return philox_u32(11, n_draws++) % below;
 }
 
-/* Random spans over x and codes, with gaps and of any alignment, some of them empty; and their result among bytes that
- * stay as they are. few_shifts: neighbours often have the same one. */
-static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts, float divisor, float *want)
+/* Random spans over x and codes, with gaps and of any alignment, some of them empty; and their
+ * result among bytes that stay as they are. few_shifts: neighbours often have the same one. */
+static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts,
+                         float divisor, float *want)
 {
     static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
     size_t at_x = draw(4), at_code = draw(4), sum = 0;
@@ -110,8 +120,11 @@ static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool fe
     for (int i = 0; i < n_spans; i++) {
         const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4), bytes = vec_bytes(fmt, n);
         const bool room = at_x + n + 4 <= N && at_code + bytes + 4 <= 4 * N;
-        const int shift = few_shifts ? (int)draw(2) - 1 : draw(8) ? (int)draw(20) - 10 : far[draw(8)];
-        spans[i] = (struct vec_out){.x = x_gpu + at_x, .codes = codes + at_code, .n = room ? n : 0, .shift = shift};
+        const int shift = few_shifts ? (int)draw(2) - 1
+                          : draw(8)  ? (int)draw(20) - 10
+                                     : far[draw(8)];
+        spans[i] = (struct vec_out){
+            .x = x_gpu + at_x, .codes = codes + at_code, .n = room ? n : 0, .shift = shift};
         vec_plain.decode(fmt, codes + at_code, spans[i].n, shift, divisor, want + at_x);
         sum += spans[i].n;
         if (room)
@@ -120,7 +133,8 @@ static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool fe
     return sum;
 }
 
-static void check_list(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts, float divisor)
+static void check_list(struct mf_fmt fmt, int n_spans, size_t longest, bool few_shifts,
+                       float divisor)
 {
     static float want[N];
     static struct vec_out was[SPANS];
@@ -130,11 +144,13 @@ static void check_list(struct mf_fmt fmt, int n_spans, size_t longest, bool few_
     memset(x, FILL, N * sizeof *x);
     CHECK(run->copy(x_gpu, x, N * sizeof *x, stream) == 0, "copy");
     const int rc = gpu_lib->vec->decode_all(fmt, divisor, spans, n_spans, sum, stream);
-    CHECK(rc == 0 && run->copy(x, x_gpu, N * sizeof *x, stream) == 0 && run->wait(stream) == 0, "decode_all: %d", rc);
+    CHECK(rc == 0 && run->copy(x, x_gpu, N * sizeof *x, stream) == 0 && run->wait(stream) == 0,
+          "decode_all: %d", rc);
     for (size_t i = 0; i < N && memcmp(x, want, sizeof want) != 0; i++)
         CHECK(bits_of(x[i]) == bits_of(want[i]),
-              "e%um%u%s / %g, %d spans of up to %zu: element %zu is %08" PRIx32 ", want %08" PRIx32, fmt.e, fmt.m,
-              fmt.fn ? "fn" : "", (double)divisor, n_spans, longest, i, bits_of(x[i]), bits_of(want[i]));
+              "e%um%u%s / %g, %d spans of up to %zu: element %zu is %08" PRIx32 ", want %08" PRIx32,
+              fmt.e, fmt.m, fmt.fn ? "fn" : "", (double)divisor, n_spans, longest, i, bits_of(x[i]),
+              bits_of(want[i]));
     CHECK(memcmp(was, spans, (size_t)n_spans * sizeof *spans) == 0, "the list has changed");
 }
 
@@ -154,7 +170,8 @@ static void check_lists(void)
     CHECK(gpu_lib->vec->decode_all(formats[0], 1, spans, 0, 0, stream) == 0, "an empty list");
     for (int i = 0; i < 3; i++)
         spans[i].n = 0;
-    CHECK(gpu_lib->vec->decode_all(formats[0], 1, spans, 3, 0, stream) == 0 && gpu_lib->run->wait(stream) == 0,
+    CHECK(gpu_lib->vec->decode_all(formats[0], 1, spans, 3, 0, stream) == 0 &&
+              gpu_lib->run->wait(stream) == 0,
           "a list of nothing");
 }
 

@@ -1,4 +1,5 @@
-/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain, on every operation; many threads; opening again. */
+/* test_gpu_vec.c : vec.h's two tables on the GPU against vec_plain, on every operation; many
+ * threads; opening again. */
 #include "base/buf.h"
 #include "check.h"
 #include "gpu_fixture.h"
@@ -48,7 +49,8 @@ static void open_host(void)
     host.got = buf_alloc(N_MOST * 8 + BEHIND);
     host.acc = buf_alloc(N_MOST * sizeof *host.acc);
     for (size_t i = 0; i < N_MOST; i++) { /* numbers of many sizes, no inf */
-        const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64) << 23;
+        const uint32_t r = philox_u32(SEED, i), bits = (r & 0x80ffffff) | (90 + (r >> 24) % 64)
+                                                                              << 23;
         memcpy(&host.x[i], &bits, sizeof bits);
     }
 }
@@ -77,7 +79,8 @@ static void copy(void *dst, const void *src, size_t bytes)
     static struct dev_stream *s; /* of the main thread's tests alone */
     if (!s)
         CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
-    CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes", bytes);
+    CHECK(gpu()->run->copy(dst, src, bytes, s) == 0 && gpu()->run->wait(s) == 0, "copy %zu bytes",
+          bytes);
     gpu()->run->stream_close(s);
     s = NULL;
 }
@@ -86,9 +89,11 @@ static void copy(void *dst, const void *src, size_t bytes)
 static void same(const struct on_gpu *g, const char *op, struct mf_fmt f, size_t n, size_t bytes)
 {
     copy(host.got, g->out, bytes + BEHIND);
-    CHECK(memcmp(host.got, host.want, bytes) == 0, "%s: %s of %zu %s differs", g->ops->name, op, n, name_of(f));
+    CHECK(memcmp(host.got, host.want, bytes) == 0, "%s: %s of %zu %s differs", g->ops->name, op, n,
+          name_of(f));
     for (size_t i = 0; i < BEHIND; i++)
-        CHECK(host.got[bytes + i] == CANARY, "%s: %s of %zu %s writes behind its end", g->ops->name, op, n, name_of(f));
+        CHECK(host.got[bytes + i] == CANARY, "%s: %s of %zu %s writes behind its end", g->ops->name,
+              op, n, name_of(f));
 }
 
 static void clear_out(const struct on_gpu *g)
@@ -120,7 +125,8 @@ static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum 
     g->ops->encode(&cast, g->x, n, 64, shift, g->out);
     same(g, "encode", f, n, bytes);
     clear_out(g);
-    const uint32_t want = vec_plain.absmax(host.x, n), got = g->ops->scan_encode(&cast, g->x, n, 64, shift, g->out);
+    const uint32_t want = vec_plain.absmax(host.x, n),
+                   got = g->ops->scan_encode(&cast, g->x, n, 64, shift, g->out);
     same(g, "scan_encode", f, n, bytes);
     CHECK(got == want, "%s: scan_encode of %zu: absmax %08x, not %08x", g->ops->name, n, got, want);
     CHECK(g->ops->absmax(g->x, n) == want, "%s: absmax of %zu", g->ops->name, n);
@@ -130,7 +136,8 @@ static void check_casts(const struct on_gpu *g, struct mf_fmt f, size_t n, enum 
     float *y = gpu()->run->alloc((n + 1) * sizeof *y);
     g->ops->decode(f, g->codes[0], n, -2, 3.0f, y);
     copy(host.got_x, y, n * sizeof *y);
-    CHECK(memcmp(host.got_x, host.want_x, n * sizeof(float)) == 0, "%s: decode of %zu %s", g->ops->name, n, name_of(f));
+    CHECK(memcmp(host.got_x, host.want_x, n * sizeof(float)) == 0, "%s: decode of %zu %s",
+          g->ops->name, n, name_of(f));
     gpu()->run->free(y);
 }
 
@@ -170,15 +177,16 @@ static void check_spans(const struct on_gpu *g, struct mf_fmt f)
             same(g, "scan_encode_all", f, 3, all);
         }
         for (int i = 0; i < 3 && pass != 1; i++)
-            CHECK(got[i].absmax == want[i].absmax, "%s: absmax of span %d: %08x, not %08x", g->ops->name, i,
-                  got[i].absmax, want[i].absmax);
+            CHECK(got[i].absmax == want[i].absmax, "%s: absmax of span %d: %08x, not %08x",
+                  g->ops->name, i, got[i].absmax, want[i].absmax);
     }
 }
 
 /* Layers of one call: x begins anywhere, codes on a byte, bytes between them stay. */
 static void check_outs(const struct on_gpu *g, struct mf_fmt f)
 {
-    static const size_t n[] = {1001, 0, 1, 30000, 4090, 7}, from[] = {3, 1010, 1016, 1024, 40000, 50001};
+    static const size_t n[] = {1001, 0, 1, 30000, 4090, 7},
+                        from[] = {3, 1010, 1016, 1024, 40000, 50001};
     enum { OUTS = 6, ALL = 50016 };
     struct vec_out want[OUTS], got[OUTS];
     const float divisor = 3;
@@ -189,8 +197,10 @@ static void check_outs(const struct on_gpu *g, struct mf_fmt f)
     copy(y, host.got_x, ALL * sizeof *y);
     size_t place = 0;
     for (int i = 0; i < OUTS; i++) {
-        want[i] =
-            (struct vec_out){.x = host.want_x + from[i], .codes = host.codes[0] + place, .n = n[i], .shift = 4 - 3 * i};
+        want[i] = (struct vec_out){.x = host.want_x + from[i],
+                                   .codes = host.codes[0] + place,
+                                   .n = n[i],
+                                   .shift = 4 - 3 * i};
         got[i] = want[i];
         got[i].x = y + from[i];
         got[i].codes = g->codes[0] + place;
@@ -199,7 +209,8 @@ static void check_outs(const struct on_gpu *g, struct mf_fmt f)
     vec_plain.decode_all(&vec_plain, f, want, OUTS, divisor);
     g->ops->decode_all(g->ops, f, got, OUTS, divisor);
     copy(host.got_x, y, ALL * sizeof *y);
-    CHECK(memcmp(host.got_x, host.want_x, ALL * sizeof *y) == 0, "%s: decode_all of %s", g->ops->name, name_of(f));
+    CHECK(memcmp(host.got_x, host.want_x, ALL * sizeof *y) == 0, "%s: decode_all of %s",
+          g->ops->name, name_of(f));
     g->ops->decode_all(g->ops, f, got, 0, divisor);
     gpu()->run->free(y);
 }

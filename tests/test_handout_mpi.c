@@ -1,5 +1,5 @@
-/* test_handout_mpi.c : means handed out while the last bucket still travels; none of a step that will be skipped,
- * however late that is known. */
+/* test_handout_mpi.c : means handed out while the last bucket still travels; none of a step that
+ * will be skipped, however late that is known. */
 /* RANKS: 1 2 3 */
 #include "base/err.h"
 #include "check.h"
@@ -39,7 +39,8 @@ static int gated_run(struct comm *c, const struct algo_call *call)
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += 60;
     if (gate.left-- == 0)
-        CHECK(sem_timedwait(&gate.open, &limit) == 0, "a bucket waits for an update that waits for it");
+        CHECK(sem_timedwait(&gate.open, &limit) == 0,
+              "a bucket waits for an update that waits for it");
     return algo_gather.run(c, call);
 }
 
@@ -48,8 +49,10 @@ static int broken_run(struct comm *c, const struct algo_call *call)
     return gate.left-- == 0 ? ERR(-EIO, "broken on purpose") : algo_gather.run(c, call);
 }
 
-static const struct algo gated = {.name = "gated", .rules = 31, .scratch_bytes = gather_scratch, .run = gated_run};
-static const struct algo broken = {.name = "broken", .rules = 31, .scratch_bytes = gather_scratch, .run = broken_run};
+static const struct algo gated = {
+    .name = "gated", .rules = 31, .scratch_bytes = gather_scratch, .run = gated_run};
+static const struct algo broken = {
+    .name = "broken", .rules = 31, .scratch_bytes = gather_scratch, .run = broken_run};
 
 /* Every layer a bucket. */
 static struct reducer *open_reducer(const struct algo *algo, bool overlap)
@@ -61,7 +64,8 @@ static struct reducer *open_reducer(const struct algo *algo, bool overlap)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 2};
     if (codec_parse(&(struct codec_words){.format = "e4m3", .scale = "aps"}, &codec) < 0 ||
         algo_settle(algo, 0, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, 0, 1, layers, N_LAYERS, &r) < 0 || reducer_set_overlap(r, overlap) < 0)
+        reducer_open(t.c, &codec, algo, 0, 1, layers, N_LAYERS, &r) < 0 ||
+        reducer_set_overlap(r, overlap) < 0)
         exit(1);
     CHECK(reducer_overlaps(r) == overlap, "overlap %d", overlap);
     return r;
@@ -71,7 +75,9 @@ static void make_grads(void)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
         for (uint32_t i = 0; i < N_MOST; i++)
-            t.mine[l][i] = (float)philox_u32(philox_key(SEED, 0, l, (uint32_t)t.rank, 2), i) / 4294967296.0f - 0.5f;
+            t.mine[l][i] =
+                (float)philox_u32(philox_key(SEED, 0, l, (uint32_t)t.rank, 2), i) / 4294967296.0f -
+                0.5f;
 }
 
 static void point(float grads[N_LAYERS][N_MOST])
@@ -84,7 +90,8 @@ static void point(float grads[N_LAYERS][N_MOST])
 static void check_means(int first, int n)
 {
     for (int l = first; l < first + n; l++)
-        CHECK(memcmp(t.want[l], t.grads[l], sizes[l] * sizeof(float)) == 0, "layer %d: not the mean", l);
+        CHECK(memcmp(t.want[l], t.grads[l], sizes[l] * sizeof(float)) == 0,
+              "layer %d: not the mean", l);
 }
 
 /* A step whose layer 0 is ready last, up to its first reducer_next(). Returns what that did. */
@@ -102,7 +109,8 @@ static bool begin(struct reducer *r, bool force_fp32, int left, int *first, int 
     reducer_force_fp32(r, force_fp32);
     reducer_begin(r, 1, t.at);
     reducer_ready(r, 1, N_LAYERS - 1);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* all other buckets could have travelled */
+    /* all other buckets could have travelled */
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     *first = *n = -1;
     return reducer_next(r, first, n);
 }
@@ -120,12 +128,14 @@ static void check_handout(int nan_rank, bool force_fp32)
     const bool some = begin(r, force_fp32, N_LAYERS - 1, &first, &n);
     CHECK(some == !bad, "means are handed out: %d, nan in the last bucket: %d", some, bad);
     if (some) {
-        CHECK(first == 1 && n == N_LAYERS - 1, "layers %d+%d while the last bucket waits", first, n);
+        CHECK(first == 1 && n == N_LAYERS - 1, "layers %d+%d while the last bucket waits", first,
+              n);
         check_means(first, n);
     }
     sem_post(&gate.open);
     if (some) {
-        CHECK(reducer_next(r, &first, &n) && first == 0 && n == 1, "layers %d+%d at last", first, n);
+        CHECK(reducer_next(r, &first, &n) && first == 0 && n == 1, "layers %d+%d at last", first,
+              n);
         check_means(0, 1);
     }
     CHECK(!reducer_next(r, &first, &n), "more than all layers");
@@ -165,7 +175,8 @@ static void check_without(bool bad)
     if (!bad)
         check_means(0, N_LAYERS);
     CHECK(!reducer_next(r, &first, &n), "more than all layers");
-    CHECK(reducer_finish(r, &report) == 0 && report.skipped == bad && report.waited_s > 0 && report.hidden_s == 0,
+    CHECK(reducer_finish(r, &report) == 0 && report.skipped == bad && report.waited_s > 0 &&
+              report.hidden_s == 0,
           "%g s hidden", report.hidden_s);
     reducer_close(r);
     sem_destroy(&gate.open);
@@ -179,7 +190,8 @@ static void check_failure(bool overlap)
     int first, n;
     make_grads();
     err_hold();
-    CHECK(!begin(r, false, N_LAYERS - 2, &first, &n), "layers %d+%d of a step that failed", first, n);
+    CHECK(!begin(r, false, N_LAYERS - 2, &first, &n), "layers %d+%d of a step that failed", first,
+          n);
     CHECK(!reducer_next(r, &first, &n), "more of a step that failed");
     CHECK(reducer_finish(r, &report) == -EIO && report.n_guessed == -1, "the failure");
     err_release(false);

@@ -1,4 +1,5 @@
-/* test_hls_expmax.c : the HLS core for exponents = the codec's exponent, for blocks of every length and kind of value. */
+/* test_hls_expmax.c : the HLS core for exponents = the codec's exponent, for blocks of every length
+ * and kind of value. */
 #include "check.h"
 #include "codec/codec.h"
 #include "hls/expmax.h"
@@ -31,7 +32,8 @@ static uint32_t value(unsigned kind)
     case 4: /* powers of two: ceil is an equality */
         return sign | draw() % 255 << 23;
     default:
-        return draw() % 8 ? sign | draw() % 0x7f800000 : sign | 0x7f800000 | (draw() % 2 ? frac : 0);
+        return draw() % 8 ? sign | draw() % 0x7f800000
+                          : sign | 0x7f800000 | (draw() % 2 ? frac : 0);
     }
 }
 
@@ -50,7 +52,8 @@ int main(void)
         int32_t e = 1000;
         expmax_kernel(x, n, p, &e, &max, &status);
         CHECK(max == want_max || max >= 0x7f800000, "n %u: largest %x, want %x", n, max, want_max);
-        CHECK(e == codec_exponent(&codec, want_max), "n %u, %u ranks: exponent %d, largest %x", n, p, e, want_max);
+        CHECK(e == codec_exponent(&codec, want_max), "n %u, %u ranks: exponent %d, largest %x", n,
+              p, e, want_max);
         CHECK(status == 0, "refused");
         expmax_kernel(x, n, 0, &e, &max, &status);
         CHECK(status == EXPMAX_REFUSED && e == 0, "no ranks were taken");

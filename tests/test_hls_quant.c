@@ -1,4 +1,5 @@
-/* test_hls_quant.c : the HLS casts = the plain backend's, every format of the card, both ways, and nothing written beyond. */
+/* test_hls_quant.c : the HLS casts = the plain backend's, every format of the card, both ways, and
+ * nothing written beyond. */
 #include "check.h"
 #include "hls/philox.h"
 #include "hls/quant.h"
@@ -41,7 +42,8 @@ static void one(uint32_t byte)
     for (uint32_t i = 0; i < n; i++)
         memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);
 
-    struct vec_cast cast = {.fmt = f, .round = MF_NEAREST, .overflow = saturate ? MF_SATURATE : MF_INF};
+    struct vec_cast cast = {
+        .fmt = f, .round = MF_NEAREST, .overflow = saturate ? MF_SATURATE : MF_INF};
     uint8_t want[MOST * 2];
     uint32_t status = 7;
     vec_plain.encode(&cast, plain, n, 0, shift, want);
@@ -62,7 +64,8 @@ static void one(uint32_t byte)
     end = (4 * (size_t)n + 63) / 64 * 64;
     got = bytes_of(back);
     for (uint32_t i = 0; i < n; i++)
-        CHECK(!memcmp(&plain_back[i], &back[i / 16].w[i % 16], 4), "format %02x back, value %u", byte, i);
+        CHECK(!memcmp(&plain_back[i], &back[i / 16].w[i % 16], 4), "format %02x back, value %u",
+              byte, i);
     all(got, 4 * (size_t)n, end, 0, "values behind n");
     all(got, end, sizeof back, CANARY, "beyond the values");
 }
@@ -72,7 +75,8 @@ static void refused(uint32_t byte, int32_t shift, uint32_t saturate)
     uint32_t status = 0;
     memset(codes, CANARY, sizeof codes);
     quant_kernel(x, codes, 100, byte, shift, saturate, &status);
-    CHECK(status == QUANT_REFUSED, "format %x, shift %d, saturate %u was taken", byte, shift, saturate);
+    CHECK(status == QUANT_REFUSED, "format %x, shift %d, saturate %u was taken", byte, shift,
+          saturate);
     if (saturate < 2) {
         status = 0;
         unquant_kernel(x, codes, 100, byte, shift, &status);

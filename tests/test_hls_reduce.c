@@ -1,4 +1,5 @@
-/* test_hls_reduce.c : the HLS k-way sum = the plain backend's exact sum, every format in and out of the card. */
+/* test_hls_reduce.c : the HLS k-way sum = the plain backend's exact sum, every format in and out of
+ * the card. */
 #include "check.h"
 #include "hls/philox.h"
 #include "hls/reduce.h"
@@ -24,26 +25,33 @@ static void store(void)
 static void one(uint32_t from, uint32_t to, uint32_t n_parts)
 {
     const struct beat_fmt f = beat_format(from), g = beat_format(to);
-    const uint32_t n_beats = draw(4) ? draw(MOST) : draw(4), stride = n_beats + draw(4), kind = draw(3);
+    const uint32_t n_beats = draw(4) ? draw(MOST) : draw(4), stride = n_beats + draw(4),
+                   kind = draw(3);
     const uint32_t shift = draw(7), saturate = draw(2);
     const uint8_t *list[PARTS];
     for (uint32_t k = 0; k < n_parts; k++) {
         list[k] = parts[k];
         for (uint32_t i = 0; i < n_beats * 64; i++) /* any; without inf and nan; a few large ones */
-            parts[k][i] = (uint8_t)(kind ? draw(256) & (kind == 1 ? 0xbb : 0xff) : draw(2) ? 0x77 : 0xf7);
+            parts[k][i] = (uint8_t)(kind      ? draw(256) & (kind == 1 ? 0xbb : 0xff)
+                                    : draw(2) ? 0x77
+                                              : 0xf7);
         for (uint32_t b = 0; b < n_beats; b++)
             in[k * stride + b] = beat_load(parts[k] + 64 * b);
     }
-    const size_t n = n_beats * 512 / f.width, bytes = vec_bytes(g.fmt, n), end = (bytes + 63) / 64 * 64;
-    struct vec_sum sum = {VEC_EXACT, saturate ? MF_SATURATE : MF_INF, f.fmt, g.fmt, (int)shift, (int)n_parts};
+    const size_t n = n_beats * 512 / f.width, bytes = vec_bytes(g.fmt, n),
+                 end = (bytes + 63) / 64 * 64;
+    struct vec_sum sum = {VEC_EXACT,   saturate ? MF_SATURATE : MF_INF, f.fmt, g.fmt, (int)shift,
+                          (int)n_parts};
     uint32_t status = REDUCE_REFUSED;
     vec_plain.sum(&sum, list, (int)n_parts, n, g.fmt, (int)shift, want);
     memset(out, CANARY, sizeof out);
     reduce_kernel(in, out, n_parts, stride, n_beats, from, to, shift, saturate, &status);
     store();
-    CHECK(!memcmp(got, want, bytes), "%02x -> %02x: %u parts of %u beats", from, to, n_parts, n_beats);
+    CHECK(!memcmp(got, want, bytes), "%02x -> %02x: %u parts of %u beats", from, to, n_parts,
+          n_beats);
     for (size_t i = bytes; i < sizeof out; i++)
-        CHECK(got[i] == (i < end ? 0 : CANARY), "%02x -> %02x: byte %zu of %zu", from, to, i, bytes);
+        CHECK(got[i] == (i < end ? 0 : CANARY), "%02x -> %02x: byte %zu of %zu", from, to, i,
+              bytes);
 
     uint32_t seen = 0; /* the status, said again by what came out and what went in */
     sum.overflow = MF_INF;
@@ -51,15 +59,18 @@ static void one(uint32_t from, uint32_t to, uint32_t n_parts)
     for (uint32_t i = 0; i < n; i++) {
         uint32_t flags = 0;
         for (uint32_t k = 0; k < n_parts; k++) {
-            struct mf_num v =
-                mf_unpack(f.fmt, beat_get(in[k * stride + i * f.width / 512], f.width, i % (512 / f.width)));
+            struct mf_num v = mf_unpack(
+                f.fmt, beat_get(in[k * stride + i * f.width / 512], f.width, i % (512 / f.width)));
             if (v.kind == MF_NAN)
                 flags |= PKT_STATUS_PINF | PKT_STATUS_NINF;
             if (v.kind == MF_INFINITE)
                 flags |= v.negative ? PKT_STATUS_NINF : PKT_STATUS_PINF;
         }
-        uint32_t code = beat_get(beat_load(want + i * g.width / 512 * 64), g.width, i % (512 / g.width));
-        seen |= flags ? flags : mf_unpack(g.fmt, code).kind == MF_FINITE ? 0u : (uint32_t)PKT_STATUS_OVERFLOW;
+        uint32_t code =
+            beat_get(beat_load(want + i * g.width / 512 * 64), g.width, i % (512 / g.width));
+        seen |= flags                                      ? flags
+                : mf_unpack(g.fmt, code).kind == MF_FINITE ? 0u
+                                                           : (uint32_t)PKT_STATUS_OVERFLOW;
     }
     CHECK(status == seen, "%02x -> %02x: status %x, want %x", from, to, status, seen);
 }
@@ -70,7 +81,8 @@ static void refused(uint32_t n_parts, uint32_t from, uint32_t to, uint32_t shift
     memset(out, CANARY, sizeof out);
     reduce_kernel(in, out, n_parts, 1, 1, from, to, shift, saturate, &status);
     store();
-    CHECK(status == REDUCE_REFUSED, "%u parts, %x -> %x, shift %u was taken", n_parts, from, to, shift);
+    CHECK(status == REDUCE_REFUSED, "%u parts, %x -> %x, shift %u was taken", n_parts, from, to,
+          shift);
     for (size_t i = 0; i < sizeof out; i++)
         CHECK(got[i] == CANARY, "refused, but byte %zu was written", i);
 }
@@ -91,7 +103,8 @@ int main(void)
                     one(from, to, counts[i]);
         }
     for (uint32_t byte = 0; byte < 256; byte++)
-        CHECK(beat_fits(beat_format(byte), 64) == (beat_format(byte).width % 16 > 0), "64 ranks of %02x", byte);
+        CHECK(beat_fits(beat_format(byte), 64) == (beat_format(byte).width % 16 > 0),
+              "64 ranks of %02x", byte);
     refused(0, 0x43, 0x43, 0, 0);
     refused(65, 0x43, 0x43, 0, 0);
     refused(33, 0x5a, 0x5a, 0, 0);

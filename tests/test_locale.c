@@ -1,4 +1,5 @@
-/* test_locale.c : numbers have a point where the program has set a locale with a comma: options, words, logs, timelines. */
+/* test_locale.c : numbers have a point where the program has set a locale with a comma: options,
+ * words, logs, timelines. */
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
@@ -27,8 +28,10 @@ static void test_words(void)
     struct codec codec;
     struct schedule schedule;
     const struct codec_words words = {.scale = "const:0.5"};
-    CHECK(codec_parse(&words, &codec) == 0 && codec.const_shift == -1, "const:0.5 is 2^%d", codec.const_shift);
-    CHECK(schedule_parse("step:0.5,0.75", &schedule) == 0 && schedule.at[1] == 0.75, "step:0.5,0.75");
+    CHECK(codec_parse(&words, &codec) == 0 && codec.const_shift == -1, "const:0.5 is 2^%d",
+          codec.const_shift);
+    CHECK(schedule_parse("step:0.5,0.75", &schedule) == 0 && schedule.at[1] == 0.75,
+          "step:0.5,0.75");
 }
 
 /* The whole of a file that was written. */
@@ -52,7 +55,8 @@ static void test_files(const char *folder)
     read_file(path, text, sizeof text);
     CHECK(strstr(text, "\"loss\":0.25}"), "%s", text);
 
-    const struct trace_span span = {.name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1};
+    const struct trace_span span = {
+        .name = "scan", .begin_s = 0.0015005, .end_s = 0.0017505, .number = -1};
     struct file_out out;
     CHECK(file_out_open(&out, path) == 0, "open");
     trace_json_spans(&out, 0, &span, 1);
@@ -66,11 +70,12 @@ int main(void)
     char folder[] = "/tmp/narrowcast-locale-XXXXXX", command[160];
     if (!mkdtemp(folder))
         SKIP("no folder for a locale");
-    snprintf(command, sizeof command, "localedef --no-archive -c -i de_DE -f UTF-8 %s/comma >%s/said 2>&1", folder,
-             folder);
+    snprintf(command, sizeof command,
+             "localedef --no-archive -c -i de_DE -f UTF-8 %s/comma >%s/said 2>&1", folder, folder);
     const bool made = system(command) == 0;
     setenv("LOCPATH", folder, 1);
-    const bool set = made && setlocale(LC_ALL, "comma") && !strcmp(localeconv()->decimal_point, ",");
+    const bool set =
+        made && setlocale(LC_ALL, "comma") && !strcmp(localeconv()->decimal_point, ",");
     if (set) {
         test_options();
         test_words();

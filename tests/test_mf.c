@@ -1,8 +1,10 @@
-/* test_mf.c : fp32 to codes and back (mf_enc, mf_dec) at every place where something changes, for every format.
+/* test_mf.c : fp32 to codes and back (mf_enc, mf_dec) at every place where something changes, for
+ * every format.
  *
- * Formats up to 16 bits: each code, its value and the middle to the next, +-2 ulp of fp32, all roundings, both overflow
- * policies, several shifts, both signs. Wider ones: the same around a sample of the codes of every binade.
- * All floats are test_mf_floats.c's. With the argument `quick`: formats of up to 10 bits. */
+ * Formats up to 16 bits: each code, its value and the middle to the next, +-2 ulp of fp32, all
+ * roundings, both overflow policies, several shifts, both signs. Wider ones: the same around a
+ * sample of the codes of every binade. All floats are test_mf_floats.c's. With the argument
+ * `quick`: formats of up to 10 bits. */
 #include "check.h"
 #include "mf_slow.h"
 
@@ -18,12 +20,15 @@ static void check_enc(struct slow *s, uint32_t x, int shift, long double v, enum
 {
     struct mf_fmt f = s->f;
     uint32_t random = random_bits[n_checked++ % N_RANDOM];
-    uint32_t got = mf_enc(f, x, shift, round, overflow, random), want = slow_enc(s, v, round, overflow, random);
-    CHECK(got == want, "e%um%u fn %u: %08x * 2^%d, round %d, overflow %d, random %08x: %x, must be %x", f.e, f.m, f.fn,
-          x, shift, round, overflow, random, got, want);
+    uint32_t got = mf_enc(f, x, shift, round, overflow, random),
+             want = slow_enc(s, v, round, overflow, random);
+    CHECK(got == want,
+          "e%um%u fn %u: %08x * 2^%d, round %d, overflow %d, random %08x: %x, must be %x", f.e, f.m,
+          f.fn, x, shift, round, overflow, random, got, want);
 }
 
-/* One float by all roundings. everything: by both policies too; else they take turns, since only the top needs both. */
+/* One float by all roundings. everything: by both policies too; else they take turns, since only
+ * the top needs both. */
 static void check_roundings(struct slow *s, uint32_t x, int shift, bool everything)
 {
     long double v = ldexpl(slow_float(x), shift);
@@ -44,8 +49,8 @@ static void check_near(struct slow *s, long double target, int shift, bool at_to
     }
 }
 
-/* Around a code and around the middle to the next. Shifts: none, and one that makes x small, about 1,
- * a fp32 subnormal, or almost too large for fp32. */
+/* Around a code and around the middle to the next. Shifts: none, and one that makes x small, about
+ * 1, a fp32 subnormal, or almost too large for fp32. */
 static void check_code(struct slow *s, uint32_t mag)
 {
     long double low = slow_magnitude(s->f, mag), high = slow_magnitude(s->f, mag + 1);
@@ -56,7 +61,8 @@ static void check_code(struct slow *s, uint32_t mag)
     check_near(s, (low + high) / 2, shifts[mag % 4], at_top);
 }
 
-/* All codes of a small format; of a wide one, those at both ends and in the middle of each binade, and some between. */
+/* All codes of a small format; of a wide one, those at both ends and in the middle of each binade,
+ * and some between. */
 static void check_boundaries(struct mf_fmt f)
 {
     struct slow s = slow_open(f);
@@ -88,10 +94,12 @@ static void check_reference(struct mf_fmt f)
     for (uint32_t mag = 0; s.value && mag <= s.n; mag++)
         for (int part = 0; part < 8; part++)
             for (int round = MF_NEAREST; round <= MF_ZERO; round++) {
-                long double low = slow_magnitude(f, mag), x = low + (slow_magnitude(f, mag + 1) - low) * part / 8;
+                long double low = slow_magnitude(f, mag),
+                            x = low + (slow_magnitude(f, mag + 1) - low) * part / 8;
                 uint32_t a = slow_enc(&s, x, (enum mf_round)round, MF_INF, 0x7fffffff);
                 uint32_t b = slow_enc(&wide, x, (enum mf_round)round, MF_INF, 0x7fffffff);
-                CHECK(a == b, "e%um%u fn %u: slow references differ on %Lg: %x, %x", f.e, f.m, f.fn, x, a, b);
+                CHECK(a == b, "e%um%u fn %u: slow references differ on %Lg: %x, %x", f.e, f.m, f.fn,
+                      x, a, b);
             }
     slow_close(&s);
 }
@@ -99,33 +107,40 @@ static void check_reference(struct mf_fmt f)
 /* dec is the value, scaled with one rounding; enc undoes it. Wide formats: every 9973rd code. */
 static void check_dec(struct mf_fmt f)
 {
-    static const int shifts[] = {0, 1, -1, 20, -20, 126, -126, 140, -140, 160, -160, 300, -300, 400, -400};
+    static const int shifts[] = {0,    1,   -1,   20,  -20,  126, -126, 140,
+                                 -140, 160, -160, 300, -300, 400, -400};
     uint32_t step = mf_width(f) > 16 ? 9973 : 1;
     uint64_t end = 1ull << mf_width(f);
     for (uint64_t code = 0; code < end; code += step) {
-        uint32_t c = (uint32_t)code, x = mf_dec(f, c, 0), back = mf_enc(f, x, 0, MF_NEAREST, MF_INF, 0);
+        uint32_t c = (uint32_t)code, x = mf_dec(f, c, 0),
+                 back = mf_enc(f, x, 0, MF_NEAREST, MF_INF, 0);
         long double v = slow_dec(f, c);
         n_checked++;
         if (isnan(v)) {
-            CHECK(isnan(slow_float(x)) && (back & mf_nan(f)) == mf_nan(f), "nan %x: %08x, %x", c, x, back);
+            CHECK(isnan(slow_float(x)) && (back & mf_nan(f)) == mf_nan(f), "nan %x: %08x, %x", c, x,
+                  back);
             continue;
         }
         CHECK(x == slow_bits((float)v), "e%um%u: code %x is %08x, must be %Lg", f.e, f.m, c, x, v);
         CHECK(back == c, "e%um%u: code %x came back as %x", f.e, f.m, c, back);
         for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++)
             if (i == c % 8 || mf_width(f) <= 8) {
-                uint32_t want = slow_bits((float)ldexpl(v, shifts[i])), got = mf_dec(f, c, shifts[i]);
-                CHECK(got == want, "e%um%u: code %x * 2^%d: %08x, must be %08x", f.e, f.m, c, shifts[i], got, want);
+                uint32_t want = slow_bits((float)ldexpl(v, shifts[i])),
+                         got = mf_dec(f, c, shifts[i]);
+                CHECK(got == want, "e%um%u: code %x * 2^%d: %08x, must be %08x", f.e, f.m, c,
+                      shifts[i], got, want);
             }
     }
 }
 
-/* Stochastic rounding: the number of random words that go up is the lost part of a unit times 2^32, to less than one,
- * and they are the small ones. Found by bisection, so that all 2^32 words are known. */
+/* Stochastic rounding: the number of random words that go up is the lost part of a unit times 2^32,
+ * to less than one, and they are the small ones. Found by bisection, so that all 2^32 words are
+ * known. */
 static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
 {
     uint32_t down = mf_enc(f, x, shift, MF_ZERO, MF_INF, 0);
-    long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down), high = slow_magnitude(f, down + 1);
+    long double v = ldexpl(slow_float(x), shift), low = slow_magnitude(f, down),
+                high = slow_magnitude(f, down + 1);
     if (v >= high)
         return;                         /* beyond the largest finite and one unit more */
     uint64_t from = 0, to = 1ull << 32; /* words below `from` go up, words from `to` on do not */
@@ -137,8 +152,9 @@ static void check_stochastic(struct mf_fmt f, uint32_t x, int shift)
             to = mid;
     }
     long double want = (v - low) / (high - low) * 4294967296.0L;
-    CHECK(fabsl((long double)from - want) < 1, "e%um%u: %08x * 2^%d goes up for %llu words, must be %.3Lf", f.e, f.m, x,
-          shift, (unsigned long long)from, want);
+    CHECK(fabsl((long double)from - want) < 1,
+          "e%um%u: %08x * 2^%d goes up for %llu words, must be %.3Lf", f.e, f.m, x, shift,
+          (unsigned long long)from, want);
     CHECK(v != low || from == 0, "an exact value moves");
 }
 
@@ -148,28 +164,35 @@ static void check_known(void)
     static const struct {
         struct mf_fmt f;
         double largest, smallest;
-    } known[] = {
-        {{5, 2, 0}, 57344, 0x1p-16},       {{4, 3, 0}, 240, 0x1p-9},           {{4, 3, 1}, 448, 0x1p-9},
-        {{5, 10, 0}, 65504, 0x1p-24},      {{6, 9, 0}, 4290772992.0, 0x1p-39}, {{3, 0, 0}, 8, 0x1p-2},
-        {{8, 7, 0}, 0x1.fep127, 0x1p-133}, {{1, 4, 0}, 1.875, 0x1p-3},         {{8, 23, 0}, FLT_MAX, 0x1p-149}};
+    } known[] = {{{5, 2, 0}, 57344, 0x1p-16},        {{4, 3, 0}, 240, 0x1p-9},
+                 {{4, 3, 1}, 448, 0x1p-9},           {{5, 10, 0}, 65504, 0x1p-24},
+                 {{6, 9, 0}, 4290772992.0, 0x1p-39}, {{3, 0, 0}, 8, 0x1p-2},
+                 {{8, 7, 0}, 0x1.fep127, 0x1p-133},  {{1, 4, 0}, 1.875, 0x1p-3},
+                 {{8, 23, 0}, FLT_MAX, 0x1p-149}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct mf_fmt f = known[i].f;
-        CHECK(slow_float(mf_dec(f, mf_max(f), 0)) == (float)known[i].largest, "largest of e%um%u", f.e, f.m);
-        CHECK(slow_float(mf_dec(f, 1, 0)) == (float)known[i].smallest, "smallest of e%um%u", f.e, f.m);
-        CHECK(mf_enc(f, 0x80000000, 0, MF_NEAREST, MF_SATURATE, 0) == 1u << (mf_width(f) - 1), "-0 of e%um%u", f.e,
+        CHECK(slow_float(mf_dec(f, mf_max(f), 0)) == (float)known[i].largest, "largest of e%um%u",
+              f.e, f.m);
+        CHECK(slow_float(mf_dec(f, 1, 0)) == (float)known[i].smallest, "smallest of e%um%u", f.e,
               f.m);
+        CHECK(mf_enc(f, 0x80000000, 0, MF_NEAREST, MF_SATURATE, 0) == 1u << (mf_width(f) - 1),
+              "-0 of e%um%u", f.e, f.m);
     }
-    struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, fn = {4, 3, 1}, e3m0 = {3, 0, 0}, e1m0 = {1, 0, 0};
+    struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, fn = {4, 3, 1}, e3m0 = {3, 0, 0},
+                  e1m0 = {1, 0, 0};
     CHECK(mf_width(e5m2) == 8 && mf_bias(e5m2) == 15 && mf_bias(e1m0) == 0, "width and bias");
     CHECK(mf_max(e5m2) == 0x7b && mf_inf(e5m2) == 0x7c && mf_nan(e5m2) == 0x7f, "codes of e5m2");
     CHECK(mf_max(e4m3) == 0x77 && mf_inf(e4m3) == 0x78 && mf_nan(e4m3) == 0x7f, "codes of e4m3");
     CHECK(mf_max(fn) == 0x7e && mf_inf(fn) == 0x7f && mf_nan(fn) == 0x7f, "codes of e4m3fn");
     CHECK(mf_max(e3m0) == 6 && mf_inf(e3m0) == 7 && mf_nan(e3m0) == 7, "codes of e3m0");
     CHECK(mf_max(e1m0) == 0 && mf_inf(e1m0) == 1, "codes of e1m0");
-    CHECK(mf_enc(fn, slow_bits(464), 0, MF_NEAREST, MF_INF, 0) == 0x7e, "464 is a tie and 448 is even");
+    CHECK(mf_enc(fn, slow_bits(464), 0, MF_NEAREST, MF_INF, 0) == 0x7e,
+          "464 is a tie and 448 is even");
     CHECK(mf_enc(fn, slow_bits(464.1f), 0, MF_NEAREST, MF_INF, 0) == 0x7f, "beyond 464 is nan");
-    CHECK(mf_enc(e5m2, slow_bits(61440), 0, MF_NEAREST, MF_INF, 0) == 0x7c, "61440 is a tie and inf is even");
-    CHECK(mf_enc(e3m0, slow_bits(0.125f), 0, MF_NEAREST, MF_INF, 0) == 0, "half the smallest value goes to 0");
+    CHECK(mf_enc(e5m2, slow_bits(61440), 0, MF_NEAREST, MF_INF, 0) == 0x7c,
+          "61440 is a tie and inf is even");
+    CHECK(mf_enc(e3m0, slow_bits(0.125f), 0, MF_NEAREST, MF_INF, 0) == 0,
+          "half the smallest value goes to 0");
     CHECK(mf_enc(e3m0, slow_bits(0.375f), 0, MF_NEAREST, MF_INF, 0) == 2, "another tie goes up");
 }
 
@@ -180,8 +203,10 @@ static void check_format(struct mf_fmt f)
     check_dec(f);
     for (uint32_t i = 0; i < 40; i++) {
         uint32_t x = i * 0x9e3779b9u & 0x007fffff, lowest = (uint32_t)(slow_lowest(f) + 127);
-        check_stochastic(f, x | 127u << 23, slow_lowest(f) - 1);            /* a subnormal, or between 0 and 1 unit */
-        check_stochastic(f, x | 127u << 23, slow_lowest(f) - f.m - (int)i); /* far below the smallest */
+        /* a subnormal, or between 0 and 1 unit */
+        check_stochastic(f, x | 127u << 23, slow_lowest(f) - 1);
+        /* far below the smallest */
+        check_stochastic(f, x | 127u << 23, slow_lowest(f) - f.m - (int)i);
         check_stochastic(f, x | (lowest ? lowest : 1) << 23, 0);
     }
 }

@@ -1,8 +1,9 @@
-/* test_mf_acc.c : exact sums against __int128, and the exponents that scaling is made of against their definitions.
+/* test_mf_acc.c : exact sums against __int128, and the exponents that scaling is made of against
+ * their definitions.
  *
- * All pairs of codes of 8- and 4-bit formats; 2..300 random terms of every format with e <= 5 and m <= 10, added in any
- * order and along any tree, rounded into any format after any division; inf and nan; how many bits a sum needs.
- * With the argument `quick`: fewer of all. */
+ * All pairs of codes of 8- and 4-bit formats; 2..300 random terms of every format with e <= 5 and m
+ * <= 10, added in any order and along any tree, rounded into any format after any division; inf and
+ * nan; how many bits a sum needs. With the argument `quick`: fewer of all. */
 #include "check.h"
 #include "hls/philox.h"
 #include "mf_slow.h"
@@ -26,7 +27,8 @@ static int64_t units(struct mf_fmt f, uint32_t code)
     return code & sign ? -v : v;
 }
 
-/* What mf_acc_round must say of a finite sum: S units / 2^shift, to nearest in the format of out, zero is +0. */
+/* What mf_acc_round must say of a finite sum: S units / 2^shift, to nearest in the format of out,
+ * zero is +0. */
 static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, struct slow *out,
                                     enum mf_overflow overflow)
 {
@@ -35,7 +37,8 @@ static uint32_t round_by_definition(struct mf_fmt in, __int128 sum, int shift, s
     return code == 1u << (out->f.e + out->f.m) ? 0 : code;
 }
 
-/* Two terms: rounded back into the format they must be what mf_add says, whose test asks all values. */
+/* Two terms: rounded back into the format they must be what mf_add says, whose test asks all
+ * values. */
 static void check_all_pairs(struct mf_fmt f)
 {
     uint32_t n_codes = 1u << mf_width(f), sign = n_codes / 2;
@@ -45,12 +48,13 @@ static void check_all_pairs(struct mf_fmt f)
             for (int o = MF_SATURATE; o <= MF_INF; o++) {
                 uint32_t got = mf_acc_round(f, acc, 0, f, (enum mf_overflow)o),
                          want = mf_add(f, a, b, (enum mf_overflow)o);
-                CHECK(got == want, "e%um%u fn %u, overflow %d: %x + %x = %x, must be %x", f.e, f.m, f.fn, o, a, b, got,
-                      want);
+                CHECK(got == want, "e%um%u fn %u, overflow %d: %x + %x = %x, must be %x", f.e, f.m,
+                      f.fn, o, a, b, got, want);
             }
             if (a % sign < slow_n_finite(f) && b % sign < slow_n_finite(f)) {
                 uint64_t want = (uint64_t)(units(f, a) + units(f, b)) & MF_ACC_SUM;
-                CHECK(acc == want, "e%um%u: %x + %x = %llx units", f.e, f.m, a, b, (unsigned long long)acc);
+                CHECK(acc == want, "e%um%u: %x + %x = %llx units", f.e, f.m, a, b,
+                      (unsigned long long)acc);
             }
         }
 }
@@ -65,7 +69,8 @@ static uint64_t tree(struct mf_fmt f, const uint32_t *code, uint32_t n, struct r
     return mf_acc_merge(left, right);
 }
 
-/* Draws terms; kind 0: any code, 1: all of one sign and large, 2: small ones, 3: pairs that cancel but for the last. */
+/* Draws terms; kind 0: any code, 1: all of one sign and large, 2: small ones, 3: pairs that cancel
+ * but for the last. */
 static void draw_terms(struct mf_fmt f, uint32_t *code, uint32_t n, uint32_t kind, struct random *r)
 {
     uint32_t sign = 1u << (f.e + f.m), n_finite = slow_n_finite(f);
@@ -107,18 +112,19 @@ static void check_random_sum(struct mf_fmt f, struct slow *out, struct random *r
     CHECK(in_order == shuffled, "e%um%u: order matters", f.e, f.m);
     CHECK(in_order == tree(f, code, n, r), "e%um%u: the tree matters", f.e, f.m);
     __int128 half_range = (__int128)1 << (mf_acc_bits(f, n) - 1);
-    CHECK(-half_range <= sum && sum < half_range, "e%um%u: %u terms need more than %d bits", f.e, f.m, n,
-          mf_acc_bits(f, n));
+    CHECK(-half_range <= sum && sum < half_range, "e%um%u: %u terms need more than %d bits", f.e,
+          f.m, n, mf_acc_bits(f, n));
     for (int shift = 0; shift < 10; shift++) {
         enum mf_overflow overflow = shift % 2 ? MF_INF : MF_SATURATE;
         uint32_t got = mf_acc_round(f, in_order, shift, out->f, overflow);
         uint32_t want = round_by_definition(f, sum, shift, out, overflow);
-        CHECK(got == want, "e%um%u: %lld units / 2^%d into e%um%u: %x, must be %x", f.e, f.m, (long long)sum, shift,
-              out->f.e, out->f.m, got, want);
+        CHECK(got == want, "e%um%u: %lld units / 2^%d into e%um%u: %x, must be %x", f.e, f.m,
+              (long long)sum, shift, out->f.e, out->f.m, got, want);
     }
 }
 
-/* Every format that exact sums are allowed for, into itself, e4m3, e4m3fn, fp32 and random others. */
+/* Every format that exact sums are allowed for, into itself, e4m3, e4m3fn, fp32 and random
+ * others. */
 static void check_random_sums(int n_outs, int n_sums)
 {
     for (uint8_t e = 1; e <= 5; e++)
@@ -127,7 +133,8 @@ static void check_random_sums(int n_outs, int n_sums)
                 struct mf_fmt f = {e, m, fn};
                 struct random r = {philox_key(3, e, m, fn, 0), 0};
                 for (int i = 0; i < n_outs; i++) {
-                    struct mf_fmt to[] = {f, {4, 3, 0}, {4, 3, 1}, {8, 23, 0}, {5, 2, 0}, {0, 0, 0}};
+                    struct mf_fmt to[] = {f,          {4, 3, 0}, {4, 3, 1},
+                                          {8, 23, 0}, {5, 2, 0}, {0, 0, 0}};
                     to[5].e = (uint8_t)(1 + draw(&r, 8));
                     to[5].m = (uint8_t)draw(&r, 24);
                     struct slow out = slow_open(to[i < 6 ? i : 5]);
@@ -138,14 +145,17 @@ static void check_random_sums(int n_outs, int n_sums)
             }
 }
 
-/* Bits of the sum of n terms: the worst case fits, and for a power of two of terms not in one bit less. */
+/* Bits of the sum of n terms: the worst case fits, and for a power of two of terms not in one bit
+ * less. */
 static void check_bits_of(struct mf_fmt f, uint32_t n)
 {
     __int128 most = (__int128)units(f, slow_n_finite(f) - 1) * n;
     int bits = mf_acc_bits(f, n);
-    CHECK(most < (__int128)1 << (bits - 1), "e%um%u: %u terms do not fit %d bits", f.e, f.m, n, bits);
+    CHECK(most < (__int128)1 << (bits - 1), "e%um%u: %u terms do not fit %d bits", f.e, f.m, n,
+          bits);
     if ((n & (n - 1)) == 0 && f.m > 1)
-        CHECK(most >= (__int128)1 << (bits - 2), "e%um%u: %u terms fit less than %d bits", f.e, f.m, n, bits);
+        CHECK(most >= (__int128)1 << (bits - 2), "e%um%u: %u terms fit less than %d bits", f.e, f.m,
+              n, bits);
 }
 
 static void check_bits(void)
@@ -169,11 +179,13 @@ static void check_flags(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0}, outs[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {8, 23, 0}};
     static const uint32_t term[] = {0x3c, 0x7c, 0xfc, 0x7d, 0xff}; /* 1, inf, -inf, nan, -nan */
-    static const uint64_t flag[] = {0, MF_ACC_PINF, MF_ACC_NINF, MF_ACC_PINF | MF_ACC_NINF, MF_ACC_PINF | MF_ACC_NINF};
+    static const uint64_t flag[] = {0, MF_ACC_PINF, MF_ACC_NINF, MF_ACC_PINF | MF_ACC_NINF,
+                                    MF_ACC_PINF | MF_ACC_NINF};
     for (int i = 0; i < 5 * 5 * 5; i++) {
         int a = i % 5, b = i / 5 % 5, c = i / 25;
-        uint64_t acc =
-            mf_acc_add(e5m2, mf_acc_merge(mf_acc_add(e5m2, 0, term[a]), mf_acc_add(e5m2, 0, term[b])), term[c]);
+        uint64_t acc = mf_acc_add(
+            e5m2, mf_acc_merge(mf_acc_add(e5m2, 0, term[a]), mf_acc_add(e5m2, 0, term[b])),
+            term[c]);
         uint64_t seen = flag[a] | flag[b] | flag[c];
         CHECK((acc & ~MF_ACC_SUM) == seen, "flags of %x, %x, %x", term[a], term[b], term[c]);
         for (int o = 0; seen && o < 4; o++) {
@@ -181,17 +193,20 @@ static void check_flags(void)
             uint32_t saturated = mf_acc_round(e5m2, acc, o, outs[o], MF_SATURATE),
                      inf = mf_acc_round(e5m2, acc, o, outs[o], MF_INF);
             if (seen == (MF_ACC_PINF | MF_ACC_NINF)) {
-                CHECK(saturated == all_ones && inf == all_ones, "nan became %x and %x", saturated, inf);
+                CHECK(saturated == all_ones && inf == all_ones, "nan became %x and %x", saturated,
+                      inf);
                 continue;
             }
             uint32_t negative = seen == MF_ACC_NINF ? sign : 0;
-            CHECK(saturated == negative + slow_n_finite(outs[o]) - 1, "inf saturates to %x", saturated);
+            CHECK(saturated == negative + slow_n_finite(outs[o]) - 1, "inf saturates to %x",
+                  saturated);
             CHECK(inf == negative + slow_n_finite(outs[o]), "inf stays %x", inf);
         }
     }
     CHECK(mf_acc_round(e5m2, 0, 0, e5m2, MF_INF) == 0, "the empty sum is +0");
     CHECK(mf_acc_round(e5m2, mf_acc_add(e5m2, 0, 0x80), 0, e5m2, MF_INF) == 0, "-0 sums to +0");
-    CHECK(mf_acc_round(e5m2, mf_acc_add(e5m2, 0, 0x81), 9, e5m2, MF_INF) == 0, "a sum that rounds to zero is +0");
+    CHECK(mf_acc_round(e5m2, mf_acc_add(e5m2, 0, 0x81), 9, e5m2, MF_INF) == 0,
+          "a sum that rounds to zero is +0");
 }
 
 /* The ends of the 62-bit word, rounded into fp32. */
@@ -205,7 +220,8 @@ static void check_ends(void)
                 int64_t sum = sign * ((1ll << bit) + near);
                 if (sum < -(1ll << 61) || sum >= 1ll << 61)
                     continue;
-                uint32_t got = mf_acc_round(e5m10, (uint64_t)sum & MF_ACC_SUM, bit % 10, fp32.f, MF_INF);
+                uint32_t got =
+                    mf_acc_round(e5m10, (uint64_t)sum & MF_ACC_SUM, bit % 10, fp32.f, MF_INF);
                 uint32_t want = round_by_definition(e5m10, sum, bit % 10, &fp32, MF_INF);
                 CHECK(got == want, "%lld units: %08x, must be %08x", (long long)sum, got, want);
             }
@@ -215,7 +231,8 @@ static void check_ends(void)
 /* The exponents: t is right when |x| <= limit * 2^t and not so for t - 1. */
 static void check_exponents(uint32_t x)
 {
-    static const struct mf_fmt fmts[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {1, 3, 0}, {8, 23, 0}, {2, 1, 0}};
+    static const struct mf_fmt fmts[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},
+                                         {1, 3, 0}, {8, 23, 0}, {2, 1, 0}};
     static const uint32_t factor[] = {1, 2, 3, 6, 256, 1000003, 0x80000001, 0xffffffff};
     long double v = slow_float(x);
     int t = mf_exp_up(x);
@@ -227,8 +244,8 @@ static void check_exponents(uint32_t x)
         long double largest = slow_magnitude(fmts[i], slow_n_finite(fmts[i]) - 1);
         largest = ldexpl(largest, -ilogbl(largest));
         t = mf_exp_tight(fmts[i], x);
-        CHECK(v <= ldexpl(largest, t) && v > ldexpl(largest, t - 1), "exp_tight of %08x for e%um%u: %d", x, fmts[i].e,
-              fmts[i].m, t);
+        CHECK(v <= ldexpl(largest, t) && v > ldexpl(largest, t - 1),
+              "exp_tight of %08x for e%um%u: %d", x, fmts[i].e, fmts[i].m, t);
     }
 }
 
@@ -248,7 +265,8 @@ int main(int argc, char **argv)
     for (uint32_t x = 1; x < 0x7f800000; x += quick ? 99991 : 2003)
         check_exponents(x);
     for (uint32_t field = 0; field < 255; field++)
-        for (uint32_t near = 0; near < 64; near++) { /* powers of two, and the largest finites of short formats */
+        /* powers of two, and the largest finites of short formats */
+        for (uint32_t near = 0; near < 64; near++) {
             uint32_t x = (field << 23) + ((near / 8) << 20) + near % 8 - 3;
             if (x - 1 < 0x7f7fffff)
                 check_exponents(x);

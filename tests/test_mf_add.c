@@ -1,8 +1,9 @@
 /* test_mf_add.c : the sum of two codes, rounded once.
  *
- * All pairs of codes of every format of 8 and of 4 bits, both overflow policies, against a search over all values in
- * exact integers; random pairs of wider formats; the fp8 paper's truncating add against its definition.
- * With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone, fewer random pairs. */
+ * All pairs of codes of every format of 8 and of 4 bits, both overflow policies, against a search
+ * over all values in exact integers; random pairs of wider formats; the fp8 paper's truncating add
+ * against its definition. With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone,
+ * fewer random pairs. */
 #include "check.h"
 #include "hls/philox.h"
 #include "mf_slow.h"
@@ -14,12 +15,14 @@ static __int128 units(struct mf_fmt f, uint32_t mag)
     return field == 0 ? (__int128)frac : (__int128)(frac + (1u << f.m)) << (field - 1);
 }
 
-/* The nearest magnitude code to a >= 0 units by asking all of them; slow_n_finite() where it overflows. */
+/* The nearest magnitude code to a >= 0 units by asking all of them; slow_n_finite() where it
+ * overflows. */
 static uint32_t nearest(struct mf_fmt f, const __int128 *all, __int128 a)
 {
     uint32_t best = 0;
     for (uint32_t mag = 1; mag <= slow_n_finite(f); mag++) {
-        __int128 was = a > all[best] ? a - all[best] : all[best] - a, is = a > all[mag] ? a - all[mag] : all[mag] - a;
+        __int128 was = a > all[best] ? a - all[best] : all[best] - a,
+                 is = a > all[mag] ? a - all[mag] : all[mag] - a;
         bool tie_goes_up = f.m == 0 ? best != 0 : mag % 2 == 0;
         if (is < was || (is == was && tie_goes_up))
             best = mag;
@@ -53,17 +56,19 @@ static void check_all_pairs(struct mf_fmt f)
             }
             for (int o = MF_SATURATE; o <= MF_INF; o++) {
                 enum mf_overflow overflow = (enum mf_overflow)o;
-                uint32_t want = (sum < 0 ? sign : 0) + (mag == n && overflow == MF_SATURATE ? n - 1 : mag);
+                uint32_t want =
+                    (sum < 0 ? sign : 0) + (mag == n && overflow == MF_SATURATE ? n - 1 : mag);
                 if (!finite)
                     want = special(f, a, b, overflow);
                 uint32_t got = mf_add(f, a, b, overflow);
-                CHECK(got == want, "e%um%u fn %u, overflow %d: %x + %x = %x, must be %x", f.e, f.m, f.fn, o, a, b, got,
-                      want);
+                CHECK(got == want, "e%um%u fn %u, overflow %d: %x + %x = %x, must be %x", f.e, f.m,
+                      f.fn, o, a, b, got, want);
             }
         }
 }
 
-/* Wide formats: pairs whose exponents are near each other, so that they interact; long double holds e <= 5 exactly. */
+/* Wide formats: pairs whose exponents are near each other, so that they interact; long double holds
+ * e <= 5 exactly. */
 static void check_random_pairs(struct mf_fmt f, uint64_t n_pairs)
 {
     struct slow s = slow_open(f);
@@ -95,7 +100,10 @@ static void check_fp32_pairs(uint64_t n_pairs)
         if (i % 4)
             b = a ^ (b & 0x80000000 >> (i % 2)) ^ (b & 0x0fffffff >> (i % 23));
         float sum = slow_float(a) + slow_float(b);
-        uint32_t want = isnan(sum) ? 0x7fffffff : sum == 0 ? 0 : slow_bits(sum), got = mf_add(fp32, a, b, MF_INF);
+        uint32_t want = isnan(sum) ? 0x7fffffff
+                        : sum == 0 ? 0
+                                   : slow_bits(sum),
+                 got = mf_add(fp32, a, b, MF_INF);
         CHECK(got == want, "fp32: %08x + %08x = %08x, must be %08x", a, b, got, want);
     }
 }
@@ -118,8 +126,9 @@ static float top_value(struct slow *half, uint32_t code)
     return (float)slow_dec(half->f, code << 8);
 }
 
-/* How often the rule differs from rounding to nearest (saturating), counted in two ways: with inf left as it comes,
- * over all 65,536 pairs, nan being equal to nan; and as the rule stands, over the pairs of finite codes. */
+/* How often the rule differs from rounding to nearest (saturating), counted in two ways: with inf
+ * left as it comes, over all 65,536 pairs, nan being equal to nan; and as the rule stands, over the
+ * pairs of finite codes. */
 static void check_trunc(void)
 {
     struct mf_fmt e5m2 = {5, 2, 0};
@@ -127,18 +136,21 @@ static void check_trunc(void)
     int differ_all = 0, differ_finite = 0, n_finite = 0;
     for (uint32_t a = 0; a < 256; a++)
         for (uint32_t b = 0; b < 256; b++) {
-            bool nan = (a & 0x7f) > 0x7c || (b & 0x7f) > 0x7c, finite = (a & 0x7f) < 0x7c && (b & 0x7f) < 0x7c;
+            bool nan = (a & 0x7f) > 0x7c || (b & 0x7f) > 0x7c,
+                 finite = (a & 0x7f) < 0x7c && (b & 0x7f) < 0x7c;
             float sum = top_value(&half, a) + top_value(&half, b);
             sum = isnan(sum) ? NAN : sum == 0 ? 0 : sum; /* the signs of nan and zero */
             uint32_t got = mf_e5m2_trunc_add(a, b), top = top_byte(&half, sum);
-            CHECK(nan || got == no_inf(top), "trunc: %02x + %02x = %02x, must be %02x", a, b, got, no_inf(top));
+            CHECK(nan || got == no_inf(top), "trunc: %02x + %02x = %02x, must be %02x", a, b, got,
+                  no_inf(top));
             CHECK(!nan || (got & 0x7f) > 0x7c, "trunc: %02x + %02x = %02x, no nan", a, b, got);
             uint32_t nearest_sum = mf_add(e5m2, a, b, MF_SATURATE);
             differ_all += top != nearest_sum;
             differ_finite += finite && got != nearest_sum;
             n_finite += finite;
         }
-    printf("trunc differs from nearest on %d of 65536 pairs before inf is mended, on %d of the %d finite pairs after\n",
+    printf("trunc differs from nearest on %d of 65536 pairs before inf is mended, on %d of the %d "
+           "finite pairs after\n",
            differ_all, differ_finite, n_finite);
     CHECK(differ_all == 16194 && differ_finite == 15112, "these numbers were different once");
     for (uint64_t i = 0; i < 1ull << 32; i += 30011) {

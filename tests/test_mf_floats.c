@@ -1,9 +1,11 @@
 /* test_mf_floats.c : floats in bulk through mf_enc.
  *
- *     test_mf_floats [quick]             every 61st (9973rd) float for the six formats, all roundings of some of them
+ *     test_mf_floats [quick]
+ *     every 61st (9973rd) float for the six formats, all roundings of some of them
  *     test_mf_floats long [WHAT] [-j N]  WHAT: e5m2 e4m3 e4m3fn e3m0 e5m10 e8m7, all 2^32 floats of one format against
  *                                        the slow reference; sweep, every 4999th float for every (e, m); f16c, all 2^32
- *                                        floats for e5m10 against the CPU's own instruction. No WHAT: all of these.
+ *                                        floats for e5m10 against the CPU's own instruction. No
+ *                                            WHAT: all of these.
  * -j N shares the floats among N processes. */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,11 +27,12 @@ static void check_one(struct slow *s, uint32_t x, enum mf_round round, enum mf_o
     uint32_t random = x * 0x9e3779b9u;
     uint32_t got = mf_enc(s->f, x, 0, round, overflow, random),
              want = slow_enc(s, slow_float(x), round, overflow, random);
-    CHECK(got == want, "e%um%u fn %u: %08x, round %d, overflow %d: %x, must be %x", s->f.e, s->f.m, s->f.fn, x, round,
-          overflow, got, want);
+    CHECK(got == want, "e%um%u fn %u: %08x, round %d, overflow %d: %x, must be %x", s->f.e, s->f.m,
+          s->f.fn, x, round, overflow, got, want);
 }
 
-/* Floats from, from + step... below to: nearest, saturating; every 61st of them in all other ways too. */
+/* Floats from, from + step... below to: nearest, saturating; every 61st of them in all other ways
+ * too. */
 static void check_range(struct slow *s, uint64_t from, uint64_t to, uint64_t step)
 {
     unsigned n = 0;
@@ -90,7 +93,8 @@ static void check_chunk_f16c(struct mf_fmt f, uint64_t from)
 #endif
 
 /* All 2^32 floats in chunks, shared among n_jobs processes. Adds to check_bad. */
-static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf_fmt, uint64_t), int n_jobs)
+static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf_fmt, uint64_t),
+                      int n_jobs)
 {
     fflush(stdout);
     for (int job = 0; job < n_jobs; job++) {
@@ -105,7 +109,8 @@ static void check_all(const char *name, struct mf_fmt f, void (*chunk)(struct mf
         for (uint64_t c = (uint64_t)job; c < ALL / CHUNK; c += (uint64_t)n_jobs) {
             chunk(f, c * CHUNK);
             if (job == 0 && (c / (uint64_t)n_jobs) % 16 == 15) {
-                printf("%s: %d %%, %d wrong\n", name, (int)((c + 1) * 100 * CHUNK / ALL), check_bad);
+                printf("%s: %d %%, %d wrong\n", name, (int)((c + 1) * 100 * CHUNK / ALL),
+                       check_bad);
                 fflush(stdout);
             }
         }

@@ -1,4 +1,5 @@
-/* test_nc_mpi.c : the public interface from outside, narrowcast.h alone; C11, and C++17 in test_nc_cpp.sh. */
+/* test_nc_mpi.c : the public interface from outside, narrowcast.h alone; C11, and C++17 in
+ * test_nc_cpp.sh. */
 /* RANKS: 1 3 4 */
 #include <narrowcast.h>
 #include "capture.h"
@@ -31,12 +32,13 @@ static double true_mean(int n_ranks, int step, int i)
     return sum / n_ranks;
 }
 
-/* Values are multiples of 2^-10 under 2^-5 in 6 bits: e5m10 holds them and, aps-tight, their exact sums' leading 11
- * bits. */
+/* Values are multiples of 2^-10 under 2^-5 in 6 bits: e5m10 holds them and, aps-tight, their exact
+ * sums' leading 11 bits. */
 static void check_mean(int n_ranks, int step, double relative)
 {
     for (int i = 0; i < N_WEIGHT + N_BIAS; i++) {
-        double got = (double)(i < N_WEIGHT ? weight[i] : bias[i - N_WEIGHT]), want = true_mean(n_ranks, step, i);
+        double got = (double)(i < N_WEIGHT ? weight[i] : bias[i - N_WEIGHT]),
+               want = true_mean(n_ranks, step, i);
         double bound = (i < N_WEIGHT ? relative : ldexp(1, -23)) * ldexp(1, -5);
         CHECK(fabs(got - want) <= bound, "step %d element %d: %g, not %g", step, i, got, want);
     }
@@ -54,7 +56,8 @@ int main(void)
     options.scale = "aps-tight";
     options.bucket_bytes = 512;
     CHECK(strcmp(nc_version(), NC_VERSION) == 0, "version %s", nc_version());
-    CHECK(options.bucket_bytes > 0 && options.deadline_s >= 600 && options.algo == NULL, "defaults");
+    CHECK(options.bucket_bytes > 0 && options.deadline_s >= 600 && options.algo == NULL,
+          "defaults");
     capture_begin(&said);
     options.algo = "tree";
     const int refused = nc_open(&options, layers, 2, &nc);
@@ -71,7 +74,8 @@ int main(void)
         fill(rank, step);
         CHECK(nc_allreduce(nc, grads, &report) == 0, "step %d", step);
         check_mean(n_ranks, step, ldexp(1, -11));
-        CHECK(report.code_bytes == 2 * N_WEIGHT + 4 * 16 && report.fp32_bytes == 4 * (N_WEIGHT + N_BIAS),
+        CHECK(report.code_bytes == 2 * N_WEIGHT + 4 * 16 &&
+                  report.fp32_bytes == 4 * (N_WEIGHT + N_BIAS),
               "%d and %d bytes", (int)report.code_bytes, (int)report.fp32_bytes);
         CHECK((report.sent_bytes > 0) == (n_ranks > 1), "%d bytes", (int)report.sent_bytes);
     }
@@ -82,12 +86,13 @@ int main(void)
     CHECK(weight[5] == value(rank, 3, 5), "a skipped step changes nothing");
     nc_force_fp32(nc, 1);
     fill(rank, 4);
-    CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 4 * (N_WEIGHT + 16), "%d bytes",
-          (int)report.code_bytes);
+    CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 4 * (N_WEIGHT + 16),
+          "%d bytes", (int)report.code_bytes);
     check_mean(n_ranks, 4, ldexp(1, -23));
     nc_force_fp32(nc, 0);
     fill(rank, 5);
-    CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 2 * N_WEIGHT + 4 * 16, "narrow again");
+    CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 2 * N_WEIGHT + 4 * 16,
+          "narrow again");
     nc_close(nc);
     nc_close(NULL);
     DONE();

@@ -1,4 +1,5 @@
-/* test_nc_refuse_mpi.c : what nc_open refuses (one line by one rank, one code on all), and what the seed does. */
+/* test_nc_refuse_mpi.c : what nc_open refuses (one line by one rank, one code on all), and what the
+ * seed does. */
 /* RANKS: 1 4 */
 #include <mpi.h>
 #include <narrowcast.h>
@@ -19,7 +20,8 @@ static int lines_of_all(const char *text)
     return sum;
 }
 
-static void refused(const struct nc_options *o, const struct nc_layer *layers, int n_layers, int want, const char *what)
+static void refused(const struct nc_options *o, const struct nc_layer *layers, int n_layers,
+                    int want, const char *what)
 {
     struct capture cap;
     struct nc *nc = NULL;
@@ -86,7 +88,8 @@ static void mean_with_seed(uint64_t seed, float mean[30])
     o.seed = seed;
     for (int i = 0; i < 30; i++)
         mean[i] = 1.0f + (float)i / 30;
-    CHECK(nc_open(&o, fine, 2, &nc) == 0 && nc_allreduce(nc, grads, NULL) == 0, "seed %d", (int)seed);
+    CHECK(nc_open(&o, fine, 2, &nc) == 0 && nc_allreduce(nc, grads, NULL) == 0, "seed %d",
+          (int)seed);
     nc_close(nc);
 }
 
@@ -110,7 +113,8 @@ int main(void)
     refused_words((struct nc_options){.algo = "tree"}, "algorithm");
     refused_words((struct nc_options){.algo = "ring", .sum = "exact"}, "ring adds exactly");
     refused_words((struct nc_options){.algo = "group-scatter:3"}, "4 ranks in threes, 1 in threes");
-    refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"}, "aps-tight without exact");
+    refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"},
+                  "aps-tight without exact");
     refused_words((struct nc_options){.algo = "native", .format = "e4m3"}, "native e4m3");
     refused_words((struct nc_options){.offload = "udp://nowhere"}, "a card without a port");
     struct nc_options o = nc_options_default();

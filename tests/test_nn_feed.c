@@ -1,5 +1,5 @@
-/* test_nn_feed.c : a feed trains and tests a model on the batches it was told of, in their order: the bits of dataset_batch()
- * and nn_model_train(). */
+/* test_nn_feed.c : a feed trains and tests a model on the batches it was told of, in their order:
+ * the bits of dataset_batch() and nn_model_train(). */
 #include <string.h>
 #include "check.h"
 #include "nn/feed.h"
@@ -13,8 +13,8 @@ static struct dataset_augment augment = {.crop = 3, .flip = 1, .seed = 7};
 static struct nn_model *opened(void)
 {
     struct nn_model *m;
-    if (nn_model_open(&nn_cpu, NULL, "lenet5", (struct nn_shape){data->h, data->w, data->c}, data->n_classes, BATCH, 1,
-                      &m))
+    if (nn_model_open(&nn_cpu, NULL, "lenet5", (struct nn_shape){data->h, data->w, data->c},
+                      data->n_classes, BATCH, 1, &m))
         exit(1);
     return m;
 }
@@ -25,7 +25,8 @@ static int size_of(int step)
     return BATCH - step;
 }
 
-static void check_train(struct feed *f, struct nn_model *fed, struct nn_model *plain, const uint32_t *order)
+static void check_train(struct feed *f, struct nn_model *fed, struct nn_model *plain,
+                        const uint32_t *order)
 {
     size_t n, image = (size_t)(data->h * data->w * data->c);
     real *x = malloc(BATCH * image * sizeof *x);
@@ -36,13 +37,16 @@ static void check_train(struct feed *f, struct nn_model *fed, struct nn_model *p
     for (int step = 0; step < STEPS; step++) {
         if (step + 1 < STEPS)
             feed_next(f, 3, order + (step + 1) * BATCH, size_of(step + 1));
-        CHECK(feed_waiting(f) == (step + 1 < STEPS ? 2 : 1), "step %d: %d waiting", step, feed_waiting(f));
+        CHECK(feed_waiting(f) == (step + 1 < STEPS ? 2 : 1), "step %d: %d waiting", step,
+              feed_waiting(f));
         const struct nn_result a = feed_train(f, (uint64_t)step, NULL, NULL);
         dataset_batch(data, order + step * BATCH, size_of(step), &augment, x, labels);
-        const struct nn_result b = nn_model_train(plain, x, labels, size_of(step), (uint64_t)step, NULL, NULL);
-        CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "step %d: loss %g, not %g", step, a.loss_sum,
-              b.loss_sum);
-        CHECK(!memcmp(nn_model_grads(fed), nn_model_grads(plain), n * sizeof(real)), "step %d: other gradients", step);
+        const struct nn_result b =
+            nn_model_train(plain, x, labels, size_of(step), (uint64_t)step, NULL, NULL);
+        CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "step %d: loss %g, not %g",
+              step, a.loss_sum, b.loss_sum);
+        CHECK(!memcmp(nn_model_grads(fed), nn_model_grads(plain), n * sizeof(real)),
+              "step %d: other gradients", step);
     }
     free(x);
 }
@@ -58,8 +62,8 @@ static void check_eval(struct feed *f, struct nn_model *plain)
         const struct nn_result a = feed_eval(f);
         dataset_test_batch(data, i ? 60 : 5, i ? 9 : BATCH, x, labels);
         const struct nn_result b = nn_model_eval(plain, x, labels, i ? 9 : BATCH);
-        CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "test %d: loss %g, not %g", i, a.loss_sum,
-              b.loss_sum);
+        CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "test %d: loss %g, not %g", i,
+              a.loss_sum, b.loss_sum);
     }
     CHECK(feed_waiting(f) == 0, "%d waiting at the end", feed_waiting(f));
     free(x);

@@ -1,8 +1,8 @@
 /* test_nn_grad.c : every gradient of every layer against central differences, computed in double.
  *
- * A layer becomes a scalar function, L = sum of r_i * y_i with fixed random r; the gradient of L is what the backward
- * pass makes of dy = r. Where ReLU bends inside a step the point is skipped and counted; max pooling gets inputs that
- * are far apart. */
+ * A layer becomes a scalar function, L = sum of r_i * y_i with fixed random r; the gradient of L is
+ * what the backward pass makes of dy = r. Where ReLU bends inside a step the point is skipped and
+ * counted; max pooling gets inputs that are far apart. */
 #include "nn_double.h"
 
 enum { VARS = 4 };
@@ -99,8 +99,8 @@ static void check_layer(struct layer *l)
             n_points++, n_skipped += skip;
             double error = skip ? 0 : grad_error((up - down) / (2 * STEP), var->d[i], typical);
             worst = error > worst ? error : worst;
-            CHECK(error <= MOST_ERROR, "%s: var %d element %zu: %.12g, by differences %.12g", l->name, k, i, var->d[i],
-                  (up - down) / (2 * STEP));
+            CHECK(error <= MOST_ERROR, "%s: var %d element %zu: %.12g, by differences %.12g",
+                  l->name, k, i, var->d[i], (up - down) / (2 * STEP));
         }
     }
     worst_error = worst > worst_error ? worst : worst_error;
@@ -117,7 +117,11 @@ static void close_layer(struct layer *l)
 static struct nn_window window(struct nn_shape in, int out_c, int k, int stride, int pad)
 {
     return (struct nn_window){
-        in, {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c}, k, stride, pad};
+        in,
+        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        k,
+        stride,
+        pad};
 }
 
 static size_t elements(struct nn_shape s, int batch)
@@ -125,38 +129,46 @@ static size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* --- conv2d ---------------------------------------------------------------------------------------------- */
+/* --- conv2d
+ * ---------------------------------------------------------------------------------------------- */
 static void conv_y(struct layer *l)
 {
     const double *bias = l->n_vars > 2 ? l->vars[2].v : NULL;
-    nn_cpu.conv_forward(l->ctx, &l->g, l->batch, l->vars[0].v, l->vars[1].v, bias, l->y, l->scratch);
+    nn_cpu.conv_forward(l->ctx, &l->g, l->batch, l->vars[0].v, l->vars[1].v, bias, l->y,
+                        l->scratch);
 }
 
 static void conv_d(struct layer *l)
 {
     double *dbias = l->n_vars > 2 ? l->vars[2].d : NULL;
     struct var *x = &l->vars[0], *w = &l->vars[1];
-    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, x->d, false, w->d, dbias, l->scratch);
+    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, x->d, false, w->d, dbias,
+                         l->scratch);
     /* dx added to what is there, and dx not wanted, must give the same numbers. */
     double *dx = new_reals(x->n), *dw = new_reals(w->n);
     for (size_t i = 0; i < x->n; i++)
         dx[i] = 1;
-    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, dx, true, dw, dbias, l->scratch);
+    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, dx, true, dw, dbias,
+                         l->scratch);
     for (size_t i = 0; i < x->n; i++)
-        CHECK(fabs(dx[i] - 1 - x->d[i]) < 1e-12, "%s: add: %g, not 1 + %g", l->name, dx[i], x->d[i]);
-    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, NULL, false, dw, dbias, l->scratch);
+        CHECK(fabs(dx[i] - 1 - x->d[i]) < 1e-12, "%s: add: %g, not 1 + %g", l->name, dx[i],
+              x->d[i]);
+    nn_cpu.conv_backward(l->ctx, &l->g, l->batch, x->v, w->v, l->dy, NULL, false, dw, dbias,
+                         l->scratch);
     for (size_t i = 0; i < w->n; i++)
-        CHECK(fabs(dw[i] - w->d[i]) < 1e-11, "%s: without dx: dw %g, not %g", l->name, dw[i], w->d[i]);
+        CHECK(fabs(dw[i] - w->d[i]) < 1e-11, "%s: without dx: dw %g, not %g", l->name, dw[i],
+              w->d[i]);
     free(dx), free(dw);
 }
 
-static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride, int pad, bool bias)
+static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
+                       int pad, bool bias)
 {
     struct layer l = {.batch = batch, .ctx = ctx, .forward = conv_y, .backward = conv_d};
     size_t bytes;
     l.g = window(in, out_c, k, stride, pad);
-    snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d%s", batch, in.h, in.w, in.c, out_c,
-             k, stride, pad, bias ? ", bias" : "");
+    snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d%s", batch,
+             in.h, in.w, in.c, out_c, k, stride, pad, bias ? ", bias" : "");
     nn_cpu.conv_plan(ctx, &l.g, batch, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, elements(in, batch), 1);
@@ -170,28 +182,33 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
 
 static void check_convs(void *ctx)
 {
-    static const int kernels[][3] = {{1, 1, 0}, {1, 2, 0}, {3, 1, 1}, {3, 2, 1}, {3, 1, 0}, {3, 1, 2}, {2, 1, 0},
-                                     {2, 2, 1}, {5, 1, 2}, {5, 3, 1}, {3, 3, 0}, {4, 2, 3}, {1, 3, 0}, {2, 3, 0}};
+    static const int kernels[][3] = {{1, 1, 0}, {1, 2, 0}, {3, 1, 1}, {3, 2, 1}, {3, 1, 0},
+                                     {3, 1, 2}, {2, 1, 0}, {2, 2, 1}, {5, 1, 2}, {5, 3, 1},
+                                     {3, 3, 0}, {4, 2, 3}, {1, 3, 0}, {2, 3, 0}};
     static const struct nn_shape shapes[] = {{5, 7, 1}, {6, 5, 3}, {9, 8, 2}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         for (size_t s = 0; s < 3; s++)
-            check_conv(ctx, 1 + (int)(i + s) % 5, shapes[s], 1 + (int)i % 4, kernels[i][0], kernels[i][1],
-                       kernels[i][2], i & 1);
-    check_conv(ctx, 3, (struct nn_shape){15, 17, 16}, 16, 3, 1, 1, false); /* several blocks of pixels */
+            check_conv(ctx, 1 + (int)(i + s) % 5, shapes[s], 1 + (int)i % 4, kernels[i][0],
+                       kernels[i][1], kernels[i][2], i & 1);
+    /* several blocks of pixels */
+    check_conv(ctx, 3, (struct nn_shape){15, 17, 16}, 16, 3, 1, 1, false);
     check_conv(ctx, 2, (struct nn_shape){17, 15, 16}, 32, 3, 2, 1, false);
-    check_conv(ctx, 1, (struct nn_shape){4, 3, 300}, 5, 3, 1, 1, true); /* rows longer than most blocks */
+    /* rows longer than most blocks */
+    check_conv(ctx, 1, (struct nn_shape){4, 3, 300}, 5, 3, 1, 1, true);
 }
 
-/* --- linear ---------------------------------------------------------------------------------------------- */
+/* --- linear
+ * ---------------------------------------------------------------------------------------------- */
 static void linear_y(struct layer *l)
 {
-    nn_cpu.linear_forward(l->ctx, l->batch, l->g.in.c, l->g.out.c, l->vars[0].v, l->vars[1].v, l->vars[2].v, l->y);
+    nn_cpu.linear_forward(l->ctx, l->batch, l->g.in.c, l->g.out.c, l->vars[0].v, l->vars[1].v,
+                          l->vars[2].v, l->y);
 }
 
 static void linear_d(struct layer *l)
 {
-    nn_cpu.linear_backward(l->ctx, l->batch, l->g.in.c, l->g.out.c, l->vars[0].v, l->vars[1].v, l->dy, l->vars[0].d,
-                           l->vars[1].d, l->vars[2].d);
+    nn_cpu.linear_backward(l->ctx, l->batch, l->g.in.c, l->g.out.c, l->vars[0].v, l->vars[1].v,
+                           l->dy, l->vars[0].d, l->vars[1].d, l->vars[2].d);
 }
 
 static void check_linear(void *ctx, int batch, int in, int out)
@@ -207,11 +224,13 @@ static void check_linear(void *ctx, int batch, int in, int out)
     close_layer(&l);
 }
 
-/* --- batch norm ------------------------------------------------------------------------------------------ */
+/* --- batch norm
+ * ------------------------------------------------------------------------------------------ */
 static void norm_y(struct layer *l)
 {
     const double *addend = l->f.addend ? l->vars[3].v : NULL;
-    nn_cpu.norm_forward(l->ctx, &l->f, l->vars[0].n / (size_t)l->f.c, l->vars[0].v, addend, l->y, l->scratch);
+    nn_cpu.norm_forward(l->ctx, &l->f, l->vars[0].n / (size_t)l->f.c, l->vars[0].v, addend, l->y,
+                        l->scratch);
 }
 
 static void norm_d(struct layer *l)
@@ -220,8 +239,8 @@ static void norm_d(struct layer *l)
     double *dx = l->vars[0].d;
     if (!l->f.addend) /* in place */
         dx = memcpy(dx, l->dy, bytes);
-    nn_cpu.norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->y, l->f.addend ? l->dy : dx, dx, l->vars[1].d, l->vars[2].d,
-                         l->scratch);
+    nn_cpu.norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->y, l->f.addend ? l->dy : dx, dx,
+                         l->vars[1].d, l->vars[2].d, l->scratch);
     if (l->f.addend)
         memcpy(l->vars[3].d, l->dy, bytes);
 }
@@ -230,8 +249,8 @@ static void check_norm(void *ctx, int pixels, int c, bool relu, bool addend)
 {
     struct layer l = {.ctx = ctx, .forward = norm_y, .backward = norm_d, .bends = relu};
     size_t n = (size_t)(pixels * c), bytes;
-    snprintf(l.name, sizeof l.name, "norm of %d pixels, %d channels%s%s", pixels, c, addend ? ", addend" : "",
-             relu ? ", relu" : "");
+    snprintf(l.name, sizeof l.name, "norm of %d pixels, %d channels%s%s", pixels, c,
+             addend ? ", addend" : "", relu ? ", relu" : "");
     nn_cpu.norm_plan(ctx, c, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, n, 1);
@@ -250,14 +269,16 @@ static void check_norm(void *ctx, int pixels, int c, bool relu, bool addend)
 
 static void check_norms(void *ctx)
 {
-    static const int sizes[][2] = {{4, 1}, {33, 3}, {300, 1}, {40, 16}, {65, 24}, {9, 130}, {5, 64}};
+    static const int sizes[][2] = {{4, 1},   {33, 3},  {300, 1}, {40, 16},
+                                   {65, 24}, {9, 130}, {5, 64}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int how = 0; how < 4; how++)
             check_norm(ctx, sizes[i][0], sizes[i][1], how & 1, how & 2);
     check_norm(ctx, 2500, 2, true, true); /* several tiles */
 }
 
-/* --- layers without weights ------------------------------------------------------------------------------ */
+/* --- layers without weights
+ * ------------------------------------------------------------------------------ */
 #define WEIGHTLESS(name, forward_call, backward_call) \
     static void name##_y(struct layer *l)             \
     {                                                 \
@@ -277,7 +298,8 @@ WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c
            mean_backward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, l->dy, DX))
 WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
            shortcut_backward(l->ctx, l->g.in, l->g.out.c, l->batch, l->dy, DX))
-WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y), relu_backward(l->ctx, l->n_y, l->y, l->dy, DX))
+WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y),
+           relu_backward(l->ctx, l->n_y, l->y, l->dy, DX))
 static const uint64_t dropout_key = 5;
 WEIGHTLESS(dropout, dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, X, l->y),
            dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, l->dy, DX))
@@ -286,9 +308,10 @@ WEIGHTLESS(scale, scale(l->ctx, l->n_y, l->p, X, l->y), scale(l->ctx, l->n_y, l-
 static void check_weightless(void *ctx, const char *name, void (*forward)(struct layer *),
                              void (*backward)(struct layer *), int batch, struct nn_window g)
 {
-    struct layer l = {.batch = batch, .ctx = ctx, .g = g, .forward = forward, .backward = backward, .p = 0.4};
-    snprintf(l.name, sizeof l.name, "%s %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", name, batch, g.in.h, g.in.w,
-             g.in.c, g.out.c, g.k, g.stride, g.pad);
+    struct layer l = {
+        .batch = batch, .ctx = ctx, .g = g, .forward = forward, .backward = backward, .p = 0.4};
+    snprintf(l.name, sizeof l.name, "%s %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", name, batch,
+             g.in.h, g.in.w, g.in.c, g.out.c, g.k, g.stride, g.pad);
     add_var(&l, elements(g.in, batch), 1);
     set_output(&l, elements(g.out, batch));
     l.bends = forward == relu_y;
@@ -314,13 +337,15 @@ static void check_all_weightless(void *ctx)
         check_weightless(ctx, "relu", relu_y, relu_d, 2, same);
         check_weightless(ctx, "dropout", dropout_y, dropout_d, 2, same);
         check_weightless(ctx, "scale", scale_y, scale_d, 2, same);
-        check_weightless(ctx, "mean", mean_y, mean_d, 3, (struct nn_window){.in = in, .out = {1, 1, in.c}});
+        check_weightless(ctx, "mean", mean_y, mean_d, 3,
+                         (struct nn_window){.in = in, .out = {1, 1, in.c}});
         struct nn_window half = {.in = in, .out = {(in.h + 1) / 2, (in.w + 1) / 2, 2 * in.c}};
         check_weightless(ctx, "shortcut", shortcut_y, shortcut_d, 3, half);
     }
 }
 
-/* --- softmax cross-entropy: its value is the function, no weights needed --------------------------------- */
+/* --- softmax cross-entropy: its value is the function, no weights needed
+ * --------------------------------- */
 static void loss_y(struct layer *l)
 {
     struct nn_result r;
@@ -336,8 +361,10 @@ static void loss_d(struct layer *l)
 
 static void check_loss(void *ctx, int batch, int classes, double scale)
 {
-    struct layer l = {.batch = batch, .ctx = ctx, .g.in.c = classes, .forward = loss_y, .backward = loss_d};
-    snprintf(l.name, sizeof l.name, "loss of %d images, %d classes, logits up to %g", batch, classes, scale);
+    struct layer l = {
+        .batch = batch, .ctx = ctx, .g.in.c = classes, .forward = loss_y, .backward = loss_d};
+    snprintf(l.name, sizeof l.name, "loss of %d images, %d classes, logits up to %g", batch,
+             classes, scale);
     add_var(&l, (size_t)(batch * classes), 1);
     for (size_t i = 0; i < l.vars[0].n; i++)
         l.vars[0].v[i] *= scale;
@@ -365,7 +392,8 @@ int main(void)
     check_loss(ctx, 1, 2, 1);
     check_loss(ctx, 5, 10, 4);
     check_loss(ctx, 3, 10, 30);
-    printf("%d points, worst relative error %.2g, %d skipped at a bend\n", n_points, worst_error, n_skipped);
+    printf("%d points, worst relative error %.2g, %d skipped at a bend\n", n_points, worst_error,
+           n_skipped);
     CHECK(n_skipped * 20 < n_points, "%d of %d points skipped", n_skipped, n_points);
     nn_cpu.close(ctx);
     DONE();

@@ -1,6 +1,6 @@
-/* test_nn_grad_model.c : gradients of whole small networks against central differences of their loss, in double: that
- * nodes are wired up rightly, residuals and shortcuts included, and shared gradient buffers are not used too early or
- * too long. */
+/* test_nn_grad_model.c : gradients of whole small networks against central differences of their
+ * loss, in double: that nodes are wired up rightly, residuals and shortcuts included, and shared
+ * gradient buffers are not used too early or too long. */
 #include "nn_double.h"
 
 enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
@@ -11,8 +11,8 @@ struct case_data {
     int32_t labels[BATCH];
 };
 
-/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that a step went round a
- * bend. */
+/* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that
+ * a step went round a bend. */
 static uint64_t pattern(const struct nn_model *m)
 {
     uint64_t sum = 0;
@@ -27,7 +27,8 @@ static uint64_t pattern(const struct nn_model *m)
                    *at = buf_alloc(graph_elements(node->window.in, BATCH) * sizeof *at);
             for (size_t j = 0; j < n; j++)
                 ones[j] = 1;
-            nn_cpu.pool_max_backward(m->ctx, &node->window, BATCH, m->nodes[node->in].y, node->y, ones, at);
+            nn_cpu.pool_max_backward(m->ctx, &node->window, BATCH, m->nodes[node->in].y, node->y,
+                                     ones, at);
             for (size_t j = 0; j < graph_elements(node->window.in, BATCH); j++)
                 sum = sum * 3 + (at[j] > 0);
             free(ones), free(at);
@@ -73,11 +74,12 @@ static void check_model(const char *name, struct nn_model *m)
             points++, skipped += skip;
             double error = skip ? 0 : grad_error((up - down) / (2 * STEP), grads[i], typical);
             worst = error > worst ? error : worst;
-            CHECK(error <= MOST_ERROR, "%s, %s [%zu]: %.12g, by differences %.12g", name, p->name, i - p->offset,
-                  grads[i], (up - down) / (2 * STEP));
+            CHECK(error <= MOST_ERROR, "%s, %s [%zu]: %.12g, by differences %.12g", name, p->name,
+                  i - p->offset, grads[i], (up - down) / (2 * STEP));
         }
     }
-    printf("%s: %d points, worst relative error %.2g, %d skipped at a bend\n", name, points, worst, skipped);
+    printf("%s: %d points, worst relative error %.2g, %d skipped at a bend\n", name, points, worst,
+           skipped);
     CHECK(skipped * 3 < points, "%s: %d of %d points skipped", name, skipped, points);
     free(grads), free(c.x);
     nn_model_close(m);
@@ -103,7 +105,8 @@ static struct nn_model *all_kinds(struct nn_shape in)
     int y = graph_norm(m, graph_conv(m, x, "conv2", 4, 3, 1, 1, false), "norm2", -1, true);
     x = graph_norm(m, graph_conv(m, y, "conv3", 4, 1, 1, 0, false), "norm3", x, true);
     y = graph_norm(m, graph_conv(m, x, "conv4", 7, 3, 2, 1, false), "norm4", -1, false);
-    x = graph_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5", graph_shortcut(m, x, 7), false);
+    x = graph_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5",
+                   graph_shortcut(m, x, 7), false);
     x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
     x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
@@ -112,7 +115,8 @@ static struct nn_model *all_kinds(struct nn_shape in)
     return m;
 }
 
-/* Additions behind a ReLU, one after the other and one whose addend is itself a sum: the gradient of each goes two ways. */
+/* Additions behind a ReLU, one after the other and one whose addend is itself a sum: the gradient
+ * of each goes two ways. */
 static struct nn_model *sums(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
@@ -175,11 +179,16 @@ int main(void)
     check_model("all kinds of nodes, 8x8x1", planned(all_kinds((struct nn_shape){8, 8, 1})));
     check_model("resnet8, 7x5x3", planned(small_resnet((struct nn_shape){7, 5, 3})));
     check_model("sums, 6x7x3", planned(sums((struct nn_shape){6, 7, 3})));
-    check_model("resnet of 6 blocks, 9x8x3", planned(narrow_resnet(false, (struct nn_shape){9, 8, 3})));
-    check_model("resnet of 6 bottlenecks, 12x11x1", planned(narrow_resnet(true, (struct nn_shape){12, 11, 1})));
-    check_model("resnet of 6 bottlenecks, 64x65x3", planned(narrow_resnet(true, (struct nn_shape){64, 65, 3})));
-    check_model("davidnet, 4 channels, 16x16x3", planned(narrow_davidnet((struct nn_shape){16, 16, 3})));
-    check_model("davidnet, 4 channels, 8x9x1", planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
+    check_model("resnet of 6 blocks, 9x8x3",
+                planned(narrow_resnet(false, (struct nn_shape){9, 8, 3})));
+    check_model("resnet of 6 bottlenecks, 12x11x1",
+                planned(narrow_resnet(true, (struct nn_shape){12, 11, 1})));
+    check_model("resnet of 6 bottlenecks, 64x65x3",
+                planned(narrow_resnet(true, (struct nn_shape){64, 65, 3})));
+    check_model("davidnet, 4 channels, 16x16x3",
+                planned(narrow_davidnet((struct nn_shape){16, 16, 3})));
+    check_model("davidnet, 4 channels, 8x9x1",
+                planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
     check_model("mlp", named("mlp"));
     check_model("lenet5", named("lenet5"));
     DONE();

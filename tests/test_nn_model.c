@@ -1,4 +1,5 @@
-/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order, refuse bad sizes. */
+/* test_nn_model.c : models as a whole: they learn, repeat their bits, hand out gradients in order,
+ * refuse bad sizes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static struct session open_session(const char *model, struct nn_shape in, uint64
     s.params = nn_model_params(s.m, &s.n_params);
     s.w = nn_model_weights(s.m, &s.n_weights);
     struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
-    if (optim_open(&nn_cpu, nn_model_ctx(s.m), &options, s.params, s.n_params, s.n_weights, &s.o) < 0)
+    if (optim_open(&nn_cpu, nn_model_ctx(s.m), &options, s.params, s.n_params, s.n_weights, &s.o) <
+        0)
         exit(1);
     return s;
 }
@@ -61,7 +63,8 @@ static void close_session(struct session *s)
     nn_model_close(s->m);
 }
 
-static struct nn_result epoch(struct session *s, const struct data *d, size_t image, double lr, uint64_t key)
+static struct nn_result epoch(struct session *s, const struct data *d, size_t image, double lr,
+                              uint64_t key)
 {
     struct nn_result all = {0, 0};
     for (int i = 0; i + BATCH <= d->n; i += BATCH) {
@@ -74,7 +77,8 @@ static struct nn_result epoch(struct session *s, const struct data *d, size_t im
     return all;
 }
 
-/* Random labels of random images can only be learned by heart: loss must go down to nearly nothing. */
+/* Random labels of random images can only be learned by heart: loss must go down to nearly
+ * nothing. */
 static void check_learns(const char *model, double lr, int epochs)
 {
     struct nn_shape in = {SIDE, SIDE, 1};
@@ -83,7 +87,8 @@ static void check_learns(const char *model, double lr, int epochs)
     struct nn_result r = {0, 0};
     for (int e = 0; e < epochs; e++)
         r = epoch(&s, &d, SIDE * SIDE, lr, (uint64_t)e);
-    printf("%s: loss %.4f, %d of %d correct after %d epochs\n", model, r.loss_sum / d.n, r.n_correct, d.n, epochs);
+    printf("%s: loss %.4f, %d of %d correct after %d epochs\n", model, r.loss_sum / d.n,
+           r.n_correct, d.n, epochs);
     CHECK(r.n_correct >= 250, "%s learned %d of %d images", model, r.n_correct, d.n);
     close_session(&s);
     free_data(d);
@@ -103,7 +108,8 @@ static void check_repeats(const char *model)
     CHECK(memcmp(s[0].w, s[1].w, bytes) == 0, "%s: two equal trainings differ", model);
     CHECK(memcmp(s[0].w, s[2].w, bytes) != 0, "%s: the seed changes nothing", model);
     real *stats[2] = {nn_model_stats(s[0].m, &n), nn_model_stats(s[1].m, &n)};
-    CHECK(memcmp(stats[0], stats[1], n * sizeof(real)) == 0, "%s: statistics of two equal trainings differ", model);
+    CHECK(memcmp(stats[0], stats[1], n * sizeof(real)) == 0,
+          "%s: statistics of two equal trainings differ", model);
     for (int i = 0; i < 3; i++)
         close_session(&s[i]);
     free_data(d);
@@ -122,7 +128,8 @@ static void note(void *ctx, int first, int n)
     o->next = first;
 }
 
-/* Gradients come last layer first, each once; the flat arrays are covered by the params without a gap. */
+/* Gradients come last layer first, each once; the flat arrays are covered by the params without a
+ * gap. */
 static void check_params(const char *model)
 {
     struct nn_shape in = {28, 32, 3};
@@ -134,9 +141,12 @@ static void check_params(const char *model)
     size_t at = 0;
     for (int i = 0; i < s.n_params; i++) {
         const struct nn_param *p = &s.params[i];
-        CHECK(p->offset == at && p->n > 0, "%s: param %s begins at %zu, not %zu", model, p->name, p->offset, at);
-        CHECK(p->last == (strncmp(p->name, "classifier.", 11) == 0), "%s: %s: wrong 'last'", model, p->name);
-        CHECK(p->decay == (strstr(p->name, ".weight") != NULL), "%s: %s: wrong 'decay'", model, p->name);
+        CHECK(p->offset == at && p->n > 0, "%s: param %s begins at %zu, not %zu", model, p->name,
+              p->offset, at);
+        CHECK(p->last == (strncmp(p->name, "classifier.", 11) == 0), "%s: %s: wrong 'last'", model,
+              p->name);
+        CHECK(p->decay == (strstr(p->name, ".weight") != NULL), "%s: %s: wrong 'decay'", model,
+              p->name);
         for (int j = 0; j < i; j++)
             CHECK(strcmp(p->name, s.params[j].name) != 0, "%s: two params '%s'", model, p->name);
         at += p->n;
@@ -162,7 +172,8 @@ static size_t resnet_weights(int n, size_t channels)
     return sum;
 }
 
-/* Parameters as torchvision and DAWNBench's program count them, for 10 classes; and a step of one image runs. */
+/* Parameters as torchvision and DAWNBench's program count them, for 10 classes; and a step of one
+ * image runs. */
 static void check_wide(const char *model, struct nn_shape in, size_t want)
 {
     struct data d = random_images(1, in);
@@ -217,7 +228,8 @@ static void check_refusals(void)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct nn_model *m = NULL;
-        int rc = nn_model_open(&nn_cpu, NULL, bad[i].model, bad[i].in, bad[i].classes, bad[i].batch, 1, &m);
+        int rc = nn_model_open(&nn_cpu, NULL, bad[i].model, bad[i].in, bad[i].classes, bad[i].batch,
+                               1, &m);
         CHECK(rc == -EINVAL && !m, "case %zu: rc %d", i, rc);
     }
     struct nn_model *m = NULL;
@@ -256,16 +268,18 @@ static void check_failure(void)
     broken.mark = no_mark;
     struct order o = {.m = m};
     nn_model_params(m, &o.next);
-    CHECK(isfinite(nn_model_eval(m, d.x, d.labels, 2).loss_sum) == 0, "a failed evaluation has a loss");
+    CHECK(isfinite(nn_model_eval(m, d.x, d.labels, 2).loss_sum) == 0,
+          "a failed evaluation has a loss");
     struct nn_result r = nn_model_train(m, d.x, d.labels, 2, 1, note, &o);
-    CHECK(isnan(r.loss_sum) && nn_model_failed(m) == -EIO, "a failed pass: loss %g, code %d", r.loss_sum,
-          nn_model_failed(m));
+    CHECK(isnan(r.loss_sum) && nn_model_failed(m) == -EIO, "a failed pass: loss %g, code %d",
+          r.loss_sum, nn_model_failed(m));
     CHECK(!o.bad && o.next == 0, "a failed pass leaves %d params untold", o.next);
     nn_model_close(m);
     free_data(d);
 }
 
-/* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model changes. */
+/* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model
+ * changes. */
 static void check_eval(const char *model)
 {
     struct nn_shape in = {SIDE, SIDE, 1};
@@ -281,10 +295,12 @@ static void check_eval(const char *model)
         sum.loss_sum += one.loss_sum;
         sum.n_correct += one.n_correct;
     }
-    CHECK(all.n_correct == sum.n_correct, "%s: %d and %d correct", model, all.n_correct, sum.n_correct);
-    CHECK(fabs(all.loss_sum - sum.loss_sum) <= 1e-4 * all.loss_sum, "%s: losses %g and %g", model, all.loss_sum,
-          sum.loss_sum);
-    CHECK(memcmp(before, stats, n * sizeof *before) == 0, "%s: evaluation changed the statistics", model);
+    CHECK(all.n_correct == sum.n_correct, "%s: %d and %d correct", model, all.n_correct,
+          sum.n_correct);
+    CHECK(fabs(all.loss_sum - sum.loss_sum) <= 1e-4 * all.loss_sum, "%s: losses %g and %g", model,
+          all.loss_sum, sum.loss_sum);
+    CHECK(memcmp(before, stats, n * sizeof *before) == 0, "%s: evaluation changed the statistics",
+          model);
     free(before);
     close_session(&s);
     free_data(d);

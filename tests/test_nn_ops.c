@@ -1,5 +1,6 @@
-/* test_nn_ops.c : the CPU's layers in float against their definitions, written as plain loops in double: convolution
- * both ways, batch norm and its running statistics, evaluation, softmax at extreme logits, dropout. */
+/* test_nn_ops.c : the CPU's layers in float against their definitions, written as plain loops in
+ * double: convolution both ways, batch norm and its running statistics, evaluation, softmax at
+ * extreme logits, dropout. */
 #include <math.h>
 #include <string.h>
 #include "base/buf.h"
@@ -7,8 +8,8 @@
 #include "hls/philox.h"
 #include "nn/nn_ops.h"
 
-/* A float sum of n random products of numbers up to 1: n roundings of partial sums of about sqrt(n) each, which add up
- * like a random walk, so n * 2^-24; times 4 to be safe. */
+/* A float sum of n random products of numbers up to 1: n roundings of partial sums of about sqrt(n)
+ * each, which add up like a random walk, so n * 2^-24; times 4 to be safe. */
 static double sum_bound(size_t n)
 {
     return 4 * (double)n * 0x1p-24;
@@ -47,7 +48,8 @@ static void check_near(const char *what, const real *x, const double *want, size
         CHECK(x[i] == x[i], "%s: element %zu is nan", what, i);
 }
 
-/* --- conv2d by its definition: each weight meets each pixel -------------------------------------------- */
+/* --- conv2d by its definition: each weight meets each pixel
+ * -------------------------------------------- */
 struct conv {
     struct nn_window g;
     int batch;
@@ -64,14 +66,16 @@ static void slow_conv(struct conv *c)
             for (int ox = 0; ox < out.w; ox++)
                 for (int o = 0; o < out.c; o++) {
                     size_t at_y =
-                        (((size_t)b * (size_t)out.h + (size_t)oy) * (size_t)out.w + (size_t)ox) * (size_t)out.c +
+                        (((size_t)b * (size_t)out.h + (size_t)oy) * (size_t)out.w + (size_t)ox) *
+                            (size_t)out.c +
                         (size_t)o;
                     double dy = (double)c->dy[at_y];
                     c->y[at_y] = (double)c->bias[o];
                     c->dbias[o] += dy;
                     for (int ky = 0; ky < g->k; ky++)
                         for (int kx = 0; kx < g->k; kx++) {
-                            int iy = oy * g->stride - g->pad + ky, ix = ox * g->stride - g->pad + kx;
+                            int iy = oy * g->stride - g->pad + ky,
+                                ix = ox * g->stride - g->pad + kx;
                             if (iy < 0 || iy >= in.h || ix < 0 || ix >= in.w)
                                 continue;
                             for (int i = 0; i < in.c; i++) {
@@ -85,15 +89,24 @@ static void slow_conv(struct conv *c)
                 }
 }
 
-static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride, int pad)
+static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
+                       int pad)
 {
     char name[96];
     struct nn_window g = {
-        in, {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c}, k, stride, pad};
-    size_t n_x = elements(in, batch), n_y = elements(g.out, batch), n_w = (size_t)(out_c * k * k * in.c), bytes;
-    real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3), *dy = uniforms(n_y, 4);
-    real *y = uniforms(n_y, 5), *dx = uniforms(n_x, 5), *dw = uniforms(n_w, 5), *dbias = uniforms((size_t)out_c, 5);
-    struct conv slow = {g, batch, x, w, bias, dy, zeros(n_y), zeros(n_x), zeros(n_w), zeros((size_t)out_c)};
+        in,
+        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        k,
+        stride,
+        pad};
+    size_t n_x = elements(in, batch), n_y = elements(g.out, batch),
+           n_w = (size_t)(out_c * k * k * in.c), bytes;
+    real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3),
+         *dy = uniforms(n_y, 4);
+    real *y = uniforms(n_y, 5), *dx = uniforms(n_x, 5), *dw = uniforms(n_w, 5),
+         *dbias = uniforms((size_t)out_c, 5);
+    struct conv slow = {g,  batch,      x,          w,          bias,
+                        dy, zeros(n_y), zeros(n_x), zeros(n_w), zeros((size_t)out_c)};
     slow_conv(&slow);
     nn_cpu.conv_plan(ctx, &g, batch, &bytes);
     void *scratch = buf_alloc(bytes);
@@ -102,8 +115,8 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
            per_w = elements(g.out, batch) / (size_t)out_c;
-    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", batch, in.h, in.w, in.c, out_c, k,
-             stride, pad);
+    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", batch, in.h,
+             in.w, in.c, out_c, k, stride, pad);
     check_near(name, y, slow.y, n_y, sum_bound(per_y + 1));
     check_near(name, dx, slow.dx, n_x, sum_bound(per_x));
     check_near(name, dw, slow.dw, n_w, sum_bound(per_w));
@@ -113,7 +126,8 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
         free(all[i]);
 }
 
-/* --- batch norm ------------------------------------------------------------------------------------------ */
+/* --- batch norm
+ * ------------------------------------------------------------------------------------------ */
 struct norm_case {
     size_t n;
     int c;
@@ -136,10 +150,13 @@ static void check_norm(void *ctx, struct norm_case k)
     char name[96];
     snprintf(name, sizeof name, "norm of %zu pixels, %d channels around %g", k.n, k.c, k.offset);
     size_t c = (size_t)k.c, n = k.n * c, bytes;
-    real *x = uniforms(n, 1), *addend = uniforms(n, 2), *y = uniforms(n, 5), *dy = uniforms(n, 4), *dx = uniforms(n, 5);
-    real *f = uniforms(8 * c, 6), *gamma = f, *beta = f + c, *run_mean = f + 2 * c, *run_var = f + 3 * c;
+    real *x = uniforms(n, 1), *addend = uniforms(n, 2), *y = uniforms(n, 5), *dy = uniforms(n, 4),
+         *dx = uniforms(n, 5);
+    real *f = uniforms(8 * c, 6), *gamma = f, *beta = f + c, *run_mean = f + 2 * c,
+         *run_var = f + 3 * c;
     real *dgamma = f + 6 * c, *dbeta = f + 7 * c, *dy_in = uniforms(n, 4);
-    double *want = zeros(n), *want_eval = zeros(n), *want_dx = zeros(n), *want_mean = zeros(c), *want_var = zeros(c);
+    double *want = zeros(n), *want_eval = zeros(n), *want_dx = zeros(n), *want_mean = zeros(c),
+           *want_var = zeros(c);
     double *want_dgamma = zeros(c), *want_dbeta = zeros(c), *want_dadd = zeros(n);
     for (size_t i = 0; i < n; i++)
         x[i] += (real)k.offset;
@@ -152,15 +169,16 @@ static void check_norm(void *ctx, struct norm_case k)
         for (size_t j = i; j < n; j += c) {
             double more = (double)beta[i] + (k.addend ? (double)addend[j] : 0);
             want[j] = ((double)x[j] - mean) / sqrt(var + 1e-5) * (double)gamma[i] + more;
-            want_eval[j] = ((double)x[j] - want_mean[i]) / sqrt(want_var[i] + 1e-5) * (double)gamma[i] + more;
+            want_eval[j] =
+                ((double)x[j] - want_mean[i]) / sqrt(want_var[i] + 1e-5) * (double)gamma[i] + more;
             want_dadd[j] = k.relu && want[j] <= 0 ? 0 : (double)dy[j];
             sum += want_dadd[j];
             dot += want_dadd[j] * ((double)x[j] - mean) / sqrt(var + 1e-5);
         }
         for (size_t j = i; j < n; j += c) {
             double xhat = ((double)x[j] - mean) / sqrt(var + 1e-5);
-            want_dx[j] =
-                (double)gamma[i] / sqrt(var + 1e-5) * (want_dadd[j] - sum / (double)k.n - xhat * dot / (double)k.n);
+            want_dx[j] = (double)gamma[i] / sqrt(var + 1e-5) *
+                         (want_dadd[j] - sum / (double)k.n - xhat * dot / (double)k.n);
             want[j] = k.relu ? fmax(want[j], 0) : want[j];
             want_eval[j] = k.relu ? fmax(want_eval[j], 0) : want_eval[j];
         }
@@ -169,10 +187,13 @@ static void check_norm(void *ctx, struct norm_case k)
     nn_cpu.norm_plan(ctx, k.c, &bytes);
     void *scratch = buf_alloc(bytes);
     memset(scratch, 0xff, bytes);
-    struct nn_norm norm = {k.c, k.relu, k.addend, 1e-5, 0.1, gamma, beta, run_mean, run_var, f + 4 * c, f + 5 * c};
+    struct nn_norm norm = {k.c,  k.relu,   k.addend, 1e-5,      0.1,      gamma,
+                           beta, run_mean, run_var,  f + 4 * c, f + 5 * c};
     nn_cpu.norm_forward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
-    nn_cpu.norm_backward(ctx, &norm, k.n, x, y, dy_in, k.addend ? dx : dy_in, dgamma, dbeta, scratch);
-    double eps = 0x1p-24, far = 1 + fabs(k.offset); /* x itself carries an error of eps * far, and 1 / std is about 2 */
+    nn_cpu.norm_backward(ctx, &norm, k.n, x, y, dy_in, k.addend ? dx : dy_in, dgamma, dbeta,
+                         scratch);
+    /* x itself carries an error of eps * far, and 1 / std is about 2 */
+    double eps = 0x1p-24, far = 1 + fabs(k.offset);
     check_near(name, run_mean, want_mean, c, 4 * eps * far);
     check_near(name, run_var, want_var, c, 32 * eps);
     check_near(name, y, want, n, 16 * eps * far);
@@ -183,16 +204,19 @@ static void check_norm(void *ctx, struct norm_case k)
         check_near(name, dy_in, want_dadd, n, 0);
     nn_cpu.norm_eval(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
     check_near(name, y, want_eval, n, 16 * eps * far);
-    void *all[] = {x,         addend,  y,         dy,       dx,          f,          dy_in,     want,
-                   want_eval, want_dx, want_mean, want_var, want_dgamma, want_dbeta, want_dadd, scratch};
+    void *all[] = {x,           addend,     y,         dy,      dx,        f,
+                   dy_in,       want,       want_eval, want_dx, want_mean, want_var,
+                   want_dgamma, want_dbeta, want_dadd, scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
 
-/* --- softmax cross-entropy ------------------------------------------------------------------------------- */
+/* --- softmax cross-entropy
+ * ------------------------------------------------------------------------------- */
 static void check_loss(void *ctx)
 {
-    /* Extreme logits: no overflow, exact ends. One row: loss, right or wrong, gradient of its label. */
+    /* Extreme logits: no overflow, exact ends. One row: loss, right or wrong, gradient of its
+     * label. */
     static const struct {
         real z[3];
         int label, correct;
@@ -211,8 +235,10 @@ static void check_loss(void *ctx)
         struct nn_result r;
         nn_cpu.softmax_loss(ctx, 1, 3, rows[i].z, &label, d, &r);
         CHECK(r.n_correct == rows[i].correct, "row %zu: correct %d", i, r.n_correct);
-        CHECK(fabs(r.loss_sum - rows[i].loss) <= 1e-7 * rows[i].loss, "row %zu: loss %.15g", i, r.loss_sum);
-        CHECK(fabs((double)d[label] - rows[i].gradient) <= 1e-7, "row %zu: gradient %.9g", i, (double)d[label]);
+        CHECK(fabs(r.loss_sum - rows[i].loss) <= 1e-7 * rows[i].loss, "row %zu: loss %.15g", i,
+              r.loss_sum);
+        CHECK(fabs((double)d[label] - rows[i].gradient) <= 1e-7, "row %zu: gradient %.9g", i,
+              (double)d[label]);
         CHECK(fabs((double)(d[0] + d[1] + d[2])) <= 2e-7, "row %zu: gradients add up to %g", i,
               (double)(d[0] + d[1] + d[2]));
     }
@@ -221,11 +247,13 @@ static void check_loss(void *ctx)
         int32_t label = 0;
         struct nn_result r;
         nn_cpu.softmax_loss(ctx, 1, 3, with_nan[i], &label, NULL, &r);
-        CHECK(r.n_correct == 0 && isnan(r.loss_sum), "nan %d: loss %g, correct %d", i, r.loss_sum, r.n_correct);
+        CHECK(r.n_correct == 0 && isnan(r.loss_sum), "nan %d: loss %g, correct %d", i, r.loss_sum,
+              r.n_correct);
     }
 }
 
-/* --- dropout --------------------------------------------------------------------------------------------- */
+/* --- dropout
+ * --------------------------------------------------------------------------------------------- */
 static void check_dropout(void *ctx)
 {
     enum { N = 100000 };
@@ -243,12 +271,13 @@ static void check_dropout(void *ctx)
         for (size_t i = 0; i < N; i++) {
             kept += y[i] != 0;
             same += (y[i] != 0) == (other[i] != 0);
-            CHECK(y[i] == 0 || fabs((double)y[i] * (1 - p) - 1) < 1e-6, "p %g: %g", p, (double)y[i]);
+            CHECK(y[i] == 0 || fabs((double)y[i] * (1 - p) - 1) < 1e-6, "p %g: %g", p,
+                  (double)y[i]);
         }
         double sigma = sqrt(N * p * (1 - p)), want_same = N * (p * p + (1 - p) * (1 - p));
         CHECK(fabs((double)kept - N * (1 - p)) <= 5 * sigma, "p %g: kept %zu of %d", p, kept, N);
-        CHECK(fabs((double)same - want_same) <= 5 * sqrt(N) / 2 || p == 0, "p %g: masks of two keys agree %zu times", p,
-              same);
+        CHECK(fabs((double)same - want_same) <= 5 * sqrt(N) / 2 || p == 0,
+              "p %g: masks of two keys agree %zu times", p, same);
     }
     free(x), free(y), free(dx), free(other);
 }
@@ -259,7 +288,8 @@ int main(void)
     nn_cpu_threads(1);
     if (nn_cpu.open(NULL, &ctx) < 0)
         return 1;
-    puts("seeds: x 1, weights and addend 2, biases 3, dy 4, what must be overwritten 5, factors 6, dropout 9, nodes 11 "
+    puts("seeds: x 1, weights and addend 2, biases 3, dy 4, what must be overwritten 5, factors 6, "
+         "dropout 9, nodes 11 "
          "12");
     static const int kernels[][3] = {{1, 1, 0}, {3, 1, 1}, {3, 2, 1}, {3, 1, 2}, {3, 1, 0},
                                      {5, 1, 2}, {5, 3, 4}, {2, 2, 0}, {1, 2, 0}};

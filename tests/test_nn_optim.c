@@ -1,4 +1,5 @@
-/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given steps; refusals. */
+/* test_nn_optim.c : optimiser steps against a slow definition in double; learning rates at given
+ * steps; refusals. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -23,8 +24,10 @@ static double norm(const double *x, size_t n)
     return sqrt(sum);
 }
 
-/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales d of tensors that decay. */
-static void slow_step(const struct optim_options *o, double *w, const double *g, double *v, double lr)
+/* torch.optim.SGD's documentation, line by line (no dampening); LARS scales d of tensors that
+ * decay. */
+static void slow_step(const struct optim_options *o, double *w, const double *g, double *v,
+                      double lr)
 {
     for (int k = 0; k < N_PARAMS; k++) {
         const struct nn_param *p = &params[k];
@@ -50,7 +53,8 @@ static void check_optim(const char *name, struct optim_options o)
     static double slow_w[N], slow_g[N], slow_v[N];
     struct optim *optim;
     void *ctx;
-    if (nn_cpu.open(NULL, &ctx) < 0 || optim_open(&nn_cpu, ctx, &o, params, N_PARAMS, N, &optim) < 0)
+    if (nn_cpu.open(NULL, &ctx) < 0 ||
+        optim_open(&nn_cpu, ctx, &o, params, N_PARAMS, N, &optim) < 0)
         exit(1);
     memset(slow_v, 0, sizeof slow_v);
     for (size_t i = 0; i < N; i++)
@@ -58,7 +62,9 @@ static void check_optim(const char *name, struct optim_options o)
     double worst = 0;
     for (int step = 0; step < STEPS; step++) {
         for (size_t i = 0; i < N; i++)
-            slow_g[i] = (double)(g[i] = (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1));
+            slow_g[i] =
+                (double)(g[i] =
+                             (real)((double)philox_u32(2, (uint64_t)step * N + i) * 0x1p-31 - 1));
         if (step == 3) /* a tensor without gradients, as LARS must survive */
             memset(g, 0, sizeof g), memset(slow_g, 0, sizeof slow_g);
         optim_step(optim, w, g, 0.1 / (1 + step));
@@ -70,8 +76,8 @@ static void check_optim(const char *name, struct optim_options o)
     real *v = optim_state(optim, &n);
     CHECK(n == N, "%s: %zu velocities", name, n);
     for (size_t i = 0; i < N; i++)
-        CHECK(fabs((double)v[i] - slow_v[i]) < 4e-6, "%s: velocity %zu is %g, not %g", name, i, (double)v[i],
-              slow_v[i]);
+        CHECK(fabs((double)v[i] - slow_v[i]) < 4e-6, "%s: velocity %zu is %g, not %g", name, i,
+              (double)v[i], slow_v[i]);
     /* A step rounds w (up to 2) and v (up to 10) a few times: some 1e-7 each. */
     CHECK(worst < STEPS * 4e-7, "%s: weights off by %g", name, worst);
     optim_close(optim);
@@ -87,8 +93,8 @@ static void check_optims(void)
                                   .weight_decay = how & 8 ? 0.05 : 0,
                                   .trust = 0.01};
         char name[64];
-        snprintf(name, sizeof name, "lars %d nesterov %d momentum %g decay %g", o.lars, o.nesterov, o.momentum,
-                 o.weight_decay);
+        snprintf(name, sizeof name, "lars %d nesterov %d momentum %g decay %g", o.lars, o.nesterov,
+                 o.momentum, o.weight_decay);
         check_optim(name, o);
     }
 }
@@ -145,8 +151,8 @@ static void check_schedules(void)
         struct schedule s = {.lr = 2, .total_steps = 100, .warmup_steps = points[i].warmup};
         CHECK(schedule_parse(points[i].word, &s) == 0, "'%s' refused", points[i].word);
         double lr = schedule_lr(&s, points[i].step);
-        CHECK(fabs(lr - points[i].want) < 1e-12, "'%s', warm-up %g, step %g: %.15g, not %g", points[i].word,
-              points[i].warmup, points[i].step, lr, points[i].want);
+        CHECK(fabs(lr - points[i].want) < 1e-12, "'%s', warm-up %g, step %g: %.15g, not %g",
+              points[i].word, points[i].warmup, points[i].step, lr, points[i].want);
     }
 }
 
@@ -174,7 +180,8 @@ static void check_refusals(void)
         memset(&s, 0x5a, sizeof s);
         before = s;
         CHECK(schedule_parse(bad[i], &s) == -EINVAL, "'%s' taken", bad[i]);
-        CHECK(memcmp(&s, &before, sizeof s) == 0, "'%s': refused, and yet something was written", bad[i]);
+        CHECK(memcmp(&s, &before, sizeof s) == 0, "'%s': refused, and yet something was written",
+              bad[i]);
     }
 }
 

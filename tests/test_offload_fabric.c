@@ -1,5 +1,6 @@
-/* test_offload_fabric.c : both kinds of wire, libfabric's and the system's own, against a plain UDP socket: whose address it
- * has, datagrams of every length both ways, bursts, ones that are too long; and what it says where it cannot be opened. */
+/* test_offload_fabric.c : both kinds of wire, libfabric's and the system's own, against a plain UDP
+ * socket: whose address it has, datagrams of every length both ways, bursts, ones that are too
+ * long; and what it says where it cannot be opened. */
 #include "base/err.h"
 #include "check.h"
 #include "offload/wire_local.h"
@@ -39,10 +40,12 @@ static void both_ways(void)
         struct sockaddr_in from;
         socklen_t size = sizeof from;
         memset(out, (int)(n / 64), n);
-        CHECK(wire.ops->send(wire.own, out, n) == 0 && wire.ops->flush(wire.own) == 0, "send %zu", n);
+        CHECK(wire.ops->send(wire.own, out, n) == 0 && wire.ops->flush(wire.own) == 0, "send %zu",
+              n);
         const ssize_t got = recvfrom(fd, in, sizeof in, 0, (struct sockaddr *)&from, &size);
         CHECK(got == (ssize_t)n && !memcmp(in, out, n), "%zd of %zu bytes came", got, n);
-        CHECK(from.sin_addr.s_addr == peer.sin_addr.s_addr && from.sin_port == peer.sin_port, "from another address");
+        CHECK(from.sin_addr.s_addr == peer.sin_addr.s_addr && from.sin_port == peer.sin_port,
+              "from another address");
         CHECK(sendto(fd, out, n, 0, (struct sockaddr *)&peer, sizeof peer) == (ssize_t)n, "answer");
         memset(in, 0, sizeof in);
         CHECK(next(in, sizeof in) == n && !memcmp(in, out, n), "answer of %zu bytes", n);
@@ -55,13 +58,15 @@ static void bursts(void)
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < BURST; i++) {
             memset(bytes, i, sizeof bytes);
-            CHECK(sendto(fd, bytes, FRAME, 0, (struct sockaddr *)&peer, sizeof peer) == FRAME, "send");
+            CHECK(sendto(fd, bytes, FRAME, 0, (struct sockaddr *)&peer, sizeof peer) == FRAME,
+                  "send");
         }
         for (int i = 0; i < BURST; i++)
-            CHECK(next(bytes, sizeof bytes) == FRAME && bytes[0] == i && bytes[FRAME - 1] == i, "round %d, datagram %d",
-                  round, i);
+            CHECK(next(bytes, sizeof bytes) == FRAME && bytes[0] == i && bytes[FRAME - 1] == i,
+                  "round %d, datagram %d", round, i);
     }
-    for (int round = 0; round < ROUNDS; round++) { /* out, of several lengths, each on its own however it was sent */
+    /* out, of several lengths, each on its own however it was sent */
+    for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < BURST; i++) {
             memset(bytes, i, sizeof bytes);
             CHECK(wire.ops->send(wire.own, bytes, (size_t)(i % 7 ? FRAME : 64 + i)) == 0, "send");
@@ -69,16 +74,19 @@ static void bursts(void)
         CHECK(wire.ops->flush(wire.own) == 0, "flush");
         for (int i = 0; i < BURST; i++) {
             const ssize_t n = recv(fd, bytes, sizeof bytes, 0);
-            CHECK(n == (i % 7 ? FRAME : 64 + i) && bytes[0] == i && bytes[n - 1] == i, "round %d: %zd bytes", round, n);
+            CHECK(n == (i % 7 ? FRAME : 64 + i) && bytes[0] == i && bytes[n - 1] == i,
+                  "round %d: %zd bytes", round, n);
         }
     }
     uint8_t long_one[4000] = {7};
-    CHECK(sendto(fd, long_one, sizeof long_one, 0, (struct sockaddr *)&peer, sizeof peer) > 0, "send");
+    CHECK(sendto(fd, long_one, sizeof long_one, 0, (struct sockaddr *)&peer, sizeof peer) > 0,
+          "send");
     CHECK(sendto(fd, long_one, 1, 0, (struct sockaddr *)&peer, sizeof peer) == 1, "send");
     size_t n = next(bytes, sizeof bytes); /* whole or cut, but not as long as a frame */
     CHECK(n != FRAME, "%zu bytes of a datagram that is too long", n);
     if (n != 1)
-        CHECK(next(bytes, sizeof bytes) == 1 && bytes[0] == 7, "nothing comes behind a datagram that is too long");
+        CHECK(next(bytes, sizeof bytes) == 1 && bytes[0] == 7,
+              "nothing comes behind a datagram that is too long");
 }
 
 static void refusals(struct wire_options o, const char *provider)
@@ -101,7 +109,8 @@ static void refusals(struct wire_options o, const char *provider)
     o.frame_bytes = 100000; /* no way for them: it says what it takes */
     CHECK(wire_open(&o, &none, why) == 0, "%s", why);
     const size_t most = none.ops->most(none.own);
-    CHECK(most == (provider ? FRAME : UINT16_MAX - 28), "%s: %zu bytes", provider ? provider : "socket", most);
+    CHECK(most == (provider ? FRAME : UINT16_MAX - 28), "%s: %zu bytes",
+          provider ? provider : "socket", most);
     none.ops->close(none.own);
     CHECK(wire_local("127.0.0.1", 0, 0, &ip) == 0 && ip == LOOPBACK, "%08x", ip);
     CHECK(wire_local("0.0.0.0", 0, 0, &ip) < 0, "an address that is none");
@@ -117,11 +126,14 @@ static void one_kind(const char *provider)
     uint32_t ip;
     uint16_t port;
     fd = socket(AF_INET, SOCK_DGRAM, 0);
-    CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&own, size) && !getsockname(fd, (struct sockaddr *)&own, &size),
+    CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&own, size) &&
+              !getsockname(fd, (struct sockaddr *)&own, &size),
           "socket");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-    const struct wire_options o = {
-        .provider = provider, .card_ip = LOOPBACK, .card_port = ntohs(own.sin_port), .frame_bytes = FRAME};
+    const struct wire_options o = {.provider = provider,
+                                   .card_ip = LOOPBACK,
+                                   .card_port = ntohs(own.sin_port),
+                                   .frame_bytes = FRAME};
     int rc = wire_open(&o, &wire, why);
     if (rc == -ENOSYS && provider) {
         puts("skip: this build has no libfabric");
@@ -130,7 +142,8 @@ static void one_kind(const char *provider)
     } else {
         wire.ops->address(wire.own, &ip, &port);
         CHECK(ip == LOOPBACK && port, "%08x:%u", ip, port);
-        peer = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(ip)}};
+        peer = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(ip)}};
         both_ways();
         bursts();
         wire.ops->close(wire.own);

@@ -1,5 +1,6 @@
-/* test_offload_mpi.c : ranks, UDP on 127.0.0.1 and narrowcast-sim with the card's C model: sums through the way of a
- * step against the same sums by `direct`, bit for bit; the card killed or stopped in mid-step, and back. */
+/* test_offload_mpi.c : ranks, UDP on 127.0.0.1 and narrowcast-sim with the card's C model: sums
+ * through the way of a step against the same sums by `direct`, bit for bit; the card killed or
+ * stopped in mid-step, and back. */
 /* RANKS: 1 2 4 */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -52,8 +53,12 @@ static void sum_by_direct(size_t n)
 {
     const struct fold fold = codec_fold(&t.codec);
     const struct algo *algo = t.n_ranks > 1 ? &algo_direct : &algo_self;
-    const struct algo_call call = {
-        .codec = &t.codec, .fold = fold, .n = n, .codes = t.codes, .result = t.want, .scratch = t.scratch};
+    const struct algo_call call = {.codec = &t.codec,
+                                   .fold = fold,
+                                   .n = n,
+                                   .codes = t.codes,
+                                   .result = t.want,
+                                   .scratch = t.scratch};
     CHECK(algo->run(t.c, &call) == 0, "direct");
 }
 
@@ -70,7 +75,8 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
         x[i] = want[i] = (int8_t)philox_u32(philox_key(seed, number, 99, (uint32_t)t.rank, 0), i);
     if (offload_way.max(o, number, x, EXPONENTS))
         failed |= 1;
-    CHECK(comm_max_i8(t.c, want, EXPONENTS) == 0 && (failed || !memcmp(x, want, EXPONENTS)), "step %u: maxima", number);
+    CHECK(comm_max_i8(t.c, want, EXPONENTS) == 0 && (failed || !memcmp(x, want, EXPONENTS)),
+          "step %u: maxima", number);
     for (uint32_t b = 0; b < BUCKETS; b++) {
         const size_t n = N - 8 * (size_t)b * 501;
         if ((int)b == kill_at && t.rank == 0)
@@ -85,14 +91,14 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
                                     .flow = {on_need, on_have, NULL}};
         rc = offload_way.sum(o, &sum);
         CHECK(rc == 0 || rc == WAY_GAVE_UP, "step %u, bucket %u: %d", number, b, rc);
-        CHECK(t.needed == n && (rc || t.had == n), "step %u: asked for %zu, told of %zu of %zu", number, t.needed,
-              t.had, n);
+        CHECK(t.needed == n && (rc || t.had == n), "step %u: asked for %zu, told of %zu of %zu",
+              number, t.needed, t.had, n);
         failed |= rc ? 2ull << b : 0;
         missed += rc != 0;
         if (rc == 0 && kill_at < 0) {
             sum_by_direct(n);
-            CHECK(!memcmp(t.result, t.want, vec_bytes(t.codec.sum.out, n)), "step %u, bucket %u: another sum", number,
-                  b);
+            CHECK(!memcmp(t.result, t.want, vec_bytes(t.codec.sum.out, n)),
+                  "step %u, bucket %u: another sum", number, b);
         }
     }
     CHECK(comm_vote(t.c, &failed, 1) == 0, "vote");
@@ -100,7 +106,8 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
     return missed;
 }
 
-static void try_cards(const char *where, const char *format, const char *out_format, int signal_number)
+static void try_cards(const char *where, const char *format, const char *out_format,
+                      int signal_number)
 {
     struct offload *o;
     const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
@@ -124,18 +131,21 @@ static void try_cards(const char *where, const char *format, const char *out_for
     const double done = clock_s();
     const struct way_count count = offload_way.counted(o);
     if (t.rank == 0)
-        printf("%s %s -> %s: %s; opened in %.0f ms, %d steps in %.0f ms, %llu packets, %llu again, %llu pings, %llu "
+        printf("%s %s -> %s: %s; opened in %.0f ms, %d steps in %.0f ms, %llu packets, %llu again, "
+               "%llu pings, %llu "
                "stale, "
                "%.2f bytes an element\n",
-               where, format, out_format, offload_describe(o), (opened - start) * 1e3, STEPS, (done - opened) * 1e3,
-               (unsigned long long)count.packets, (unsigned long long)count.resent, (unsigned long long)count.pings,
+               where, format, out_format, offload_describe(o), (opened - start) * 1e3, STEPS,
+               (done - opened) * 1e3, (unsigned long long)count.packets,
+               (unsigned long long)count.resent, (unsigned long long)count.pings,
                (unsigned long long)count.stale,
                (double)(count.sent_bytes + count.received_bytes) / ((double)STEPS * BUCKETS * N));
     if (signal_number) {
         const int missed = step(o, STEPS, 1, signal_number);
         CHECK(missed >= 1 && missed <= 2 && !offload_is_open(o), "%d buckets missed", missed);
-        CHECK(t.rank || strstr(offload_why(o), signal_number == SIGSTOP ? "is silent" : "has closed its control"), "%s",
-              offload_why(o));
+        CHECK(t.rank || strstr(offload_why(o),
+                               signal_number == SIGSTOP ? "is silent" : "has closed its control"),
+              "%s", offload_why(o));
         CHECK(step(o, STEPS + 1, -1, 0) == -1, "open again at once");
         int left = 600;
         for (bool back = false; !back && left; left--) {
@@ -147,38 +157,46 @@ static void try_cards(const char *where, const char *format, const char *out_for
     offload_close(o);
 }
 
-/* One of two cards dies or falls silent: its step is lost, the next one goes through the other card, and later through both. */
+/* One of two cards dies or falls silent: its step is lost, the next one goes through the other
+ * card, and later through both. */
 static void try_one_of_two(int signal_number)
 {
     struct offload *o;
     const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
-    const struct offload_options options = {.where = "sim:c,sim:c", .card_deadline_s = 3, .deadline_s = 20};
-    CHECK(codec_parse(&words, &t.codec) == 0 && codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+    const struct offload_options options = {
+        .where = "sim:c,sim:c", .card_deadline_s = 3, .deadline_s = 20};
+    CHECK(codec_parse(&words, &t.codec) == 0 &&
+              codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
           "codec");
     if (offload_open(t.c, &t.codec, &options, &o)) {
         CHECK(0, "cannot open two cards");
         return;
     }
-    CHECK(step(o, 0, -1, 0) == 0 && o->n_members == 2, "%d cards: %s", o->n_members, offload_why(o));
+    CHECK(step(o, 0, -1, 0) == 0 && o->n_members == 2, "%d cards: %s", o->n_members,
+          offload_why(o));
     CHECK(step(o, 1, 1, signal_number) >= 1 && !offload_is_open(o), "nothing was lost");
-    CHECK(step(o, 2, -1, 0) == 0 && o->n_members == 1 && o->members[0] == 1, "%d cards in the next step: %s",
-          o->n_members, offload_why(o));
+    CHECK(step(o, 2, -1, 0) == 0 && o->n_members == 1 && o->members[0] == 1,
+          "%d cards in the next step: %s", o->n_members, offload_why(o));
     int left = 2000;
     for (uint32_t s = 3; o->n_members < 2 && left; s++, left--) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        (void)step(o, s, -1, 0); /* with the right sums, however many of them through cards on a busy machine */
+        /* with the right sums, however many of them through cards on a busy machine */
+        (void)step(o, s, -1, 0);
     }
     CHECK(left, "the card is not back: %s", offload_why(o));
     offload_close(o);
 }
 
-/* The card takes rank 0's packets from another address alone: who that is and what it sees is the reason to give it up. */
+/* The card takes rank 0's packets from another address alone: who that is and what it sees is the
+ * reason to give it up. */
 static void try_nat(void)
 {
     struct offload *o;
     const struct codec_words words = {.format = "e4m3", .out_format = "e4m3", .sum = "exact"};
-    const struct offload_options options = {.where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
-    CHECK(codec_parse(&words, &t.codec) == 0 && codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+    const struct offload_options options = {
+        .where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
+    CHECK(codec_parse(&words, &t.codec) == 0 &&
+              codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
           "codec");
     if (offload_open(t.c, &t.codec, &options, &o) || !offload_is_open(o)) {
         CHECK(0, "cannot open a card");
@@ -191,12 +209,13 @@ static void try_nat(void)
                                 {REG_RANK_PORT, false, 9},
                                 {REG_RANK_COMMIT, false, 1}};
         size_t done = 0;
-        CHECK(o->cards[0].ops->batch(&o->cards[0], ops, 5, &done, 5) == 0 && done == 5, "%zu operations", done);
+        CHECK(o->cards[0].ops->batch(&o->cards[0], ops, 5, &done, 5) == 0 && done == 5,
+              "%zu operations", done);
     }
     step(o, 0, 0, 0);
     CHECK(!offload_is_open(o), "taken from anywhere");
-    CHECK(t.rank ||
-              (strstr(offload_why(o), "rank 0 registered 127.0.0.1:") && strstr(offload_why(o), "is there a NAT?")),
+    CHECK(t.rank || (strstr(offload_why(o), "rank 0 registered 127.0.0.1:") &&
+                     strstr(offload_why(o), "is there a NAT?")),
           "%s", offload_why(o));
     offload_close(o);
 }
@@ -206,9 +225,11 @@ static void try_nowhere(void)
 {
     struct offload *o = NULL;
     const struct offload_options options = {.where = "udp://127.0.0.1:9", .card_deadline_s = 1};
-    CHECK(offload_open(t.c, &t.codec, &options, &o) == 0 && !offload_is_open(o), "a card where none is");
+    CHECK(offload_open(t.c, &t.codec, &options, &o) == 0 && !offload_is_open(o),
+          "a card where none is");
     CHECK(step(o, 0, -1, 0) == -1, "sums where no card is");
-    CHECK(t.rank || strstr(offload_why(o), "cannot reach card udp://127.0.0.1:9"), "%s", offload_why(o));
+    CHECK(t.rank || strstr(offload_why(o), "cannot reach card udp://127.0.0.1:9"), "%s",
+          offload_why(o));
     offload_close(o);
 }
 
@@ -247,7 +268,8 @@ int main(void)
     try_cards("sim:c", "e5m10", "e5m10", 0);
     try_one_of_two(SIGKILL);
     try_one_of_two(SIGSTOP);
-    if (t.n_ranks == 1) /* of several, one that the machine is slow for may be the first to give up */
+    /* of several, one that the machine is slow for may be the first to give up */
+    if (t.n_ranks == 1)
         try_nat();
     try_nowhere();
     comm_close(t.c);

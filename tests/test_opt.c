@@ -1,4 +1,5 @@
-/* test_opt.c : options from a table: values, ranges, suggestions, help; with it jsonl's escapes and file's promise. */
+/* test_opt.c : options from a table: values, ranges, suggestions, help; with it jsonl's escapes and
+ * file's promise. */
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonl.h"
@@ -42,7 +43,8 @@ static const struct opt_command command = {
 };
 
 /* Parses words (NULL at the end); what was said on stderr goes to said. */
-static int parse(const char *const *words, struct values *v, struct opt_parsed *p, struct capture *said)
+static int parse(const char *const *words, struct values *v, struct opt_parsed *p,
+                 struct capture *said)
 {
     static char *argv[16]; /* p->args points into it */
     int argc = 0;
@@ -69,23 +71,34 @@ static void test_values(void)
     struct capture said;
     CHECK(!parse(words_of("in", NULL, NULL, NULL), &v, &p, &said), "%s", said.text);
     CHECK(!v.flag && v.whole == 3 && v.size == 65536 && v.real == 0.1, "defaults");
-    CHECK(!strcmp(v.text, "e4m3") && !strcmp(v.choice, "nearest") && p.given == 0 && p.n_args == 1, "defaults");
+    CHECK(!strcmp(v.text, "e4m3") && !strcmp(v.choice, "nearest") && p.given == 0 && p.n_args == 1,
+          "defaults");
 
-    static const char *const words[] = {"--verbose", "a",       "--epochs=-2", "--bucket-bytes", "4M", "--lr",
-                                        "1e-3",      "--round", "zero",        "--format=",      "b",  NULL};
+    static const char *const words[] = {"--verbose", "a",         "--epochs=-2", "--bucket-bytes",
+                                        "4M",        "--lr",      "1e-3",        "--round",
+                                        "zero",      "--format=", "b",           NULL};
     CHECK(!parse(words, &v, &p, &said), "%s", said.text);
-    CHECK(v.flag && v.whole == -2 && v.size == 4 << 20 && v.real == 1e-3, "%d %g", (int)v.whole, v.real);
+    CHECK(v.flag && v.whole == -2 && v.size == 4 << 20 && v.real == 1e-3, "%d %g", (int)v.whole,
+          v.real);
     CHECK(!*v.text && !strcmp(v.choice, "zero"), "'%s' '%s'", v.text, v.choice);
-    CHECK(p.n_args == 2 && !strcmp(p.args[0], "a") && !strcmp(p.args[1], "b"), "positional arguments");
+    CHECK(p.n_args == 2 && !strcmp(p.args[0], "a") && !strcmp(p.args[1], "b"),
+          "positional arguments");
     CHECK(opt_given(&command, &p, "lr") && opt_given(&command, &p, "verbose"), "given");
 
-    CHECK(!parse(words_of("--lr", "1", "--lr=2", "x"), &v, &p, &said) && v.real == 2, "the last one counts");
-    CHECK(!parse(words_of("--", "--lr", NULL, NULL), &v, &p, &said) && p.n_args == 1, "-- ends the options");
+    CHECK(!parse(words_of("--lr", "1", "--lr=2", "x"), &v, &p, &said) && v.real == 2,
+          "the last one counts");
+    CHECK(!parse(words_of("--", "--lr", NULL, NULL), &v, &p, &said) && p.n_args == 1,
+          "-- ends the options");
     CHECK(!opt_given(&command, &p, "lr"), "-- ends the options");
-    CHECK(!parse(words_of("--epochs", "zzz", "--help", NULL), &v, &p, &said) && p.help, "help before all");
+    CHECK(!parse(words_of("--epochs", "zzz", "--help", NULL), &v, &p, &said) && p.help,
+          "help before all");
     CHECK(!parse(words_of("x", "--verbose=no", NULL, NULL), &v, &p, &said) && !v.flag, "flag=no");
-    CHECK(!parse(words_of("x", "--bucket-bytes=2m", NULL, NULL), &v, &p, &said) && v.size == 2 << 20, "2m");
-    CHECK(!parse(words_of("x", "--bucket-bytes=1G", NULL, NULL), &v, &p, &said) && v.size == 1 << 30, "1G");
+    CHECK(!parse(words_of("x", "--bucket-bytes=2m", NULL, NULL), &v, &p, &said) &&
+              v.size == 2 << 20,
+          "2m");
+    CHECK(!parse(words_of("x", "--bucket-bytes=1G", NULL, NULL), &v, &p, &said) &&
+              v.size == 1 << 30,
+          "1G");
 }
 
 /* Every refusal: its words, and what the line must hold. */
@@ -96,7 +109,8 @@ static void test_refusals(void)
         {"unknown option '--formt': did you mean '--format'?", "x", "--formt", "e5m2", NULL},
         {"unknown option '--fromat': did you mean '--format'?", "x", "--fromat=e5m2", NULL, NULL},
         {"unknown option '--epoch': did you mean '--epochs'?", "x", "--epoch", "3", NULL},
-        {"unknown option '--bucketbytes': did you mean '--bucket-bytes'?", "x", "--bucketbytes", "3", NULL},
+        {"unknown option '--bucketbytes': did you mean '--bucket-bytes'?", "x", "--bucketbytes",
+         "3", NULL},
         {"unknown option '-lr': did you mean '--lr'?", "x", "-lr", "3", NULL},
         {"unknown option '--hepl': did you mean '--help'?", "x", "--hepl", NULL, NULL},
         {"unknown option '--quux': see 'narrowcast try --help'", "x", "--quux", NULL, NULL},
@@ -107,12 +121,15 @@ static void test_refusals(void)
         {"--epochs '': must be a whole number", "x", "--epochs", "", NULL},
         {"--epochs ' 3': must be a whole number", "x", "--epochs", " 3", NULL},
         {"--epochs '3.5': must be a whole number", "x", "--epochs", "3.5", NULL},
-        {"--epochs '99999999999999999999': must be a whole number", "x", "--epochs", "99999999999999999999", NULL},
+        {"--epochs '99999999999999999999': must be a whole number", "x", "--epochs",
+         "99999999999999999999", NULL},
         {"--bucket-bytes '0': must be from 1", "x", "--bucket-bytes", "0", NULL},
-        {"--bucket-bytes '-1': must be a whole number, not negative", "x", "--bucket-bytes", "-1", NULL},
+        {"--bucket-bytes '-1': must be a whole number, not negative", "x", "--bucket-bytes", "-1",
+         NULL},
         {"--bucket-bytes '4MB': must be", "x", "--bucket-bytes", "4MB", NULL},
         {"--bucket-bytes '4T': must be", "x", "--bucket-bytes", "4T", NULL},
-        {"--bucket-bytes '18446744073709551615k': must be", "x", "--bucket-bytes", "18446744073709551615k", NULL},
+        {"--bucket-bytes '18446744073709551615k': must be", "x", "--bucket-bytes",
+         "18446744073709551615k", NULL},
         {"--lr 'nan': must be a finite number", "x", "--lr", "nan", NULL},
         {"--lr 'inf': must be a finite number", "x", "--lr", "inf", NULL},
         {"--lr '0.1,': must be a finite number", "x", "--lr", "0.1,", NULL},
@@ -123,7 +140,8 @@ static void test_refusals(void)
         {"--verbose '1': must be yes or no", "x", "--verbose=1", NULL, NULL},
         {"--lr needs a value: --lr X", "x", "--lr", NULL, NULL},
         {"--lr needs a value: --lr X", "x", "--lr", "--verbose", NULL},
-        {"too few arguments: usage: narrowcast try [options] IN [OUT]", "--verbose", NULL, NULL, NULL},
+        {"too few arguments: usage: narrowcast try [options] IN [OUT]", "--verbose", NULL, NULL,
+         NULL},
         {"'c' is one argument too many", "a", "b", "c", NULL},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -131,7 +149,8 @@ static void test_refusals(void)
         struct opt_parsed p;
         struct capture said;
         CHECK(parse(cases[i] + 1, &v, &p, &said) == -EINVAL, "case %u was taken", i);
-        CHECK(strstr(said.text, cases[i][0]) == said.text + strlen("narrowcast: "), "case %u said %s", i, said.text);
+        CHECK(strstr(said.text, cases[i][0]) == said.text + strlen("narrowcast: "),
+              "case %u said %s", i, said.text);
         CHECK(capture_lines(said.text) == 1, "case %u did not say one line: %s", i, said.text);
     }
 }
@@ -145,10 +164,12 @@ static void test_help(void)
     fclose(f);
     for (int i = 0; i < N_OPTS; i++) {
         char want[64];
-        snprintf(want, sizeof want, opts[i].type == OPT_GROUP ? "\n%s\n" : "\n  --%s ", opts[i].name);
+        snprintf(want, sizeof want, opts[i].type == OPT_GROUP ? "\n%s\n" : "\n  --%s ",
+                 opts[i].name);
         CHECK(strstr(text, want), "help lacks '%s'", opts[i].name);
         snprintf(want, sizeof want, "[%s]", opts[i].fallback ? opts[i].fallback : "no");
-        CHECK(opts[i].type == OPT_GROUP || strstr(text, want), "help lacks the default of '%s'", opts[i].name);
+        CHECK(opts[i].type == OPT_GROUP || strstr(text, want), "help lacks the default of '%s'",
+              opts[i].name);
     }
     CHECK(strstr(text, "usage: narrowcast try [options] IN [OUT]\n"), "usage");
     CHECK(strstr(text, "examples\n  narrowcast try x\n"), "examples");
@@ -162,10 +183,11 @@ static void test_lines(void)
     struct capture said;
     char lines[512], small[10];
     struct text all = text_in(lines, sizeof lines), part = text_in(small, sizeof small);
-    CHECK(!parse(words_of("--lr=0.3333333333333333", "--verbose", "x", NULL), &v, &p, &said), "%s", said.text);
+    CHECK(!parse(words_of("--lr=0.3333333333333333", "--verbose", "x", NULL), &v, &p, &said), "%s",
+          said.text);
     opt_lines(&command, &v, 0, &all);
-    CHECK(!strcmp(lines,
-                  "verbose=yes\nepochs=3\nbucket-bytes=65536\nlr=0.3333333333333333\nformat=e4m3\nround=nearest\n"),
+    CHECK(!strcmp(lines, "verbose=yes\nepochs=3\nbucket-bytes=65536\nlr=0.3333333333333333\nformat="
+                         "e4m3\nround=nearest\n"),
           "%s", lines);
     CHECK(!all.full && all.n == strlen(lines), "%zu", all.n);
     opt_lines(&command, &v, 0, &part);
@@ -190,24 +212,28 @@ static void test_text(void)
     CHECK(t.full && t.n == 7 && !strcmp(room, "1234567"), "'%s' of %zu", room, t.n);
 }
 
-/* Whatever the lines hold: the difference is found behind any length of value, and no part of it outgrows its place. */
+/* Whatever the lines hold: the difference is found behind any length of value, and no part of it
+ * outgrows its place. */
 static void test_lines_differ(void)
 {
     static char mine[2048], theirs[2048];
     struct opt_difference d;
     CHECK(!opt_lines_differ("a=1\nb=\n", "b=\na=1\n", &d), "%s", d.name);
-    CHECK(opt_lines_differ("a=1\nb=2\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") && !strcmp(d.mine, "2") &&
-              !strcmp(d.theirs, "3"),
+    CHECK(opt_lines_differ("a=1\nb=2\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") &&
+              !strcmp(d.mine, "2") && !strcmp(d.theirs, "3"),
           "%s '%s' '%s'", d.name, d.mine, d.theirs);
-    CHECK(opt_lines_differ("a=1\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") && !d.mine[0], "a line is missing");
+    CHECK(opt_lines_differ("a=1\n", "a=1\nb=3\n", &d) && !strcmp(d.name, "b") && !d.mine[0],
+          "a line is missing");
     CHECK(opt_lines_differ("a=1\n", "", &d) && !strcmp(d.name, "a") && !d.theirs[0], "no lines");
     CHECK(opt_lines_differ("a=1\n", "a", &d) && !strcmp(d.name, "a"), "no '='");
     for (size_t n = 1; n < sizeof mine - 8; n += 37) {
         snprintf(mine, sizeof mine, "x=%0*d\n", (int)n, 1);
         snprintf(theirs, sizeof theirs, "x=%0*d\n", (int)n, 2);
-        CHECK(opt_lines_differ(mine, theirs, &d) && strlen(d.mine) == (n < 100 ? n : 99), "values of %zu bytes", n);
+        CHECK(opt_lines_differ(mine, theirs, &d) && strlen(d.mine) == (n < 100 ? n : 99),
+              "values of %zu bytes", n);
         snprintf(theirs, sizeof theirs, "%0*d=x\n", (int)n, 3);
-        CHECK(opt_lines_differ("", theirs, &d) && strlen(d.name) == (n < 64 ? n : 63), "a name of %zu bytes", n);
+        CHECK(opt_lines_differ("", theirs, &d) && strlen(d.name) == (n < 64 ? n : 63),
+              "a name of %zu bytes", n);
     }
 }
 
@@ -228,8 +254,9 @@ static void test_jsonl(const char *folder)
     }
     FILE *f = fopen(path, "r");
     for (int round = 0; round < 2; round++)
-        CHECK(fgets(line, sizeof line, f) && !strcmp(line, "{\"kind\":\"a\\\"b\\\\c\\u000a\",\"none\":null,"
-                                                           "\"nan\":null,\"x\":0.25,\"i\":-1,\"t\":true}\n"),
+        CHECK(fgets(line, sizeof line, f) &&
+                  !strcmp(line, "{\"kind\":\"a\\\"b\\\\c\\u000a\",\"none\":null,"
+                                "\"nan\":null,\"x\":0.25,\"i\":-1,\"t\":true}\n"),
               "%s", line);
     CHECK(!fgets(line, sizeof line, f), "a third line");
     fclose(f);
@@ -270,7 +297,8 @@ static void test_file(const char *folder)
     CHECK(!strcmp(contents(path, text, sizeof text), "one"), "replaced before it is whole");
     file_out_discard(&out);
     CHECK(!strcmp(contents(path, text, sizeof text), "one"), "discard");
-    CHECK(!file_out_open(&out, link) && !file_out_write(&out, "two", 3) && !file_out_commit(&out), "write");
+    CHECK(!file_out_open(&out, link) && !file_out_write(&out, "two", 3) && !file_out_commit(&out),
+          "write");
     struct stat st;
     CHECK(!strcmp(contents(path, text, sizeof text), "two"), "a link is followed");
     CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode), "a link stays a link");
@@ -280,8 +308,10 @@ static void test_file(const char *folder)
 
     CHECK(!mkfifo(path, 0600), "mkfifo");
     int reader = open(path, O_RDONLY | O_NONBLOCK);
-    CHECK(!file_out_open(&out, path) && !file_out_write(&out, "x", 1) && !file_out_commit(&out), "a pipe");
-    CHECK(!stat(path, &st) && S_ISFIFO(st.st_mode) && read(reader, text, 1) == 1, "a pipe was replaced by a file");
+    CHECK(!file_out_open(&out, path) && !file_out_write(&out, "x", 1) && !file_out_commit(&out),
+          "a pipe");
+    CHECK(!stat(path, &st) && S_ISFIFO(st.st_mode) && read(reader, text, 1) == 1,
+          "a pipe was replaced by a file");
     close(reader);
     unlink(path);
     if (check_bad)

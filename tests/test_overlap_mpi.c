@@ -1,5 +1,6 @@
-/* test_overlap_mpi.c : buckets that travel while gradients are made, in whatever order: the bits of reducer_run() without
- * overlap, by every way; means handed out one by one; skipped steps, failures and the end of the thread. */
+/* test_overlap_mpi.c : buckets that travel while gradients are made, in whatever order: the bits of
+ * reducer_run() without overlap, by every way; means handed out one by one; skipped steps, failures
+ * and the end of the thread. */
 /* RANKS: 1 2 3 4 */
 #include "base/clock.h"
 #include "base/err.h"
@@ -33,7 +34,8 @@ static uint32_t shared_dice(uint32_t step, uint32_t what)
     return philox_u32(philox_key(SEED, step, what, 0, 8), 0) >> 8;
 }
 
-/* Layers change their magnitude from step to step, and so their shifts. Some steps one rank has a nan. Returns whether. */
+/* Layers change their magnitude from step to step, and so their shifts. Some steps one rank has a
+ * nan. Returns whether. */
 static bool make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++)
@@ -61,13 +63,14 @@ static struct {
     int launches, decodes, decoded, allocated; /* decoded: layers, of so many decodes */
 } batch;
 
-static void launch(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+static void launch(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
+                   int n_spans)
 {
     batch.launches++;
     vec_encode_each(ops, cast, spans, n_spans);
 }
-static void launch_decode(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
-                          float divisor)
+static void launch_decode(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
+                          int n_spans, float divisor)
 {
     batch.decodes++;
     batch.decoded += n_spans;
@@ -89,7 +92,8 @@ static struct reducer *open_reducer(const struct setting *s, const struct algo *
     struct codec codec;
     int group = 0;
     struct reducer *r = NULL;
-    if (codec_parse(&s->words, &codec) < 0 || (!algo && algo_find(s->algo, t.n_ranks, &algo, &group) < 0))
+    if (codec_parse(&s->words, &codec) < 0 ||
+        (!algo && algo_find(s->algo, t.n_ranks, &algo, &group) < 0))
         exit(1);
     codec.seed = SEED;
     if (s->batches)
@@ -113,12 +117,13 @@ static struct reducer_step run_late(struct reducer *r, uint64_t step)
     memcpy(t.late, t.grads, sizeof t.late);
     point(t.late, at);
     CHECK(reducer_run(r, step, at, &report) == 0, "step %d", (int)step);
-    CHECK(report.hidden_s == 0 && report.exposed_s > 0 && report.waited_s > 0, "%g s hidden without a thread",
-          report.hidden_s);
+    CHECK(report.hidden_s == 0 && report.exposed_s > 0 && report.waited_s > 0,
+          "%g s hidden without a thread", report.hidden_s);
     return report;
 }
 
-/* Which layers get ready together and when: groups of neighbours, cut and shuffled anew on every rank in every step. */
+/* Which layers get ready together and when: groups of neighbours, cut and shuffled anew on every
+ * rank in every step. */
 static int cut_groups(uint32_t step, int first[N_LAYERS])
 {
     int order[N_LAYERS], n = 0;
@@ -155,7 +160,8 @@ static void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LA
     int first = -1, n = -1;
     while (reducer_next(r, &first, &n)) {
         CHECK(!bad, "step %u: means of layers %d+%d of a step with a nan", step, first, n);
-        CHECK(first >= 0 && n > 0 && first + n <= N_LAYERS, "step %u: layers %d+%d", step, first, n);
+        CHECK(first >= 0 && n > 0 && first + n <= N_LAYERS, "step %u: layers %d+%d", step, first,
+              n);
         for (int l = first; l < first + n; l++) {
             CHECK(!out[l], "step %u: layer %d twice", step, l);
             CHECK(bad || memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0,
@@ -182,7 +188,8 @@ static void check_taken(uint32_t step, const bool out[N_LAYERS])
     }
 }
 
-/* After run_late(). Gradients come into being just before they are said to be ready; before, they are what no step survives. */
+/* After run_late(). Gradients come into being just before they are said to be ready; before, they
+ * are what no step survives. */
 static struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
 {
     float *at[N_LAYERS];
@@ -229,21 +236,23 @@ static void check_setting(const struct setting *s, bool way)
         reducer_force_fp32(late, step % 7 == 3);
         reducer_force_fp32(early, step % 7 == 3);
         if (step == N_STEPS / 2) /* the thread may come and go */
-            CHECK(reducer_set_overlap(early, false) == 0 && reducer_set_overlap(early, true) == 0, "again");
+            CHECK(reducer_set_overlap(early, false) == 0 && reducer_set_overlap(early, true) == 0,
+                  "again");
         const struct reducer_step a = run_late(late, step), b = run_early(early, step, bad);
-        CHECK(a.skipped == bad && b.skipped == bad, "step %u: skipped %d late, %d early, nan %d", step, a.skipped,
-              b.skipped, bad);
+        CHECK(a.skipped == bad && b.skipped == bad, "step %u: skipped %d late, %d early, nan %d",
+              step, a.skipped, b.skipped, bad);
         for (int l = 0; l < N_LAYERS && !bad; l++)
             CHECK(memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0,
-                  "%s %s %s, buckets of %zu: step %u layer %d differs", s->words.format, s->words.scale, s->algo,
-                  s->bucket_bytes, step, l);
-        CHECK(bad || way || a.sent_bytes == b.sent_bytes, "step %u: %d bytes late, %d early", step, (int)a.sent_bytes,
-              (int)b.sent_bytes);
+                  "%s %s %s, buckets of %zu: step %u layer %d differs", s->words.format,
+                  s->words.scale, s->algo, s->bucket_bytes, step, l);
+        CHECK(bad || way || a.sent_bytes == b.sent_bytes, "step %u: %d bytes late, %d early", step,
+              (int)a.sent_bytes, (int)b.sent_bytes);
         CHECK(a.code_bytes == b.code_bytes && a.fp32_bytes == b.fp32_bytes, "step %u", step);
         taken += !bad;
         redone += b.n_redone;
     }
-    CHECK(taken > N_STEPS / 2 && taken < N_STEPS, "%d steps of %d were taken: this tests too little", taken, N_STEPS);
+    CHECK(taken > N_STEPS / 2 && taken < N_STEPS,
+          "%d steps of %d were taken: this tests too little", taken, N_STEPS);
     CHECK(!way || (redone > 3 && t.fake.gave_up > 1 && t.fake.sums > 10),
           "%d buckets redone, given up %d times, %d sums", redone, t.fake.gave_up, t.fake.sums);
     reducer_close(late);
@@ -254,13 +263,15 @@ static void check_bits(void)
 {
     static const size_t buckets[] = {1, 700, 2500, 1 << 20};
     const bool many = t.n_ranks > 1;
-    const char *group = t.n_ranks % 2 ? "gather" : "group-scatter:2", *ring = many ? "ring" : "self";
+    const char *group = t.n_ranks % 2 ? "gather" : "group-scatter:2",
+               *ring = many ? "ring" : "self";
     const struct setting settings[] = {
         {.words = {.format = "e4m3", .scale = "aps"}, .algo = "auto"},
         {.words = {.format = "e5m2", .scale = "none", .round = "stochastic"}, .algo = "auto"},
         {.words = {.format = "e3m0", .scale = "aps-tight"}, .algo = group},
         {.words = {.format = "e5m2", .sum = "trunc"}, .algo = ring},
-        {.words = {.format = "e6m9", .scale = "const:8", .sum = "nearest"}, .algo = many ? "direct" : "self"},
+        {.words = {.format = "e6m9", .scale = "const:8", .sum = "nearest"},
+         .algo = many ? "direct" : "self"},
         {.words = {.format = "fp32", .scale = "none"}, .algo = "native"},
     };
     for (int i = 0; i < 6; i++)
@@ -277,9 +288,10 @@ static void check_bits(void)
         s.batches = true;
         check_setting(&s, i > 0);
     }
-    CHECK(batch.decodes > 100 && batch.decoded > batch.decodes, "%d layers in %d decodes", batch.decoded,
-          batch.decodes);
-    CHECK(batch.launches > 100 && batch.allocated == 0, "%d launches, %d not freed", batch.launches, batch.allocated);
+    CHECK(batch.decodes > 100 && batch.decoded > batch.decodes, "%d layers in %d decodes",
+          batch.decoded, batch.decodes);
+    CHECK(batch.launches > 100 && batch.allocated == 0, "%d launches, %d not freed", batch.launches,
+          batch.allocated);
 }
 
 /* ---- does anything travel before the last gradient is there? ---- */
@@ -304,7 +316,8 @@ static int broken_run(struct comm *c, const struct algo_call *call)
 /* The first bucket (the last layers) is summed while the other gradients do not exist. */
 static void check_that_it_overlaps(void)
 {
-    static const struct algo spy = {.name = "spy", .rules = 31, .scratch_bytes = spy_scratch, .run = spy_run};
+    static const struct algo spy = {
+        .name = "spy", .rules = 31, .scratch_bytes = spy_scratch, .run = spy_run};
     const struct setting s = {.words = {.format = "e4m3", .scale = "aps"}, .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &spy);
     struct reducer_step report;
@@ -326,7 +339,8 @@ static void check_that_it_overlaps(void)
 
 static void check_failure(void)
 {
-    static const struct algo broken = {.name = "broken", .rules = 31, .scratch_bytes = spy_scratch, .run = broken_run};
+    static const struct algo broken = {
+        .name = "broken", .rules = 31, .scratch_bytes = spy_scratch, .run = broken_run};
     const struct setting s = {.words = {.format = "e5m2"}, .algo = "auto", .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &broken), *left = open_reducer(&s, NULL);
     struct reducer_step report = {.n_guessed = -1};
@@ -349,17 +363,20 @@ static void check_failure(void)
 /* An MPI that allows one thread alone: everything as without overlap, after a warning. */
 static void check_refusal(void)
 {
-    const struct setting s = {.words = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 700};
+    const struct setting s = {
+        .words = {.format = "e4m3", .scale = "aps"}, .algo = "auto", .bucket_bytes = 700};
     struct reducer *late = open_reducer(&s, NULL), *asked = open_reducer(&s, NULL);
     err_hold();
-    CHECK(reducer_set_overlap(asked, true) == 0 && !reducer_overlaps(asked), "overlap on one thread");
+    CHECK(reducer_set_overlap(asked, true) == 0 && !reducer_overlaps(asked),
+          "overlap on one thread");
     err_release(false);
     for (uint32_t step = 0; step < 5; step++) {
         const bool bad = make_grads(step);
         const struct reducer_step a = run_late(late, step), b = run_early(asked, step, bad);
         CHECK(a.skipped == b.skipped && b.hidden_s == 0, "step %u", step);
         for (int l = 0; l < N_LAYERS && !bad; l++)
-            CHECK(memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0, "step %u layer %d", step, l);
+            CHECK(memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0, "step %u layer %d",
+                  step, l);
     }
     reducer_close(late);
     reducer_close(asked);
@@ -374,7 +391,8 @@ int main(void)
     if (t.rank == 0)
         printf("seed %d\n", SEED);
     for (int l = 0; l < N_LAYERS; l++)
-        t.layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 4 || l == 8};
+        t.layers[l] =
+            (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 4 || l == 8};
     batch.ops = *vec_best();
     batch.ops.encode_all = launch;
     batch.ops.decode_all = launch_decode;

@@ -1,5 +1,5 @@
-/* test_packet.c : CRC32C against the vectors of RFC 3720 and a bit-by-bit one; the header's fields tile its 64 bytes, come
- * back as they were put, and one wrong bit anywhere is seen. */
+/* test_packet.c : CRC32C against the vectors of RFC 3720 and a bit-by-bit one; the header's fields
+ * tile its 64 bytes, come back as they were put, and one wrong bit anywhere is seen. */
 #include <string.h>
 #include "check.h"
 #include "hls/packet.h"
@@ -39,11 +39,13 @@ static void check_crc(void)
         uint32_t crc = crc32c(bytes, n);
         uint32_t cut = n ? philox_u32(SEED + 1, n) % n : 0;
         CHECK(crc == crc_by_bits(bytes, n), "%u bytes: %08x", n, crc);
-        CHECK(crc == crc32c_more(crc32c(bytes, cut), bytes + cut, n - cut), "%u bytes, cut at %u", n, cut);
+        CHECK(crc == crc32c_more(crc32c(bytes, cut), bytes + cut, n - cut), "%u bytes, cut at %u",
+              n, cut);
         uint8_t behind[sizeof bytes];
         memcpy(behind, bytes, n);
         pkt_put_uint(behind + n, crc, 4);
-        CHECK(crc32c(behind, n + 4) == CRC32C_RESIDUE, "%u bytes and their CRC: %08x", n, crc32c(behind, n + 4));
+        CHECK(crc32c(behind, n + 4) == CRC32C_RESIDUE, "%u bytes and their CRC: %08x", n,
+              crc32c(behind, n + 4));
     }
 }
 
@@ -60,7 +62,8 @@ static void check_places(void)
     int owners[PKT_HEADER_BYTES] = {0};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         CHECK(field[i].at % field[i].n_bytes == 0, "%s at %d", field[i].name, field[i].at);
-        for (int at = field[i].at; at < field[i].at + field[i].n_bytes && at < PKT_HEADER_BYTES; at++)
+        for (int at = field[i].at; at < field[i].at + field[i].n_bytes && at < PKT_HEADER_BYTES;
+             at++)
             owners[at]++;
     }
     for (int at = 0; at < PKT_HEADER_BYTES; at++)
@@ -96,7 +99,8 @@ int main(void)
     check_places();
     for (uint32_t trial = 0; trial < 200; trial++)
         check_header(trial);
-    struct pkt_header h = {.magic = PKT_MAGIC_VALUE, .len = 0x0102, .key = 0x1122334455667788, .in_fmt = 0xc3};
+    struct pkt_header h = {
+        .magic = PKT_MAGIC_VALUE, .len = 0x0102, .key = 0x1122334455667788, .in_fmt = 0xc3};
     uint8_t bytes[PKT_HEADER_BYTES];
     pkt_put(h, bytes);
     CHECK(!memcmp(bytes, "ncs\1\2\1\0\0\x88\x77\x66\x55\x44\x33\x22\x11", 16), "little endian");

@@ -1,5 +1,5 @@
-/* test_philox.c : Philox4x32-10 against the authors' own vectors (Random123, kat_vectors), and streams that differ.
- * With the argument `quick`: fewer streams. */
+/* test_philox.c : Philox4x32-10 against the authors' own vectors (Random123, kat_vectors), and
+ * streams that differ. With the argument `quick`: fewer streams. */
 #include "check.h"
 #include "hls/philox.h"
 
@@ -7,8 +7,8 @@ static void check_vector(uint64_t key, struct philox_block counter, struct philo
 {
     struct philox_block got = philox_rounds(key, counter);
     for (int i = 0; i < 4; i++)
-        CHECK(got.w[i] == want.w[i], "key %016llx, word %d: %08x, must be %08x", (unsigned long long)key, i, got.w[i],
-              want.w[i]);
+        CHECK(got.w[i] == want.w[i], "key %016llx, word %d: %08x, must be %08x",
+              (unsigned long long)key, i, got.w[i], want.w[i]);
 }
 
 static int compare(const void *a, const void *b)
@@ -27,21 +27,24 @@ static void check_keys(uint32_t side)
     size_t n = 0;
     for (uint64_t seed = 7; seed < 9; seed++)
         for (uint32_t i = 0; i < n_tuples; i++)
-            key[n++] = philox_key(seed, i % side, i / side % side, i / (side * side) % side, i / (side * side * side));
+            key[n++] = philox_key(seed, i % side, i / side % side, i / (side * side) % side,
+                                  i / (side * side * side));
     qsort(key, n, sizeof *key, compare);
     for (size_t i = 1; i < n; i++)
         CHECK(key[i] != key[i - 1], "key %016llx twice", (unsigned long long)key[i]);
     free(key);
 }
 
-/* Word i is word i % 4 of block i / 4, also where i needs both counter words; every bit is 1 about half the time. */
+/* Word i is word i % 4 of block i / 4, also where i needs both counter words; every bit is 1 about
+ * half the time. */
 static void check_stream(void)
 {
     uint64_t key = 0x299f31d0a4093822;
     for (uint64_t i = 0; i < 1000; i++) {
         uint64_t at = i < 500 ? i : (i << 50) + i;
         struct philox_block counter = {{(uint32_t)(at / 4), (uint32_t)(at / 4 >> 32), 0, 0}};
-        CHECK(philox_u32(key, at) == philox_rounds(key, counter).w[at % 4], "word %llu", (unsigned long long)at);
+        CHECK(philox_u32(key, at) == philox_rounds(key, counter).w[at % 4], "word %llu",
+              (unsigned long long)at);
     }
     enum { N = 100000 };
     int ones[32] = {0};
@@ -59,8 +62,10 @@ int main(int argc, char **argv)
     struct philox_block zero = {{0, 0, 0, 0}}, full = {{~0u, ~0u, ~0u, ~0u}};
     struct philox_block pi = {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}};
     check_vector(0, zero, (struct philox_block){{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}});
-    check_vector(ones, full, (struct philox_block){{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
-    check_vector(0x299f31d0a4093822, pi, (struct philox_block){{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
+    check_vector(ones, full,
+                 (struct philox_block){{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
+    check_vector(0x299f31d0a4093822, pi,
+                 (struct philox_block){{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
     check_keys(argc > 1 ? 8 : 32);
     check_stream();
     DONE();

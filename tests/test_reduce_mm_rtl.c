@@ -1,4 +1,5 @@
-/* rtl/reduce_mm.sv : parts in a memory behind AXI4 with random stalls, against mf.h; the bursts' rules are watched. */
+/* rtl/reduce_mm.sv : parts in a memory behind AXI4 with random stalls, against mf.h; the bursts'
+ * rules are watched. */
 #include "check.h"
 #include "hls/reduce.h"
 #include "sim/verilated_model.h"
@@ -31,11 +32,13 @@ struct queue {
 static uint8_t mem[MEM_BEATS][64], want[MEM_BEATS][64];
 static const uint64_t base = 0x4000000000;
 static struct model *m;
-static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *arvalid, *arready, *rvalid, *rready;
+static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *arvalid, *arready,
+    *rvalid, *rready;
 static uint16_t *awaddr, *araddr;
 static uint32_t *wdata, *rdata;
-static uint8_t *m_arlen, *m_arvalid, *m_arready, *m_rresp, *m_rvalid, *m_rready, *m_awlen, *m_awvalid, *m_awready,
-    *m_wlast, *m_wvalid, *m_wready, *m_bresp, *m_bvalid, *m_bready, *interrupt;
+static uint8_t *m_arlen, *m_arvalid, *m_arready, *m_rresp, *m_rvalid, *m_rready, *m_awlen,
+    *m_awvalid, *m_awready, *m_wlast, *m_wvalid, *m_wready, *m_bresp, *m_bvalid, *m_bready,
+    *interrupt;
 static uint32_t *m_rdata, *m_wdata;
 static uint64_t *m_araddr, *m_awaddr;
 static struct queue reads, writes;
@@ -45,9 +48,10 @@ static unsigned answers, stall, beats_read, fail_read;
 static void take_burst(struct queue *q, uint64_t address, unsigned len)
 {
     uint64_t at = (address - base) / 64;
-    CHECK(address % 64 == 0 && len < 64 && address / 4096 == (address + 64 * len) / 4096, "burst at %llx of %u",
-          (unsigned long long)address, len + 1);
-    CHECK(address >= base && at + len < MEM_BEATS, "outside of memory: %llx", (unsigned long long)address);
+    CHECK(address % 64 == 0 && len < 64 && address / 4096 == (address + 64 * len) / 4096,
+          "burst at %llx of %u", (unsigned long long)address, len + 1);
+    CHECK(address >= base && at + len < MEM_BEATS, "outside of memory: %llx",
+          (unsigned long long)address);
     CHECK(q->put - q->get < QUEUE, "too many bursts");
     q->b[q->put++ % QUEUE] = (struct burst){(uint32_t)at % MEM_BEATS, len + 1};
 }
@@ -89,8 +93,10 @@ static void clock_once(void)
     if (aw)
         take_burst(&writes, aw_at, aw_len);
     model_tick(m);
-    CHECK(!ar_waits || (*m_arvalid && *m_araddr == ar_at && *m_arlen == ar_len), "ar does not wait");
-    CHECK(!aw_waits || (*m_awvalid && *m_awaddr == aw_at && *m_awlen == aw_len), "aw does not wait");
+    CHECK(!ar_waits || (*m_arvalid && *m_araddr == ar_at && *m_arlen == ar_len),
+          "ar does not wait");
+    CHECK(!aw_waits || (*m_awvalid && *m_awaddr == aw_at && *m_awlen == aw_len),
+          "aw does not wait");
     CHECK(!w_waits || *m_wvalid, "w does not wait");
     if (rd) {
         beats_read++;
@@ -150,8 +156,10 @@ static uint32_t expected(struct job j)
         for (uint32_t i = 0; i < codes; i++) {
             uint64_t acc = 0;
             for (uint32_t k = 0; k < j.parts; k++)
-                acc = mf_acc_add(in.fmt, acc, beat_get(beat_load(mem[j.in + k * j.stride + row]), in.width, i));
-            uint32_t code = mf_acc_round(in.fmt, acc, (int)j.shift, out.fmt, j.saturate ? MF_SATURATE : MF_INF);
+                acc = mf_acc_add(in.fmt, acc,
+                                 beat_get(beat_load(mem[j.in + k * j.stride + row]), in.width, i));
+            uint32_t code =
+                mf_acc_round(in.fmt, acc, (int)j.shift, out.fmt, j.saturate ? MF_SATURATE : MF_INF);
             status |= reduce_status(in.fmt, acc, j.shift, out.fmt);
             sum = beat_put(sum, out.width, done++, code);
             if (done == 512 / out.width || (row + 1 == j.beats && i + 1 == codes)) {
@@ -207,8 +215,8 @@ static void check_run(struct job j)
     memcpy(want, mem, sizeof want);
     uint32_t status = expected(j), is = run(j, &clocks);
     CHECK(is == status, "status %x, not %x (formats %02x %02x)", is, status, j.fmt, j.out_fmt);
-    CHECK(!memcmp(mem, want, sizeof mem), "%u parts of %u beats, %02x to %02x, shift %u", j.parts, j.beats, j.fmt,
-          j.out_fmt, j.shift);
+    CHECK(!memcmp(mem, want, sizeof mem), "%u parts of %u beats, %02x to %02x, shift %u", j.parts,
+          j.beats, j.fmt, j.out_fmt, j.shift);
 }
 
 static void open_ports(int argc, char **argv)
@@ -257,7 +265,8 @@ int main(int argc, char **argv)
             memcpy(mem[i] + 4 * w, &r, 4);
         }
 
-    /* Every pair of formats, some parts, lengths that are no multiple of anything, stalls or none. */
+    /* Every pair of formats, some parts, lengths that are no multiple of anything, stalls or
+     * none. */
     for (int i = 0; i < FORMATS * FORMATS * 2; i++) {
         struct job j = {.fmt = formats[i % FORMATS], .out_fmt = formats[i / FORMATS % FORMATS]};
         j.parts = 1 + rnd() % (rnd() % 4 ? 4 : 20);
@@ -309,7 +318,8 @@ int main(int argc, char **argv)
     expected(j);
     run(j, &clocks);
     CHECK(!memcmp(mem, want, sizeof mem), "the long one");
-    printf("8 parts of 960 beats: %d clocks, %.3f a beat read\n", (int)clocks, (double)clocks / (8 * 960));
+    printf("8 parts of 960 beats: %d clocks, %.3f a beat read\n", (int)clocks,
+           (double)clocks / (8 * 960));
     CHECK(clocks < 8 * 960 * 102 / 100 + 60, "%d clocks", (int)clocks);
     model_close(m);
     DONE();

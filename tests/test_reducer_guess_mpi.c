@@ -1,4 +1,5 @@
-/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of one that cannot. */
+/* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of
+ * one that cannot. */
 /* RANKS: 1 2 4 */
 #include "check.h"
 #include "reduce/reducer.h"
@@ -22,16 +23,19 @@ static void make_grads(uint32_t step)
 {
     for (uint32_t l = 0; l < N_LAYERS; l++) {
         const uint32_t phase = step / (l + 1);
-        const double size = phase % 5 == 4 ? 0 : ldexp(1, t.rank == 0 ? -(int)(phase * 7 % 11) : -12);
+        const double size =
+            phase % 5 == 4 ? 0 : ldexp(1, t.rank == 0 ? -(int)(phase * 7 % 11) : -12);
         for (size_t i = 0; i < N_MOST; i++) {
             const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
             t.grads[l][i] = (float)(size * ((double)word / 4294967296.0 - 0.5));
         }
-        t.grads[l][0] = (float)size; /* the layer's largest, so that its exponent is that of `size` */
+        /* the layer's largest, so that its exponent is that of `size` */
+        t.grads[l][0] = (float)size;
     }
 }
 
-static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word, struct codec *codec)
+static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+                                    struct codec *codec)
 {
     const struct algo *algo;
     int group;
@@ -75,9 +79,11 @@ static int check_steps(const struct codec_words *words, const char *algo)
         reducer_force_fp32(fresh, step == 5);
         const struct reducer_step a = run(old, step, t.old), b = run(fresh, step, t.fresh);
         for (int l = 0; l < N_LAYERS; l++)
-            CHECK(memcmp(t.old[l], t.fresh[l], sizes[l] * sizeof(float)) == 0, "%s %s %s: step %d layer %d differs",
-                  words->format, words->scale, algo, (int)step, l);
-        CHECK(b.n_guessed == (scaled || step == 5 ? 0 : N_LAYERS), "a new reducer guessed %d", b.n_guessed);
+            CHECK(memcmp(t.old[l], t.fresh[l], sizes[l] * sizeof(float)) == 0,
+                  "%s %s %s: step %d layer %d differs", words->format, words->scale, algo,
+                  (int)step, l);
+        CHECK(b.n_guessed == (scaled || step == 5 ? 0 : N_LAYERS), "a new reducer guessed %d",
+              b.n_guessed);
         CHECK(scaled || step == 5 || a.n_guessed == N_LAYERS, "a known shift was not used");
         guessed += a.n_guessed;
         reducer_close(fresh);
@@ -100,14 +106,17 @@ int main(void)
     static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "e2m3"};
     static const char *const rounds[] = {"nearest", "stochastic", "zero", "stochastic"};
     for (int i = 0; i < 16; i++) {
-        const struct codec_words words = {.format = formats[i / 4], .scale = scales[i % 4], .round = rounds[i / 4]};
+        const struct codec_words words = {
+            .format = formats[i / 4], .scale = scales[i % 4], .round = rounds[i / 4]};
         const int guessed = check_steps(&words, "auto");
-        const int most = N_STEPS * N_LAYERS; /* most layers keep their shift for some steps, none for all */
-        CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10), "%s %s: %d guesses of %d were right",
-              words.format, words.scale, guessed, most);
+        /* most layers keep their shift for some steps, none for all */
+        const int most = N_STEPS * N_LAYERS;
+        CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10),
+              "%s %s: %d guesses of %d were right", words.format, words.scale, guessed, most);
     }
     t.layers[5].fp32 = t.layers[2].fp32 = true;
-    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"}, t.n_ranks > 1 ? "ring" : "self");
+    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"},
+                t.n_ranks > 1 ? "ring" : "self");
     comm_close(t.c);
     DONE();
 }

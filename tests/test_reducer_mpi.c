@@ -1,4 +1,5 @@
-/* test_reducer_mpi.c : a step's gradients through the reducer: the mean, its bound, skipping, buckets, bytes. */
+/* test_reducer_mpi.c : a step's gradients through the reducer: the mean, its bound, skipping,
+ * buckets, bytes. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
 #include "check.h"
@@ -12,7 +13,8 @@
 enum { MOST = 8, N_LAYERS = 10, N_MOST = 700 };
 static const uint64_t seed = 31337;
 
-/* Two layers of zeros, one that only one rank fills, one of fp32 subnormals (f > 127), one near the top of fp32. */
+/* Two layers of zeros, one that only one rank fills, one of fp32 subnormals (f > 127), one near the
+ * top of fp32. */
 enum kind { NORMAL, ZERO, ONE_RANK, SUBNORMAL, HUGE_VALUES };
 static const struct {
     size_t n;
@@ -38,7 +40,8 @@ static void make_grads(uint32_t step, bool tame)
     for (int r = 0; r < t.n_ranks; r++)
         for (int l = 0; l < N_LAYERS; l++) {
             const uint64_t key = philox_key(seed, step, (uint32_t)l, (uint32_t)r, 1);
-            const bool zero = shape[l].kind == ZERO || (shape[l].kind == ONE_RANK && r != t.n_ranks / 2);
+            const bool zero =
+                shape[l].kind == ZERO || (shape[l].kind == ONE_RANK && r != t.n_ranks / 2);
             const double size = zero ? 0 : tame ? 1 : shape[l].size;
             for (size_t i = 0; i < shape[l].n; i++) {
                 double u = (double)philox_u32(key, 2 * i) / 4294967296.0 - 0.5,
@@ -62,8 +65,8 @@ static bool mine_unchanged(void)
     return same;
 }
 
-static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word, size_t bucket_bytes,
-                                    struct codec *codec)
+static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+                                    size_t bucket_bytes, struct codec *codec)
 {
     const struct algo *algo;
     int group;
@@ -82,7 +85,8 @@ static struct reducer_step run(struct reducer *r, uint64_t step)
     struct reducer_step s = {.skipped = true};
     take_mine();
     CHECK(reducer_run(r, step, t.at, &s) == 0, "step %d", (int)step);
-    CHECK(s.skipped || comm_check_equal(t.c, t.mine, sizeof t.mine, "the mean") == 0, "step %d", (int)step);
+    CHECK(s.skipped || comm_check_equal(t.c, t.mine, sizeof t.mine, "the mean") == 0, "step %d",
+          (int)step);
     return s;
 }
 
@@ -129,10 +133,10 @@ static double half_smallest(struct mf_fmt f)
     return ldexp(1, 1 - ((1 << (f.e - 1)) - 1) - f.m - 1);
 }
 
-/* How far the mean of element i may be from the true one: each rounding moves a value by half a unit in its last
- * place at most, or by half the smallest number below the normal ones: one rounding for each addend, one for each
- * addition that rounds into the format (none where sums are exact or fp32, but fp32's own), one for the result, and
- * fp32's for decoding and division. */
+/* How far the mean of element i may be from the true one: each rounding moves a value by half a
+ * unit in its last place at most, or by half the smallest number below the normal ones: one
+ * rounding for each addend, one for each addition that rounds into the format (none where sums are
+ * exact or fp32, but fp32's own), one for the result, and fp32's for decoding and division. */
 static double bound(const struct codec *c, int l, size_t i, int f)
 {
     const double p = t.n_ranks;
@@ -142,7 +146,8 @@ static double bound(const struct codec *c, int l, size_t i, int f)
         error += half_ulp(c->fmt, g) + half_smallest(c->fmt);
         addends += fabs(g);
     }
-    const double most = (addends + error) * pow(1 + ldexp(1, -c->fmt.m - 1), p); /* no partial sum is larger */
+    /* no partial sum is larger */
+    const double most = (addends + error) * pow(1 + ldexp(1, -c->fmt.m - 1), p);
     if (c->rule == VEC_NEAREST)
         error += (p - 1) * (half_ulp(c->fmt, most) + half_smallest(c->fmt));
     error += (p + 2) * ldexp(most, -24);
@@ -158,7 +163,8 @@ static void check_layer(const struct codec *c, int l, const char *what)
         for (int r = 0; r < t.n_ranks; r++)
             mean += (double)t.grads[r][l][i] / t.n_ranks;
         const double got = (double)t.mine[l][i], b = bound(c, l, i, f);
-        CHECK(fabs(got - mean) <= b, "%s: layer %d element %zu: %g, not %g +- %g", what, l, i, got, mean, b);
+        CHECK(fabs(got - mean) <= b, "%s: layer %d element %zu: %g, not %g +- %g", what, l, i, got,
+              mean, b);
     }
 }
 
@@ -166,8 +172,8 @@ static void test_mean(const char *format, const char *scale, const char *sum, co
 {
     char what[100];
     struct codec codec;
-    struct reducer *r =
-        open_reducer(&(struct codec_words){.format = format, .scale = scale, .sum = sum}, algo, 300, &codec);
+    struct reducer *r = open_reducer(
+        &(struct codec_words){.format = format, .scale = scale, .sum = sum}, algo, 300, &codec);
     const bool scaled = strncmp(scale, "aps", 3) == 0;
     snprintf(what, sizeof what, "%s %s %s %s", format, scale, sum, algo);
     for (uint32_t step = 0; step < 3; step++) {
@@ -177,14 +183,16 @@ static void test_mean(const char *format, const char *scale, const char *sum, co
         for (int l = 0; l < N_LAYERS; l++)
             check_layer(&codec, l, what);
         for (size_t i = 0; i < shape[1].n; i++) /* a layer of zeros stays +0 */
-            CHECK(t.mine[1][i] == 0 && !signbit(t.mine[1][i]), "%s: %g", what, (double)t.mine[1][i]);
+            CHECK(t.mine[1][i] == 0 && !signbit(t.mine[1][i]), "%s: %g", what,
+                  (double)t.mine[1][i]);
     }
     reducer_close(r);
 }
 
 static void test_means(void)
 {
-    static const char *const formats[] = {"e5m2", "e4m3", "e4m3fn", "e3m0", "e5m10", "e6m9", "e8m7", "fp32"};
+    static const char *const formats[] = {"e5m2",  "e4m3", "e4m3fn", "e3m0",
+                                          "e5m10", "e6m9", "e8m7",   "fp32"};
     for (int i = 0; i < 8; i++) {
         const bool exact = i < 5;
         test_mean(formats[i], "aps", "auto", "auto");
@@ -205,7 +213,8 @@ static void test_skip(void)
 {
     static const float bad[] = {INFINITY, -INFINITY, NAN};
     struct codec codec;
-    struct reducer *r = open_reducer(&(struct codec_words){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
+    struct reducer *r =
+        open_reducer(&(struct codec_words){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
     t.layers[N_LAYERS - 1].fp32 = true;
     struct reducer *with_fp32 =
         open_reducer(&(struct codec_words){.format = "e4m3", .scale = "aps"}, "auto", 300, &codec);
@@ -246,7 +255,8 @@ static void test_fp32(void)
     static float first[N_LAYERS][N_MOST];
     uint64_t want = 0;
     t.layers[4].fp32 = t.layers[N_LAYERS - 1].fp32 = t.layers[N_LAYERS - 2].fp32 = true;
-    struct reducer *r = open_reducer(&(struct codec_words){.format = "e3m0", .scale = "aps"}, "auto", 300, &codec);
+    struct reducer *r =
+        open_reducer(&(struct codec_words){.format = "e3m0", .scale = "aps"}, "auto", 300, &codec);
     make_grads(20, false);
     struct reducer_step s = run(r, 20);
     memcpy(first, t.mine, sizeof first);
@@ -275,12 +285,14 @@ static void test_fp32(void)
 /* What `direct` sends for n elements in formats of so many bits. */
 static uint64_t direct_bytes(size_t n, unsigned in_bits, unsigned out_bits)
 {
-    const size_t units = n / 8, p = (size_t)t.n_ranks, me = (size_t)t.rank, mine = 8 * (units / p + (me < units % p));
+    const size_t units = n / 8, p = (size_t)t.n_ranks, me = (size_t)t.rank,
+                 mine = 8 * (units / p + (me < units % p));
     return (n - mine) * in_bits / 8 + (p - 1) * mine * out_bits / 8;
 }
 
 /* The same bits whatever the buckets, and the bytes of the formula. */
-static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bits, const char *sum, const char *round)
+static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bits, const char *sum,
+                              const char *round)
 {
     static const size_t bucket_bytes[] = {1, 8, 100, 500, 1 << 20};
     static float first[N_LAYERS][N_MOST];
@@ -288,9 +300,9 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
     for (int i = 0; i < 5; i++) {
         struct codec codec;
         struct bucket buckets[N_LAYERS];
-        struct reducer *r =
-            open_reducer(&(struct codec_words){.format = format, .scale = "aps", .sum = sum, .round = round}, "auto",
-                         bucket_bytes[i], &codec);
+        struct reducer *r = open_reducer(
+            &(struct codec_words){.format = format, .scale = "aps", .sum = sum, .round = round},
+            "auto", bucket_bytes[i], &codec);
         const struct fold folds[2] = {codec_fold(&codec), codec_fold(&codec)};
         const int n = bucket_cut(t.layers, N_LAYERS, folds, false, bucket_bytes[i], buckets);
         uint64_t code = 0, fp32 = 0, sent = t.n_ranks > 1 ? N_LAYERS : 0;
@@ -302,17 +314,19 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
         }
         const struct reducer_step s = run(r, 30);
         CHECK(s.code_bytes == code && s.fp32_bytes == fp32 && s.sent_bytes == sent,
-              "%s in buckets of %zu: %d %d %d, not %d %d %d", format, bucket_bytes[i], (int)s.code_bytes,
-              (int)s.fp32_bytes, (int)s.sent_bytes, (int)code, (int)fp32, (int)sent);
+              "%s in buckets of %zu: %d %d %d, not %d %d %d", format, bucket_bytes[i],
+              (int)s.code_bytes, (int)s.fp32_bytes, (int)s.sent_bytes, (int)code, (int)fp32,
+              (int)sent);
         if (i == 0)
             memcpy(first, t.mine, sizeof first);
-        CHECK(memcmp(first, t.mine, sizeof first) == 0, "%s %s in buckets of %zu: other bits", format, sum,
-              bucket_bytes[i]);
+        CHECK(memcmp(first, t.mine, sizeof first) == 0, "%s %s in buckets of %zu: other bits",
+              format, sum, bucket_bytes[i]);
         reducer_close(r);
     }
 }
 
-/* An algorithm that looks at the codes it is given: behind every layer, zero codes up to the next multiple of 8. */
+/* An algorithm that looks at the codes it is given: behind every layer, zero codes up to the next
+ * multiple of 8. */
 static size_t direct_scratch(const struct fold *f, size_t n, int n_ranks, int group)
 {
     return algo_direct.scratch_bytes(f, n, n_ranks, group);
@@ -333,7 +347,8 @@ static int look_and_run(struct comm *c, const struct algo_call *call)
 
 static void test_padding(void)
 {
-    static const struct algo spy = {.name = "spy", .rules = 31, .scratch_bytes = direct_scratch, .run = look_and_run};
+    static const struct algo spy = {
+        .name = "spy", .rules = 31, .scratch_bytes = direct_scratch, .run = look_and_run};
     struct codec codec;
     struct reducer *r;
     if (codec_parse(&(struct codec_words){.format = "e5m2", .scale = "aps"}, &codec) < 0 ||
@@ -355,16 +370,22 @@ static void test_refusals(void)
     struct codec codec, other;
     struct reducer *r = NULL;
     struct reducer_layer empty = {.name = "empty", .n = 0};
-    if (codec_parse(&(struct codec_words){0}, &codec) < 0 || codec_settle(&codec, t.n_ranks, 31, "test") < 0 ||
-        codec_parse(&(struct codec_words){0}, &other) < 0 || codec_settle(&other, t.n_ranks + 1, 31, "test") < 0)
+    if (codec_parse(&(struct codec_words){0}, &codec) < 0 ||
+        codec_settle(&codec, t.n_ranks, 31, "test") < 0 ||
+        codec_parse(&(struct codec_words){0}, &other) < 0 ||
+        codec_settle(&other, t.n_ranks + 1, 31, "test") < 0)
         exit(1);
     const struct algo *a = &algo_direct;
     err_hold();
-    CHECK(reducer_open(t.c, &codec, a, 0, 0, t.layers, N_LAYERS, &r) == -EINVAL && !r, "no bytes in a bucket");
+    CHECK(reducer_open(t.c, &codec, a, 0, 0, t.layers, N_LAYERS, &r) == -EINVAL && !r,
+          "no bytes in a bucket");
     CHECK(reducer_open(t.c, &codec, a, 0, 100, t.layers, 0, &r) == -EINVAL && !r, "no layers");
     CHECK(reducer_open(t.c, &codec, a, 0, 100, &empty, 1, &r) == -EINVAL && !r, "an empty layer");
-    CHECK(reducer_open(t.c, &other, a, 0, 100, t.layers, N_LAYERS, &r) == -EINVAL && !r, "a codec for other ranks");
-    CHECK(reducer_open(t.c, &codec, &algo_group_scatter, t.n_ranks + 1, 100, t.layers, N_LAYERS, &r) == -EINVAL && !r,
+    CHECK(reducer_open(t.c, &other, a, 0, 100, t.layers, N_LAYERS, &r) == -EINVAL && !r,
+          "a codec for other ranks");
+    CHECK(reducer_open(t.c, &codec, &algo_group_scatter, t.n_ranks + 1, 100, t.layers, N_LAYERS,
+                       &r) == -EINVAL &&
+              !r,
           "groups");
     err_release(false);
     reducer_close(NULL);

@@ -1,5 +1,5 @@
-/* rtl/regs.sv : every register of hls/regs.def over AXI-Lite, in any order of address and data, with random stalls. What is only
- * written is seen at the ports, and gone after its commit. */
+/* rtl/regs.sv : every register of hls/regs.def over AXI-Lite, in any order of address and data,
+ * with random stalls. What is only written is seen at the ports, and gone after its commit. */
 #include "check.h"
 #include "hls/regs.h"
 #include "sim/verilated_model.h"
@@ -26,9 +26,9 @@ static const struct reg {
 enum { N_REGS = sizeof list / sizeof *list };
 
 static struct model *m;
-static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp, *arvalid, *arready, *rvalid,
-    *rready, *rresp, *snapshot, *snapshot_busy, *job_commit, *job_start, *rank_commit, *seed_write, *busy, *refused,
-    *counter_index;
+static uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp, *arvalid,
+    *arready, *rvalid, *rready, *rresp, *snapshot, *snapshot_busy, *job_commit, *job_start,
+    *rank_commit, *seed_write, *busy, *refused, *counter_index;
 static uint16_t *awaddr, *araddr;
 static uint32_t *wdata, *rdata;
 static uint64_t *counter_value;
@@ -211,8 +211,8 @@ static void read_one(void)
     const struct reg *r = find(at);
     unsigned resp = read_reg(at, &value);
     CHECK(resp == (r ? 0u : 2u), "read of 0x%x answers %u", at, resp);
-    CHECK(value == (r ? expected(r) : 0), "%s reads %08x, not %08x", r ? r->name : "no register", value,
-          r ? expected(r) : 0);
+    CHECK(value == (r ? expected(r) : 0), "%s reads %08x, not %08x", r ? r->name : "no register",
+          value, r ? expected(r) : 0);
 }
 
 /* A port shows its register, and all ones when that is too large for it. */
@@ -307,10 +307,10 @@ int main(int argc, char **argv)
         }
     for (int i = 0; i < 5; i++)
         step();
-    CHECK(job_commits == want[0] && job_starts == want[1] && rank_commits == want[2] && seed_writes == want[3] &&
-              snapshots == want[4],
-          "pulses %u %u %u %u %u, not %u %u %u %u %u", job_commits, job_starts, rank_commits, seed_writes, snapshots,
-          want[0], want[1], want[2], want[3], want[4]);
+    CHECK(job_commits == want[0] && job_starts == want[1] && rank_commits == want[2] &&
+              seed_writes == want[3] && snapshots == want[4],
+          "pulses %u %u %u %u %u, not %u %u %u %u %u", job_commits, job_starts, rank_commits,
+          seed_writes, snapshots, want[0], want[1], want[2], want[3], want[4]);
     printf("%u commits, %u snapshots\n", job_commits, snapshots);
     model_close(m);
     DONE();

@@ -1,7 +1,8 @@
-/* test_rx_rtl.c : rx against a plain model, clock by clock: random frames, good ones and ones with one to three faults, back
- * to back or with gaps, readers that stall until nothing fits any more, resets in the middle. Every drop pulse is expected
- * in its clock, each frame is handed out or counted once, and what is handed out is what was sent.
- * With the argument long: ten times as many frames. */
+/* test_rx_rtl.c : rx against a plain model, clock by clock: random frames, good ones and ones with
+ * one to three faults, back to back or with gaps, readers that stall until nothing fits any more,
+ * resets in the middle. Every drop pulse is expected in its clock, each frame is handed out or
+ * counted once, and what is handed out is what was sent. With the argument long: ten times as many
+ * frames. */
 #include <string.h>
 #include "check.h"
 #include "hls/packet.h"
@@ -31,7 +32,8 @@ static struct {
     uint8_t *rst, *last, *valid, *ready, *enable, *desc_valid, *desc_ready, *pay_valid, *pay_ready;
 } dut;
 
-/* ---- Frames ------------------------------------------------------------------------------------------------------ */
+/* ---- Frames
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void spoil(struct frame *f, uint64_t *rand)
 {
@@ -45,7 +47,8 @@ static void spoil(struct frame *f, uint64_t *rand)
         f->bytes[0][bit / 8] ^= (uint8_t)(1 << bit % 8);
         break;
     case 2: /* bytes missing, usually the last ones */
-        f->keep[rtl_chance(rand, 128) ? at : f->n_beats - 1] = rtl_chance(rand, 128) ? ~0ull >> (1 + bit % 63) : 0;
+        f->keep[rtl_chance(rand, 128) ? at : f->n_beats - 1] =
+            rtl_chance(rand, 128) ? ~0ull >> (1 + bit % 63) : 0;
         break;
     case 3: /* truncated */
         f->n_beats = at + 1;
@@ -54,7 +57,8 @@ static void spoil(struct frame *f, uint64_t *rand)
         f->n_beats += f->n_beats < ALL_BEATS;
         break;
     case 5: /* another length, its header CRC right */
-        pkt_put_uint(f->bytes[0] + PKT_LEN_AT, len + (rtl_chance(rand, 128) ? 64u : 1u << bit % 16), 2);
+        pkt_put_uint(f->bytes[0] + PKT_LEN_AT, len + (rtl_chance(rand, 128) ? 64u : 1u << bit % 16),
+                     2);
         pkt_put(pkt_get(f->bytes[0]), f->bytes[0]);
         break;
     case 6: /* another protocol, its header CRC right */
@@ -109,7 +113,8 @@ static void make_frame(struct frame *f, uint64_t *rand, unsigned faulty)
             spoil(f, rand);
 }
 
-/* The first reason against a frame that came while enabled; whether it is lost on purpose or for room is not known yet. */
+/* The first reason against a frame that came while enabled; whether it is lost on purpose or for
+ * room is not known yet. */
 static int verdict(const struct frame *f, int enabled)
 {
     struct pkt_header h = pkt_get(f->bytes[0]);
@@ -129,7 +134,8 @@ static int verdict(const struct frame *f, int enabled)
     return CNT_TAKEN;
 }
 
-/* ---- The plain model: what has been accepted goes through two clocks of delay into two queues --------------------------- */
+/* ---- The plain model: what has been accepted goes through two clocks of delay into two queues
+ * --------------------------- */
 
 struct beat {
     int valid, first, last, enabled; /* enabled: when the frame began */
@@ -144,7 +150,8 @@ struct plain {
     int room_lost, enabled, fresh;
 };
 
-/* One clock of it: the beat that is accepted, the readers' takes. Returns the reason to be seen afterwards, or -1. */
+/* One clock of it: the beat that is accepted, the readers' takes. Returns the reason to be seen
+ * afterwards, or -1. */
 static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc, int take_pay)
 {
     struct beat b = p->c2;
@@ -153,7 +160,8 @@ static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc,
         p->room_lost |= p->n_free + p->n_open == FIFO_BEATS;
         put = !p->room_lost;
         if (put)
-            memcpy(p->pay[(p->pay_first + p->n_free + p->n_open++) % RING], b.frame->bytes[b.at], 64);
+            memcpy(p->pay[(p->pay_first + p->n_free + p->n_open++) % RING], b.frame->bytes[b.at],
+                   64);
     }
     p->pay_first += (unsigned)take_pay;
     p->n_free -= (unsigned)take_pay;
@@ -181,7 +189,8 @@ static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc,
     return reason;
 }
 
-/* ---- The test ------------------------------------------------------------------------------------------------------ */
+/* ---- The test
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void open_dut(int argc, char **argv)
 {
@@ -213,11 +222,14 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
     uint32_t drop = reason < 0 || reason == CNT_TAKEN ? 0 : 1u << reason;
     CHECK(*dut.ready, "clock %llu: not ready", at);
     CHECK(*dut.drop == drop, "clock %llu: drop %08x, must be %08x", at, *dut.drop, drop);
-    CHECK(*dut.desc_valid == (p->n_descs > 0), "clock %llu: %u headers, valid %d", at, p->n_descs, *dut.desc_valid);
-    CHECK(!*dut.desc_valid || !memcmp(dut.desc, p->desc[p->desc_first % RING], 70), "clock %llu: header", at);
-    CHECK(*dut.pay_valid == (p->n_free > 0 && !p->fresh), "clock %llu: %u beats, valid %d", at, p->n_free,
-          *dut.pay_valid);
-    CHECK(!*dut.pay_valid || !memcmp(dut.pay, p->pay[p->pay_first % RING], 64), "clock %llu: payload", at);
+    CHECK(*dut.desc_valid == (p->n_descs > 0), "clock %llu: %u headers, valid %d", at, p->n_descs,
+          *dut.desc_valid);
+    CHECK(!*dut.desc_valid || !memcmp(dut.desc, p->desc[p->desc_first % RING], 70),
+          "clock %llu: header", at);
+    CHECK(*dut.pay_valid == (p->n_free > 0 && !p->fresh), "clock %llu: %u beats, valid %d", at,
+          p->n_free, *dut.pay_valid);
+    CHECK(!*dut.pay_valid || !memcmp(dut.pay, p->pay[p->pay_first % RING], 64),
+          "clock %llu: payload", at);
 }
 
 int main(int argc, char **argv)
@@ -246,7 +258,8 @@ int main(int argc, char **argv)
         *dut.enable = (uint8_t)!rtl_chance(&rand, faulty ? 8 : 0);
         *dut.desc_ready = (uint8_t)!rtl_chance(&rand, desc_stall);
         *dut.pay_ready = (uint8_t)!rtl_chance(&rand, pay_stall);
-        *dut.random = rtl_chance(&rand, 16) ? *dut.drop_in : rtl_rand(&rand); /* as large is not below */
+        *dut.random =
+            rtl_chance(&rand, 16) ? *dut.drop_in : rtl_rand(&rand); /* as large is not below */
         memcpy(dut.data, f->bytes[at], 64);
         *dut.keep = f->keep[at];
         *dut.last = at + 1 == f->n_beats;
@@ -259,8 +272,10 @@ int main(int argc, char **argv)
         if (at == 0)
             p.enabled = *dut.enable;
         struct beat in = {*dut.valid, at == 0, *dut.last, p.enabled, f, at};
-        reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready, *dut.pay_valid && *dut.pay_ready);
-        lose = *dut.random < *dut.drop_in; /* asked in the clock behind the last beat, told in the next */
+        reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready,
+                             *dut.pay_valid && *dut.pay_ready);
+        /* asked in the clock behind the last beat, told in the next */
+        lose = *dut.random < *dut.drop_in;
         if (!*dut.rst && reason >= 0) {
             seen[reason]++;
             ended++;
@@ -282,12 +297,14 @@ int main(int argc, char **argv)
     if (seen[index])               \
         printf("%-16s %9llu\n", #NAME, (unsigned long long)seen[index]);
 #include "hls/regs.def"
-    printf("%-16s %9llu of %llu frames in %llu clocks\n", "taken", (unsigned long long)seen[CNT_TAKEN],
-           (unsigned long long)n_frames, (unsigned long long)clock);
+    printf("%-16s %9llu of %llu frames in %llu clocks\n", "taken",
+           (unsigned long long)seen[CNT_TAKEN], (unsigned long long)n_frames,
+           (unsigned long long)clock);
     CHECK(seen[CNT_TAKEN] > n_frames / 4, "too few frames were taken");
     CHECK(ended + 3 + 3 * resets >= n_frames, "%llu frames ended", (unsigned long long)ended);
-    static const int reasons[] = {CNT_DROP_DISABLED,    CNT_DROP_LENGTH,  CNT_DROP_MAGIC, CNT_DROP_HEADER_CRC,
-                                  CNT_DROP_PAYLOAD_CRC, CNT_DROP_TEST_IN, CNT_DROP_ROOM};
+    static const int reasons[] = {CNT_DROP_DISABLED,   CNT_DROP_LENGTH,      CNT_DROP_MAGIC,
+                                  CNT_DROP_HEADER_CRC, CNT_DROP_PAYLOAD_CRC, CNT_DROP_TEST_IN,
+                                  CNT_DROP_ROOM};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         CHECK(seen[reasons[i]] > n_frames / 1000, "reason %d: only %llu frames", reasons[i],
               (unsigned long long)seen[reasons[i]]);

@@ -1,5 +1,6 @@
-/* test_sim_connections.c : the sockets of those who control a card, by a clock of the test's own: who says nothing is dropped, who
- * finds no room is told, and when the system has no descriptor left the card does not spin. */
+/* test_sim_connections.c : the sockets of those who control a card, by a clock of the test's own:
+ * who says nothing is dropped, who finds no room is told, and when the system has no descriptor
+ * left the card does not spin. */
 #include "base/err.h"
 #include "sim/connections.h"
 #include "sim_client.h"
@@ -35,7 +36,8 @@ static int call(void)
 {
     const struct sockaddr_in to = client_at(0x7f000001, port);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0, "cannot connect: %s", strerror(errno));
+    CHECK(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0, "cannot connect: %s",
+          strerror(errno));
     return fd;
 }
 
@@ -43,7 +45,8 @@ static int call(void)
 static struct simlink hello(int fd)
 {
     uint8_t bytes[SIMLINK_BYTES];
-    return recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) == sizeof bytes ? simlink_get(bytes) : (struct simlink){0};
+    return recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) == sizeof bytes ? simlink_get(bytes)
+                                                                       : (struct simlink){0};
 }
 
 static bool is_closed(int fd)
@@ -76,8 +79,8 @@ static void idle_ones(void)
     write_at(all[0], REG_JOB_SLOTS, 8);
     write_at(all[0], REG_JOB_COMMIT, 1);
     serve_all();
-    CHECK(control_jobs(control) == 1 && connections_due(&connections) == now + CONNECTIONS_IDLE_S, "due at %g",
-          connections_due(&connections));
+    CHECK(control_jobs(control) == 1 && connections_due(&connections) == now + CONNECTIONS_IDLE_S,
+          "due at %g", connections_due(&connections));
 
     late = call();
     err_hold();
@@ -95,14 +98,15 @@ static void idle_ones(void)
     serve_all();
     CHECK(control_peers(control) == 2, "%d are left: who owns a job, who has asked for something",
           control_peers(control));
-    CHECK(is_closed(all[2]) && is_closed(all[CONTROL_PEERS - 1]) && control_jobs(control) == 1, "who was dropped");
+    CHECK(is_closed(all[2]) && is_closed(all[CONTROL_PEERS - 1]) && control_jobs(control) == 1,
+          "who was dropped");
     late = call();
     serve_all();
     CHECK(hello(late).kind == SIMLINK_HELLO, "there is no room now");
     now += 1e6;
     serve_all();
-    CHECK(control_peers(control) == 1 && connections_due(&connections) == INFINITY, "%d are left, next due at %g",
-          control_peers(control), connections_due(&connections));
+    CHECK(control_peers(control) == 1 && connections_due(&connections) == INFINITY,
+          "%d are left, next due at %g", control_peers(control), connections_due(&connections));
     write_at(all[0], REG_JOB_COMMIT, 0);
     serve_all();
     now += CONNECTIONS_IDLE_S;
@@ -125,8 +129,10 @@ static void no_descriptors(void)
     close(highest);
     setrlimit(RLIMIT_NOFILE, &low);
     const int turns = serve_all();
-    CHECK(turns < 3 && connections_polls(&connections, now, polls) == 0, "the card spins: %d turns", turns);
-    CHECK(connections_due(&connections) == now + CONNECTIONS_DEAF_S, "due at %g", connections_due(&connections));
+    CHECK(turns < 3 && connections_polls(&connections, now, polls) == 0, "the card spins: %d turns",
+          turns);
+    CHECK(connections_due(&connections) == now + CONNECTIONS_DEAF_S, "due at %g",
+          connections_due(&connections));
     setrlimit(RLIMIT_NOFILE, &before);
     now += CONNECTIONS_DEAF_S;
     serve_all();
@@ -134,7 +140,8 @@ static void no_descriptors(void)
     CHECK(hello(fd).kind == SIMLINK_HELLO && hello(fd).status == 0, "who waited is not let in");
     close(fd);
     serve_all();
-    CHECK(control_peers(control) == 0 && connections_due(&connections) == INFINITY, "somebody is left");
+    CHECK(control_peers(control) == 0 && connections_due(&connections) == INFINITY,
+          "somebody is left");
 }
 
 int main(void)
@@ -146,7 +153,8 @@ int main(void)
         getsockname(listener, (struct sockaddr *)&at, &n))
         return 1;
     port = ntohs(at.sin_port);
-    if (shell_fast.open(NULL, ignore, NULL, &shell) || control_open(&shell_fast, shell, true, NULL, NULL, &control))
+    if (shell_fast.open(NULL, ignore, NULL, &shell) ||
+        control_open(&shell_fast, shell, true, NULL, NULL, &control))
         return 1;
     connections_init(&connections, control, listener, 0, port);
     idle_ones();

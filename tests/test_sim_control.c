@@ -1,5 +1,6 @@
-/* test_sim_control.c : who may do what to a card that several programs control: owners of jobs, batches, ends; and bytes that
- * make no sense, 10^6 inputs of them, with `long` 10^7 (fuzz_control.c, which libFuzzer can drive, too). */
+/* test_sim_control.c : who may do what to a card that several programs control: owners of jobs,
+ * batches, ends; and bytes that make no sense, 10^6 inputs of them, with `long` 10^7
+ * (fuzz_control.c, which libFuzzer can drive, too). */
 #include "base/err.h"
 #include "check.h"
 #include "fuzz_control.c"
@@ -60,7 +61,8 @@ static void owners(void)
     fuzz_join(&a, "a");
     fuzz_join(&b, "b");
     stage(a, 0, 0, 8);
-    CHECK(write_as(a, REG_JOB_COMMIT, 1) == 0 && read_as(a, REG_STATUS) == 0, "a's job does not start");
+    CHECK(write_as(a, REG_JOB_COMMIT, 1) == 0 && read_as(a, REG_STATUS) == 0,
+          "a's job does not start");
     CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
     CHECK(write_as(b, REG_JOB_COMMIT, 0) == 1, "b stops a's job");
     CHECK(write_as(b, REG_JOB_COMMIT, 1) == 1, "b starts a's job");
@@ -69,28 +71,35 @@ static void owners(void)
     stage(b, 1, 4, 8);
     CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 2, "b takes a's slots");
     stage(b, 1, 8, 8);
-    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0, "b's job does not start");
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0,
+          "b's job does not start");
     CHECK(control_jobs(fuzz.control) == 3, "jobs %d", control_jobs(fuzz.control));
     write_as(b, REG_JOB_INDEX, 3);
     MUST(control_leave(fuzz.control, a) == 0);
     CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
-    CHECK(read_as(b, REG_JOB_INDEX) == 3, "the end of a has moved b's JOB_INDEX to %u", read_as(b, REG_JOB_INDEX));
+    CHECK(read_as(b, REG_JOB_INDEX) == 3, "the end of a has moved b's JOB_INDEX to %u",
+          read_as(b, REG_JOB_INDEX));
     stage(b, 0, 0, 8);
-    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0, "a's slots are not free");
+    CHECK(write_as(b, REG_JOB_COMMIT, 1) == 0 && read_as(b, REG_STATUS) == 0,
+          "a's slots are not free");
     write_as(b, REG_JOB_COMMIT, 0);
     CHECK(control_jobs(fuzz.control) == 2, "jobs %d", control_jobs(fuzz.control));
     CHECK(write_as(b, REG_CTRL, 0) == 0 && read_as(b, REG_CTRL) == 1, "b disables the card");
-    CHECK(write_as(b, REG_DROP_IN, 7) == 1 && write_as(b, REG_DROP_OUT, 7) == 1 && write_as(b, REG_DROP_SEED, 7) == 1,
+    CHECK(write_as(b, REG_DROP_IN, 7) == 1 && write_as(b, REG_DROP_OUT, 7) == 1 &&
+              write_as(b, REG_DROP_SEED, 7) == 1,
           "b may lose frames");
-    CHECK(write_as(b, 0xffc, 1) == 1 && write_as(b, 0x10018, 1) == 1 && write_as(b, 0x1a, 1) == 1, "no such register");
-    CHECK(ask(b, (struct simlink){.kind = SIMLINK_READ, .a = 1ull << 40}, NULL).status == 1, "no such register");
+    CHECK(write_as(b, 0xffc, 1) == 1 && write_as(b, 0x10018, 1) == 1 && write_as(b, 0x1a, 1) == 1,
+          "no such register");
+    CHECK(ask(b, (struct simlink){.kind = SIMLINK_READ, .a = 1ull << 40}, NULL).status == 1,
+          "no such register");
     const struct simlink where = ask(b, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL);
     CHECK(where.a == 0x7f000001 && where.b == 4711, "address %llx", (unsigned long long)where.a);
     MUST(control_leave(fuzz.control, b) == 0);
     CHECK(control_jobs(fuzz.control) == 1, "jobs %d", control_jobs(fuzz.control));
 }
 
-/* What another connection's job was given, and what the card has seen of it, nobody else can read. */
+/* What another connection's job was given, and what the card has seen of it, nobody else can
+ * read. */
 static void secrets(void)
 {
     int a;
@@ -98,7 +107,8 @@ static void secrets(void)
     for (uint32_t at = REG_JOB_RANKS; at <= REG_RANK_COMMIT; at += 4)
         CHECK(read_as(a, at) == 0, "register %x reads %x", at, read_as(a, at));
     fuzz_add_from(0x0a0b0c0d); /* the victim's rank 0, behind a NAT */
-    const struct simlink seen = ask(a, (struct simlink){.kind = SIMLINK_READ, .a = REG_SEEN_IP}, NULL);
+    const struct simlink seen =
+        ask(a, (struct simlink){.kind = SIMLINK_READ, .a = REG_SEEN_IP}, NULL);
     CHECK(seen.status == 1 && seen.b == 0, "a is told that the victim's rank is seen as %llx",
           (unsigned long long)seen.b);
     CHECK(read_as(fuzz.victim, REG_SEEN_IP) == 0x0a0b0c0d, "the victim is not told");
@@ -114,7 +124,8 @@ static bool starts(int peer, uint32_t index, uint32_t base, uint32_t slots, uint
     return write_as(peer, REG_JOB_COMMIT, commit) == 0 && read_as(peer, REG_STATUS) == 0;
 }
 
-/* The victim has 4 slots of 128, from 40. Of the 124 that are free one job takes 62, unless it asks for more; the last job, all. */
+/* The victim has 4 slots of 128, from 40. Of the 124 that are free one job takes 62, unless it asks
+ * for more; the last job, all. */
 static void fair_share(void)
 {
     int a;
@@ -151,7 +162,8 @@ static void batches(void)
     n = put_op(ops, n, REG_DROP_IN, 5);
     n = put_op(ops, n, REG_COUNTER_INDEX, 18);
     struct simlink m = ask(a, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * n}, ops);
-    CHECK(m.status == 1 && m.a == 3 && m.bytes == 12, "status %u after %llu", m.status, (unsigned long long)m.a);
+    CHECK(m.status == 1 && m.a == 3 && m.bytes == 12, "status %u after %llu", m.status,
+          (unsigned long long)m.a);
     CHECK(pkt_get_uint(answer_body, 4) == 0 && pkt_get_uint(answer_body + 4, 4) == 17 &&
               pkt_get_uint(answer_body + 8, 4) == REG_ID_VALUE,
           "what was read");
@@ -182,7 +194,8 @@ static void nonsense(void)
     told_off((struct simlink){.kind = SIMLINK_DONE}, "DONE");
     told_off((struct simlink){.kind = 99}, "99");
     told_off((struct simlink){.kind = SIMLINK_READ, .bytes = 4}, "READ with a body");
-    told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 12}, "BATCH of one operation and a half");
+    told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 12},
+             "BATCH of one operation and a half");
     told_off((struct simlink){.kind = SIMLINK_BATCH, .bytes = 1u << 31}, "BATCH without end");
     told_off((struct simlink){.kind = SIMLINK_QUIT}, "QUIT");
 
@@ -214,11 +227,12 @@ static uint32_t draw(uint32_t below)
 /* A message that may make sense, its registers those that matter. */
 static size_t message(uint8_t *to)
 {
-    static const uint8_t registers[] = {REG_JOB_INDEX,   REG_JOB_INDEX, REG_JOB_COMMIT,   REG_JOB_COMMIT,
-                                        REG_RANK_COMMIT, REG_CTRL,      REG_JOB_RANKS,    REG_JOB_SLOTS,
-                                        REG_RANK_INDEX,  REG_DROP_IN,   REG_STATUS,       REG_JOB_KEY_LO,
-                                        REG_RANK_IP,     REG_DROP_OUT,  REG_JOB_SLOT_BASE};
-    struct simlink m = {.kind = 1 + draw(SIMLINK_WIRE + 1), .a = registers[draw(sizeof registers)], .b = draw(4)};
+    static const uint8_t registers[] = {
+        REG_JOB_INDEX, REG_JOB_INDEX,  REG_JOB_COMMIT, REG_JOB_COMMIT, REG_RANK_COMMIT,
+        REG_CTRL,      REG_JOB_RANKS,  REG_JOB_SLOTS,  REG_RANK_INDEX, REG_DROP_IN,
+        REG_STATUS,    REG_JOB_KEY_LO, REG_RANK_IP,    REG_DROP_OUT,   REG_JOB_SLOT_BASE};
+    struct simlink m = {
+        .kind = 1 + draw(SIMLINK_WIRE + 1), .a = registers[draw(sizeof registers)], .b = draw(4)};
     uint32_t n_ops = 0;
     if (draw(3) == 0)
         m.kind = SIMLINK_BATCH;
@@ -229,7 +243,8 @@ static size_t message(uint8_t *to)
     m.bytes = 8 * n_ops;
     simlink_put(m, to);
     for (uint32_t i = 0; i < n_ops; i++)
-        put_op(to + SIMLINK_BYTES, i, registers[draw(sizeof registers)] | (draw(4) == 0 ? 1u << 31 : 0),
+        put_op(to + SIMLINK_BYTES, i,
+               registers[draw(sizeof registers)] | (draw(4) == 0 ? 1u << 31 : 0),
                draw(draw(2) ? 4 : 130));
     return SIMLINK_BYTES + m.bytes;
 }

@@ -1,5 +1,6 @@
-/* test_sim_ether.c : a card's end of an Ethernet: ARP, ping, datagrams there and back, and frames that are none: by example, and
- * 300,000 damaged ones (`long`: 10^7), of which none may be taken for another.
+/* test_sim_ether.c : a card's end of an Ethernet: ARP, ping, datagrams there and back, and frames
+ * that are none: by example, and 300,000 damaged ones (`long`: 10^7), of which none may be taken
+ * for another.
  *
  *     test_sim_ether A.B.C.D      pings that host, as root: exit 0 when it answers */
 #include "check.h"
@@ -28,7 +29,8 @@ static enum ether_fate take(struct ether *who, const uint8_t *bytes, size_t n)
     reply_n = 0;
     const enum ether_fate fate = ether_take(who, exact, n, &udp, reply, &reply_n);
     if (fate == ETHER_PAYLOAD) {
-        CHECK(udp.payload >= exact && udp.payload + udp.n <= exact + n, "a payload outside of its frame");
+        CHECK(udp.payload >= exact && udp.payload + udp.n <= exact + n,
+              "a payload outside of its frame");
         memcpy(copy, udp.payload, udp.n < sizeof copy ? udp.n : sizeof copy);
         udp.payload = copy;
     }
@@ -58,16 +60,18 @@ static void meet(void)
     CHECK(take(&host, frame, reply_n) == ETHER_LEARNT, "the host does not learn");
     n = ether_put(&host, card.ip, card.port, (const uint8_t *)"hello", 5, frame, &asked);
     CHECK(!asked && n == ETHER_HEADERS + 5, "the host does not know the card");
-    CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.ip == host.ip && udp.port == host.port && udp.n == 5 &&
-              !memcmp(udp.payload, "hello", 5),
+    CHECK(take(&card, frame, n) == ETHER_PAYLOAD && udp.ip == host.ip && udp.port == host.port &&
+              udp.n == 5 && !memcmp(udp.payload, "hello", 5),
           "the datagram does not come through");
     CHECK(take(&host, frame, n) == ETHER_OTHER, "the host takes the card's frame");
     n = ether_put(&card, host.ip, host.port, (const uint8_t *)"there", 5, frame, &asked);
-    CHECK(asked && take(&host, frame, n) == ETHER_REPLY, "the card has learnt from what it was not answered");
+    CHECK(asked && take(&host, frame, n) == ETHER_REPLY,
+          "the card has learnt from what it was not answered");
     memcpy(frame, reply, reply_n);
     CHECK(take(&card, frame, reply_n) == ETHER_LEARNT, "the card does not learn");
     n = ether_put(&card, host.ip, host.port, (const uint8_t *)"there", 5, frame, &asked);
-    CHECK(!asked && take(&host, frame, n) == ETHER_PAYLOAD && !memcmp(udp.payload, "there", 5), "nor the answer");
+    CHECK(!asked && take(&host, frame, n) == ETHER_PAYLOAD && !memcmp(udp.payload, "there", 5),
+          "nor the answer");
 }
 
 /* The ARP message `what` (1: asks, 2: answers) of ip at a MAC that ends in `end`, to the card. */
@@ -89,7 +93,8 @@ static int place_of(struct ether *who, uint32_t ip)
     return asked ? -1 : copy[5];
 }
 
-/* Where somebody is, is learnt from the answer to a question alone, and nobody else's changes it. */
+/* Where somebody is, is learnt from the answer to a question alone, and nobody else's changes
+ * it. */
 static void neighbours(void)
 {
     static struct ether e;
@@ -99,19 +104,25 @@ static void neighbours(void)
           "nobody had asked");
     CHECK(arp(&e, 2, a, 1) == ETHER_LEARNT && place_of(&e, a) == 1, "an answer is not taken");
     CHECK(arp(&e, 2, a, 2) == ETHER_OTHER && place_of(&e, a) == 1, "a second answer is taken");
-    CHECK(arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) == 1, "who asks from its own place is forgotten");
+    CHECK(arp(&e, 1, a, 1) == ETHER_REPLY && place_of(&e, a) == 1,
+          "who asks from its own place is forgotten");
     CHECK(arp(&e, 1, a, 3) == ETHER_REPLY && place_of(&e, a) < 0, "who has moved is not asked");
     CHECK(arp(&e, 2, a, 3) == ETHER_LEARNT && place_of(&e, a) == 3, "who has moved is not found");
 
-    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++) /* all there is room for, one of whom never answers */
-        CHECK(place_of(&e, a + 256 + i) < 0 && (i == 7 || arp(&e, 2, a + 256 + i, (uint8_t)i) == ETHER_LEARNT), "%u",
-              i);
+    /* all there is room for, one of whom never answers */
+    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++)
+        CHECK(place_of(&e, a + 256 + i) < 0 &&
+                  (i == 7 || arp(&e, 2, a + 256 + i, (uint8_t)i) == ETHER_LEARNT),
+              "%u", i);
     CHECK(place_of(&e, a) == 3, "one takes the place of another");
-    CHECK(place_of(&e, 77) < 0 && arp(&e, 2, 77, 77) == ETHER_LEARNT && place_of(&e, 77) == 77, "one more");
-    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++) /* the one that never answered is gone, and asked for again: */
+    CHECK(place_of(&e, 77) < 0 && arp(&e, 2, 77, 77) == ETHER_LEARNT && place_of(&e, 77) == 77,
+          "one more");
+    /* the one that never answered is gone, and asked for again: */
+    for (uint32_t i = 0; i < ETHER_NEIGHBOURS - 1; i++)
         CHECK(i == 7 || place_of(&e, a + 256 + i) == (uint8_t)i, "%u of them is gone", i);
     CHECK(place_of(&e, 78) < 0 && arp(&e, 2, 78, 78) == ETHER_LEARNT, "one more");
-    CHECK(place_of(&e, a) < 0 && place_of(&e, a + 256) == 0, "not who was sent nothing for longest has made room");
+    CHECK(place_of(&e, a) < 0 && place_of(&e, a + 256) == 0,
+          "not who was sent nothing for longest has made room");
 }
 
 /* A datagram of n bytes of payload from host to card, in frame; its length. */
@@ -185,10 +196,12 @@ static void by_example(void)
     seal(icmp, 68, 2);
     CHECK(take(&card, frame, n) == ETHER_REPLY && reply_n == n, "a ping is not answered");
     const uint8_t *r = reply + ETHER_BYTES;
-    CHECK(!memcmp(reply, host.mac, 6) && !memcmp(reply + 6, card.mac, 6) && ether_sum(0, r, 20) == 0xffff,
+    CHECK(!memcmp(reply, host.mac, 6) && !memcmp(reply + 6, card.mac, 6) &&
+              ether_sum(0, r, 20) == 0xffff,
           "its header");
     CHECK(!memcmp(r + 12, ip + 16, 4) && !memcmp(r + 16, ip + 12, 4) && r[9] == 1, "its addresses");
-    CHECK(r[20] == 0 && ether_sum(0, r + 20, 68) == 0xffff && !memcmp(r + 24, icmp + 4, 64), "its message");
+    CHECK(r[20] == 0 && ether_sum(0, r + 20, 68) == 0xffff && !memcmp(r + 24, icmp + 4, 64),
+          "its message");
     icmp[40] ^= 1;
     CHECK(take(&card, frame, n) == ETHER_CHECKSUM, "a damaged ping");
     icmp[40] ^= 1;
@@ -243,7 +256,8 @@ static int ping(const char *where)
             uint8_t got[2048];
             const ssize_t n = recv(fd, got, sizeof got, 0);
             if (n == 20 + (ssize_t)sizeof echo && got[20] == ICMP_ECHOREPLY &&
-                !memcmp(got + 24, (uint8_t *)&echo + 4, sizeof echo - 4) && !memcmp(got + 12, &to.sin_addr, 4)) {
+                !memcmp(got + 24, (uint8_t *)&echo + 4, sizeof echo - 4) &&
+                !memcmp(got + 12, &to.sin_addr, 4)) {
                 close(fd);
                 return 0;
             }

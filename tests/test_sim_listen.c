@@ -1,5 +1,6 @@
-/* test_sim_listen.c : narrowcast-sim as a card on the network: sums over real sockets, with and without losses, repeats and
- * disorder; jobs end with their connection; garbage ends a connection alone; captures and waves are whole at the end.
+/* test_sim_listen.c : narrowcast-sim as a card on the network: sums over real sockets, with and
+ * without losses, repeats and disorder; jobs end with their connection; garbage ends a connection
+ * alone; captures and waves are whole at the end.
  *
  *     test_sim_listen HOST:PORT      sums through a card that runs there, and no more */
 #include "sim/ether.h"
@@ -43,7 +44,8 @@ static int start(struct process *p, int fd, const char *const *words)
     close(out[1]);
     close(err[1]);
     p->said = err[0];
-    for (size_t n = 0; fd < 0 && n < sizeof line - 1 && read(out[0], line + n, 1) == 1 && line[n] != '\n'; n++)
+    for (size_t n = 0;
+         fd < 0 && n < sizeof line - 1 && read(out[0], line + n, 1) == 1 && line[n] != '\n'; n++)
         ;
     close(out[0]);
     line[strcspn(line, "\n")] = 0;
@@ -101,7 +103,8 @@ static int wait_jobs(struct client *c, int64_t jobs)
 
 /* ---- what is tested ---- */
 
-static int sums(uint32_t ip, uint16_t port, uint32_t chunks, uint32_t slots, uint32_t beats, struct client *c)
+static int sums(uint32_t ip, uint16_t port, uint32_t chunks, uint32_t slots, uint32_t beats,
+                struct client *c)
 {
     struct client_job job = {.index = 1, .base = 8, .slots = slots, .key = 0x1122334455667788};
     if (client_open(c, ip, port)) {
@@ -130,8 +133,8 @@ static void good_network(const char *model)
     CHECK(client_counter(&c, CNT_IN_ADDED) == (is_c ? 40 : 3) * 16 * CLIENT_RANKS, "%lld added",
           (long long)client_counter(&c, CNT_IN_ADDED));
     struct simlink time;
-    CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_TIME}, NULL, &time) && time.b > 0 && time.c > 0 &&
-              (time.a == 0) == is_c,
+    CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_TIME}, NULL, &time) && time.b > 0 &&
+              time.c > 0 && (time.a == 0) == is_c,
           "clocks %llu", (unsigned long long)time.a);
 
     /* its job is nobody else's, and ends with it */
@@ -157,7 +160,8 @@ static void good_network(const char *model)
     close(udp);
     for (int i = 0; i < 500 && client_counter(&d, CNT_DROP_LENGTH) < 4; i++)
         sleep_ms(10);
-    CHECK(client_counter(&d, CNT_DROP_LENGTH) == 4 && client_wire(&d, "datagrams_empty") == 1, "no frames are counted");
+    CHECK(client_counter(&d, CNT_DROP_LENGTH) == 4 && client_wire(&d, "datagrams_empty") == 1,
+          "no frames are counted");
     /* a connection that says half a message and goes */
     CHECK(!client_open(&c, p.ip, p.port) && !sock_send(c.fd, byte, 7), "half a message");
     close(c.fd);
@@ -176,9 +180,12 @@ static void bad_network(const char *const *words, uint32_t chunks)
         return;
     const int resent = sums(p.ip, p.port, chunks, 32, 4, &c);
     CHECK(resent > 0, "nothing was sent again");
-    CHECK(client_wire(&c, "in_dropped") > 0 && client_wire(&c, "out_dropped") > 0, "nothing was lost");
-    CHECK(client_wire(&c, "in_repeated") > 0 && client_wire(&c, "out_repeated") > 0, "nothing was repeated");
-    CHECK(client_wire(&c, "in_reordered") > 0 && client_wire(&c, "out_reordered") > 0, "nothing was reordered");
+    CHECK(client_wire(&c, "in_dropped") > 0 && client_wire(&c, "out_dropped") > 0,
+          "nothing was lost");
+    CHECK(client_wire(&c, "in_repeated") > 0 && client_wire(&c, "out_repeated") > 0,
+          "nothing was repeated");
+    CHECK(client_wire(&c, "in_reordered") > 0 && client_wire(&c, "out_reordered") > 0,
+          "nothing was reordered");
     CHECK(client_counter(&c, CNT_IN_ADDED) == (int64_t)chunks * 32 * CLIENT_RANKS, "%lld added",
           (long long)client_counter(&c, CNT_IN_ADDED));
     printf("bad network: %d frames sent again for %u\n", resent, chunks * 32 * CLIENT_RANKS);
@@ -207,7 +214,8 @@ static void unreachable(void)
     client_op(&move, REG_RANK_IP, p.ip);
     client_op(&move, REG_RANK_PORT, 0);
     client_op(&move, REG_RANK_COMMIT, 1);
-    CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * move.n}, move.bytes, &done) &&
+    CHECK(!client_ask(&c, (struct simlink){.kind = SIMLINK_BATCH, .bytes = 8 * move.n}, move.bytes,
+                      &done) &&
               !done.status,
           "the rank does not move");
     for (uint32_t s = 0; s < job.slots; s++)
@@ -217,8 +225,10 @@ static void unreachable(void)
         for (uint32_t s = 0; s < job.slots; s++) {
             uint8_t bytes[CLIENT_MOST];
             struct pollfd ready = {.fd = job.udp[r], .events = POLLIN};
-            const ssize_t n = poll(&ready, 1, 5000) > 0 ? recv(job.udp[r], bytes, sizeof bytes, 0) : 0;
-            CHECK(n > 0 && client_check(&job, r, bytes, (size_t)n, 2) >= 0, "result %u does not come to rank %u", s, r);
+            const ssize_t n =
+                poll(&ready, 1, 5000) > 0 ? recv(job.udp[r], bytes, sizeof bytes, 0) : 0;
+            CHECK(n > 0 && client_check(&job, r, bytes, (size_t)n, 2) >= 0,
+                  "result %u does not come to rank %u", s, r);
         }
     CHECK(client_wire(&c, "datagrams_out_refused") == job.slots, "%lld were refused",
           (long long)client_wire(&c, "datagrams_out_refused"));
@@ -243,7 +253,8 @@ static void own_card(void)
     if (start(&p, ends[1], words))
         return;
     close(ends[1]);
-    CHECK(!client_hello(&c, ends[0]) && !client_ask(&c, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL, &where),
+    CHECK(!client_hello(&c, ends[0]) &&
+              !client_ask(&c, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL, &where),
           "ADDRESS");
     struct client d;
     const int rc = sums((uint32_t)where.a, (uint16_t)where.b, 3, 4, 2, &d);
@@ -260,16 +271,17 @@ static void whole_capture(const char *path, long least)
     uint8_t head[24], record[16], bytes[4096];
     long n_records = 0;
     FILE *f = fopen(path, "rb");
-    CHECK(f && fread(head, 1, sizeof head, f) == sizeof head && head[0] == 0x4d && head[20] == 101, "no capture");
+    CHECK(f && fread(head, 1, sizeof head, f) == sizeof head && head[0] == 0x4d && head[20] == 101,
+          "no capture");
     while (f && fread(record, 1, sizeof record, f) == sizeof record) {
         const size_t n = (size_t)pkt_get_uint(record + 8, 4);
-        CHECK(n == pkt_get_uint(record + 12, 4) && n <= sizeof bytes && fread(bytes, 1, n, f) == n, "record %ld",
-              n_records);
+        CHECK(n == pkt_get_uint(record + 12, 4) && n <= sizeof bytes && fread(bytes, 1, n, f) == n,
+              "record %ld", n_records);
         CHECK(ether_sum(0, bytes, 20) == 0xffff, "record %ld: IP checksum", n_records);
         CHECK(bytes[0] == 0x45 && ((size_t)bytes[2] << 8 | bytes[3]) == n && bytes[9] == 17,
               "record %ld is no datagram", n_records);
-        CHECK(((size_t)bytes[24] << 8 | bytes[25]) == n - 20 && !memcmp(bytes + 28, "ncs\1", 4), "record %ld",
-              n_records);
+        CHECK(((size_t)bytes[24] << 8 | bytes[25]) == n - 20 && !memcmp(bytes + 28, "ncs\1", 4),
+              "record %ld", n_records);
         n_records++;
     }
     CHECK(n_records >= least, "%ld records", n_records);
@@ -288,7 +300,8 @@ static void whole_wave(const char *path)
         bytes = bytes << 8 | head[1 + i];
         end = end << 8 | head[17 + i];
     }
-    CHECK(head[0] == 0 && bytes == 329 && end > 0, "waves that end at %llu", (unsigned long long)end);
+    CHECK(head[0] == 0 && bytes == 329 && end > 0, "waves that end at %llu",
+          (unsigned long long)end);
     if (f)
         fclose(f);
 }
@@ -315,8 +328,9 @@ static int has_rtl(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const bad_c[] = {"--listen",  "127.0.0.1:0", "--model", "c",   "--drop", "0.05", "--dup", "0.05",
-                                        "--reorder", "0.1",         "--delay", "500", "--seed", "3",    NULL};
+    static const char *const bad_c[] = {"--listen", "127.0.0.1:0", "--model", "c",         "--drop",
+                                        "0.05",     "--dup",       "0.05",    "--reorder", "0.1",
+                                        "--delay",  "500",         "--seed",  "3",         NULL};
     if (argc > 1 && strchr(argv[1], ':')) {
         struct client c;
         uint32_t ip;

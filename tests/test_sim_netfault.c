@@ -1,5 +1,5 @@
-/* test_sim_netfault.c : what a simulated bad network does to frames: as often as it was told to, the same by the same seed,
- * nothing invented, nobody held back for ever. */
+/* test_sim_netfault.c : what a simulated bad network does to frames: as often as it was told to,
+ * the same by the same seed, nothing invented, nobody held back for ever. */
 #include "check.h"
 #include "sim/netfault.h"
 #include <string.h>
@@ -16,8 +16,9 @@ static void drain(struct netfault *f, uint64_t now_ns)
         uint32_t number = 0;
         CHECK(frame->n >= 4, "%zu bytes", frame->n);
         memcpy(&number, bytes, sizeof number);
-        CHECK(frame->n == 4 + number % 5 && frame->ip == number + 1 && frame->port == (uint16_t)number, "frame %u",
-              number);
+        CHECK(frame->n == 4 + number % 5 && frame->ip == number + 1 &&
+                  frame->port == (uint16_t)number,
+              "frame %u", number);
         if (n_out < MOST_OUT)
             came_out[n_out++] = number;
     }
@@ -57,7 +58,8 @@ int main(void)
 {
     static struct netfault f;
     static unsigned char times[FRAMES];
-    const struct netfault_rates good = {0, 0, 0, 0}, bad = {0.05, 0.05, 0.1, 0}, slow = {0, 0, 0, 1000000};
+    const struct netfault_rates good = {0, 0, 0, 0}, bad = {0.05, 0.05, 0.1, 0},
+                                slow = {0, 0, 0, 1000000};
     int late = 0, worst = 0;
 
     run(good, 1, 0, &f);
@@ -71,8 +73,9 @@ int main(void)
     about(f.dropped, FRAMES, 0.05, "dropped");
     about(f.repeated, FRAMES - (double)f.dropped, 0.05, "repeated");
     about(f.reordered, n_out, 0.1, "reordered");
-    printf("of %d: %llu dropped, %llu repeated, %llu reordered\n", FRAMES, (unsigned long long)f.dropped,
-           (unsigned long long)f.repeated, (unsigned long long)f.reordered);
+    printf("of %d: %llu dropped, %llu repeated, %llu reordered\n", FRAMES,
+           (unsigned long long)f.dropped, (unsigned long long)f.repeated,
+           (unsigned long long)f.reordered);
     for (int i = 0; i < n_out; i++) {
         const uint32_t number = came_out[i];
         CHECK(++times[number] <= 2, "frame %u came out %d times", number, times[number]);
@@ -83,7 +86,8 @@ int main(void)
         late += behind > 0;
         worst = behind > worst ? behind : worst;
     }
-    CHECK(late > FRAMES / 20 && worst >= 6 && worst <= 16, "%d overtook others, by %d at most", late, worst);
+    CHECK(late > FRAMES / 20 && worst >= 6 && worst <= 16, "%d overtook others, by %d at most",
+          late, worst);
     netfault_fini(&f);
 
     CHECK(run(bad, 1, 0, &f) == first, "another fate by the same seed");
@@ -103,7 +107,8 @@ int main(void)
         drain(&f, 10000ull * i);
         CHECK(n_out == (i < 100 ? 0 : (int)i - 99), "%d came out after %u", n_out, i);
     }
-    CHECK(netfault_due(&f) == 1000000ull + 10000 * 100, "due at %llu", (unsigned long long)netfault_due(&f));
+    CHECK(netfault_due(&f) == 1000000ull + 10000 * 100, "due at %llu",
+          (unsigned long long)netfault_due(&f));
     netfault_fini(&f);
     DONE();
 }

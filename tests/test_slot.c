@@ -1,4 +1,5 @@
-/* test_slot.c : the slot machine's decision table, row by row, and ranks that meet over a bad network. */
+/* test_slot.c : the slot machine's decision table, row by row, and ranks that meet over a bad
+ * network. */
 #include "check.h"
 #include "hls/philox.h"
 #include "hls/slot.h"
@@ -44,14 +45,16 @@ static void table(void)
             struct slot s = in_state(rows[i].state, rows[i].kept, chunks[k]), was = s;
             uint32_t c = chunks[k] + (uint32_t)rows[i].ahead;
             enum slot_verdict got = slot_take(&s, 4, rows[i].rank, c, desc);
-            CHECK(got == rows[i].want, "row %zu chunk %u: got %d, want %d", i, chunks[k], got, rows[i].want);
+            CHECK(got == rows[i].want, "row %zu chunk %u: got %d, want %d", i, chunks[k], got,
+                  rows[i].want);
             if (rows[i].want == SLOT_ADD || rows[i].want == SLOT_ADD_FIRST) {
                 uint64_t before = rows[i].want == SLOT_ADD ? was.bitmap : 0;
-                CHECK(s.state == SLOT_FILLING && s.chunk == c && s.bitmap == (before | 1u << rows[i].rank) &&
-                          s.kept == was.kept,
+                CHECK(s.state == SLOT_FILLING && s.chunk == c &&
+                          s.bitmap == (before | 1u << rows[i].rank) && s.kept == was.kept,
                       "row %zu chunk %u", i, chunks[k]);
             } else {
-                CHECK(!memcmp(&s, &was, sizeof s), "row %zu chunk %u: a refused contribution changed it", i, chunks[k]);
+                CHECK(!memcmp(&s, &was, sizeof s),
+                      "row %zu chunk %u: a refused contribution changed it", i, chunks[k]);
             }
         }
 }
@@ -63,7 +66,8 @@ static void descriptions(void)
         struct slot_desc other = desc;
         *(bit < 64 ? &other.ops : &other.tag_count) ^= (uint64_t)1 << bit % 64;
         struct slot s = in_state(SLOT_FILLING, 1, 9), was = s;
-        CHECK(slot_take(&s, 4, 0, 9, other) == SLOT_BAD_DESC && !memcmp(&s, &was, sizeof s), "bit %u", bit);
+        CHECK(slot_take(&s, 4, 0, 9, other) == SLOT_BAD_DESC && !memcmp(&s, &was, sizeof s),
+              "bit %u", bit);
         CHECK(slot_take(&s, 4, 1, 9, other) == SLOT_DUPLICATE, "bit %u", bit);
         CHECK(slot_take(&s, 4, 0, 8, other) == SLOT_RESEND, "bit %u", bit);
     }
@@ -78,22 +82,27 @@ static void chunks(void)
         for (uint32_t c = 0; c < 3; c++) {
             struct slot_desc d = {c, p};
             for (unsigned i = 0; i < p; i++) {
-                unsigned rank = (i * 5 + c) % p; /* no order is needed; 5 may share a factor with p: then as it comes */
+                /* no order is needed; 5 may share a factor with p: then as it comes */
+                unsigned rank = (i * 5 + c) % p;
                 rank = p % 5 ? rank : i;
                 enum slot_verdict want = i + 1 == p ? SLOT_ADD_LAST : i ? SLOT_ADD : SLOT_ADD_FIRST;
                 if (p == 1)
                     want = SLOT_ADD_ONLY;
                 enum slot_verdict got = slot_take(&s, p, rank, c, d);
-                CHECK(got == want, "%u ranks, chunk %u, contribution %u: got %d, want %d", p, c, i, got, want);
+                CHECK(got == want, "%u ranks, chunk %u, contribution %u: got %d, want %d", p, c, i,
+                      got, want);
                 if (i + 1 < p && c > 0)
-                    CHECK(s.kept_desc.ops == c - 1, "%u ranks: the kept result's description is gone too early", p);
+                    CHECK(s.kept_desc.ops == c - 1,
+                          "%u ranks: the kept result's description is gone too early", p);
             }
-            CHECK(s.state == SLOT_DONE && s.chunk == c && s.kept && slot_same(s.kept_desc, d), "%u ranks", p);
+            CHECK(s.state == SLOT_DONE && s.chunk == c && s.kept && slot_same(s.kept_desc, d),
+                  "%u ranks", p);
         }
     }
 }
 
-/* ---- 1..3 ranks over a network that loses, repeats and reorders: every result a rank accepts is of its chunk alone ---- */
+/* ---- 1..3 ranks over a network that loses, repeats and reorders: every result a rank accepts is
+ * of its chunk alone ---- */
 
 struct frame {
     int is_result;

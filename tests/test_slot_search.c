@@ -1,6 +1,6 @@
-/* test_slot_search.c : the slot machine and the registration of jobs, searched over everything that a network, timers and a
- * failing card can do: no rank ever accepts a wrong sum, and nobody is ever stuck. Rules that are known to be bad must be
- * found bad. */
+/* test_slot_search.c : the slot machine and the registration of jobs, searched over everything that
+ * a network, timers and a failing card can do: no rank ever accepts a wrong sum, and nobody is ever
+ * stuck. Rules that are known to be bad must be found bad. */
 #include "check.h"
 #include "slot_rules.h"
 #include "slot_world.h"
@@ -34,8 +34,8 @@ static bool key_good(const struct world_config *c, const struct world *w, int jo
     return w->job[job].key != NO_KEY && (w->job[job].key == epoch || c->same_key);
 }
 
-static void touch(struct search *s, const struct world_config *c, const struct world *from, int j, int r, int tag,
-                  const char *how)
+static void touch(struct search *s, const struct world_config *c, const struct world *from, int j,
+                  int r, int tag, const char *how)
 {
     struct world w = *from;
     const bool other = c->disagree && r == 1 && tag == 1;
@@ -47,7 +47,8 @@ static void touch(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "%s rank %d's contribution %d.%d", how, r, epoch, tag % c->packets);
 }
 
-static void frames(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+static void frames(struct search *s, const struct world_config *c, const struct world *from, int j,
+                   int r)
 {
     const struct world_rank *rank = &from->rank[r];
     for (int tag = 0; tag < c->packets * c->epochs; tag++) {
@@ -58,7 +59,8 @@ static void frames(struct search *s, const struct world_config *c, const struct 
             } else {
                 struct world w = *from;
                 w.rank[r].waiting |= (uint16_t)(1 << tag);
-                TO(s, c, &w, "the FIFO gets rank %d's contribution %d.%d", r, epoch, tag % c->packets);
+                TO(s, c, &w, "the FIFO gets rank %d's contribution %d.%d", r, epoch,
+                   tag % c->packets);
             }
         }
         if (rank->waiting >> tag & 1 && (c->no_recheck || key_good(c, from, j, epoch)))
@@ -66,7 +68,8 @@ static void frames(struct search *s, const struct world_config *c, const struct 
     }
 }
 
-static void results(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+static void results(struct search *s, const struct world_config *c, const struct world *from, int j,
+                    int r)
 {
     const struct world_rank *rank = &from->rank[r];
     for (int tag = 0; tag < c->packets * c->epochs && active(from, j, r); tag++) {
@@ -75,7 +78,8 @@ static void results(struct search *s, const struct world_config *c, const struct
         if ((!right && !wrong) || (epoch != rank->epoch && !c->same_key))
             continue;
         for (int n = 0; n < c->packets; n++) {
-            if (!outstanding(c, from, r, n) || (n != of && !(c->any_chunk && n % c->slots == of % c->slots)))
+            if (!outstanding(c, from, r, n) ||
+                (n != of && !(c->any_chunk && n % c->slots == of % c->slots)))
                 continue;
             if (wrong || epoch != rank->epoch || n != of) {
                 search_bad(s, "rank %d accepts as sum %d.%d what is not", r, rank->epoch, n);
@@ -88,7 +92,8 @@ static void results(struct search *s, const struct world_config *c, const struct
     }
 }
 
-static void sends(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+static void sends(struct search *s, const struct world_config *c, const struct world *from, int j,
+                  int r)
 {
     for (int n = 0; n < c->packets && active(from, j, r); n++) {
         struct world w = *from;
@@ -108,7 +113,8 @@ static void sends(struct search *s, const struct world_config *c, const struct w
             send_result(c, &w, j, r, packet_at(c, &w, r, i, use), cell->kept);
         TO(s, c, &w, "the card sends rank %d result %d.%d", r, w.job[j].key, use);
     }
-    for (int slot = 0; slot < c->slots && c->next_free && from->rank[r].submitted < c->packets; slot++) {
+    for (int slot = 0; slot < c->slots && c->next_free && from->rank[r].submitted < c->packets;
+         slot++) {
         struct world w = *from;
         const int n = w.rank[r].submitted;
         bool is_free = true;
@@ -123,8 +129,10 @@ static void sends(struct search *s, const struct world_config *c, const struct w
     }
 }
 
-/* The card answers a ping about a packet that a rank waits for; the rank takes the answer, later. */
-static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+/* The card answers a ping about a packet that a rank waits for; the rank takes the answer,
+ * later. */
+static void pongs(struct search *s, const struct world_config *c, const struct world *from, int j,
+                  int r)
 {
     const struct world_rank *rank = &from->rank[r];
     for (int n = 0; n < c->packets && c->pings && active(from, j, r); n++) {
@@ -136,8 +144,9 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
         const struct slot cell = get_slot(c, from, j, j + slot);
         const uint32_t state = cell.state == SLOT_FILLING ? 1 : cell.kept ? 2 : 0;
         const int start = world_start(c, rank->epoch);
-        const enum pong_says says = pong_says(state, cell.chunk, cell.bitmap >> (r - world_first(c, j)) & 1,
-                                              (uint32_t)(start + use), !start && !use);
+        const enum pong_says says =
+            pong_says(state, cell.chunk, cell.bitmap >> (r - world_first(c, j)) & 1,
+                      (uint32_t)(start + use), !start && !use);
         w.rank[r].pong = (uint8_t)(1 + PONG_KINDS * n + (int)says);
         TO(s, c, &w, "the card answers rank %d's ping about %d.%d: %d", r, rank->epoch, n, says);
     }
@@ -157,8 +166,10 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
     TO(s, c, &w, "rank %d hears about %d.%d: %d", r, rank->epoch, n, says);
 }
 
-/* Giving up: a step fails by a vote of all ranks, rank 0 registers the job again, each rank gets the new key. */
-static void gives_up(struct search *s, const struct world_config *c, const struct world *from, int j, int r)
+/* Giving up: a step fails by a vote of all ranks, rank 0 registers the job again, each rank gets
+ * the new key. */
+static void gives_up(struct search *s, const struct world_config *c, const struct world *from,
+                     int j, int r)
 {
     const struct world_job *job = &from->job[j];
     struct world w = *from;
@@ -177,7 +188,8 @@ static void gives_up(struct search *s, const struct world_config *c, const struc
     }
 }
 
-static void registration(struct search *s, const struct world_config *c, const struct world *from, int j)
+static void registration(struct search *s, const struct world_config *c, const struct world *from,
+                         int j)
 {
     struct world w = *from;
     const int first = world_first(c, j), last = first + c->ranks[j];
@@ -223,7 +235,8 @@ static void foreign(struct search *s, const struct world_config *c, const struct
         w = *from;
         if (from->job[0].key != NO_KEY && c->any_source) { /* seen on the wire, or any key */
             world_touch(c, &w, 0, 0, 0, 0, chunk, TAG_FOREIGN, 0);
-            TO(s, c, &w, "job 0's slot gets contribution %d with its number on, from a host of job 1", n);
+            TO(s, c, &w,
+               "job 0's slot gets contribution %d with its number on, from a host of job 1", n);
         }
     }
 }
@@ -258,7 +271,8 @@ static void next(struct search *s, const void *arg, const void *state)
     }
     w = from;
     for (int r = 0; r < RANKS; r++)
-        w.rank[r].sent = w.rank[r].right = w.rank[r].wrong = w.rank[r].refused = w.rank[r].waiting = w.rank[r].pong = 0;
+        w.rank[r].sent = w.rank[r].right = w.rank[r].wrong = w.rank[r].refused = w.rank[r].waiting =
+            w.rank[r].pong = 0;
     TO(s, c, &w, "all that is under way is lost");
 }
 
@@ -272,52 +286,81 @@ static const struct world_config good[] = {
     {"the chunk wraps", .ranks = {3}, .packets = 4, .start = -2, .sorted = true},
     {"2 slots", .ranks = {2}, .packets = 4, .slots = 2},
     {"2 slots", .ranks = {3}, .packets = 4, .slots = 2, .sorted = true},
-    {"results are sent later", .ranks = {3}, .packets = 4, .fifo = true, .masks = true, .sorted = true},
+    {"results are sent later", .ranks = {3}, .packets = 4, .fifo = true, .masks = true,
+     .sorted = true},
     {"registered again", .ranks = {3}, .packets = 3, .epochs = 2, .fifo = true, .sorted = true},
-    {"registered again twice", .ranks = {2}, .packets = 2, .epochs = 3, .fifo = true, .sorted = true},
-    {"registered again after the chunk wrapped", .ranks = {3}, .packets = 3, .epochs = 2, .start = -2, .sorted = true},
-    {"restart", .ranks = {1}, .packets = 3, .epochs = 3, .restarts = 2, .fifo = true, .masks = true},
-    {"restart", .ranks = {2}, .packets = 2, .epochs = 3, .restarts = 1, .fifo = true, .sorted = true},
-    {"restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .masks = true, .sorted = true},
+    {"registered again twice", .ranks = {2}, .packets = 2, .epochs = 3, .fifo = true,
+     .sorted = true},
+    {"registered again after the chunk wrapped", .ranks = {3}, .packets = 3, .epochs = 2,
+     .start = -2, .sorted = true},
+    {"restart", .ranks = {1}, .packets = 3, .epochs = 3, .restarts = 2, .fifo = true,
+     .masks = true},
+    {"restart", .ranks = {2}, .packets = 2, .epochs = 3, .restarts = 1, .fifo = true,
+     .sorted = true},
+    {"restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .masks = true,
+     .sorted = true},
     {"restart", .ranks = {3}, .packets = 4, .epochs = 2, .restarts = 1, .sorted = true},
-    {"rank 1 means something else by packet 1", .ranks = {3}, .packets = 2, .epochs = 2, .disagree = true},
+    {"rank 1 means something else by packet 1", .ranks = {3}, .packets = 2, .epochs = 2,
+     .disagree = true},
     {"two jobs", .ranks = {2, 2}, .packets = 3, .restarts = 1, .sorted = true},
     {"two jobs", .ranks = {2, 1}, .packets = 2, .epochs = 2, .sorted = true},
     {"pings", .ranks = {2}, .packets = 3, .epochs = 2, .pings = true, .sorted = true},
 };
 static const struct world_config large[] = {
     {"two jobs", .ranks = {2, 1}, .packets = 2, .epochs = 2, .restarts = 1, .sorted = true},
-    {"registered again twice", .ranks = {2}, .packets = 3, .epochs = 3, .fifo = true, .masks = true, .sorted = true},
-    {"restart", .ranks = {2}, .packets = 3, .epochs = 3, .restarts = 2, .fifo = true, .sorted = true},
+    {"registered again twice", .ranks = {2}, .packets = 3, .epochs = 3, .fifo = true, .masks = true,
+     .sorted = true},
+    {"restart", .ranks = {2}, .packets = 3, .epochs = 3, .restarts = 2, .fifo = true,
+     .sorted = true},
     {"3 ranks", .ranks = {3}, .packets = 8, .fifo = true, .masks = true, .sorted = true},
     {"4 ranks", .ranks = {4}, .packets = 8, .fifo = true, .sorted = true},
     {"2 slots", .ranks = {3}, .packets = 6, .slots = 2, .sorted = true},
-    {"restart", .ranks = {3}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .masks = true, .sorted = true},
+    {"restart", .ranks = {3}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .masks = true,
+     .sorted = true},
     {"restart", .ranks = {3}, .packets = 2, .epochs = 3, .restarts = 2, .sorted = true},
-    {"restart", .ranks = {3}, .packets = 4, .epochs = 2, .restarts = 1, .fifo = true, .sorted = true},
+    {"restart", .ranks = {3}, .packets = 4, .epochs = 2, .restarts = 1, .fifo = true,
+     .sorted = true},
     {"two jobs", .ranks = {2, 2}, .packets = 2, .epochs = 2, .restarts = 1, .sorted = true},
-    {"2 slots, registered again", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .fifo = true, .sorted = true},
-    {"2 slots, restart", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .restarts = 1, .sorted = true},
-    {"2 slots", .ranks = {2}, .packets = 4, .slots = 2, .fifo = true, .masks = true, .sorted = true},
+    {"2 slots, registered again", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .fifo = true,
+     .sorted = true},
+    {"2 slots, restart", .ranks = {2}, .packets = 3, .slots = 2, .epochs = 2, .restarts = 1,
+     .sorted = true},
+    {"2 slots", .ranks = {2}, .packets = 4, .slots = 2, .fifo = true, .masks = true,
+     .sorted = true},
     {"two jobs", .ranks = {1, 1}, .packets = 2, .epochs = 2, .fifo = true, .masks = true},
     {"two jobs, restart", .ranks = {1, 1}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true},
-    {"the chunk wraps", .ranks = {2}, .packets = 3, .start = -2, .epochs = 2, .fifo = true, .masks = true,
-     .sorted = true},
-    {"rank 1 means something else", .ranks = {2}, .packets = 2, .epochs = 2, .fifo = true, .masks = true,
-     .disagree = true},
-    {"rank 1 means something else, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true,
-     .disagree = true},
+    {"the chunk wraps", .ranks = {2}, .packets = 3, .start = -2, .epochs = 2, .fifo = true,
+     .masks = true, .sorted = true},
+    {"rank 1 means something else", .ranks = {2}, .packets = 2, .epochs = 2, .fifo = true,
+     .masks = true, .disagree = true},
+    {"rank 1 means something else, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1,
+     .fifo = true, .disagree = true},
     {"pings", .ranks = {3}, .packets = 3, .pings = true, .sorted = true},
     {"pings, 2 slots", .ranks = {2}, .packets = 4, .slots = 2, .pings = true, .sorted = true},
-    {"pings, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true, .pings = true,
-     .sorted = true},
+    {"pings, restart", .ranks = {2}, .packets = 2, .epochs = 2, .restarts = 1, .fifo = true,
+     .pings = true, .sorted = true},
 };
 static const struct world_config bad[] = {
-    {"hosts run two chunks ahead", SEARCH_STUCK, {2}, .packets = 4, .slots = 2, .rule = rule_one_row},
+    {"hosts run two chunks ahead",
+     SEARCH_STUCK,
+     {2},
+     .packets = 4,
+     .slots = 2,
+     .rule = rule_one_row},
     {"no result is sent again", SEARCH_STUCK, {2}, .packets = 2, .rule = rule_sent_once},
-    {"chunks are compared by size", SEARCH_STUCK, {2}, .packets = 3, .start = -1, .rule = rule_by_size},
+    {"chunks are compared by size",
+     SEARCH_STUCK,
+     {2},
+     .packets = 3,
+     .start = -1,
+     .rule = rule_by_size},
     {"rank 0 leaves when it is done", SEARCH_STUCK, {2}, .packets = 1, .leaves = true},
-    {"a restarted card is not given up", SEARCH_STUCK, {2}, .packets = 2, .restarts = 1, .goes_on = true},
+    {"a restarted card is not given up",
+     SEARCH_STUCK,
+     {2},
+     .packets = 2,
+     .restarts = 1,
+     .goes_on = true},
     {"a card that began anew has kept the key; pings",
      SEARCH_STUCK,
      {2},
@@ -328,12 +371,23 @@ static const struct world_config bad[] = {
      .pings = true},
     {"hosts accept any chunk", SEARCH_UNSAFE, {2}, .packets = 2, .any_chunk = true},
     {"a rank is added twice", SEARCH_UNSAFE, {2}, .packets = 1, .rule = rule_no_bitmap},
-    {"descriptions are not compared", SEARCH_UNSAFE, {2}, .packets = 2, .disagree = true, .rule = rule_any_desc},
+    {"descriptions are not compared",
+     SEARCH_UNSAFE,
+     {2},
+     .packets = 2,
+     .disagree = true,
+     .rule = rule_any_desc},
     {"SwitchML's version bit", SEARCH_UNSAFE, {2}, .packets = 3, .rule = rule_version_bit},
     {"the next free slot", SEARCH_UNSAFE, {2}, .packets = 4, .slots = 2, .next_free = true},
     {"the same key again", SEARCH_UNSAFE, {2}, .packets = 1, .epochs = 2, .same_key = true},
     {"slots are not cleared", SEARCH_UNSAFE, {2}, .packets = 2, .epochs = 2, .not_cleared = true},
-    {"the key is not looked at again", SEARCH_UNSAFE, {2}, .packets = 1, .epochs = 2, .fifo = true, .no_recheck = true},
+    {"the key is not looked at again",
+     SEARCH_UNSAFE,
+     {2},
+     .packets = 1,
+     .epochs = 2,
+     .fifo = true,
+     .no_recheck = true},
     {"any slot for any job", SEARCH_UNSAFE, {2, 1}, .packets = 1, .any_range = true},
     {"any source for any rank", SEARCH_UNSAFE, {2, 1}, .packets = 1, .any_source = true},
 };
@@ -343,19 +397,20 @@ static void search_one(const char *kind, struct world_config c, size_t most)
     char about[160];
     c.slots = c.slots ? c.slots : 1;
     c.epochs = c.epochs ? c.epochs : 1;
-    CHECK(c.ranks[0] + c.ranks[1] <= RANKS && c.packets <= 8 && c.packets * c.epochs <= TAGS, "%s does not fit",
-          c.what);
+    CHECK(c.ranks[0] + c.ranks[1] <= RANKS && c.packets <= 8 && c.packets * c.epochs <= TAGS,
+          "%s does not fit", c.what);
     int n = snprintf(about, sizeof about, "%d", c.ranks[0]);
     if (c.ranks[1])
         n += snprintf(about + n, sizeof about - (size_t)n, "+%d", c.ranks[1]);
-    snprintf(about + n, sizeof about - (size_t)n, " ranks, %d packets, %d slots, %d epochs, %d restarts%s%s%s",
-             c.packets, c.slots, c.epochs, c.restarts, c.fifo ? ", FIFO" : "", c.masks ? ", masks" : "",
+    snprintf(about + n, sizeof about - (size_t)n,
+             " ranks, %d packets, %d slots, %d epochs, %d restarts%s%s%s", c.packets, c.slots,
+             c.epochs, c.restarts, c.fifo ? ", FIFO" : "", c.masks ? ", masks" : "",
              c.sorted ? ", sorted" : "");
     printf("%s  %s (%s)\n", kind, c.what, about);
     const struct world start = world_start_state(&c);
     const size_t n_ranks = (size_t)c.ranks[0] + c.ranks[1];
-    const struct search_model model = {offsetof(struct world, rank) + n_ranks * sizeof *start.rank, &c, next,
-                                       world_goal};
+    const struct search_model model = {offsetof(struct world, rank) + n_ranks * sizeof *start.rank,
+                                       &c, next, world_goal};
     const struct search_report r = search_run(&model, &start, most);
     search_print(&r);
     CHECK(r.verdict == c.want, "%s (%s): %s", c.what, about, search_said(&r));

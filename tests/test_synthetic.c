@@ -1,4 +1,5 @@
-/* test_synthetic.c : the generated data set is the same everywhere; no linear model learns it, others do. */
+/* test_synthetic.c : the generated data set is the same everywhere; no linear model learns it,
+ * others do. */
 #include "data_fixture.h"
 #include <math.h>
 
@@ -23,10 +24,12 @@ static void test_same_bytes(void)
 {
     struct dataset *d = open_or_die("synthetic:200,7"), *again = open_or_die("synthetic:200,7");
     struct dataset *other = open_or_die("synthetic:200,8"), *standard = open_or_die("synthetic");
-    CHECK(d->n_train == 200 && d->n_test == 50 && d->h == 28 && d->w == 28 && d->c == 1, "%zu %zu", d->n_train,
-          d->n_test);
-    CHECK(standard->n_train == 8000 && standard->n_test == 2000, "%zu %zu", standard->n_train, standard->n_test);
-    CHECK(memcmp(d->train_x, again->train_x, 200 * PIXELS) == 0 && memcmp(d->test_x, again->test_x, 50 * PIXELS) == 0,
+    CHECK(d->n_train == 200 && d->n_test == 50 && d->h == 28 && d->w == 28 && d->c == 1, "%zu %zu",
+          d->n_train, d->n_test);
+    CHECK(standard->n_train == 8000 && standard->n_test == 2000, "%zu %zu", standard->n_train,
+          standard->n_test);
+    CHECK(memcmp(d->train_x, again->train_x, 200 * PIXELS) == 0 &&
+              memcmp(d->test_x, again->test_x, 50 * PIXELS) == 0,
           "twice");
     CHECK(memcmp(d->train_x, other->train_x, 200 * PIXELS) != 0, "the seed changes nothing");
     CHECK(memcmp(d->train_x, d->test_x, PIXELS) != 0, "test images are training images");
@@ -83,7 +86,8 @@ static double accuracy(const float *w, struct images m)
     return (double)n_right / (double)m.n;
 }
 
-/* Plain gradient descent on the cross-entropy of a linear classifier, one image at a time. Returns its accuracy. */
+/* Plain gradient descent on the cross-entropy of a linear classifier, one image at a time. Returns
+ * its accuracy. */
 static double train_linear(struct images train, struct images test, int n_epochs)
 {
     float *w = calloc(N_CLASSES * PIXELS, sizeof *w), score[N_CLASSES];
@@ -112,7 +116,8 @@ static void test_linear_fails(struct images train, struct images test)
     }
 }
 
-/* The same trainer on the same images, but each has a bright row that only its class has: so the trainer does work. */
+/* The same trainer on the same images, but each has a bright row that only its class has: so the
+ * trainer does work. */
 static void test_linear_control(struct images train, struct images test)
 {
     struct images both[2] = {train, test};
@@ -136,7 +141,8 @@ static float likeness(const float *a, const float *b, int dy, int dx)
     return fabsf(sum) / sqrtf((float)n);
 }
 
-/* The class of the training image that is most like a test image in either sign and any small move. */
+/* The class of the training image that is most like a test image in either sign and any small
+ * move. */
 static void test_nonlinear_succeeds(struct images train, struct images test)
 {
     enum { N_KNOWN = 120, N_ASKED = 50 };
@@ -146,7 +152,8 @@ static void test_nonlinear_succeeds(struct images train, struct images test)
         uint8_t class = 0;
         for (size_t j = 0; j < N_KNOWN; j++)
             for (int move = 0; move < 17 * 17; move++) {
-                float like = likeness(test.x + i * PIXELS, train.x + j * PIXELS, move / 17 - 8, move % 17 - 8);
+                float like = likeness(test.x + i * PIXELS, train.x + j * PIXELS, move / 17 - 8,
+                                      move % 17 - 8);
                 if (like > best) {
                     best = like;
                     class = train.y[j];

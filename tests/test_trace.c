@@ -1,4 +1,5 @@
-/* test_trace.c : the ring of spans keeps the last ones in order, from several threads; the file is JSON with what was added. */
+/* test_trace.c : the ring of spans keeps the last ones in order, from several threads; the file is
+ * JSON with what was added. */
 #include "base/trace.h"
 #include "check.h"
 #include <ctype.h>
@@ -21,13 +22,17 @@ static void test_ring(void)
     trace_start(t);
     CHECK(trace_copy(t, 0, ROOM, s) == 0, "start forgets");
     for (int i = 0; i < 13; i++)
-        trace_add(t, i % 2 ? TRACE_REDUCE : TRACE_MAIN, "a name that is too long for it", i, clock_s());
+        trace_add(t, i % 2 ? TRACE_REDUCE : TRACE_MAIN, "a name that is too long for it", i,
+                  clock_s());
     CHECK(trace_lost(t) == 5, "%d lost", (int)trace_lost(t));
     CHECK(trace_copy(t, 0, ROOM + 4, s) == ROOM, "more than there is room for");
     for (int i = 0; i < ROOM; i++) {
-        CHECK(s[i].number == 5 + i && s[i].row == (5 + i) % 2, "place %d: number %d", i, (int)s[i].number);
+        CHECK(s[i].number == 5 + i && s[i].row == (5 + i) % 2, "place %d: number %d", i,
+              (int)s[i].number);
         CHECK(strcmp(s[i].name, "a name that is too ") == 0, "'%s'", s[i].name);
-        CHECK(0 <= s[i].begin_s && s[i].begin_s <= s[i].end_s && (i == 0 || s[i - 1].end_s <= s[i].end_s), "times");
+        CHECK(0 <= s[i].begin_s && s[i].begin_s <= s[i].end_s &&
+                  (i == 0 || s[i - 1].end_s <= s[i].end_s),
+              "times");
     }
     CHECK(trace_copy(t, 6, 4, s) == 2 && s[0].number == 11 && s[1].number == 12, "the last two");
     CHECK(trace_copy(t, 8, 4, s) == 0 && trace_copy(t, 100, 4, s) == 0, "behind the last");
@@ -54,8 +59,8 @@ static void test_threads(void)
     int next[TRACE_ROWS] = {0};
     CHECK(trace_copy(t, 0, 2 * MANY, s) == 2 * MANY && trace_lost(t) == 0, "some are missing");
     for (int i = 0; i < 2 * MANY; i++) {
-        CHECK(s[i].number == next[s[i].row], "place %d: number %d of row %d, not %d", i, (int)s[i].number, s[i].row,
-              next[s[i].row]);
+        CHECK(s[i].number == next[s[i].row], "place %d: number %d of row %d, not %d", i,
+              (int)s[i].number, s[i].row, next[s[i].row]);
         next[s[i].row]++;
     }
     trace_close(t);
@@ -117,7 +122,10 @@ static bool list(const char **at, char open, char close)
 static bool value(const char **at)
 {
     space(at);
-    return **at == '{' ? list(at, '{', '}') : **at == '[' ? list(at, '[', ']') : **at == '"' ? text(at) : number(at);
+    return **at == '{'   ? list(at, '{', '}')
+           : **at == '[' ? list(at, '[', ']')
+           : **at == '"' ? text(at)
+                         : number(at);
 }
 
 static bool is_json(const char *all)
@@ -141,7 +149,8 @@ static void test_file(void)
 {
     char *all = NULL;
     size_t size;
-    const struct trace_span spans[] = {{"step", TRACE_MAIN, 0.5, 2, 7}, {"scan", TRACE_REDUCE, 1e-6, 1.5e-6, -1}};
+    const struct trace_span spans[] = {{"step", TRACE_MAIN, 0.5, 2, 7},
+                                       {"scan", TRACE_REDUCE, 1e-6, 1.5e-6, -1}};
     struct file_out out = {.f = open_memstream(&all, &size), .path = "memory", .folder = -1};
     if (!out.f)
         exit(1);
@@ -153,12 +162,16 @@ static void test_file(void)
     trace_json_end(&out, 3, 11);
     CHECK(!file_out_commit(&out), "written");
     CHECK(is_json(all), "%s", all);
-    CHECK(count(all, "\"ph\":\"X\"") == 3 && count(all, "process_name") == 3 && count(all, "thread_name") == 6, "%s",
-          all);
-    CHECK(count(all, "{\"name\":\"step\",\"ph\":\"X\",\"pid\":2,\"tid\":0,\"ts\":500000,\"dur\":1500000,"
-                     "\"args\":{\"number\":7}}") == 1,
+    CHECK(count(all, "\"ph\":\"X\"") == 3 && count(all, "process_name") == 3 &&
+              count(all, "thread_name") == 6,
           "%s", all);
-    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5}") == 1, "%s", all);
+    CHECK(count(all,
+                "{\"name\":\"step\",\"ph\":\"X\",\"pid\":2,\"tid\":0,\"ts\":500000,\"dur\":1500000,"
+                "\"args\":{\"number\":7}}") == 1,
+          "%s", all);
+    CHECK(count(all, "{\"name\":\"scan\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":1,\"dur\":0.5}") ==
+              1,
+          "%s", all);
     CHECK(count(all, "\"lost_spans\":11") == 1, "%s", all);
     all[size - 3] = ' '; /* the reader can say no */
     CHECK(!is_json(all), "%s", all);

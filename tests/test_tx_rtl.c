@@ -1,4 +1,5 @@
-/* rtl/tx.sv : results to masks of ranks, NAKs and PONGs, against headers built by hls/packet.h, with random stalls. */
+/* rtl/tx.sv : results to masks of ranks, NAKs and PONGs, against headers built by hls/packet.h,
+ * with random stalls. */
 #include "check.h"
 #include "hls/packet.h"
 #include "hls/regs.h"
@@ -33,14 +34,14 @@ struct queue {
 
 static struct dut {
     struct model *m;
-    uint8_t *rst, *send_valid, *send_ready, *send_slot, *send_job, *send_status, *send_beats, *busy, *busy_slot,
-        *kr_valid;
-    uint8_t *kr_slot, *kr_beat, *ans_valid, *ans_ready, *ans_pong, *ans_status, *ans_job, *ans_rank, *ans_beats,
-        *addr_job;
+    uint8_t *rst, *send_valid, *send_ready, *send_slot, *send_job, *send_status, *send_beats, *busy,
+        *busy_slot, *kr_valid;
+    uint8_t *kr_slot, *kr_beat, *ans_valid, *ans_ready, *ans_pong, *ans_status, *ans_job, *ans_rank,
+        *ans_beats, *addr_job;
     uint8_t *addr_rank, *tx_last, *tx_valid, *tx_ready;
     uint16_t *ans_slot, *addr_port, *tx_port;
-    uint32_t *send_chunk, *send_desc, *send_crc, *kr_data, *ans_chunk, *ans_tag, *addr_ip, *tx_data, *tx_ip, *drop_out,
-        *random;
+    uint32_t *send_chunk, *send_desc, *send_crc, *kr_data, *ans_chunk, *ans_tag, *addr_ip, *tx_data,
+        *tx_ip, *drop_out, *random;
     uint32_t *count;
     uint64_t *send_mask, *send_key, *ans_key, *ans_echo, *ans_bitmap;
 } d;
@@ -158,7 +159,8 @@ static void offer_send(unsigned most_ranks, unsigned beats)
     *d.send_status = (uint8_t)h.status;
     *d.send_crc = h.payload_crc;
     *d.send_beats = (uint8_t)beats;
-    d.send_desc[0] = (uint32_t)(below(256) | h.flags << 8 | h.beats << 16 | (uint32_t)h.in_fmt << 24);
+    d.send_desc[0] =
+        (uint32_t)(below(256) | h.flags << 8 | h.beats << 16 | (uint32_t)h.in_fmt << 24);
     d.send_desc[1] = (uint32_t)(h.out_fmt | h.out_shift << 8 | (uint32_t)below(65536) << 16);
     d.send_desc[2] = h.tag;
     d.send_desc[3] = h.count;
@@ -221,7 +223,8 @@ static void leaving(void)
         struct queue *q = h.op == PKT_OP_RESULT ? &sends : &answers;
         if (!strict) { /* some are lost on purpose */
             unsigned g = q->get;
-            while (g != q->put && (q->w[g % QUEUE].h.key != h.key || q->w[g % QUEUE].h.rank != h.rank))
+            while (g != q->put &&
+                   (q->w[g % QUEUE].h.key != h.key || q->w[g % QUEUE].h.rank != h.rank))
                 g++;
             CHECK(g != q->put, "nobody asked for this frame (op %d)", h.op);
             if (g != q->put) {
@@ -232,15 +235,16 @@ static void leaving(void)
         CHECK(q->get != q->put, "a frame too many (op %d)", h.op);
         now = q->w[q->get++ % QUEUE];
         pkt_put(now.h, header);
-        CHECK(!memcmp(bytes, header, 64), "header of op %d rank %d: first words %08x %08x", h.op, now.h.rank,
-              d.tx_data[0], d.tx_data[1]);
+        CHECK(!memcmp(bytes, header, 64), "header of op %d rank %d: first words %08x %08x", h.op,
+              now.h.rank, d.tx_data[0], d.tx_data[1]);
         frames++;
     } else
-        CHECK(frame_beats > now.beats || !memcmp(bytes, pool[now.at + frame_beats - 1], 64), "beat %u of op %d",
-              frame_beats, now.h.op);
+        CHECK(frame_beats > now.beats || !memcmp(bytes, pool[now.at + frame_beats - 1], 64),
+              "beat %u of op %d", frame_beats, now.h.op);
     uint32_t a = address_of[now.job][now.h.rank];
     CHECK(*d.tx_ip == a && *d.tx_port == (uint16_t)(a >> 7), "address of rank %d", now.h.rank);
-    CHECK(*d.tx_last == (frame_beats == now.beats), "last at beat %u of %u", frame_beats, now.beats);
+    CHECK(*d.tx_last == (frame_beats == now.beats), "last at beat %u of %u", frame_beats,
+          now.beats);
     frame_beats = *d.tx_last ? 0 : frame_beats + 1;
 }
 
@@ -292,7 +296,8 @@ static void clock_once(void)
 static void drain(void)
 {
     *d.tx_ready = 1;
-    for (int i = 0; i < 20000 && (*d.busy || *d.tx_valid || *d.send_valid || *d.ans_valid || i < 20); i++)
+    for (int i = 0;
+         i < 20000 && (*d.busy || *d.tx_valid || *d.send_valid || *d.ans_valid || i < 20); i++)
         clock_once();
     for (int i = 0; i < 200; i++)
         clock_once();
@@ -302,8 +307,8 @@ static void drain(void)
         sends.get = sends.put;
         answers.get = answers.put;
     }
-    CHECK(sends.get == sends.put && answers.get == answers.put, "%u results and %u answers never came",
-          sends.put - sends.get, answers.put - answers.get);
+    CHECK(sends.get == sends.put && answers.get == answers.put,
+          "%u results and %u answers never came", sends.put - sends.get, answers.put - answers.get);
 }
 
 int main(int argc, char **argv)
@@ -350,7 +355,8 @@ int main(int argc, char **argv)
         drain();
     }
     uint64_t sent = counted[CNT_OUT_RESULT] + counted[CNT_OUT_NAK] + counted[CNT_OUT_PONG];
-    CHECK(sent == frames && counted[CNT_OUT_NAK] && counted[CNT_OUT_PONG], "counted %d of %d", (int)sent, (int)frames);
+    CHECK(sent == frames && counted[CNT_OUT_NAK] && counted[CNT_OUT_PONG], "counted %d of %d",
+          (int)sent, (int)frames);
 
     /* No bubble: results alone, of 1 and more beats; answers alone; both. */
     for (int phase = 0; phase < 4; phase++) {
@@ -367,8 +373,9 @@ int main(int argc, char **argv)
         }
         CHECK(bubbles == 0, "%d bubbles in phase %d", (int)bubbles, phase);
         if (phase == 3) { /* neither starves */
-            CHECK(answers.put - start_answers > 500 && sends.put - start_sends > 500, "%d answers, %d results",
-                  (int)(answers.put - start_answers), (int)(sends.put - start_sends));
+            CHECK(answers.put - start_answers > 500 && sends.put - start_sends > 500,
+                  "%d answers, %d results", (int)(answers.put - start_answers),
+                  (int)(sends.put - start_sends));
         }
         drain();
     }
@@ -386,9 +393,10 @@ int main(int argc, char **argv)
         clock_once();
     }
     drain();
-    CHECK(lost == counted[CNT_LOST_TEST_OUT], "%d lost, %d counted", (int)lost, (int)counted[CNT_LOST_TEST_OUT]);
-    CHECK(lost * 10 > (frames - before) * 9 && lost * 9 < (frames - before) * 10, "%d lost, %d not", (int)lost,
-          (int)(frames - before));
+    CHECK(lost == counted[CNT_LOST_TEST_OUT], "%d lost, %d counted", (int)lost,
+          (int)counted[CNT_LOST_TEST_OUT]);
+    CHECK(lost * 10 > (frames - before) * 9 && lost * 9 < (frames - before) * 10, "%d lost, %d not",
+          (int)lost, (int)(frames - before));
     printf("%d frames in %d clocks, %d lost on purpose\n", (int)frames, (int)clocks, (int)lost);
     model_close(d.m);
     free(sends.w);

@@ -1,4 +1,5 @@
-/* test_vec_add.c : codes += codes with every instruction set that this CPU has equals vec_plain: all pairs. */
+/* test_vec_add.c : codes += codes with every instruction set that this CPU has equals vec_plain:
+ * all pairs. */
 #include "sum_codes.h"
 
 enum { N_PAIRS = 1 << 16 };
@@ -14,12 +15,13 @@ static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *
         memcpy(got + 1, a, bytes);
         tables[t].add(s, got + 1, b, n);
         for (size_t i = 0; i < bytes; i++)
-            CHECK(got[i + 1] == want[i], "%s: rule %d e%um%u fn %u overflow %d: byte %zu of %zu: %x + %x = %x, want %x",
-                  tables[t].name, (int)s->rule, s->in.e, s->in.m, s->in.fn, (int)s->overflow, i, bytes, a[i], b[i],
-                  got[i + 1], want[i]);
+            CHECK(got[i + 1] == want[i],
+                  "%s: rule %d e%um%u fn %u overflow %d: byte %zu of %zu: %x + %x = %x, want %x",
+                  tables[t].name, (int)s->rule, s->in.e, s->in.m, s->in.fn, (int)s->overflow, i,
+                  bytes, a[i], b[i], got[i + 1], want[i]);
         for (size_t i = 0; i < GUARD; i++)
-            CHECK(got[i ? bytes + i : 0] == CANARY, "%s: e%um%u: add of %zu wrote beyond", tables[t].name, s->in.e,
-                  s->in.m, n);
+            CHECK(got[i ? bytes + i : 0] == CANARY, "%s: e%um%u: add of %zu wrote beyond",
+                  tables[t].name, s->in.e, s->in.m, n);
     }
 }
 
@@ -44,8 +46,9 @@ static void check_all_pairs(void)
         const enum mf_overflow overflow = policy ? MF_INF : MF_SATURATE;
         for (uint8_t width = 3; width <= 8; width++)
             for (uint8_t e = 1; e < width; e++)
-                check_pairs((struct vec_sum){
-                    .rule = VEC_NEAREST, .overflow = overflow, .in = {e, (uint8_t)(width - 1 - e), 0}});
+                check_pairs((struct vec_sum){.rule = VEC_NEAREST,
+                                             .overflow = overflow,
+                                             .in = {e, (uint8_t)(width - 1 - e), 0}});
         check_pairs((struct vec_sum){.rule = VEC_NEAREST, .overflow = overflow, .in = e4m3fn});
     }
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
@@ -57,8 +60,9 @@ static void check_random_adds(void)
     for (uint8_t e = 1; e <= 8; e++)
         for (uint8_t m = 0; m <= 23; m++)
             for (int kind = 0; kind < N_KINDS; kind++) {
-                const struct vec_sum s = {
-                    .rule = VEC_NEAREST, .overflow = (e + m + kind) % 2 ? MF_INF : MF_SATURATE, .in = {e, m, 0}};
+                const struct vec_sum s = {.rule = VEC_NEAREST,
+                                          .overflow = (e + m + kind) % 2 ? MF_INF : MF_SATURATE,
+                                          .in = {e, m, 0}};
                 if (e + m < 2)
                     continue;
                 fill(s.in, (enum kind)kind, 2, N);

@@ -1,7 +1,9 @@
-/* test_vec_edges.c : casts of every instruction set at the edges: tails, places in memory, streams, modes, chunks.
+/* test_vec_edges.c : casts of every instruction set at the edges: tails, places in memory, streams,
+ * modes, chunks.
  *
- * Inputs and outputs end where memory does, so whatever is touched beyond is a fault; guard bytes see what is written
- * around outputs that lie anywhere. long: 10^7 samples of stochastic rounding. */
+ * Inputs and outputs end where memory does, so whatever is touched beyond is a fault; guard bytes
+ * see what is written around outputs that lie anywhere. long: 10^7 samples of stochastic
+ * rounding. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <math.h>
@@ -18,9 +20,11 @@ static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n
 {
     const size_t bytes = vec_bytes(cast.fmt, n), at = 40;
     const int shift = (int)(place % 3) - 1;
-    uint8_t *want = malloc(bytes + 1), *box = malloc(bytes + 2 * GUARD), *codes = page_end(0, bytes);
+    uint8_t *want = malloc(bytes + 1), *box = malloc(bytes + 2 * GUARD),
+            *codes = page_end(0, bytes);
     float *x = (float *)page_end(1, n * sizeof *x), *end = (float *)page_end(2, n * sizeof *end);
-    float *room = malloc((n + 2 * GUARD) * sizeof *room), *back = room + GUARD + place % 16, *plain = malloc(n * 4 + 1);
+    float *room = malloc((n + 2 * GUARD) * sizeof *room), *back = room + GUARD + place % 16,
+          *plain = malloc(n * 4 + 1);
     for (size_t i = 0; i < n; i++)
         x[i] = vec_input(cast.fmt, shift, i + 1000 * n);
 
@@ -28,29 +32,34 @@ static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n
     memset(box, 0xa5, bytes + 2 * GUARD);
     const size_t lead = place % GUARD;
     ops->encode(&cast, x, n, at, shift, box + lead);
-    CHECK(memcmp(box + lead, want, bytes) == 0, "%s e%um%u n %zu place %zu: other codes", ops->name, cast.fmt.e,
-          cast.fmt.m, n, place);
+    CHECK(memcmp(box + lead, want, bytes) == 0, "%s e%um%u n %zu place %zu: other codes", ops->name,
+          cast.fmt.e, cast.fmt.m, n, place);
     for (size_t i = 0; i < bytes + 2 * GUARD; i++)
-        CHECK((i >= lead && i < lead + bytes) || box[i] == 0xa5, "%s e%um%u n %zu place %zu: encode wrote byte %zu",
-              ops->name, cast.fmt.e, cast.fmt.m, n, place, i);
-    CHECK(ops->absmax(x, n) == vec_plain.absmax(x, n), "%s absmax n %zu place %zu", ops->name, n, place);
-    CHECK(ops->scan_encode(&cast, x, n, at, shift, codes) == vec_plain.absmax(x, n), "%s scan n %zu", ops->name, n);
-    CHECK(memcmp(codes, want, bytes) == 0, "%s e%um%u n %zu at the end: other codes", ops->name, cast.fmt.e, cast.fmt.m,
-          n);
+        CHECK((i >= lead && i < lead + bytes) || box[i] == 0xa5,
+              "%s e%um%u n %zu place %zu: encode wrote byte %zu", ops->name, cast.fmt.e, cast.fmt.m,
+              n, place, i);
+    CHECK(ops->absmax(x, n) == vec_plain.absmax(x, n), "%s absmax n %zu place %zu", ops->name, n,
+          place);
+    CHECK(ops->scan_encode(&cast, x, n, at, shift, codes) == vec_plain.absmax(x, n),
+          "%s scan n %zu", ops->name, n);
+    CHECK(memcmp(codes, want, bytes) == 0, "%s e%um%u n %zu at the end: other codes", ops->name,
+          cast.fmt.e, cast.fmt.m, n);
 
     if (n * mf_width(cast.fmt) % 8)
-        codes[bytes - 1] |= (uint8_t)(0xff << n * mf_width(cast.fmt) % 8); /* unused bits are not read as codes */
+        /* unused bits are not read as codes */
+        codes[bytes - 1] |= (uint8_t)(0xff << n * mf_width(cast.fmt) % 8);
     for (size_t i = 0; i < n + 32; i++)
         back[(ptrdiff_t)i - 16] = 42;
     ops->decode(cast.fmt, codes, n, -shift, 3, back);
     vec_plain.decode(cast.fmt, want, n, -shift, 3, plain);
-    CHECK(memcmp(back, plain, n * sizeof *back) == 0, "%s e%um%u n %zu place %zu: other values", ops->name, cast.fmt.e,
-          cast.fmt.m, n, place);
+    CHECK(memcmp(back, plain, n * sizeof *back) == 0, "%s e%um%u n %zu place %zu: other values",
+          ops->name, cast.fmt.e, cast.fmt.m, n, place);
     for (ptrdiff_t i = -16; i < (ptrdiff_t)n + 16; i++)
-        CHECK((i >= 0 && i < (ptrdiff_t)n) || back[i] == 42, "%s n %zu: decode wrote value %td", ops->name, n, i);
+        CHECK((i >= 0 && i < (ptrdiff_t)n) || back[i] == 42, "%s n %zu: decode wrote value %td",
+              ops->name, n, i);
     ops->decode(cast.fmt, codes, n, -shift, 3, end);
-    CHECK(memcmp(end, plain, n * sizeof *end) == 0, "%s e%um%u n %zu at the end: other values", ops->name, cast.fmt.e,
-          cast.fmt.m, n);
+    CHECK(memcmp(end, plain, n * sizeof *end) == 0, "%s e%um%u n %zu at the end: other values",
+          ops->name, cast.fmt.e, cast.fmt.m, n);
     free(want), free(box), free(room), free(plain);
 }
 
@@ -60,9 +69,13 @@ static void check_tails(void)
     for (int t = 0; t < n_tables; t++)
         for (unsigned width = 2; width <= 32; width++)
             for (size_t n = 0; n <= MAX_TAIL; n++) {
-                const unsigned e = width < 4 ? width - 1 : width < 10 ? 2 + width % 3 : width == 32 ? 8 : 5 + width % 4;
+                const unsigned e = width < 4     ? width - 1
+                                   : width < 10  ? 2 + width % 3
+                                   : width == 32 ? 8
+                                                 : 5 + width % 4;
                 const unsigned capped = width - 1 - e > 23 ? width - 24 : e;
-                struct vec_cast cast = {.fmt = {(uint8_t)capped, (uint8_t)(width - 1 - capped), 0}, .key = 9 + n};
+                struct vec_cast cast = {.fmt = {(uint8_t)capped, (uint8_t)(width - 1 - capped), 0},
+                                        .key = 9 + n};
                 cast.round = n % 4 == 1 ? MF_STOCHASTIC : n % 8 == 2 ? MF_ZERO : MF_NEAREST;
                 check_tail(&tables[t], cast, n, n + width);
                 if (width == 8) {
@@ -72,7 +85,8 @@ static void check_tails(void)
             }
 }
 
-/* Long vectors are written past the caches: the same bytes as in chunks that are not, wherever they lie. */
+/* Long vectors are written past the caches: the same bytes as in chunks that are not, wherever they
+ * lie. */
 static void check_streams(void)
 {
     static const struct mf_fmt formats[] = {{3, 0, 0}, {5, 2, 0}, {8, 7, 0}, {8, 23, 0}};
@@ -86,7 +100,8 @@ static void check_streams(void)
             for (size_t place = 0; place < 7; place += 3) {
                 const struct vec_ops *ops = &tables[t];
                 const struct vec_cast cast = {.fmt = formats[f]};
-                const size_t n = MORE >> f, bytes = vec_bytes(cast.fmt, n); /* codes from 4.3 MiB on */
+                /* codes from 4.3 MiB on */
+                const size_t n = MORE >> f, bytes = vec_bytes(cast.fmt, n);
                 const float *from = x + place;
                 memset(whole, 0xa5, bytes + GUARD);
                 memset(parts, 0xa5, bytes + GUARD);
@@ -94,8 +109,9 @@ static void check_streams(void)
                 for (size_t i = 0; i < n; i += 80000)
                     ops->encode(&cast, from + i, n - i < 80000 ? n - i : 80000, i, 0,
                                 parts + place + vec_bytes(cast.fmt, i));
-                CHECK(memcmp(whole, parts, bytes + GUARD) == 0, "%s e%um%u place %zu: the stream differs", ops->name,
-                      cast.fmt.e, cast.fmt.m, place);
+                CHECK(memcmp(whole, parts, bytes + GUARD) == 0,
+                      "%s e%um%u place %zu: the stream differs", ops->name, cast.fmt.e, cast.fmt.m,
+                      place);
                 back[place + n] = 42;
                 ops->decode(cast.fmt, whole + place, n, 0, 1, back + place);
                 CHECK(back[place + n] == 42, "%s: decode wrote beyond", ops->name);
@@ -103,18 +119,20 @@ static void check_streams(void)
                     float some[1000];
                     const size_t k = n - i < 1000 ? n - i : 1000;
                     ops->decode(cast.fmt, whole + place + vec_bytes(cast.fmt, i), k, 0, 1, some);
-                    CHECK(memcmp(some, back + place + i, k * sizeof *some) == 0, "%s e%um%u place %zu: values differ",
-                          ops->name, cast.fmt.e, cast.fmt.m, place);
+                    CHECK(memcmp(some, back + place + i, k * sizeof *some) == 0,
+                          "%s e%um%u place %zu: values differ", ops->name, cast.fmt.e, cast.fmt.m,
+                          place);
                 }
             }
     free(x), free(back), free(whole), free(parts);
 }
 
-/* The CPU's floating-point mode: IEEE's, and four that callers may have set; without what has been raised. */
+/* The CPU's floating-point mode: IEEE's, and four that callers may have set; without what has been
+ * raised. */
 #if defined(__x86_64__)
 enum { IEEE_MODE = 0x1f80, FLUSH_OUT = 0x8000, FLUSH_IN = 0x40, TO_ZERO = 0x6000 };
-static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT, IEEE_MODE | FLUSH_IN,
-                                  IEEE_MODE | FLUSH_OUT | FLUSH_IN | TO_ZERO};
+static const unsigned modes[4] = {IEEE_MODE | FLUSH_OUT | FLUSH_IN, IEEE_MODE | FLUSH_OUT,
+                                  IEEE_MODE | FLUSH_IN, IEEE_MODE | FLUSH_OUT | FLUSH_IN | TO_ZERO};
 static void set_mode(unsigned mode)
 {
     _mm_setcsr(mode);
@@ -149,7 +167,8 @@ static unsigned get_mode(void)
 }
 #endif
 
-/* A caller that flushes subnormals, or does not round to nearest, gets the same bits, and its mode back. */
+/* A caller that flushes subnormals, or does not round to nearest, gets the same bits, and its mode
+ * back. */
 static void check_modes(void)
 {
     enum { N = 4000 };
@@ -166,7 +185,8 @@ static void check_modes(void)
                 set_mode(IEEE_MODE);
                 if (!kept)
                     continue;
-                const struct vec_cast cast = {.fmt = {(uint8_t)e, (uint8_t)m, 0}, .round = (enum mf_round)(s % 3)};
+                const struct vec_cast cast = {.fmt = {(uint8_t)e, (uint8_t)m, 0},
+                                              .round = (enum mf_round)(s % 3)};
                 for (size_t i = 0; i < N; i++)
                     x[i] = vec_input(cast.fmt, shift, i);
                 vec_plain.encode(&cast, x, N, 0, shift, want);
@@ -179,22 +199,25 @@ static void check_modes(void)
                     const unsigned after = get_mode();
                     set_mode(IEEE_MODE);
                     CHECK(after == mode, "%s: mode %x became %x", ops->name, mode, after);
-                    CHECK(memcmp(codes, want, vec_bytes(cast.fmt, N)) == 0, "%s e%um%u shift %d mode %x: other codes",
-                          ops->name, e, m, shift, mode);
-                    CHECK(memcmp(back, back_want, sizeof back) == 0, "%s e%um%u shift %d mode %x: other values",
-                          ops->name, e, m, shift, mode);
+                    CHECK(memcmp(codes, want, vec_bytes(cast.fmt, N)) == 0,
+                          "%s e%um%u shift %d mode %x: other codes", ops->name, e, m, shift, mode);
+                    CHECK(memcmp(back, back_want, sizeof back) == 0,
+                          "%s e%um%u shift %d mode %x: other values", ops->name, e, m, shift, mode);
                 }
             }
 }
 
-/* The same random bits for any instruction set and chunks, also where the counter's low half runs over. */
+/* The same random bits for any instruction set and chunks, also where the counter's low half runs
+ * over. */
 static void check_chunks(void)
 {
     enum { N = 5000 };
     static float x[N];
     static uint8_t want[N], codes[N];
-    const struct vec_cast cast = {.fmt = {4, 3, 0}, .round = MF_STOCHASTIC, .key = 0xfedcba9876543210};
-    static const uint64_t starts[] = {0, 8, ((uint64_t)4 << 32) - 1000, ((uint64_t)4 << 32) - 1001, 123456789012345};
+    const struct vec_cast cast = {
+        .fmt = {4, 3, 0}, .round = MF_STOCHASTIC, .key = 0xfedcba9876543210};
+    static const uint64_t starts[] = {0, 8, ((uint64_t)4 << 32) - 1000, ((uint64_t)4 << 32) - 1001,
+                                      123456789012345};
     for (size_t i = 0; i < N; i++)
         x[i] = vec_input(cast.fmt, 0, i);
     for (unsigned s = 0; s < 5; s++) {
@@ -203,9 +226,10 @@ static void check_chunks(void)
             for (size_t step = 1; step <= N; step = step * 3 + 1) {
                 memset(codes, 0, sizeof codes);
                 for (size_t i = 0; i < N; i += step)
-                    tables[t].encode(&cast, x + i, N - i < step ? N - i : step, (size_t)starts[s] + i, 0, codes + i);
-                CHECK(memcmp(want, codes, N) == 0, "%s: chunks of %zu from %llu give other bits", tables[t].name, step,
-                      (unsigned long long)starts[s]);
+                    tables[t].encode(&cast, x + i, N - i < step ? N - i : step,
+                                     (size_t)starts[s] + i, 0, codes + i);
+                CHECK(memcmp(want, codes, N) == 0, "%s: chunks of %zu from %llu give other bits",
+                      tables[t].name, step, (unsigned long long)starts[s]);
             }
     }
 }
@@ -218,25 +242,28 @@ static void check_random_ties(void)
         const uint32_t word = philox_u32(cast.key, at);
         if (word & 0x1ff || word == 0)
             continue; /* e4m0 drops 23 bits, which are the top of a word */
-        const float x[2] = {float_of(0x3f800000 | word >> 9), float_of((0x3f800000 | word >> 9) + 1)};
+        const float x[2] = {float_of(0x3f800000 | word >> 9),
+                            float_of((0x3f800000 | word >> 9) + 1)};
         found++;
         for (int t = 0; t < n_tables; t++)
             for (int up = 0; up < 2; up++) {
                 uint8_t code;
                 tables[t].encode(&cast, x + up, 1, at, 0, &code);
-                CHECK(code == mf_bias(cast.fmt) + up, "%s: at %zu %a becomes %x", tables[t].name, at, (double)x[up],
-                      code);
+                CHECK(code == mf_bias(cast.fmt) + up, "%s: at %zu %a becomes %x", tables[t].name,
+                      at, (double)x[up], code);
             }
     }
 }
 
-/* A value at p between two neighbours goes up with probability p: the mean of n has deviation unit * sqrt(p (1-p) / n). */
+/* A value at p between two neighbours goes up with probability p: the mean of n has deviation unit
+ * * sqrt(p (1-p) / n). */
 static void check_unbiased(size_t n_samples)
 {
     enum { N = 100000 };
     static float x[N], back[N];
     static uint8_t codes[N * 2];
-    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
+                                            {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
     const struct vec_ops *ops = &tables[n_tables - 1]; /* all give the same bits */
     for (unsigned f = 0; f < 6; f++) {
         double error = 0, variance = 0;
@@ -253,8 +280,8 @@ static void check_unbiased(size_t n_samples)
             for (size_t i = 0; i < N; i++)
                 error += (double)back[i] - (double)x[i];
         }
-        CHECK(fabs(error) < 4 * sqrt(variance), "e%um%u: %zu errors add up to %g, deviation %g", formats[f].e,
-              formats[f].m, n_samples, error, sqrt(variance));
+        CHECK(fabs(error) < 4 * sqrt(variance), "e%um%u: %zu errors add up to %g, deviation %g",
+              formats[f].e, formats[f].m, n_samples, error, sqrt(variance));
     }
 }
 

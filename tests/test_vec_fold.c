@@ -1,4 +1,5 @@
-/* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h; wide partial sums lose nothing. */
+/* test_vec_fold.c : the plain backend's sums equal the rules written out over mf.h; wide partial
+ * sums lose nothing. */
 #include "check.h"
 #include "hls/philox.h"
 #include "vec/pack.h"
@@ -44,7 +45,8 @@ static uint32_t kahan_sum(const struct vec_sum *s, const uint32_t *codes, int p)
     return sum;
 }
 
-static uint32_t want_sum(const struct vec_sum *s, const uint32_t *codes, int p, struct mf_fmt out, int shift)
+static uint32_t want_sum(const struct vec_sum *s, const uint32_t *codes, int p, struct mf_fmt out,
+                         int shift)
 {
     uint64_t exact = 0;
     uint32_t acc = 0;
@@ -63,7 +65,8 @@ static uint32_t want_sum(const struct vec_sum *s, const uint32_t *codes, int p, 
     if (s->rule == VEC_EXACT)
         return mf_acc_round(s->in, exact, shift, out, s->overflow);
     uint32_t bits = mf_dec(s->in, acc, 0);
-    return mf_enc(out, (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits, 0, MF_NEAREST, s->overflow, 0);
+    return mf_enc(out, (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits, 0, MF_NEAREST,
+                  s->overflow, 0);
 }
 
 static uint32_t codes[MAX_P][N];
@@ -73,7 +76,8 @@ static void fill(struct mf_fmt fmt, bool any)
 {
     for (int r = 0; r < MAX_P; r++) {
         for (size_t i = 0; i < N; i++) {
-            codes[r][i] = philox_u32(SEED + fmt.e * 32u + fmt.m, (uint64_t)r * N + i) >> (32 - mf_width(fmt));
+            codes[r][i] =
+                philox_u32(SEED + fmt.e * 32u + fmt.m, (uint64_t)r * N + i) >> (32 - mf_width(fmt));
             if (!any && (codes[r][i] & mf_nan(fmt)) > mf_max(fmt))
                 codes[r][i] = 1;
             if (i == 5)
@@ -90,7 +94,8 @@ static void *acc_of(const struct vec_sum *s)
     return memset(acc, 0xa5, bytes + GUARD); /* `first` overwrites what is there */
 }
 
-static void check_finish(const struct vec_sum *s, const void *acc, int p, struct mf_fmt out, int shift)
+static void check_finish(const struct vec_sum *s, const void *acc, int p, struct mf_fmt out,
+                         int shift)
 {
     uint8_t box[N * 4 + GUARD];
     uint32_t got[N];
@@ -104,8 +109,8 @@ static void check_finish(const struct vec_sum *s, const void *acc, int p, struct
         uint32_t want = want_sum(s, column, p, out, shift);
         if ((want & mf_nan(out)) == 0)
             want = 0; /* zero sums are +0, also where a small sum rounds to zero */
-        CHECK(got[i] == want, "rule %d e%um%u -> e%um%u shift %d p %d: %zu is %x, want %x", (int)s->rule, s->in.e,
-              s->in.m, out.e, out.m, shift, p, i, got[i], want);
+        CHECK(got[i] == want, "rule %d e%um%u -> e%um%u shift %d p %d: %zu is %x, want %x",
+              (int)s->rule, s->in.e, s->in.m, out.e, out.m, shift, p, i, got[i], want);
     }
     for (size_t i = vec_bytes(out, N) + 1; i < sizeof box; i++)
         CHECK(box[i] == 0xa5, "finish wrote byte %zu", i);
@@ -126,15 +131,18 @@ static void check_rule(struct vec_sum s, int p, int shift)
 
 static void check_rules(void)
 {
-    static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},  {2, 1, 0}, {1, 1, 0},
-                                        {3, 2, 0}, {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {6, 9, 0}};
+    static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},
+                                        {2, 1, 0}, {1, 1, 0},  {3, 2, 0}, {5, 10, 0},
+                                        {8, 7, 0}, {8, 23, 0}, {6, 9, 0}};
     static const struct mf_fmt outs[] = {{4, 3, 0}, {8, 23, 0}, {3, 0, 0}, {5, 2, 0}};
     for (unsigned i = 0; i < sizeof ins / sizeof ins[0]; i++)
         for (unsigned o = 0; o < 4; o++)
             for (int p = 1; p <= MAX_P; p += 4)
                 for (int policy = 0; policy < 2; policy++) {
-                    struct vec_sum s = {
-                        .overflow = policy ? MF_INF : MF_SATURATE, .in = ins[i], .out = outs[o], .n_ranks = p};
+                    struct vec_sum s = {.overflow = policy ? MF_INF : MF_SATURATE,
+                                        .in = ins[i],
+                                        .out = outs[o],
+                                        .n_ranks = p};
                     for (s.rule = VEC_EXACT; s.rule < VEC_TRUNC; s.rule++)
                         if (s.rule != VEC_EXACT || s.in.e <= 5)
                             check_rule(s, p, s.rule == VEC_EXACT ? p / 4 : 0);
@@ -163,7 +171,8 @@ static void check_wide(struct mf_fmt fmt, int n_ranks)
             CHECK(wide[vec_wide_bytes(&s, N) + i] == 0xa5, "spill wrote beyond");
         vec_plain.fold_wide(&s, merged, wide, N, g == 0);
     }
-    CHECK(memcmp(one, merged, N * sizeof *one) == 0, "e%um%u, %d ranks: wide sums differ", fmt.e, fmt.m, n_ranks);
+    CHECK(memcmp(one, merged, N * sizeof *one) == 0, "e%um%u, %d ranks: wide sums differ", fmt.e,
+          fmt.m, n_ranks);
     free(one), free(group), free(merged), free(wide);
 }
 
@@ -173,26 +182,29 @@ static void check_wide_limits(struct mf_fmt fmt, int n_ranks)
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .out = fmt, .n_ranks = n_ranks};
     const uint64_t mask = ((uint64_t)1 << 62) - 1;
     const uint64_t top = (mf_acc_add(fmt, 0, mf_max(fmt)) & mask) * (uint64_t)n_ranks;
-    const uint64_t acc[4] = {top, (0 - top) & mask, (uint64_t)1 << 62, (uint64_t)3 << 62 | ((0 - top) & mask)};
+    const uint64_t acc[4] = {top, (0 - top) & mask, (uint64_t)1 << 62,
+                             (uint64_t)3 << 62 | ((0 - top) & mask)};
     uint64_t back[4];
     uint8_t wide[4 * 8];
     vec_plain.spill(&s, acc, 4, wide);
     vec_plain.fold_wide(&s, back, wide, 4, true);
-    CHECK(memcmp(acc, back, sizeof acc) == 0, "e%um%u of %d ranks at the limit: %llx became %llx", fmt.e, fmt.m,
-          n_ranks, (unsigned long long)acc[1], (unsigned long long)back[1]);
+    CHECK(memcmp(acc, back, sizeof acc) == 0, "e%um%u of %d ranks at the limit: %llx became %llx",
+          fmt.e, fmt.m, n_ranks, (unsigned long long)acc[1], (unsigned long long)back[1]);
 }
 
 static void check_wide_bytes(struct mf_fmt fmt, int n_ranks, size_t bytes)
 {
     const struct vec_sum s = {.rule = VEC_EXACT, .in = fmt, .n_ranks = n_ranks};
     CHECK(vec_wide_bytes(&s, 1) == bytes && vec_wide_bytes(&s, 1000) == 1000 * bytes,
-          "e%um%u of %d ranks: %zu bytes, want %zu", fmt.e, fmt.m, n_ranks, vec_wide_bytes(&s, 1), bytes);
+          "e%um%u of %d ranks: %zu bytes, want %zu", fmt.e, fmt.m, n_ranks, vec_wide_bytes(&s, 1),
+          bytes);
 }
 
 int main(void)
 {
     printf("seed %d\n", SEED);
-    const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}, e3m0 = {3, 0, 0}, half = {5, 10, 0};
+    const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}, e3m0 = {3, 0, 0},
+                        half = {5, 10, 0};
     check_rules();
     const struct mf_fmt wide[] = {e5m2, e4m3, e4m3fn, e3m0, half, {1, 1, 0}};
     for (unsigned i = 0; i < sizeof wide / sizeof wide[0]; i++)

@@ -1,7 +1,9 @@
-/* test_vec_isa.c : the casts of every instruction set give the bits of the plain backend, which gives those of mf.h.
+/* test_vec_isa.c : the casts of every instruction set give the bits of the plain backend, which
+ * gives those of mf.h.
  *
- * Quick: six formats on strided inputs and all their boundaries; every (e,m) on boundaries, several shifts, all
- * roundings and overflows. long: six formats on all 2^32 inputs. The plain backend runs once for all. */
+ * Quick: six formats on strided inputs and all their boundaries; every (e,m) on boundaries, several
+ * shifts, all roundings and overflows. long: six formats on all 2^32 inputs. The plain backend runs
+ * once for all. */
 #include "check.h"
 #include "vec_inputs.h"
 #include <inttypes.h>
@@ -11,11 +13,13 @@ enum { BLOCK = 1 << 12 };
 static struct vec_ops tables[VEC_ISAS];
 static int n_tables;
 
-static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
+static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},
+                                    {3, 0, 0}, {5, 10, 0}, {8, 7, 0}};
 enum { N_SIX = sizeof six / sizeof *six };
 
 /* Codes through all tables to their values. */
-static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor)
+static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
+                         float divisor)
 {
     static float want[BLOCK], got[BLOCK];
     vec_plain.decode(fmt, codes, n, shift, divisor, want);
@@ -23,13 +27,16 @@ static void check_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
         tables[t].decode(fmt, codes, n, shift, divisor, got);
         for (size_t i = 0; i < n; i++)
             CHECK(bits_of(want[i]) == bits_of(got[i]),
-                  "%s e%um%u%s decode %zu shift %d / %g: %08" PRIx32 ", want %08" PRIx32, tables[t].name, fmt.e, fmt.m,
-                  fmt.fn ? "fn" : "", i, shift, (double)divisor, bits_of(got[i]), bits_of(want[i]));
+                  "%s e%um%u%s decode %zu shift %d / %g: %08" PRIx32 ", want %08" PRIx32,
+                  tables[t].name, fmt.e, fmt.m, fmt.fn ? "fn" : "", i, shift, (double)divisor,
+                  bits_of(got[i]), bits_of(want[i]));
     }
 }
 
-/* One block of inputs through all tables: codes, largest magnitude, and the codes' values (divisor 0: not those). */
-static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, float divisor)
+/* One block of inputs through all tables: codes, largest magnitude, and the codes' values (divisor
+ * 0: not those). */
+static void check_block(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                        float divisor)
 {
     static uint8_t want[BLOCK * 4], got[BLOCK * 4];
     const size_t bytes = vec_bytes(cast->fmt, n);
@@ -39,12 +46,15 @@ static void check_block(const struct vec_cast *cast, const float *x, size_t n, s
         const struct vec_ops *ops = &tables[t];
         memset(got, 0xa5, bytes);
         const uint32_t max = ops->scan_encode(cast, x, n, at, shift, got);
-        CHECK(max == absmax, "%s: scan_encode says %08" PRIx32 ", want %08" PRIx32, ops->name, max, absmax);
+        CHECK(max == absmax, "%s: scan_encode says %08" PRIx32 ", want %08" PRIx32, ops->name, max,
+              absmax);
         for (size_t i = 0; i < bytes && memcmp(want, got, bytes) != 0; i++)
             CHECK(want[i] == got[i],
-                  "%s e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu is %02x, want %02x, of %08" PRIx32,
-                  ops->name, cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round, (int)cast->overflow,
-                  cast->trunc, shift, i, got[i], want[i], bits_of(x[i * n / bytes]));
+                  "%s e%um%u%s round %d overflow %d trunc %d shift %d: byte %zu is %02x, want "
+                  "%02x, of %08" PRIx32,
+                  ops->name, cast->fmt.e, cast->fmt.m, cast->fmt.fn ? "fn" : "", (int)cast->round,
+                  (int)cast->overflow, cast->trunc, shift, i, got[i], want[i],
+                  bits_of(x[i * n / bytes]));
     }
     if (divisor != 0)
         check_decode(cast->fmt, want, n, -shift, divisor);
@@ -93,8 +103,10 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
     static unsigned turn;
     static uint32_t codes[BLOCK];
     for (size_t i = 0; i < n_inputs && i < BLOCK; i++)
-        codes[i] = philox_u32(0x9abc, i); /* any bytes are codes, and their values need not be inputs of the shift */
-    check_decode(fmt, (const uint8_t *)codes, n_inputs < BLOCK ? n_inputs : BLOCK, -shift, divisors[turn % 7]);
+        /* any bytes are codes, and their values need not be inputs of the shift */
+        codes[i] = philox_u32(0x9abc, i);
+    check_decode(fmt, (const uint8_t *)codes, n_inputs < BLOCK ? n_inputs : BLOCK, -shift,
+                 divisors[turn % 7]);
     for (int round = 0; round < 3; round++) {
         struct vec_cast cast = {.fmt = fmt,
                                 .round = (enum mf_round)round,
@@ -106,10 +118,12 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
     }
 }
 
-/* Every format; shifts of all sizes, and those about which its smallest values leave fp32's normals. */
+/* Every format; shifts of all sizes, and those about which its smallest values leave fp32's
+ * normals. */
 static void check_all(size_t n_inputs)
 {
-    static const int shifts[] = {0, 1, -1, 5, -20, 24, 60, -90, 110, -126, 128, 141, -149, 260, -300, 400, -400};
+    static const int shifts[] = {0,    1,   -1,  5,    -20, 24,   60,  -90, 110,
+                                 -126, 128, 141, -149, 260, -300, 400, -400};
     static const int steps[] = {-1, 0, 1, 2, 4, 9};
     for (unsigned e = 1; e <= 8; e++)
         for (unsigned m = e == 1; m <= 23; m++) /* e1m0 has no number but 0 */
@@ -122,7 +136,8 @@ static void check_all(size_t n_inputs)
                     check_shift(fmt, leaves + steps[s], n_inputs);
             }
     for (unsigned s = 0; s < sizeof shifts / sizeof *shifts; s++)
-        check_boundaries((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, shifts[s], 4 * n_inputs, 0);
+        check_boundaries((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, shifts[s],
+                         4 * n_inputs, 0);
 }
 
 int main(int argc, char **argv)

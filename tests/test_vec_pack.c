@@ -1,4 +1,5 @@
-/* test_vec_pack.c : packing of every width and tail against a bit-by-bit reference, and nothing touched beyond. */
+/* test_vec_pack.c : packing of every width and tail against a bit-by-bit reference, and nothing
+ * touched beyond. */
 #include "check.h"
 #include "hls/philox.h"
 #include "vec/pack.h"
@@ -23,20 +24,22 @@ static void check_width(unsigned width, size_t n, size_t offset)
     memset(box, 0xa5, sizeof box);
     pack_write(width, codes, n, at);
     for (size_t i = 0; i < sizeof box; i++)
-        CHECK((box + i >= at && box + i < at + bytes) || box[i] == 0xa5, "width %u n %zu: byte %zu written", width, n,
-              i);
+        CHECK((box + i >= at && box + i < at + bytes) || box[i] == 0xa5,
+              "width %u n %zu: byte %zu written", width, n, i);
     for (size_t b = 0; b < bytes * 8; b++) {
         unsigned want = b < n * width ? codes[b / width] >> b % width & 1 : 0;
         CHECK(bit_of(at, b) == want, "width %u n %zu offset %zu: bit %zu", width, n, offset, b);
     }
 
-    uint8_t *exact = malloc(bytes + 1); /* the byte in front shifts it; a sanitizer sees any read beyond */
+    /* the byte in front shifts it; a sanitizer sees any read beyond */
+    uint8_t *exact = malloc(bytes + 1);
     memcpy(exact + 1, at, bytes);
     if (n * width % 8)
         exact[bytes] |= (uint8_t)(0xff << n * width % 8); /* unused bits are not read as codes */
     back[n] = 0xdeadbeef;
     pack_read(width, exact + 1, n, back);
-    CHECK(n == 0 || memcmp(codes, back, n * sizeof *codes) == 0, "width %u n %zu: codes come back", width, n);
+    CHECK(n == 0 || memcmp(codes, back, n * sizeof *codes) == 0, "width %u n %zu: codes come back",
+          width, n);
     CHECK(back[n] == 0xdeadbeef, "width %u n %zu: code beyond written", width, n);
     free(exact);
 }
@@ -53,7 +56,7 @@ int main(void)
     const uint32_t six[3] = {0x2a, 0x15, 0x33};
     uint8_t bytes[3];
     pack_write(6, six, 3, bytes);
-    CHECK(bytes[0] == 0x6a && bytes[1] == 0x35 && bytes[2] == 0x03, "6-bit codes: %02x %02x %02x", bytes[0], bytes[1],
-          bytes[2]);
+    CHECK(bytes[0] == 0x6a && bytes[1] == 0x35 && bytes[2] == 0x03, "6-bit codes: %02x %02x %02x",
+          bytes[0], bytes[1], bytes[2]);
     DONE();
 }

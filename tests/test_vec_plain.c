@@ -1,4 +1,5 @@
-/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, whatever the length, place or chunks. */
+/* test_vec_plain.c : the plain backend's casts equal mf.h element by element, whatever the length,
+ * place or chunks. */
 #include "check.h"
 #include "hls/philox.h"
 #include "vec/pack.h"
@@ -8,9 +9,10 @@
 
 enum { MAX_N = 600, GUARD = 16, SEED = 2 };
 
-static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1}, {3, 0, 0},  {5, 10, 0}, {8, 7, 0}, {8, 23, 0},
-                                        {1, 1, 0}, {1, 5, 0},  {2, 0, 0}, {2, 1, 0},  {3, 2, 0},  {4, 0, 0}, {6, 9, 0},
-                                        {8, 0, 0}, {1, 23, 0}, {5, 7, 0}, {7, 21, 0}, {2, 23, 0}, {6, 5, 0}};
+static const struct mf_fmt formats[] = {{5, 2, 0},  {4, 3, 0},  {4, 3, 1},  {3, 0, 0},  {5, 10, 0},
+                                        {8, 7, 0},  {8, 23, 0}, {1, 1, 0},  {1, 5, 0},  {2, 0, 0},
+                                        {2, 1, 0},  {3, 2, 0},  {4, 0, 0},  {6, 9, 0},  {8, 0, 0},
+                                        {1, 23, 0}, {5, 7, 0},  {7, 21, 0}, {2, 23, 0}, {6, 5, 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 static const size_t lengths[] = {0, 1, 7, 8, 9, 63, 255, 256, 257, 511, MAX_N};
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
@@ -30,10 +32,12 @@ static uint32_t to_bits(float x)
     return bits;
 }
 
-/* Any fp32 at all, every fourth near 1, every sixteenth inf, nan, zero, or the smallest subnormal. */
+/* Any fp32 at all, every fourth near 1, every sixteenth inf, nan, zero, or the smallest
+ * subnormal. */
 static float any_float(uint64_t i)
 {
-    static const uint32_t corners[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffffffff, 1, 0x007fffff};
+    static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,
+                                       0x7fc00001, 0xffffffff, 1,          0x007fffff};
     uint32_t r = philox_u32(SEED, i);
     if (i % 16 == 5)
         return from_bits(corners[r % 8]);
@@ -54,22 +58,24 @@ static void check_cast(struct vec_cast cast, size_t n, int shift)
     vec_plain.encode(&cast, x, n, at, shift, box + offset + 1);
     pack_read(mf_width(cast.fmt), box + offset + 1, n, codes);
     for (size_t i = 0; i < n; i++) {
-        uint32_t want = cast.trunc ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
-                                   : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
-                                            cast.round == MF_STOCHASTIC ? philox_u32(cast.key, at + i) : 0);
-        CHECK(codes[i] == want, "e%um%u round %d shift %d n %zu: code %zu of %a is %x, want %x", cast.fmt.e, cast.fmt.m,
-              (int)cast.round, shift, n, i, (double)x[i], codes[i], want);
+        uint32_t want =
+            cast.trunc ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
+                       : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
+                                cast.round == MF_STOCHASTIC ? philox_u32(cast.key, at + i) : 0);
+        CHECK(codes[i] == want, "e%um%u round %d shift %d n %zu: code %zu of %a is %x, want %x",
+              cast.fmt.e, cast.fmt.m, (int)cast.round, shift, n, i, (double)x[i], codes[i], want);
     }
     for (size_t i = 0; i < sizeof box; i++)
-        CHECK((i > offset && i <= offset + bytes) || box[i] == 0xa5, "encode wrote byte %zu, n %zu", i, n);
+        CHECK((i > offset && i <= offset + bytes) || box[i] == 0xa5, "encode wrote byte %zu, n %zu",
+              i, n);
 
     x[n] = 42;
     vec_plain.decode(cast.fmt, box + offset + 1, n, -shift, 3, x);
     for (size_t i = 0; i < n; i++) {
         float want = from_bits(mf_dec(cast.fmt, codes[i], -shift)) / 3;
         CHECK(to_bits(x[i]) == to_bits(want) || (isnan(x[i]) && isnan(want)),
-              "e%um%u shift %d: decode %x is %a, want %a", cast.fmt.e, cast.fmt.m, shift, codes[i], (double)x[i],
-              (double)want);
+              "e%um%u shift %d: decode %x is %a, want %a", cast.fmt.e, cast.fmt.m, shift, codes[i],
+              (double)x[i], (double)want);
     }
     CHECK(x[n] == 42, "decode wrote beyond %zu", n);
 }
@@ -101,15 +107,18 @@ static void check_chunks(void)
     for (size_t step = 8; step <= 264; step += 8) {
         memset(parts, 0, sizeof parts);
         for (size_t i = 0; i < MAX_N; i += step)
-            vec_plain.encode(&cast, x + i, MAX_N - i < step ? MAX_N - i : step, i, 0, parts + i / 8 * 6);
-        CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) == 0, "chunks of %zu give other bits", step);
+            vec_plain.encode(&cast, x + i, MAX_N - i < step ? MAX_N - i : step, i, 0,
+                             parts + i / 8 * 6);
+        CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) == 0,
+              "chunks of %zu give other bits", step);
     }
     cast.key = 100;
     vec_plain.encode(&cast, x, MAX_N, 0, 0, parts);
     CHECK(memcmp(whole, parts, vec_bytes(cast.fmt, MAX_N)) != 0, "another key gives the same bits");
 }
 
-/* Rounding up with probability p has a mean error of 0 and a deviation of unit * sqrt(p (1-p) / n). */
+/* Rounding up with probability p has a mean error of 0 and a deviation of unit * sqrt(p (1-p) /
+ * n). */
 static void check_unbiased(void)
 {
     enum { N = 1 << 16 };

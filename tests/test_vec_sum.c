@@ -1,4 +1,5 @@
-/* test_vec_sum.c : the sums of every instruction set that this CPU has equal vec_plain's, to the last bit. */
+/* test_vec_sum.c : the sums of every instruction set that this CPU has equal vec_plain's, to the
+ * last bit. */
 #include "sum_codes.h"
 #include "vec_inputs.h"
 #ifdef VEC_X86
@@ -9,13 +10,14 @@
 
 static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
 
-static void compare(const struct vec_ops *t, const struct vec_sum *s, const char *what, int p, size_t n,
-                    struct mf_fmt out, int shift)
+static void compare(const struct vec_ops *t, const struct vec_sum *s, const char *what, int p,
+                    size_t n, struct mf_fmt out, int shift)
 {
     const size_t bytes = vec_bytes(out, n);
     CHECK(memcmp(box_want, box_got, bytes + GUARD) == 0,
-          "%s: %s: rule %d e%um%u fn %u of %d ranks, n %zu -> e%um%u shift %d overflow %d", t->name, what, (int)s->rule,
-          s->in.e, s->in.m, s->in.fn, p, n, out.e, out.m, shift, (int)s->overflow);
+          "%s: %s: rule %d e%um%u fn %u of %d ranks, n %zu -> e%um%u shift %d overflow %d", t->name,
+          what, (int)s->rule, s->in.e, s->in.m, s->in.fn, p, n, out.e, out.m, shift,
+          (int)s->overflow);
 }
 
 static uint64_t acc_want[N + 1], acc_got[N + 1];
@@ -37,8 +39,9 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, struct mf_fmt ou
         for (int r = 0; r < p; r++)
             t->fold(s, acc_got, parts[r], n, r == 0);
         if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
-            CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0, "%s: fold: rule %d e%um%u fn %u of %d ranks, n %zu",
-                  t->name, (int)s->rule, s->in.e, s->in.m, s->in.fn, p, n);
+            CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
+                  "%s: fold: rule %d e%um%u fn %u of %d ranks, n %zu", t->name, (int)s->rule,
+                  s->in.e, s->in.m, s->in.fn, p, n);
         t->finish(s, acc_got, n, out, shift, box_got + 1);
         compare(t, s, "finish", p, n, out, shift);
         memset(box_got, CANARY, sizeof box_got);
@@ -54,8 +57,9 @@ static void check_sum(const struct vec_sum *s, int p, size_t n, struct mf_fmt ou
     }
 }
 
-static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {8, 7, 0},
-                                     {8, 23, 0}, {3, 2, 0}, {1, 2, 0}, {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
+static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0},
+                                     {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
+                                     {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
 enum { N_OUTS = sizeof outs / sizeof outs[0] };
 
 static void check_exact(struct mf_fmt f, int p, int turn)
@@ -103,7 +107,8 @@ static void check_all_exact(void)
 }
 
 /* Sums too wide for shortcuts: what n_big + 2 ranks have is one smallest unit above a tie. */
-static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller, struct mf_fmt out)
+static void check_capacity(struct mf_fmt f, float big, int n_big, float small, float smaller,
+                           struct mf_fmt out)
 {
     enum { MOST = 300 };
     uint8_t codes[MOST], want[2], got[2];
@@ -118,8 +123,9 @@ static void check_capacity(struct mf_fmt f, float big, int n_big, float small, f
     vec_plain.sum(&s, parts, n_big + 2, 1, out, 0, want);
     for (int i = 0; i < n_tables; i++) {
         tables[i].sum(&s, parts, n_big + 2, 1, out, 0, got);
-        CHECK(memcmp(want, got, sizeof want) == 0, "%s: e%um%u of %d ranks: %02x%02x, want %02x%02x", tables[i].name,
-              f.e, f.m, n_big + 2, got[1], got[0], want[1], want[0]);
+        CHECK(memcmp(want, got, sizeof want) == 0,
+              "%s: e%um%u of %d ranks: %02x%02x, want %02x%02x", tables[i].name, f.e, f.m,
+              n_big + 2, got[1], got[0], want[1], want[0]);
     }
 }
 
@@ -128,13 +134,20 @@ static void check_words(struct mf_fmt f)
 {
     for (int o = 0; o < N_OUTS; o++)
         for (int shift = 0; shift < 40; shift += 13) {
-            const struct vec_sum s = {
-                .rule = VEC_EXACT, .overflow = o % 2 ? MF_INF : MF_SATURATE, .in = f, .out = outs[o], .n_ranks = 2};
+            const struct vec_sum s = {.rule = VEC_EXACT,
+                                      .overflow = o % 2 ? MF_INF : MF_SATURATE,
+                                      .in = f,
+                                      .out = outs[o],
+                                      .n_ranks = 2};
             for (size_t i = 0; i < N; i++) {
-                const uint64_t any = (uint64_t)philox_u32(SEED, 2 * i) << 32 | philox_u32(SEED, 2 * i + 1);
+                const uint64_t any =
+                    (uint64_t)philox_u32(SEED, 2 * i) << 32 | philox_u32(SEED, 2 * i + 1);
                 const unsigned top = 61 - (unsigned)(any % 36);
-                const uint64_t tie = 1ull << (top - 1) | 1ull << (top - 2 - outs[o].m) | (any >> 40 & 1);
-                acc_want[i] = i % 8 == 0 ? any : i % 2 ? any >> (1 + any % 61) & MF_ACC_SUM : tie & MF_ACC_SUM;
+                const uint64_t tie =
+                    1ull << (top - 1) | 1ull << (top - 2 - outs[o].m) | (any >> 40 & 1);
+                acc_want[i] = i % 8 == 0 ? any
+                              : i % 2    ? any >> (1 + any % 61) & MF_ACC_SUM
+                                         : tie & MF_ACC_SUM;
             }
             memset(box_want, CANARY, sizeof box_want);
             vec_plain.finish(&s, acc_want, N, outs[o], shift, box_want + 1);
@@ -148,8 +161,9 @@ static void check_words(struct mf_fmt f)
 
 static void check_other_rules(void)
 {
-    static const struct mf_fmt ins[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {2, 1, 0}, {1, 1, 0}, {3, 2, 0},
-                                        {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {6, 9, 0}, {8, 1, 0}, {7, 0, 0}, {4, 11, 0}};
+    static const struct mf_fmt ins[] = {{5, 2, 0}, {4, 3, 0}, {4, 3, 1},  {3, 0, 0}, {2, 1, 0},
+                                        {1, 1, 0}, {3, 2, 0}, {5, 10, 0}, {8, 7, 0}, {8, 23, 0},
+                                        {6, 9, 0}, {8, 1, 0}, {7, 0, 0},  {4, 11, 0}};
     int turn = 0;
     for (unsigned f = 0; f < sizeof ins / sizeof ins[0]; f++)
         for (int kind = 0; kind < N_KINDS; kind++)
@@ -157,11 +171,12 @@ static void check_other_rules(void)
                 fill(ins[f], (enum kind)kind, p, N);
                 for (int rule = VEC_FP32; rule < VEC_RULES; rule++, turn++) {
                     const struct mf_fmt out = turn % 2 ? ins[f] : outs[turn / 2 % N_OUTS];
-                    const struct vec_sum s = {.rule = (enum vec_rule)rule,
-                                              .overflow = turn % 3 && rule != VEC_TRUNC ? MF_INF : MF_SATURATE,
-                                              .in = ins[f],
-                                              .out = out,
-                                              .n_ranks = p};
+                    const struct vec_sum s = {
+                        .rule = (enum vec_rule)rule,
+                        .overflow = turn % 3 && rule != VEC_TRUNC ? MF_INF : MF_SATURATE,
+                        .in = ins[f],
+                        .out = out,
+                        .n_ranks = p};
                     if (rule != VEC_TRUNC || f == 0)
                         check_sum(&s, p, turn % 5 ? N : (size_t)(turn % 131), out, 0);
                 }
@@ -183,15 +198,16 @@ static void check_wide(struct mf_fmt f, int p, size_t n)
         const struct vec_ops *t = &tables[i];
         memset(got, CANARY, sizeof got);
         t->spill(&s, acc_want, n, got + 1);
-        CHECK(memcmp(want, got, sizeof got) == 0, "%s: spill e%um%u of %d ranks, n %zu", t->name, f.e, f.m, p, n);
+        CHECK(memcmp(want, got, sizeof got) == 0, "%s: spill e%um%u of %d ranks, n %zu", t->name,
+              f.e, f.m, p, n);
         uint64_t twice[N + 1];
         memset(acc_got, CANARY, sizeof acc_got);
         memset(twice, CANARY, sizeof twice);
         for (int again = 0; again < 2; again++) {
             vec_plain.fold_wide(&s, twice, want + 1, n, again == 0);
             t->fold_wide(&s, acc_got, got + 1, n, again == 0);
-            CHECK(memcmp(twice, acc_got, sizeof twice) == 0, "%s: fold_wide e%um%u of %d ranks, n %zu", t->name, f.e,
-                  f.m, p, n);
+            CHECK(memcmp(twice, acc_got, sizeof twice) == 0,
+                  "%s: fold_wide e%um%u of %d ranks, n %zu", t->name, f.e, f.m, p, n);
         }
     }
 }
@@ -210,7 +226,8 @@ static void check_all_wide(void)
 
 static void check_ends(struct mf_fmt f, size_t n)
 {
-    const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = 2}, one = {.rule = VEC_NEAREST, .in = f};
+    const struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = 2},
+                         one = {.rule = VEC_NEAREST, .in = f};
     const size_t bytes = vec_bytes(f, n), wide_bytes = vec_wide_bytes(&s, n);
     uint8_t *a = page_end(0, bytes), *b = page_end(1, bytes), *out = page_end(2, bytes),
             *wide = page_end(3, wide_bytes);
@@ -239,22 +256,26 @@ static void check_callers_mode(void)
     for (unsigned f = 0; f < sizeof ins / sizeof ins[0]; f++)
         for (int i = 0; i < n_tables; i++)
             for (int rule = 0; rule < VEC_TRUNC; rule++) {
-                const struct mf_fmt out = rule == VEC_EXACT ? e4m3 : ins[f]; /* some of its results are subnormal */
+                /* some of its results are subnormal */
+                const struct mf_fmt out = rule == VEC_EXACT ? e4m3 : ins[f];
                 const int shift = rule == VEC_EXACT ? 6 : 0;
-                const struct vec_sum s = {.rule = (enum vec_rule)rule, .in = ins[f], .out = out, .n_ranks = 3};
+                const struct vec_sum s = {
+                    .rule = (enum vec_rule)rule, .in = ins[f], .out = out, .n_ranks = 3};
                 const uint8_t *parts[] = {packed[0] + 1, packed[1] + 1, packed[2] + 1};
                 if (rule == VEC_EXACT && ins[f].e > 5)
                     continue;
                 fill(ins[f], rule == VEC_EXACT ? FINITE : SMALL, 3, N);
                 vec_plain.sum(&s, parts, 3, N, out, shift, want[rule]);
                 const unsigned was = _mm_getcsr();
-                _mm_setcsr(was | 0xe040);                    /* FTZ, DAZ, and everything is rounded toward zero */
+                /* FTZ, DAZ, and everything is rounded toward zero */
+                _mm_setcsr(was | 0xe040);
                 const unsigned mode = _mm_getcsr() & 0xe040; /* valgrind knows no flushing */
                 tables[i].sum(&s, parts, 3, N, out, shift, box_got);
                 const unsigned left = _mm_getcsr();
                 _mm_setcsr(was);
-                CHECK(memcmp(want[rule], box_got, vec_bytes(out, N)) == 0, "%s: rule %d e%um%u in the caller's mode",
-                      tables[i].name, rule, ins[f].e, ins[f].m);
+                CHECK(memcmp(want[rule], box_got, vec_bytes(out, N)) == 0,
+                      "%s: rule %d e%um%u in the caller's mode", tables[i].name, rule, ins[f].e,
+                      ins[f].m);
                 CHECK((left & 0xe040) == mode, "%s: the caller's mode is lost", tables[i].name);
             }
 #endif

@@ -1,15 +1,16 @@
-/* test_vote_search.c : steps whose sums a card adds until it dies, searched over everything that can happen: all ranks end
- * each step with every sum, never meet in different collectives, and nobody is stuck. Rules that are known to be bad must be
- * found bad.
+/* test_vote_search.c : steps whose sums a card adds until it dies, searched over everything that
+ * can happen: all ranks end each step with every sum, never meet in different collectives, and
+ * nobody is stuck. Rules that are known to be bad must be found bad.
  *
  *     begin -> exponents (sum 0) -> buckets (1, 2..) by the card -> vote -> over MPI what any rank has missed, in order -> begin
  *                   |                    |                           ^
  *                   '--- gives up (a timer, or another rank's notice): tells all others, once
  *
- * A result of the card may be at some ranks only. A rank may give up whenever it waits: timers are timers. The card may die
- * at any moment, and come back without the job; at the beginning of a step rank 0 tries to register it with a new key. Packets
- * are not in here (test_slot_search.c): a contribution is in the card or not. Tags of sums are compared by the ranks alone,
- * as if their checksums had collided. */
+ * A result of the card may be at some ranks only. A rank may give up whenever it waits: timers are
+ * timers. The card may die at any moment, and come back without the job; at the beginning of a step
+ * rank 0 tries to register it with a new key. Packets are not in here (test_slot_search.c): a
+ * contribution is in the card or not. Tags of sums are compared by the ranks alone, as if their
+ * checksums had collided. */
 #include "check.h"
 #include "search.h"
 #include <stddef.h>
@@ -46,15 +47,18 @@ struct voter {
     uint8_t call_state;
     uint8_t open; /* the way, as this rank knows it */
     uint8_t told; /* all others that it gives up in this step */
-    uint8_t mail; /* bits of ranks: notices of theirs, under way to it or seen: it gives up when it likes, anyway */
+    /* bits of ranks: notices of theirs, under way to it or seen: it gives up when it likes,
+     * anyway */
+    uint8_t mail;
 };
 struct card_sum {
     uint8_t tag, in; /* TAG_MIXED, or 1 + step * sums + sum; ranks */
 };
 enum { TAG_MIXED = 255 };
 struct voting {
-    uint8_t up, job, died, reopened; /* the card runs; has the job; what rank 0 says at the beginning of a step */
-    uint8_t any_failed, any_told;    /* of the last vote */
+    /* the card runs; has the job; what rank 0 says at the beginning of a step */
+    uint8_t up, job, died, reopened;
+    uint8_t any_failed, any_told; /* of the last vote */
     struct card_sum sum[SUMS];
     struct voter rank[VOTERS];
 };
@@ -75,7 +79,8 @@ static uint8_t all_ranks(const struct vote_config *c)
 /* ---- MPI ---- */
 
 /* A rank enters a collective; the last one lets all go on. */
-static void enter(struct search *s, const struct vote_config *c, struct voting *w, int r, int call, int sum)
+static void enter(struct search *s, const struct vote_config *c, struct voting *w, int r, int call,
+                  int sum)
 {
     struct voter *me = &w->rank[r];
     bool all = true;
@@ -85,10 +90,11 @@ static void enter(struct search *s, const struct vote_config *c, struct voting *
     for (int k = 0; k < c->ranks; k++) {
         const struct voter *v = &w->rank[k];
         all = all && v->call_state == CALL_WAITS;
-        if (v->call_state != CALL_WAITS || (v->call == call && v->call_sum == sum && v->step == me->step))
+        if (v->call_state != CALL_WAITS ||
+            (v->call == call && v->call_sum == sum && v->step == me->step))
             continue;
-        search_bad(s, "rank %d is in collective %d.%d of step %d, rank %d in %d.%d of step %d", r, call, sum, me->step,
-                   k, v->call, v->call_sum, v->step);
+        search_bad(s, "rank %d is in collective %d.%d of step %d, rank %d in %d.%d of step %d", r,
+                   call, sum, me->step, k, v->call, v->call_sum, v->step);
         return;
     }
     if (all && call == CALL_VOTE)
@@ -100,17 +106,20 @@ static void enter(struct search *s, const struct vote_config *c, struct voting *
             w->any_failed |= v->failed;
             w->any_told |= (uint8_t)(v->told << k);
         } else if (call == CALL_SUM && !(v->held >> sum & 1)) {
-            search_bad(s, "sum %d of step %d over MPI is without rank %d's contribution", sum, v->step, k);
+            search_bad(s, "sum %d of step %d over MPI is without rank %d's contribution", sum,
+                       v->step, k);
             return;
         }
     }
-    static const char *const names[] = {"", "waits for rank 0's word on the card", "votes", "adds over MPI"};
+    static const char *const names[] = {"", "waits for rank 0's word on the card", "votes",
+                                        "adds over MPI"};
     search_to(s, w, "rank %d %s: step %d, sum %d", r, names[call], me->step, sum);
 }
 
 /* ---- a rank ---- */
 
-static void end_step(struct search *s, const struct vote_config *c, struct voting *w, int r, const char *how)
+static void end_step(struct search *s, const struct vote_config *c, struct voting *w, int r,
+                     const char *how)
 {
     struct voter *v = &w->rank[r];
     if (v->got != all_sums(c)) {
@@ -163,7 +172,8 @@ static void by_card(struct search *s, const struct vote_config *c, const struct 
     if (w.job && !(sum->in & me)) {
         sum->tag = sum->in && sum->tag != tag ? TAG_MIXED : tag;
         sum->in |= me;
-        search_to(s, &w, "the card gets rank %d's contribution to sum %d of step %d", r, v->sum, v->step);
+        search_to(s, &w, "the card gets rank %d's contribution to sum %d of step %d", r, v->sum,
+                  v->step);
     } else if (sum->in == all_ranks(c)) {
         if (sum->tag != tag)
             search_bad(s, "rank %d accepts as sum %d of step %d what is not", r, v->sum, v->step);
@@ -333,9 +343,10 @@ static void search_one(const char *kind, const struct vote_config *c, size_t mos
     for (int r = 0; r < c->ranks; r++)
         start.rank[r].held = all_sums(c);
     CHECK(c->ranks <= VOTERS && c->steps * n_sums(c) <= SUMS, "%s does not fit", c->what);
-    printf("%s  %s (%d ranks, %d buckets, %d steps, the card dies %d times)\n", kind, c->what, c->ranks, c->buckets,
-           c->steps, c->deaths);
-    const struct search_model model = {offsetof(struct voting, rank) + c->ranks * sizeof *start.rank, c, next, is_goal};
+    printf("%s  %s (%d ranks, %d buckets, %d steps, the card dies %d times)\n", kind, c->what,
+           c->ranks, c->buckets, c->steps, c->deaths);
+    const struct search_model model = {
+        offsetof(struct voting, rank) + c->ranks * sizeof *start.rank, c, next, is_goal};
     const struct search_report r = search_run(&model, &start, most);
     search_print(&r);
     CHECK(r.verdict == c->want, "%s: %s", c->what, search_said(&r));

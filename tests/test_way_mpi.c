@@ -1,4 +1,5 @@
-/* test_way_mpi.c : a way that fails in the middle of steps, on some ranks or on all, leaves the bits of one that never does. */
+/* test_way_mpi.c : a way that fails in the middle of steps, on some ranks or on all, leaves the
+ * bits of one that never does. */
 /* RANKS: 1 2 3 5 */
 #include "check.h"
 #include "reduce/reducer.h"
@@ -74,14 +75,14 @@ static void check_steps(const struct codec_words *words)
         const struct reducer_step a = run(way, step, t.by_way), b = run(plain, step, t.by_mpi);
         CHECK(a.skipped == b.skipped && !b.by_way, "step %u", step);
         for (int l = 0; l < N_LAYERS; l++)
-            CHECK(memcmp(t.by_way[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0, "%s %s: step %u layer %d differs",
-                  words->format, words->scale, step, l);
+            CHECK(memcmp(t.by_way[l], t.by_mpi[l], sizes[l] * sizeof(float)) == 0,
+                  "%s %s: step %u layer %d differs", words->format, words->scale, step, l);
         by_way += a.by_way;
         redone += a.n_redone;
     }
     CHECK(by_way > 5 && redone > 5 && fake.gave_up > 3 && fake.sums > 20 && fake.max > 10,
-          "%d steps by the way, %d buckets redone, %d times given up: this tests too little", by_way, redone,
-          fake.gave_up);
+          "%d steps by the way, %d buckets redone, %d times given up: this tests too little",
+          by_way, redone, fake.gave_up);
     MPI_Comm_free(&fake.mpi);
     reducer_close(way);
     reducer_close(plain);

@@ -1,9 +1,11 @@
-/* test_window.c : sums and maxima through cards in memory: every width, 1 to 4 ranks, 1, 2 and 4 cards, a network that loses,
- * doubles and reorders; the bits are the host's, each element is asked for and reported once, bytes are counted. */
+/* test_window.c : sums and maxima through cards in memory: every width, 1 to 4 ranks, 1, 2 and 4
+ * cards, a network that loses, doubles and reorders; the bits are the host's, each element is asked
+ * for and reported once, bytes are counted. */
 #include "window_net.h"
 
 enum { MOST = 500000, WIDEST = 2 };
-static uint8_t codes[NET_RANKS][MOST * WIDEST + 8], want[MOST * WIDEST], got[NET_RANKS][MOST * WIDEST + 64];
+static uint8_t codes[NET_RANKS][MOST * WIDEST + 8], want[MOST * WIDEST],
+    got[NET_RANKS][MOST * WIDEST + 64];
 static const uint64_t seed = 20261121;
 
 /* What a rank's flow was told. */
@@ -51,7 +53,8 @@ static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
     sum_on_host(j, n);
     memset(flows, 0, sizeof flows);
     for (int r = 0; r < j->n_ranks; r++) {
-        struct way_sum sum = {.codec = &j->codec, .n = n, .codes = codes[r], .result = got[r], .tag = which};
+        struct way_sum sum = {
+            .codec = &j->codec, .n = n, .codes = codes[r], .result = got[r], .tag = which};
         if (with_flow)
             sum.flow = (struct algo_flow){on_need, on_have, &flows[r]};
         memset(got[r], 0x5a, sizeof got[r]);
@@ -66,8 +69,8 @@ static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
         CHECK(got[r][bytes] == 0x5a, "n %zu, rank %d: a byte too many", n, r);
         for (size_t i = 0; i < n && with_flow; i++)
             CHECK(flows[r].needed[i] == 1 && flows[r].had[i] == 1,
-                  "n %zu, element %zu: asked for %d times, told of %d times", n, i, flows[r].needed[i],
-                  flows[r].had[i]);
+                  "n %zu, element %zu: asked for %d times, told of %d times", n, i,
+                  flows[r].needed[i], flows[r].had[i]);
     }
 }
 
@@ -91,12 +94,13 @@ static void run_max(struct net_job *j, size_t n, uint32_t which)
 /* Bytes of a rank's port for n elements each way, as a share of their codes. */
 static double overhead(const struct net_job *j, size_t n)
 {
-    const double codes_bytes = (double)(vec_bytes(j->codec.sum.in, n) + vec_bytes(j->codec.sum.out, n));
+    const double codes_bytes =
+        (double)(vec_bytes(j->codec.sum.in, n) + vec_bytes(j->codec.sum.out, n));
     return (double)(j->net->bytes_out[0] + j->net->bytes_in[0]) / codes_bytes - 1;
 }
 
-static void try_job(const char *in, const char *out, int n_ranks, int n_cards, bool bad_network, uint32_t n_steps,
-                    size_t n)
+static void try_job(const char *in, const char *out, int n_ranks, int n_cards, bool bad_network,
+                    uint32_t n_steps, size_t n)
 {
     static struct net net;
     net_open(&net, seed + (uint64_t)n_ranks);
@@ -123,12 +127,14 @@ static void try_job(const char *in, const char *out, int n_ranks, int n_cards, b
         run_sum(&j, 40000 + 1608 * (step % 40), 400 + step, true);
     }
     const struct way_count count = window_counted(j.windows[0]);
-    printf("%-5s -> %-5s %d ranks %d cards%s: %llu packets, %llu again, %llu pings, %llu stale; %.1f ms, RTT %.0f us; "
+    printf("%-5s -> %-5s %d ranks %d cards%s: %llu packets, %llu again, %llu pings, %llu stale; "
+           "%.1f ms, RTT %.0f us; "
            "%.2f %% "
            "overhead\n",
-           in, out, n_ranks, n_cards, bad_network ? ", bad network" : "", (unsigned long long)count.packets,
-           (unsigned long long)count.resent, (unsigned long long)count.pings, (unsigned long long)count.stale,
-           net.now * 1e3, count.rtt_s * 1e6, share * 100);
+           in, out, n_ranks, n_cards, bad_network ? ", bad network" : "",
+           (unsigned long long)count.packets, (unsigned long long)count.resent,
+           (unsigned long long)count.pings, (unsigned long long)count.stale, net.now * 1e3,
+           count.rtt_s * 1e6, share * 100);
     CHECK(bad_network || (!count.resent && !net.lost_full), "%llu packets sent again",
           (unsigned long long)count.resent);
     CHECK(!j.windows[0]->damaged && !j.windows[0]->foreign, "a card's frames were refused");
@@ -160,7 +166,8 @@ static void try_uneven(void)
                         .card_deadline_s = 2,
                         .deadline_s = 10};
     net_job_open(&j);
-    CHECK(j.jobs[0].slots == 64 && j.jobs[1].slots == 8, "%u and %u slots", j.jobs[0].slots, j.jobs[1].slots);
+    CHECK(j.jobs[0].slots == 64 && j.jobs[1].slots == 8, "%u and %u slots", j.jobs[0].slots,
+          j.jobs[1].slots);
     net_pings(&j);
     for (uint32_t step = 0; step < 3; step++) {
         run_max(&j, 3000, step);
@@ -172,9 +179,9 @@ static void try_uneven(void)
 
 int main(void)
 {
-    static const char *const formats[][2] = {{"e5m2", "e5m2"}, {"e4m3", "e4m3"},   {"e3m0", "e3m0"},
-                                             {"e3m0", "e4m3"}, {"e5m10", "e5m10"}, {"e2m1", "e5m10"},
-                                             {"e5m2", "e3m0"}, {"e4m3", "e5m10"}};
+    static const char *const formats[][2] = {
+        {"e5m2", "e5m2"},   {"e4m3", "e4m3"},  {"e3m0", "e3m0"}, {"e3m0", "e4m3"},
+        {"e5m10", "e5m10"}, {"e2m1", "e5m10"}, {"e5m2", "e3m0"}, {"e4m3", "e5m10"}};
     printf("seed %llu\n", (unsigned long long)seed);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int bad = 0; bad < 2; bad++)
@@ -182,7 +189,8 @@ int main(void)
     for (int n_ranks = 1; n_ranks <= NET_RANKS; n_ranks++)
         for (int n_cards = 1; n_cards <= NET_CARDS; n_cards *= 2)
             try_job("e4m3", "e4m3", n_ranks, n_cards, n_ranks % 2, 3, MOST / 4);
-    try_job("e4m3", "e4m3", 3, 1, true, 8, MOST); /* slots are used again while other ranks wait for them */
+    try_job("e4m3", "e4m3", 3, 1, true, 8,
+            MOST); /* slots are used again while other ranks wait for them */
     try_job("e3m0", "e3m0", 4, 1, true, 8, MOST);
     try_job("e5m10", "e5m10", 2, 2, true, 8, MOST);
     try_uneven();

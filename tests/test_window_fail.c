@@ -1,5 +1,6 @@
-/* test_window_fail.c : what does not work out: cards that fall silent, restart or forget, ranks that are late or contradict, a
- * path too narrow for frames; and which slots a job gets on a card that others use. Each ends in time, with its reason. */
+/* test_window_fail.c : what does not work out: cards that fall silent, restart or forget, ranks
+ * that are late or contradict, a path too narrow for frames; and which slots a job gets on a card
+ * that others use. Each ends in time, with its reason. */
 #include "window_net.h"
 
 enum { N = 600000 };
@@ -29,7 +30,8 @@ static void close_job(void)
 static void start(unsigned ranks, size_t n)
 {
     for (int r = 0; r < job.n_ranks; r++) {
-        const struct way_sum sum = {.codec = &job.codec, .n = n, .codes = codes[r], .result = result[r], .tag = 5};
+        const struct way_sum sum = {
+            .codec = &job.codec, .n = n, .codes = codes[r], .result = result[r], .tag = 5};
         if (ranks >> r & 1)
             window_start_sum(job.windows[r], &sum, net.now);
     }
@@ -40,11 +42,12 @@ static void expect_lost(unsigned ranks, const char *words, double most_s)
 {
     const double start_s = net.now;
     const unsigned busy = net_run(&job, ranks, 60);
-    CHECK(!busy && net.now - start_s < most_s, "'%s' after %g s, ranks %x still wait", words, net.now - start_s, busy);
+    CHECK(!busy && net.now - start_s < most_s, "'%s' after %g s, ranks %x still wait", words,
+          net.now - start_s, busy);
     for (int r = 0; r < job.n_ranks; r++)
         if (ranks >> r & 1)
-            CHECK(job.windows[r]->state == WINDOW_LOST && strstr(window_why(job.windows[r]), words), "rank %d: %d '%s'",
-                  r, job.windows[r]->state, window_why(job.windows[r]));
+            CHECK(job.windows[r]->state == WINDOW_LOST && strstr(window_why(job.windows[r]), words),
+                  "rank %d: %d '%s'", r, job.windows[r]->state, window_why(job.windows[r]));
 }
 
 static void falls_silent(void)
@@ -64,7 +67,8 @@ static void restarts(bool same_key)
     open_job(2, 1);
     start(3, N);
     net_run(&job, 3, 0.0004);
-    CHECK(job.windows[0]->work.done > 0 && job.windows[0]->work.done < job.windows[0]->work.n_packets,
+    CHECK(job.windows[0]->work.done > 0 &&
+              job.windows[0]->work.done < job.windows[0]->work.n_packets,
           "not in the middle: %llu", (unsigned long long)job.windows[0]->work.done);
     net_card_restart(&net.cards[0]);
     if (same_key) { /* what must never be done: a slot that is new under an old key */
@@ -117,7 +121,8 @@ static void rank_comes_late(void)
     start(2, N);
     CHECK(net_run(&job, 7, 1) == 0, "not done with rank 1");
     for (int r = 0; r < 3; r++)
-        CHECK(job.windows[r]->state == WINDOW_DONE && !window_counted(job.windows[r]).resent, "rank %d", r);
+        CHECK(job.windows[r]->state == WINDOW_DONE && !window_counted(job.windows[r]).resent,
+              "rank %d", r);
     close_job();
 }
 
@@ -126,7 +131,8 @@ static void ranks_contradict(void)
     open_job(2, 1);
     start(1, N);
     net_run(&job, 1, 0.001);
-    const struct way_sum sum = {.codec = &job.codec, .n = N, .codes = codes[1], .result = result[1], .tag = 6};
+    const struct way_sum sum = {
+        .codec = &job.codec, .n = N, .codes = codes[1], .result = result[1], .tag = 6};
     window_start_sum(job.windows[1], &sum, net.now);
     expect_lost(2, "differ from the first contribution", 0.1);
     close_job();
@@ -158,8 +164,8 @@ static void path_is_narrow(void)
     open_job(2, 1);
     net_job_close(&job);
     net_job_open(&job); /* a second job: other slots, other key */
-    CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u", job.jobs[0].index,
-          job.jobs[0].slot_base);
+    CHECK(job.jobs[0].slot_base == 64 && job.jobs[0].index == 1, "job %u, slot %u",
+          job.jobs[0].index, job.jobs[0].slot_base);
     net.cards[0].silent = true; /* as if nothing of that length got through */
     for (int r = 0; r < 2; r++)
         window_start_pings(job.windows[r], net.now);
@@ -167,7 +173,8 @@ static void path_is_narrow(void)
     close_job();
 }
 
-/* Nobody listens to this rank any more, though the card is well: its packets vanish, its pings do not. */
+/* Nobody listens to this rank any more, though the card is well: its packets vanish, its pings do
+ * not. */
 static void packets_vanish(void)
 {
     open_job(2, 1);
@@ -196,8 +203,8 @@ static void seen_elsewhere(void)
     net_card_batch(card, ops, sizeof ops / sizeof *ops, &done, 1);
     window_start_pings(job.windows[2], net.now);
     expect_lost(4, "does not answer pings", 1.2);
-    CHECK(fpga_job_seen(card, &job.jobs[0], 1, &rank, &from) == 1 && rank == 2 && from.ip == NET_IP + 2 &&
-              from.port == NET_PORT,
+    CHECK(fpga_job_seen(card, &job.jobs[0], 1, &rank, &from) == 1 && rank == 2 &&
+              from.ip == NET_IP + 2 && from.port == NET_PORT,
           "rank %u at %08x:%u", rank, from.ip, from.port);
     const struct fpga_job other = {.index = job.jobs[0].index + 1};
     CHECK(fpga_job_seen(card, &other, 1, &rank, &from) == 0, "seen by another job");
@@ -214,28 +221,36 @@ static void card_fills_up(void)
     const struct fpga_rank rank = {NET_IP, NET_PORT};
     net_open(&net, 9);
     struct fpga *fpga = &net.cards[0].fpga;
-    CHECK(card_fits(&codec.sum, 1, "ranks", &fit) == 0 && fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0, "%s", fpga->why);
-    CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS && caps.beats == CARD_BEATS,
+    CHECK(card_fits(&codec.sum, 1, "ranks", &fit) == 0 &&
+              fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0,
+          "%s", fpga->why);
+    CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS &&
+              caps.beats == CARD_BEATS,
           "caps");
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[0]) == 0 && jobs[0].slots == 64, "first job");
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[1]) == 0 && jobs[1].slot_base == 64, "second job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[0]) == 0 && jobs[0].slots == 64,
+          "first job");
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[1]) == 0 &&
+              jobs[1].slot_base == 64,
+          "second job");
     CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[2]) == -EBUSY, "a third");
     CHECK(jobs[0].key != jobs[1].key && jobs[0].index != jobs[1].index, "jobs are the same");
     const struct fpga_job first = jobs[0];
     fpga_job_stop(fpga, &first, 1);
-    struct fpga_op ops[] = {{REG_JOB_INDEX, false, 3}, {REG_JOB_RANKS, false, 1},  {REG_JOB_SLOT_BASE, false, 20},
-                            {REG_JOB_SLOTS, false, 1}, {REG_JOB_COMMIT, false, 1}, {REG_STATUS, true, 0}};
+    struct fpga_op ops[] = {{REG_JOB_INDEX, false, 3},      {REG_JOB_RANKS, false, 1},
+                            {REG_JOB_SLOT_BASE, false, 20}, {REG_JOB_SLOTS, false, 1},
+                            {REG_JOB_COMMIT, false, 1},     {REG_STATUS, true, 0}};
     size_t done;
     net_card_batch(fpga, ops, 6, &done, 1);
     CHECK(ops[5].value == 0, "status %u", ops[5].value);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[3]) == 0 && jobs[3].slots == 32 &&
-              jobs[3].slot_base == 32,
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[3]) == 0 &&
+              jobs[3].slots == 32 && jobs[3].slot_base == 32,
           "%u slots from %u", jobs[3].slots, jobs[3].slot_base);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[4]) == 0 && jobs[4].slots == 16 &&
-              jobs[4].slot_base == 0,
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[4]) == 0 &&
+              jobs[4].slots == 16 && jobs[4].slot_base == 0,
           "%u slots from %u", jobs[4].slots, jobs[4].slot_base);
-    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[5]) == -EBUSY && strstr(fpga->why, "is taken"), "%s",
-          fpga->why);
+    CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[5]) == -EBUSY &&
+              strstr(fpga->why, "is taken"),
+          "%s", fpga->why);
     net_close(&net);
 }
 
@@ -261,8 +276,8 @@ static void wheel_turns(void)
         wheel_turn(&wheel, now);
         for (struct wheel_timer *t; (t = wheel_pop(&wheel)); left--) {
             const int i = (int)(t - timers);
-            CHECK(i % 3 && !t->next && due[i] <= now && due[i] > before - 2 * wheel_tick_s, "timer %d of %g at %g", i,
-                  due[i], now);
+            CHECK(i % 3 && !t->next && due[i] <= now && due[i] > before - 2 * wheel_tick_s,
+                  "timer %d of %g at %g", i, due[i], now);
         }
     }
     CHECK(!left, "%d timers never came", left);

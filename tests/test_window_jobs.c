@@ -1,6 +1,7 @@
-/* test_window_jobs.c : two jobs on the same two cards at the same time, and a third host that sends them garbage, replays of what
- * it overhears and frames with forged keys, from its own address and from theirs, as many as all ranks together. Both jobs get
- * the host's bits, and the cards' books balance: every frame is counted once. */
+/* test_window_jobs.c : two jobs on the same two cards at the same time, and a third host that sends
+ * them garbage, replays of what it overhears and frames with forged keys, from its own address and
+ * from theirs, as many as all ranks together. Both jobs get the host's bits, and the cards' books
+ * balance: every frame is counted once. */
 #include "offload/frame.h"
 #include "window_net.h"
 
@@ -27,8 +28,11 @@ static void start_step(struct net_job *j, int which, uint32_t step)
     }
     vec_plain.finish(&j->codec.sum, acc, N, j->codec.sum.out, 0, want[which]);
     for (int r = 0; r < j->n_ranks; r++) {
-        const struct way_sum sum = {
-            .codec = &j->codec, .n = N, .codes = codes[j->first + r], .result = got[j->first + r], .tag = step};
+        const struct way_sum sum = {.codec = &j->codec,
+                                    .n = N,
+                                    .codes = codes[j->first + r],
+                                    .result = got[j->first + r],
+                                    .tag = step};
         window_start_sum(j->windows[r], &sum, net.now);
     }
 }
@@ -75,7 +79,8 @@ static void check_books(void)
         uint64_t dropped = 0;
         for (unsigned i = CNT_DROP_LENGTH; i <= CNT_DROP_DISABLED; i++)
             dropped += card_counter(card, i);
-        printf("card %d: %llu added, %llu dropped: %llu length, %llu magic, %llu header, %llu payload, %llu key, %llu "
+        printf("card %d: %llu added, %llu dropped: %llu length, %llu magic, %llu header, %llu "
+               "payload, %llu key, %llu "
                "source\n",
                c, (unsigned long long)card_counter(card, CNT_IN_ADDED), (unsigned long long)dropped,
                (unsigned long long)card_counter(card, CNT_DROP_LENGTH),
@@ -84,7 +89,8 @@ static void check_books(void)
                (unsigned long long)card_counter(card, CNT_DROP_PAYLOAD_CRC),
                (unsigned long long)card_counter(card, CNT_DROP_KEY),
                (unsigned long long)card_counter(card, CNT_DROP_SOURCE));
-        CHECK(card_counter(card, CNT_DROP_KEY) && card_counter(card, CNT_DROP_SOURCE) && dropped > n_attacks / 8,
+        CHECK(card_counter(card, CNT_DROP_KEY) && card_counter(card, CNT_DROP_SOURCE) &&
+                  dropped > n_attacks / 8,
               "card %d: attacks were not counted", c);
         CHECK(!card_counter(card, CNT_OUT_NAK), "card %d refused an own packet", c);
     }
@@ -96,13 +102,14 @@ int main(void)
     net.drop = 0.005;
     net.dup = net.reorder = 0.02;
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = (struct net_job){.net = &net,
-                                   .codec = net_codec(i ? "e5m10" : "e4m3", i ? "e5m10" : "e4m3", "inf", 2),
-                                   .n_ranks = 2,
-                                   .n_cards = 2,
-                                   .first = 2 * i,
-                                   .card_deadline_s = 2,
-                                   .deadline_s = 10};
+        jobs[i] = (struct net_job){
+            .net = &net,
+            .codec = net_codec(i ? "e5m10" : "e4m3", i ? "e5m10" : "e4m3", "inf", 2),
+            .n_ranks = 2,
+            .n_cards = 2,
+            .first = 2 * i,
+            .card_deadline_s = 2,
+            .deadline_s = 10};
         net_job_open(&jobs[i]);
     }
     for (int i = 0; i < JOBS; i++)
@@ -121,8 +128,8 @@ int main(void)
             const struct net_job *j = &jobs[r / 2];
             CHECK(j->windows[r % 2]->state == WINDOW_DONE, "step %u, rank %d: %s", step, r,
                   window_why(j->windows[r % 2]));
-            CHECK(!memcmp(got[r], want[r / 2], vec_bytes(j->codec.sum.out, N)), "step %u, rank %d: another sum", step,
-                  r);
+            CHECK(!memcmp(got[r], want[r / 2], vec_bytes(j->codec.sum.out, N)),
+                  "step %u, rank %d: another sum", step, r);
         }
     }
     printf("seed %llu: %llu attacks\n", (unsigned long long)seed, (unsigned long long)n_attacks);

@@ -1,5 +1,6 @@
-/* test_window_path.c : what the path does to a window: it takes shorter frames than the card, known to the host or not, from the
- * start or from the middle of a sum; and the whole process is stopped for a while. Right sums, or a reason, in time. */
+/* test_window_path.c : what the path does to a window: it takes shorter frames than the card, known
+ * to the host or not, from the start or from the middle of a sum; and the whole process is stopped
+ * for a while. Right sums, or a reason, in time. */
 #include "offload/frame.h"
 #include "window_net.h"
 
@@ -31,7 +32,8 @@ static void close_job(void)
 static void start_sum(uint32_t tag)
 {
     for (int r = 0; r < 2; r++) {
-        const struct way_sum sum = {.codec = &job.codec, .n = N, .codes = codes[r], .result = result[r], .tag = tag};
+        const struct way_sum sum = {
+            .codec = &job.codec, .n = N, .codes = codes[r], .result = result[r], .tag = tag};
         window_start_sum(job.windows[r], &sum, net.now);
     }
 }
@@ -43,20 +45,22 @@ static void check_sum(const char *what)
         vec_plain.fold(&job.codec.sum, acc, codes[r], N, r == 0);
     vec_plain.finish(&job.codec.sum, acc, N, job.codec.sum.out, 0, want);
     for (int r = 0; r < 2; r++) {
-        CHECK(job.windows[r]->state == WINDOW_DONE, "%s: rank %d: %d %s", what, r, job.windows[r]->state,
-              window_why(job.windows[r]));
+        CHECK(job.windows[r]->state == WINDOW_DONE, "%s: rank %d: %d %s", what, r,
+              job.windows[r]->state, window_why(job.windows[r]));
         CHECK(!memcmp(result[r], want, vec_bytes(job.codec.sum.out, N)), "%s: another sum", what);
     }
 }
 
 /* The pings find how long frames may be, and a sum needs no more than that. */
-static void finds(const char *what, const char *out_format, size_t known, size_t narrow, uint32_t beats)
+static void finds(const char *what, const char *out_format, size_t known, size_t narrow,
+                  uint32_t beats)
 {
     open_job(out_format, known, narrow);
     const double start_s = net.now;
     net_pings(&job);
     for (int r = 0; r < 2; r++)
-        CHECK(window_beats(job.windows[r]) == beats, "%s: %u beats, not %u", what, window_beats(job.windows[r]), beats);
+        CHECK(window_beats(job.windows[r]) == beats, "%s: %u beats, not %u", what,
+              window_beats(job.windows[r]), beats);
     CHECK(net.now - start_s < 3, "%s: found after %g s", what, net.now - start_s);
     start_sum(1);
     CHECK(net_run(&job, 3, 5) == 0, "%s: no sum", what);
@@ -80,7 +84,8 @@ static void agrees(void)
     close_job();
 }
 
-/* In the middle of a sum the path becomes narrower: known: the host is told; else nothing comes back, however often it is sent. */
+/* In the middle of a sum the path becomes narrower: known: the host is told; else nothing comes
+ * back, however often it is sent. */
 static void becomes_narrow(bool known)
 {
     open_job("e3m0", 0, 0);
@@ -96,8 +101,9 @@ static void becomes_narrow(bool known)
     CHECK(net.now - start_s < (known ? 0.1 : 12), "after %g s", net.now - start_s);
     for (int r = 0; r < 2; r++)
         CHECK(job.windows[r]->state == WINDOW_LOST &&
-                  strstr(window_why(job.windows[r]), known ? "takes datagrams of 1372 bytes by now"
-                                                           : "answers pings of 64 bytes, but takes no packets of 2112"),
+                  strstr(window_why(job.windows[r]),
+                         known ? "takes datagrams of 1372 bytes by now"
+                               : "answers pings of 64 bytes, but takes no packets of 2112"),
               "%d %s", job.windows[r]->state, window_why(job.windows[r]));
     close_job();
 }
@@ -125,8 +131,9 @@ static void pong_is_short(void)
     close_job();
 }
 
-/* The process is stopped while pings are under way, for longer than any deadline, and goes on: it loses nothing but the time,
- * and later losses take no longer than before. The card's own stop is no absence, but costs later losses nothing either. */
+/* The process is stopped while pings are under way, for longer than any deadline, and goes on: it
+ * loses nothing but the time, and later losses take no longer than before. The card's own stop is
+ * no absence, but costs later losses nothing either. */
 static void is_stopped(double for_s, bool card_too)
 {
     open_job("e3m0", 0, 0);
@@ -136,7 +143,8 @@ static void is_stopped(double for_s, bool card_too)
     bool asked = false;
     while (net_turn(&job, 3) && !asked)
         for (uint32_t i = 0; i < job.jobs[0].slots; i++)
-            asked = asked || (job.windows[0]->ends[0].slots[i].out && job.windows[0]->ends[0].slots[i].echo);
+            asked = asked ||
+                    (job.windows[0]->ends[0].slots[i].out && job.windows[0]->ends[0].slots[i].echo);
     CHECK(asked, "nothing was lost");
     for (int i = 0; i < 20; i++)
         net_tick(&net);

@@ -1,7 +1,9 @@
-/* tile_check.h : drives rtl/tile.sv and compares every quarter that it writes with mf_acc_*, bit for bit.
+/* tile_check.h : drives rtl/tile.sv and compares every quarter that it writes with mf_acc_*, bit
+ * for bit.
  *
- * A packet is `beats` beats of one slot; tile_send() gives it to the tile with random gaps, adds it to the oracle's rows and,
- * when it emits, puts the quarters of its result into a queue, which tile_clock() empties as the tile writes them. */
+ * A packet is `beats` beats of one slot; tile_send() gives it to the tile with random gaps, adds it
+ * to the oracle's rows and, when it emits, puts the quarters of its result into a queue, which
+ * tile_clock() empties as the tile writes them. */
 #ifndef TILE_CHECK_H
 #define TILE_CHECK_H
 #include "check.h"
@@ -21,8 +23,8 @@ struct tile_quarter {
 };
 struct tile_bench {
     struct model *m;
-    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_beat, *in_start, *in_last, *in_first, *in_emit, *in_max, *in_fmt,
-        *out_fmt, *out_shift, *saturate;
+    uint8_t *rst, *in_valid, *in_ready, *in_slot, *in_beat, *in_start, *in_last, *in_first,
+        *in_emit, *in_max, *in_fmt, *out_fmt, *out_shift, *saturate;
     uint8_t *kept_valid, *kept_slot, *kept_beat, *kept_en, *kept_last, *kept_status;
     uint32_t *in_data, *kept_data;
     uint64_t acc[TILE_SLOTS][TILE_ROWS][128], rand;
@@ -95,16 +97,19 @@ static inline void tile_clock(struct tile_bench *t)
             return;
         const struct tile_quarter *want = &t->queue[t->got++ % TILE_QUEUE];
         unsigned at = *t->kept_beat * 4u + q;
-        CHECK(*t->kept_slot == want->slot && at == want->at, "slot %u quarter %u, not slot %u quarter %u",
-              *t->kept_slot, at, want->slot, want->at);
+        CHECK(*t->kept_slot == want->slot && at == want->at,
+              "slot %u quarter %u, not slot %u quarter %u", *t->kept_slot, at, want->slot,
+              want->at);
         const uint8_t *data = (const uint8_t *)t->kept_data + 16 * q;
         for (unsigned i = 0; i < 16; i++)
-            CHECK(data[i] == want->data[i], "slot %u quarter %u byte %u is %02x, not %02x", want->slot, at, i, data[i],
-                  want->data[i]);
+            CHECK(data[i] == want->data[i], "slot %u quarter %u byte %u is %02x, not %02x",
+                  want->slot, at, i, data[i], want->data[i]);
         left--;
-        CHECK(left > 0 || *t->kept_last == want->last, "slot %u quarter %u: last is %u", want->slot, at, *t->kept_last);
+        CHECK(left > 0 || *t->kept_last == want->last, "slot %u quarter %u: last is %u", want->slot,
+              at, *t->kept_last);
         if (want->last) {
-            CHECK(t->status == want->status, "slot %u: status %u, not %u", want->slot, t->status, want->status);
+            CHECK(t->status == want->status, "slot %u: status %u, not %u", want->slot, t->status,
+                  want->status);
             t->status = 0;
         }
         t->seen++;
@@ -127,11 +132,13 @@ static inline unsigned tile_code(const uint8_t *data, unsigned i, unsigned bits)
     return bits == 8 ? data[i] : (unsigned)data[2 * i] | (unsigned)data[2 * i + 1] << 8;
 }
 
-/* The oracle: adds a beat to its row; a result, if any, is appended to out at element `at`. Returns the elements of a beat. */
-static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, unsigned beat, const uint8_t *data,
-                                uint8_t *out, unsigned *status)
+/* The oracle: adds a beat to its row; a result, if any, is appended to out at element `at`. Returns
+ * the elements of a beat. */
+static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, unsigned beat,
+                                const uint8_t *data, uint8_t *out, unsigned *status)
 {
-    unsigned in_bits = op->max ? 8 : mf_width(op->in), out_bits = op->max ? 8 : mf_width(op->out), n = 512 / in_bits;
+    unsigned in_bits = op->max ? 8 : mf_width(op->in), out_bits = op->max ? 8 : mf_width(op->out),
+             n = 512 / in_bits;
     for (unsigned i = 0; i < n; i++) {
         uint64_t *acc = &t->acc[op->slot][beat][i];
         unsigned code = tile_code(data, i, in_bits), result;
@@ -141,12 +148,14 @@ static inline unsigned tile_add(struct tile_bench *t, const struct tile_op *op, 
             result = (unsigned)*acc;
         } else {
             *acc = mf_acc_add(op->in, op->first ? 0 : *acc, code);
-            result = mf_acc_round(op->in, *acc, (int)op->shift, op->out, op->saturate ? MF_SATURATE : MF_INF);
+            result = mf_acc_round(op->in, *acc, (int)op->shift, op->out,
+                                  op->saturate ? MF_SATURATE : MF_INF);
         }
         if (!op->emit)
             continue;
         if (!op->max) {
-            uint32_t free_result = mf_acc_round(op->in, *acc, (int)op->shift, op->out, MF_INF) & mf_nan(op->out);
+            uint32_t free_result =
+                mf_acc_round(op->in, *acc, (int)op->shift, op->out, MF_INF) & mf_nan(op->out);
             *status |= (unsigned)(*acc >> 62);
             *status |= (*acc & ~MF_ACC_SUM) == 0 && free_result > mf_max(op->out) ? 4u : 0u;
         }
@@ -207,8 +216,10 @@ static inline void tile_send(struct tile_bench *t, const struct tile_op *op, con
     *t->in_valid = 0;
 }
 
-/* Every pair of codes of a format of 4 or 8 bits, both policies: the first of each pair starts a row, the second emits it. */
-static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out, unsigned shift)
+/* Every pair of codes of a format of 4 or 8 bits, both policies: the first of each pair starts a
+ * row, the second emits it. */
+static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_fmt out,
+                              unsigned shift)
 {
     unsigned bits = mf_width(in), codes = 1u << bits, per_beat = 512 / bits;
     struct tile_op op = {.in = in, .out = out, .shift = shift, .beats = 1};
@@ -232,12 +243,15 @@ static inline void tile_pairs(struct tile_bench *t, struct mf_fmt in, struct mf_
     tile_drain(t);
 }
 
-/* Codes of which few are inf or nan: some of everything, some small, some of one sign so that sums grow. */
-static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind, uint8_t *data)
+/* Codes of which few are inf or nan: some of everything, some small, some of one sign so that sums
+ * grow. */
+static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, unsigned kind,
+                              uint8_t *data)
 {
     unsigned bits = op->max ? 8 : mf_width(op->in);
     for (unsigned i = 0; i < op->beats * 512 / bits; i++) {
-        uint32_t code = rtl_rand(&t->rand) & ((1u << bits) - 1u), inf = op->max ? 0 : mf_inf(op->in);
+        uint32_t code = rtl_rand(&t->rand) & ((1u << bits) - 1u),
+                 inf = op->max ? 0 : mf_inf(op->in);
         if (!op->max && kind > 0 && (code & mf_nan(op->in)) >= inf && !rtl_chance(&t->rand, 8))
             code = (code & ~mf_nan(op->in)) | (code & mf_nan(op->in)) % inf;
         if (!op->max && kind == 2) /* near the top, positive in even elements */
@@ -255,8 +269,10 @@ static inline void tile_codes(struct tile_bench *t, const struct tile_op *op, un
     }
 }
 
-/* Rounds of random sums: 1 to 4 slots at a time, each with its own formats and number of ranks, their packets mixed. */
-static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts, unsigned rounds)
+/* Rounds of random sums: 1 to 4 slots at a time, each with its own formats and number of ranks,
+ * their packets mixed. */
+static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, unsigned n_fmts,
+                            unsigned rounds)
 {
     static uint8_t data[TILE_ROWS * 64];
     for (unsigned r = 0; r < rounds; r++) {
@@ -272,8 +288,10 @@ static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, uns
             op[i].slot = (i * 2 + r) % TILE_SLOTS;
             unsigned grow = op[i].max ? 1 : mf_width(op[i].out) / mf_width(op[i].in),
                      most = TILE_ROWS / (grow ? grow : 1);
-            op[i].beats = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 3 : 1 + rtl_rand(&t->rand) % most;
-            ranks[i] = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 4 : 2 + rtl_rand(&t->rand) % 63;
+            op[i].beats = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 3
+                                                    : 1 + rtl_rand(&t->rand) % most;
+            ranks[i] = rtl_chance(&t->rand, 128) ? 1 + rtl_rand(&t->rand) % 4
+                                                 : 2 + rtl_rand(&t->rand) % 63;
             if (!op[i].max && mf_width(op[i].in) == 16 && ranks[i] > 32)
                 ranks[i] = 32;
             kind[i] = rtl_rand(&t->rand) % 4;
@@ -299,8 +317,8 @@ static inline void tile_mix(struct tile_bench *t, const struct mf_fmt *fmts, uns
 
 static inline void tile_close(struct tile_bench *t)
 {
-    printf("%llu quarters compared, first result after %u clocks at most, %llu clocks\n", (unsigned long long)t->seen,
-           t->latency, (unsigned long long)model_cycles(t->m));
+    printf("%llu quarters compared, first result after %u clocks at most, %llu clocks\n",
+           (unsigned long long)t->seen, t->latency, (unsigned long long)model_cycles(t->m));
     CHECK(t->latency <= 9, "%u clocks from a beat to its result", t->latency);
     model_close(t->m);
 }

@@ -1,5 +1,5 @@
-/* vec_inputs.h : fp32 inputs that a cast can get wrong, memory with nothing behind it, and the tables of operations that
- * this CPU has. */
+/* vec_inputs.h : fp32 inputs that a cast can get wrong, memory with nothing behind it, and the
+ * tables of operations that this CPU has. */
 #ifndef VEC_INPUTS_H
 #define VEC_INPUTS_H
 #include "hls/philox.h"
@@ -34,14 +34,16 @@ static inline int vec_tables(struct vec_ops found[VEC_ISAS])
 
 enum { PAGE_BUFFERS = 8, PAGE_BUFFER_BYTES = 1 << 16 };
 
-/* Buffer number `which`: bytes that end where nothing may be touched. Each call gives the same memory again. Unlike
- * valgrind and sanitizers, the CPU sees every access beyond: masked ones, and any instruction set. */
+/* Buffer number `which`: bytes that end where nothing may be touched. Each call gives the same
+ * memory again. Unlike valgrind and sanitizers, the CPU sees every access beyond: masked ones, and
+ * any instruction set. */
 static inline uint8_t *page_end(int which, size_t bytes)
 {
     static uint8_t *ends[PAGE_BUFFERS];
     if (!ends[which]) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        uint8_t *p = mmap(NULL, PAGE_BUFFER_BYTES + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        uint8_t *p = mmap(NULL, PAGE_BUFFER_BYTES + page, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED || mprotect(p + PAGE_BUFFER_BYTES, page, PROT_NONE) != 0)
             abort();
         ends[which] = p + PAGE_BUFFER_BYTES;
@@ -49,18 +51,20 @@ static inline uint8_t *page_end(int which, size_t bytes)
     return ends[which] - bytes;
 }
 
-/* Input i of a format under a shift: a value or a tie of the format, or its neighbours, divided by 2^shift, of either
- * sign; every fourth one any bits at all, or a corner of fp32. */
+/* Input i of a format under a shift: a value or a tie of the format, or its neighbours, divided by
+ * 2^shift, of either sign; every fourth one any bits at all, or a corner of fp32. */
 static inline float vec_input(struct mf_fmt f, int shift, uint64_t i)
 {
-    static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffffffff,
-                                       0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800001};
+    static const uint32_t corners[] = {0,          0x80000000, 0x7f800000, 0xff800000,
+                                       0x7fc00001, 0xffffffff, 0x00000001, 0x807fffff,
+                                       0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800001};
     const uint32_t r = philox_u32(0x1234, i), s = philox_u32(0x5678, i);
     if (i % 16 == 3)
         return float_of(corners[r % (sizeof corners / sizeof *corners)]);
     if (i % 4 == 3)
         return float_of(r);
-    const struct mf_fmt finer = {f.e, (uint8_t)(f.m < 23 ? f.m + 1 : 23), 0}; /* its odd codes are f's ties */
+    /* its odd codes are f's ties */
+    const struct mf_fmt finer = {f.e, (uint8_t)(f.m < 23 ? f.m + 1 : 23), 0};
     const uint32_t value = mf_dec(finer, r & mf_nan(finer), -shift);
     return float_of((value + s % 5 - 2) ^ (s & 0x80000000));
 }

@@ -1,5 +1,6 @@
-/* window_net.h : a network in memory for tests of the window: ranks, cards of the C model, and a clock of its own, all in one
- * thread. Datagrams are lost, doubled, held back and delayed by a seeded stream, in both directions. */
+/* window_net.h : a network in memory for tests of the window: ranks, cards of the C model, and a
+ * clock of its own, all in one thread. Datagrams are lost, doubled, held back and delayed by a
+ * seeded stream, in both directions. */
 #ifndef WINDOW_NET_H
 #define WINDOW_NET_H
 #include "base/buf.h"
@@ -25,7 +26,8 @@ struct net_datagram {
     uint8_t bytes[CARD_FRAME_BYTES];
 };
 
-/* One rank's end of the path to one card: what has come and is not read yet, as a socket keeps it. */
+/* One rank's end of the path to one card: what has come and is not read yet, as a socket keeps
+ * it. */
 struct net_wire {
     struct net *net;
     int rank, card, n;
@@ -44,12 +46,14 @@ struct net {
     double now;
     uint64_t seed, draws, seq, lost_full;
     double drop, dup, reorder;
-    size_t known, narrow; /* bytes that hosts know to be too many; that are lost on the way without a word; 0: none */
+    /* bytes that hosts know to be too many; that are lost on the way without a word; 0: none */
+    size_t known, narrow;
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
     struct net_wire wires[NET_RANKS][NET_CARDS];
     struct net_card cards[NET_CARDS];
-    uint64_t bytes_out[NET_RANKS], bytes_in[NET_RANKS]; /* of each rank's port: what it sent, what came to it */
+    /* of each rank's port: what it sent, what came to it */
+    uint64_t bytes_out[NET_RANKS], bytes_in[NET_RANKS];
 };
 
 static double net_draw(struct net *net)
@@ -74,7 +78,8 @@ static void net_swap(struct net *net, size_t i, size_t k)
 static void net_put(struct net *net, struct net_datagram d, double delay_s)
 {
     if (net->n_heap == net->room)
-        net->heap = realloc(net->heap, (net->room = 2 * net->room + 64) * sizeof(struct net_datagram *));
+        net->heap =
+            realloc(net->heap, (net->room = 2 * net->room + 64) * sizeof(struct net_datagram *));
     struct net_datagram *copy = malloc(sizeof d);
     if (!copy || !net->heap)
         exit(1);
@@ -82,7 +87,8 @@ static void net_put(struct net *net, struct net_datagram d, double delay_s)
     copy->at = net->now + delay_s;
     copy->seq = net->seq++;
     size_t i = net->n_heap++;
-    for (net->heap[i] = copy; i && net_before(net->heap[i], net->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (net->heap[i] = copy; i && net_before(net->heap[i], net->heap[(i - 1) / 2]);
+         i = (i - 1) / 2)
         net_swap(net, i, (i - 1) / 2);
 }
 
@@ -101,7 +107,8 @@ static struct net_datagram *net_pop(struct net *net)
 }
 
 /* Onto the network, with all that may happen to it there. */
-static void net_send(struct net *net, int rank, int card, bool to_card, const uint8_t *bytes, size_t n)
+static void net_send(struct net *net, int rank, int card, bool to_card, const uint8_t *bytes,
+                     size_t n)
 {
     struct net_datagram d = {.rank = rank, .card = card, .to_card = to_card, .n = n};
     CHECK(n <= sizeof d.bytes, "%zu bytes", n);
@@ -177,13 +184,15 @@ static void net_card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *b
     net_send(card->net, (int)(ip - NET_IP), card->index, false, bytes, n);
 }
 
-static int net_card_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size_t *done, double timeout_s)
+static int net_card_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size_t *done,
+                          double timeout_s)
 {
     struct net_card *card = fpga->own;
     (void)timeout_s;
     for (*done = 0; *done < n; ++*done) {
         struct fpga_op *op = &ops[*done];
-        if (op->read ? card_read(card->model, op->at, &op->value) : card_write(card->model, op->at, op->value))
+        if (op->read ? card_read(card->model, op->at, &op->value)
+                     : card_write(card->model, op->at, op->value))
             return 0;
     }
     return 0;
@@ -235,7 +244,8 @@ static void net_tick(struct net *net)
         struct net_wire *w = &net->wires[d->rank][d->card];
         struct net_card *card = &net->cards[d->card];
         if (d->to_card && !card->silent)
-            card_frame(card->model, NET_IP + (uint32_t)d->rank, (uint16_t)(NET_PORT + d->card), d->bytes, d->n);
+            card_frame(card->model, NET_IP + (uint32_t)d->rank, (uint16_t)(NET_PORT + d->card),
+                       d->bytes, d->n);
         if (!d->to_card)
             net->bytes_in[d->rank] += d->n;
         if (!d->to_card && w->n < NET_QUEUE) {
@@ -259,12 +269,15 @@ struct net_job {
     struct window *windows[NET_RANKS];
 };
 
-static struct codec net_codec(const char *format, const char *out_format, const char *overflow, int n_ranks)
+static struct codec net_codec(const char *format, const char *out_format, const char *overflow,
+                              int n_ranks)
 {
-    const struct codec_words words = {.format = format, .out_format = out_format, .overflow = overflow, .sum = "exact"};
+    const struct codec_words words = {
+        .format = format, .out_format = out_format, .overflow = overflow, .sum = "exact"};
     struct codec codec;
-    CHECK(codec_parse(&words, &codec) == 0 && codec_settle(&codec, n_ranks, 1u << VEC_EXACT, "test") == 0, "%s %s",
-          format, out_format);
+    CHECK(codec_parse(&words, &codec) == 0 &&
+              codec_settle(&codec, n_ranks, 1u << VEC_EXACT, "test") == 0,
+          "%s %s", format, out_format);
     return codec;
 }
 
@@ -296,8 +309,10 @@ static void net_job_open(struct net_job *j)
                                              .card_deadline_s = j->card_deadline_s,
                                              .deadline_s = j->deadline_s};
         for (int c = 0; c < j->n_cards; c++)
-            cards[c] = (struct window_card){{&net_wire_ops, &j->net->wires[j->first + r][c]}, j->jobs[c], "net"};
-        CHECK(window_open(&config, cards, j->n_cards, j->net->now, &j->windows[r]) == 0, "rank %d", r);
+            cards[c] = (struct window_card){
+                {&net_wire_ops, &j->net->wires[j->first + r][c]}, j->jobs[c], "net"};
+        CHECK(window_open(&config, cards, j->n_cards, j->net->now, &j->windows[r]) == 0, "rank %d",
+              r);
     }
 }
 

@@ -65,8 +65,8 @@ int checkpoint_save(struct train *t, int *file_rc)
     if (rc < 0)
         goto fini;
     const struct nn_loss_scale *scale = nn_model_loss_scale(t->model);
-    p.file.state = (struct checkpoint_state){t->state.step, t->state.skipped, t->state.skipped_in_row, scale->value,
-                                             scale->n_good};
+    p.file.state = (struct checkpoint_state){t->state.step, t->state.skipped,
+                                             t->state.skipped_in_row, scale->value, scale->n_good};
     memcpy(p.mine, &t->state.sums, sizeof t->state.sums);
     rc = nn_model_get(t->model, p.mine + sizeof t->state.sums, t->stats, t->n_stats);
     if (rc < 0)

@@ -108,8 +108,8 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
     return file_in_rewind(in);
 }
 
-/* A right checksum says that these are the bytes somebody wrote, not that it was narrowcast: whatever is used below as a size, a
- * count or an index is held against this run first. */
+/* A right checksum says that these are the bytes somebody wrote, not that it was narrowcast:
+ * whatever is used below as a size, a count or an index is held against this run first. */
 static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 {
     struct opt_difference differ;
@@ -120,8 +120,8 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
         return -ENOMEM;
     int rc = get(in, theirs, text_bytes);
     if (rc == 0 && opt_lines_differ(mine, theirs, &differ))
-        rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'", in->path, differ.name,
-                 differ.theirs, differ.mine);
+        rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
+                 in->path, differ.name, differ.theirs, differ.mine);
     else if (rc == 0 && (text_bytes != strlen(mine) || memcmp(theirs, mine, text_bytes)))
         rc = damaged(in, "its options are in another order");
     free(theirs);
@@ -131,8 +131,10 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
 static int check_state(struct file_in *in, const struct checkpoint_state *s, uint64_t n_steps)
 {
     if (s->step > n_steps)
-        return ERR(-EINVAL, "cannot resume '%s': it has done %" PRIu64 " steps, this run ends after %" PRIu64, in->path,
-                   s->step, n_steps);
+        return ERR(-EINVAL,
+                   "cannot resume '%s': it has done %" PRIu64
+                   " steps, this run ends after %" PRIu64,
+                   in->path, s->step, n_steps);
     if (s->skipped > s->step || s->skipped_in_row > s->skipped || s->loss_scale_good > UINT32_MAX ||
         !(s->loss_scale > 0 && isfinite(s->loss_scale)))
         return damaged(in, "its counters contradict each other");
@@ -146,13 +148,15 @@ static int get_all(struct file_in *in, struct checkpoint_file *c)
     TRY(check_crc(in, &bytes));
     TRY(get(in, &head, sizeof head));
     if (head.version != VERSION)
-        return ERR(-EINVAL, "cannot resume '%s': it has version %" PRIu32 ", this program reads %d", in->path,
-                   head.version, VERSION);
+        return ERR(-EINVAL, "cannot resume '%s': it has version %" PRIu32 ", this program reads %d",
+                   in->path, head.version, VERSION);
     TRY(check_text(in, head.text_bytes, c->text));
     if (head.n_ranks != c->n_ranks)
-        return ERR(-EINVAL, "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32, in->path,
-                   head.n_ranks, c->n_ranks);
-    if (head.real_bytes != sizeof(real) || head.n_weights != c->n_weights || head.n_stats != c->n_stats)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32,
+                   in->path, head.n_ranks, c->n_ranks);
+    if (head.real_bytes != sizeof(real) || head.n_weights != c->n_weights ||
+        head.n_stats != c->n_stats)
         return damaged(in, "its model has another size");
     TRY(check_state(in, &head.state, c->n_steps));
     TRY(get(in, c->weights, c->n_weights * sizeof(real)));
@@ -168,7 +172,8 @@ int checkpoint_file_read(const char *path, struct checkpoint_file *c)
 {
     struct file_in in;
     struct stat st;
-    if (!stat(path, &st) && S_ISFIFO(st.st_mode)) /* to open it would be to wait for who writes it */
+    /* to open it would be to wait for who writes it */
+    if (!stat(path, &st) && S_ISFIFO(st.st_mode))
         return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
     TRY(file_in_open(&in, path));
     int rc = get_all(&in, c);

@@ -1,4 +1,5 @@
-/* checkpoint_file.h : a checkpoint on the disk: written whole or not at all, read as bytes that anybody may have made.
+/* checkpoint_file.h : a checkpoint on the disk: written whole or not at all, read as bytes that
+ * anybody may have made.
  *
  *     head (struct checkpoint_head) | text: the options that matter for bits, "name=value" lines | weights | velocities |
  *     per rank: sums of the epoch so far, statistics of the batch norms | crc32 of all before       little endian */
@@ -15,7 +16,8 @@ struct checkpoint_state {
     uint64_t loss_scale_good; /* steps since it moved */
 };
 
-/* A run's memory. All of it goes to a file; of a file all but `state` and the three arrays must be what the run has. */
+/* A run's memory. All of it goes to a file; of a file all but `state` and the three arrays must be
+ * what the run has. */
 struct checkpoint_file {
     const char *text;
     uint32_t n_ranks;
@@ -26,7 +28,8 @@ struct checkpoint_file {
     uint8_t *ranks;             /* [n_ranks * rank_bytes] */
 };
 
-/* Return 0 or a negative errno with a line. What cannot be read leaves state as it was, the arrays perhaps not. */
+/* Return 0 or a negative errno with a line. What cannot be read leaves state as it was, the arrays
+ * perhaps not. */
 int checkpoint_file_write(const char *path, const struct checkpoint_file *c);
 int checkpoint_file_read(const char *path, struct checkpoint_file *c);
 

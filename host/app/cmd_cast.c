@@ -15,19 +15,25 @@ struct cast_options {
 
 #define AT(field) offsetof(struct cast_options, field)
 static const struct opt opts[] = {
-    {"format", "F", "e4m3", "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
+    {"format", "F", "e4m3",
+     "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
      AT(format), 0, 0, 0},
     {"scale", "S", "none",
-     "Multiplies by a power of two first: const:K by K; aps by the one that makes best use of the format (the largest "
-     "for which no rounded value overflows a sum of one rank), aps-tight by the tightest. The exponent is printed as "
+     "Multiplies by a power of two first: const:K by K; aps by the one that makes best use of the "
+     "format (the largest "
+     "for which no rounded value overflows a sum of one rank), aps-tight by the tightest. The "
+     "exponent is printed as "
      "`shift N` (unless none): uncast wants it back.",
      OPT_TEXT, AT(scale), 0, 0, 0},
-    {"overflow", "saturate|inf", "saturate", "What is too large becomes the largest finite value, or inf.", OPT_CHOICE,
-     AT(overflow), 0, 0, 0},
+    {"overflow", "saturate|inf", "saturate",
+     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
+     0},
     {"round", "nearest|stochastic|zero", "nearest",
-     "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut off.", OPT_CHOICE,
-     AT(round), 0, 0, 0},
-    {"seed", "N", "1", "Of stochastic rounding: the same seed gives the same codes.", OPT_SIZE, AT(seed), 0, 0, 0},
+     "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut "
+     "off.",
+     OPT_CHOICE, AT(round), 0, 0, 0},
+    {"seed", "N", "1", "Of stochastic rounding: the same seed gives the same codes.", OPT_SIZE,
+     AT(seed), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -35,11 +41,14 @@ static const struct opt_command command = {
     .args = "IN OUT",
     .min_args = 2,
     .max_args = 2,
-    .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit format lies in bits\n"
-             "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, 16-bit codes little\n"
+    .about = "Reads IN, raw little-endian fp32, and writes OUT, packed codes: code i of a w-bit "
+             "format lies in bits\n"
+             "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, "
+             "16-bit codes little\n"
              "endian. OUT appears when it is whole, or not at all.",
     .examples = "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
-                "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # prints, say, `shift 14`\n"
+                "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
+                "prints, say, `shift 14`\n"
                 "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
@@ -62,8 +71,8 @@ static int read_block(struct cast_job *j, size_t *n)
     size_t got;
     TRY(file_in_read(&j->in, j->x, BLOCK * sizeof *j->x, &got));
     if (got % sizeof *j->x)
-        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values", j->in.path,
-                   (unsigned long long)j->in.at);
+        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values",
+                   j->in.path, (unsigned long long)j->in.at);
     *n = got / sizeof *j->x;
     return 0;
 }
@@ -108,10 +117,12 @@ int cmd_cast(int argc, char **argv)
         return opt_help(&command, stdout), 0;
 
     struct cast_job j = {0};
-    struct codec_words words = {.format = o.format, .scale = o.scale, .overflow = o.overflow, .round = o.round};
+    struct codec_words words = {
+        .format = o.format, .scale = o.scale, .overflow = o.overflow, .round = o.round};
     TRY(codec_parse(&words, &j.codec));
     TRY(codec_settle(&j.codec, 1, (1u << VEC_RULES) - 1, "cast"));
-    j.cast = (struct vec_cast){.fmt = j.codec.fmt, .round = j.codec.round, .overflow = j.codec.overflow};
+    j.cast =
+        (struct vec_cast){.fmt = j.codec.fmt, .round = j.codec.round, .overflow = j.codec.overflow};
     j.cast.key = philox_key(o.seed, 0, 0, 0, 0);
 
     int shift = 0, rc = -ENOMEM;

@@ -1,4 +1,5 @@
-/* cmd_info.c : `narrowcast info`: what this build and this machine can do, as a table or as one JSON object. */
+/* cmd_info.c : `narrowcast info`: what this build and this machine can do, as a table or as one
+ * JSON object. */
 #include "app/app.h"
 #include "app/info.h"
 #include "base/err.h"
@@ -12,14 +13,15 @@ struct info_options {
 };
 
 static const struct opt opts[] = {
-    {"json", NULL, NULL, "Print one JSON object instead of a table.", OPT_FLAG, offsetof(struct info_options, json), 0,
-     0, 0},
+    {"json", NULL, NULL, "Print one JSON object instead of a table.", OPT_FLAG,
+     offsetof(struct info_options, json), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "info",
     .args = "",
-    .about = "Says what this build and this machine can do: compiler, libraries, GPU, CPU, network interfaces, cards.",
+    .about = "Says what this build and this machine can do: compiler, libraries, GPU, CPU, network "
+             "interfaces, cards.",
     .examples = "  build/narrowcast info\n  build/narrowcast info --json\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,

@@ -1,4 +1,5 @@
-/* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum, block by block. */
+/* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum,
+ * block by block. */
 #include "app/app.h"
 #include "app/codes_in.h"
 #include "app/reduce_card.h"
@@ -19,23 +20,29 @@ struct reduce_options {
 static const struct opt opts[] = {
     {"format", "F", "e4m3", "The format of the addends' codes.", OPT_TEXT, AT(format), 0, 0, 0},
     {"sum", "RULE", "auto",
-     "exact (one rounding, at the end), fp32 (added in fp32, one rounding), nearest (every add rounded), kahan, trunc "
-     "(e5m2 alone), auto: exact where the format allows, else fp32. Files are added in the order given.",
+     "exact (one rounding, at the end), fp32 (added in fp32, one rounding), nearest (every add "
+     "rounded), kahan, trunc "
+     "(e5m2 alone), auto: exact where the format allows, else fp32. Files are added in the order "
+     "given.",
      OPT_TEXT, AT(sum), 0, 0, 0},
-    {"out-format", "F", "auto", "The format of the sum's codes. auto: as --format, but e4m3 for 4 bits and fewer.",
-     OPT_TEXT, AT(out_format), 0, 0, 0},
-    {"out-shift", "C", "0", "Divides the sum by 2^C before its one rounding (exact alone).", OPT_INT, AT(out_shift), 0,
-     62, 0},
-    {"overflow", "saturate|inf", "saturate", "What is too large becomes the largest finite value, or inf.", OPT_CHOICE,
-     AT(overflow), 0, 0, 0},
-    {"count", "N", "0", "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
+    {"out-format", "F", "auto",
+     "The format of the sum's codes. auto: as --format, but e4m3 for 4 bits and fewer.", OPT_TEXT,
+     AT(out_format), 0, 0, 0},
+    {"out-shift", "C", "0", "Divides the sum by 2^C before its one rounding (exact alone).",
+     OPT_INT, AT(out_shift), 0, 62, 0},
+    {"overflow", "saturate|inf", "saturate",
+     "What is too large becomes the largest finite value, or inf.", OPT_CHOICE, AT(overflow), 0, 0,
+     0},
+    {"count", "N", "0",
+     "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
      AT(count), 0, 0, 0},
     {"on", "ref|cpu|hls|model|rtl", "ref",
-     "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in plain C, or a card's "
+     "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in "
+     "plain C, or a card's "
      "Verilated RTL (in a build with Verilator). The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
-    {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).", OPT_TEXT, AT(wave), 0,
-     0, 0},
+    {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).",
+     OPT_TEXT, AT(wave), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -43,12 +50,15 @@ static const struct opt_command command = {
     .args = "IN0 [IN1 ...] OUT",
     .min_args = 2,
     .max_args = 1 << 16,
-    .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and writes the codes of\n"
+    .about = "Adds up files of packed codes, element by element, as the ranks of a job would, and "
+             "writes the codes of\n"
              "the sum to OUT, which appears when it is whole, or not at all.",
-    .examples =
-        "  build/narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 rank2.e5m2 sum.e5m2\n"
-        "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 b.e3m0 sum.e4m3\n"
-        "  build/narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3    # prints cycles, too\n",
+    .examples = "  build/narrowcast reduce --format e5m2 --sum exact rank0.e5m2 rank1.e5m2 "
+                "rank2.e5m2 sum.e5m2\n"
+                "  build/narrowcast reduce --format e3m0 --out-format e4m3 --count 1001 a.e3m0 "
+                "b.e3m0 sum.e4m3\n"
+                "  build/narrowcast reduce --format e4m3 --on rtl rank0.e4m3 rank1.e4m3 sum.e4m3   "
+                " # prints cycles, too\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -70,7 +80,8 @@ static int reduce_block(struct reduce_job *j, size_t *n)
         size_t got;
         TRY(codes_in_read(&j->in[i], j->codes, &got));
         if (i > 0 && got != first_n)
-            return ERR(-EINVAL, "'%s' and '%s' differ in length: every file must hold as many codes",
+            return ERR(-EINVAL,
+                       "'%s' and '%s' differ in length: every file must hold as many codes",
                        j->in[0].file.path, j->in[i].file.path);
         first_n = got;
         j->ops->fold(&j->sum, j->acc, j->codes, got, i == 0);
@@ -93,7 +104,8 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
     if (!strcmp(o->on, "hls"))
         TRY(reduce_hls(&j->sum, j->in, j->n_in, &j->out));
     else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "model"))
-        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl", o->wave));
+        TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl",
+                        o->wave));
     else
         return reduce_all(j);
     return file_out_commit(&j->out);
@@ -135,7 +147,8 @@ int cmd_reduce(int argc, char **argv)
     if (p.help)
         return opt_help(&command, stdout), 0;
 
-    struct reduce_job j = {.ops = strcmp(o.on, "cpu") ? &vec_plain : vec_best(), .n_in = p.n_args - 1};
+    struct reduce_job j = {.ops = strcmp(o.on, "cpu") ? &vec_plain : vec_best(),
+                           .n_in = p.n_args - 1};
     TRY(settle(&o, j.n_in, &j.sum));
     int rc = open_all(&j, &o, p.args);
     if (!rc)

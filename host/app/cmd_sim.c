@@ -1,4 +1,5 @@
-/* cmd_sim.c : `narrowcast sim`: becomes a simulated card on the network. `--counters` asks one that runs: sim_counters.c. */
+/* cmd_sim.c : `narrowcast sim`: becomes a simulated card on the network. `--counters` asks one that
+ * runs: sim_counters.c. */
 #include "app/app.h"
 #include "app/sim_counters.h"
 #include "base/beside.h"
@@ -26,25 +27,32 @@ static const struct opt opts[] = {
 #include "hls/sim_options.def"
 #undef SIM_OPTION
     {.name = "a card that runs already", .type = OPT_GROUP},
-    {"counters", "HOST:PORT", NULL, "Asks a simulated card for its counters, clock and jobs, and prints them.",
-     OPT_TEXT, AT(counters), 0, 0, 0},
+    {"counters", "HOST:PORT", NULL,
+     "Asks a simulated card for its counters, clock and jobs, and prints them.", OPT_TEXT,
+     AT(counters), 0, 0, 0},
     {"json", NULL, NULL, "With --counters: prints one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 
 static const struct opt_command command = {
     .name = "sim",
     .args = "",
-    .about = "A simulated card on the network: adds the gradients that ranks send it as UDP datagrams, for as many "
+    .about = "A simulated card on the network: adds the gradients that ranks send it as UDP "
+             "datagrams, for as many "
              "jobs as a card\n"
-             "has room for, until it is interrupted. It runs as narrowcast-sim, which `make sim` builds. What the "
+             "has room for, until it is interrupted. It runs as narrowcast-sim, which `make sim` "
+             "builds. What the "
              "datagrams hold:\n"
              "hls/packet.def; how a job is registered: hls/simlink.h, hls/regs.def.",
     .examples =
-        "  build/narrowcast sim --listen 127.0.0.1:4711        # the RTL, some 60,000 clocks a second\n"
-        "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3\n"
-        "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst    # Wireshark, GTKWave\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711        # the RTL, some 60,000 clocks a "
+        "second\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --model c --drop 0.05 --dup 0.05 --reorder "
+        "0.1 --seed 3\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --pcap card.pcap --wave card.fst    # "
+        "Wireshark, GTKWave\n"
         "  build/narrowcast sim --counters 127.0.0.1:4711      # what that card has counted\n"
-        "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains through it\n",
+        "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains "
+        "through it\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

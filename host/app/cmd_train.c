@@ -15,7 +15,8 @@ static int run(struct train *t)
         rc = train_run(t);
     if (rc == 0) {
         rc = report_end(t);
-        rc = train_agree(t, rc < 0 ? rc : t->pending); /* what could not be saved at the end is said below the table */
+        /* what could not be saved at the end is said below the table */
+        rc = train_agree(t, rc < 0 ? rc : t->pending);
     }
     if (rc < 0 && !t->agreed)
         comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */

@@ -16,10 +16,13 @@ struct uncast_options {
 
 #define AT(field) offsetof(struct uncast_options, field)
 static const struct opt opts[] = {
-    {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0, 0, 0},
-    {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT, AT(shift), -400, 400, 0},
+    {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
+     0, 0},
+    {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT,
+     AT(shift), -400, 400, 0},
     {"count", "N", "0",
-     "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot tell. 0: as many as "
+     "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot "
+     "tell. 0: as many as "
      "fit.",
      OPT_SIZE, AT(count), 0, 0, 0},
 };
@@ -29,15 +32,18 @@ static const struct opt_command command = {
     .args = "IN OUT",
     .min_args = 2,
     .max_args = 2,
-    .about = "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
-             "OUT appears when it is whole, or not at all.",
-    .examples = "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
-                "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
+    .about =
+        "Reads IN, packed codes as `cast` writes them, and writes OUT, raw little-endian fp32.\n"
+        "OUT appears when it is whole, or not at all.",
+    .examples =
+        "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
+        "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint8_t *codes, float *x)
+static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint8_t *codes,
+                      float *x)
 {
     for (size_t n = 1; n;) {
         TRY(codes_in_read(in, codes, &n));

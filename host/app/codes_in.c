@@ -19,14 +19,15 @@ int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n)
     TRY(file_in_read(&in->file, codes, vec_bytes(in->fmt, CODES_IN_BLOCK), &got));
     size_t fit = got * 8 / width;
     if (!in->count && vec_bytes(in->fmt, fit) != got)
-        return ERR(-EINVAL, "'%s' is truncated: %llu bytes are no whole number of %zu-bit codes", in->file.path,
-                   (unsigned long long)in->file.at, width);
+        return ERR(-EINVAL, "'%s' is truncated: %llu bytes are no whole number of %zu-bit codes",
+                   in->file.path, (unsigned long long)in->file.at, width);
     if (in->count) {
         uint64_t left = in->count - in->done;
         size_t want = left < CODES_IN_BLOCK ? (size_t)left : CODES_IN_BLOCK;
         if (vec_bytes(in->fmt, want) != got)
-            return ERR(-EINVAL, "'%s' does not hold %llu codes of %zu bits: it is too %s", in->file.path,
-                       (unsigned long long)in->count, width, got < vec_bytes(in->fmt, want) ? "short" : "long");
+            return ERR(-EINVAL, "'%s' does not hold %llu codes of %zu bits: it is too %s",
+                       in->file.path, (unsigned long long)in->count, width,
+                       got < vec_bytes(in->fmt, want) ? "short" : "long");
         fit = want;
     }
     in->done += fit;

@@ -4,7 +4,8 @@
 #include "base/file.h"
 #include "vec/vec.h"
 
-enum { CODES_IN_BLOCK = 1 << 16 }; /* codes; a multiple of 8, so that every block begins on a byte */
+/* codes; a multiple of 8, so that every block begins on a byte */
+enum { CODES_IN_BLOCK = 1 << 16 };
 
 struct codes_in {
     struct file_in file;
@@ -17,8 +18,9 @@ struct codes_in {
 int codes_in_open(struct codes_in *in, const char *path, struct mf_fmt fmt, uint64_t count);
 void codes_in_close(struct codes_in *in); /* legal when zeroed */
 
-/* The next n codes, CODES_IN_BLOCK but for the last block; 0 at the end. codes: [vec_bytes(fmt, CODES_IN_BLOCK)].
- * Returns 0, or a negative errno with a line: a file that ends inside a code, or that is too short or too long for count. */
+/* The next n codes, CODES_IN_BLOCK but for the last block; 0 at the end. codes: [vec_bytes(fmt,
+ * CODES_IN_BLOCK)]. Returns 0, or a negative errno with a line: a file that ends inside a code, or
+ * that is too short or too long for count. */
 int codes_in_read(struct codes_in *in, uint8_t *codes, size_t *n);
 
 #endif

@@ -11,11 +11,13 @@ static int path_of(char path[PATH_MAX], const struct train *t, const char *name)
 {
     struct text text = text_in(path, PATH_MAX);
     text_add(&text, "%s/%s", t->o->dump_dir, name);
-    return text.full ? ERR(-ENAMETOOLONG, "cannot write to folder '%s': %s", t->o->dump_dir, strerror(ENAMETOOLONG))
+    return text.full ? ERR(-ENAMETOOLONG, "cannot write to folder '%s': %s", t->o->dump_dir,
+                           strerror(ENAMETOOLONG))
                      : 0;
 }
 
-static int write_text(const struct train *t, const char *name, void (*print)(const struct train *, struct file_out *))
+static int write_text(const struct train *t, const char *name,
+                      void (*print)(const struct train *, struct file_out *))
 {
     char path[PATH_MAX];
     TRY(path_of(path, t, name));
@@ -27,8 +29,8 @@ static int write_text(const struct train *t, const char *name, void (*print)(con
 
 static void print_meta(const struct train *t, struct file_out *out)
 {
-    file_out_print(out, "ranks %d steps %llu first %llu\n", t->n_ranks, (unsigned long long)t->o->dump_steps,
-                   (unsigned long long)t->o->dump_first);
+    file_out_print(out, "ranks %d steps %llu first %llu\n", t->n_ranks,
+                   (unsigned long long)t->o->dump_steps, (unsigned long long)t->o->dump_first);
 }
 
 static void print_layers(const struct train *t, struct file_out *out)

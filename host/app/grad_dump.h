@@ -1,17 +1,22 @@
-/* grad_dump.h : --dump-gradients: every rank's gradients of some steps, raw, for judging formats apart from training.
+/* grad_dump.h : --dump-gradients: every rank's gradients of some steps, raw, for judging formats
+ * apart from training.
  *
  *     DIR/meta.txt                  "ranks P steps S first F"
- *     DIR/layers.txt                a line a layer, forward order: name, offset and length in elements
- *     DIR/stepNNNNNN.rankR.f32      the flat gradient of that rank before the all-reduce, little-endian fp32 */
+ *     DIR/layers.txt                a line a layer, forward order: name, offset and length in
+ *                                   elements
+ *     DIR/stepNNNNNN.rankR.f32
+ *     the flat gradient of that rank before the all-reduce, little-endian fp32 */
 #ifndef GRAD_DUMP_H
 #define GRAD_DUMP_H
 
 struct train;
 
-/* Rank 0 makes the folder (its parent must be there) and the two text files. Returns 0 or a negative errno with a line. */
+/* Rank 0 makes the folder (its parent must be there) and the two text files. Returns 0 or a
+ * negative errno with a line. */
 int grad_dump_open(struct train *t);
 
-/* Writes this rank's gradients if this step (t->state.step) is one to dump. Returns 0 or a negative errno with a line. */
+/* Writes this rank's gradients if this step (t->state.step) is one to dump. Returns 0 or a negative
+ * errno with a line. */
 int grad_dump_step(struct train *t);
 
 #endif

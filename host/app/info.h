@@ -1,4 +1,5 @@
-/* info.h : facts about this build and this machine, collected before they are printed as a table or as JSON. */
+/* info.h : facts about this build and this machine, collected before they are printed as a table or
+ * as JSON. */
 #ifndef INFO_H
 #define INFO_H
 
@@ -13,7 +14,8 @@ struct info {
 };
 
 /* Adds a fact; one too many is dropped. */
-void info_add(struct info *info, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void info_add(struct info *info, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 void info_build(struct info *info);   /* compiler, libraries, backends */
 void info_gpu(struct info *info);     /* the GPU, its library, or why there is none */

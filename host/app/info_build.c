@@ -1,4 +1,5 @@
-/* info_build.c : what `narrowcast info` says about the build: compiler, backends and libraries, with their versions. */
+/* info_build.c : what `narrowcast info` says about the build: compiler, backends and libraries,
+ * with their versions. */
 #include "app/app.h"
 #include "app/info.h"
 #include "base/beside.h"
@@ -22,11 +23,13 @@ void info_build(struct info *info)
 #endif
     info_add(info, "vec backend", "%s", vec_best()->name);
     info_add(info, "MPI", "%s", mpi);
-    info_add(info, "CBLAS", "%s", openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
+    info_add(info, "CBLAS", "%s",
+             openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[64], path[PATH_MAX];
     wire_fabric_library(fabric, sizeof fabric);
     info_add(info, "libfabric", "%s", fabric);
-    info_add(info, "simulated card", "%s", beside("narrowcast-sim", path) == path ? path : "not built");
+    info_add(info, "simulated card", "%s",
+             beside("narrowcast-sim", path) == path ? path : "not built");
     info_add(info, "XRT", "not in this build");
 }

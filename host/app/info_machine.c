@@ -1,4 +1,5 @@
-/* info_machine.c : what `narrowcast info` says about the machine, from the compiler's CPU tests and from /proc and /sys. */
+/* info_machine.c : what `narrowcast info` says about the machine, from the compiler's CPU tests and
+ * from /proc and /sys. */
 #include "app/info.h"
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -32,7 +33,8 @@ static void cpu_model(struct info *info)
     FILE *f = fopen("/proc/cpuinfo", "r");
     while (f && fgets(line, sizeof line, f))
         if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
-            snprintf(model, sizeof model, "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"), strchr(line, ':') + 2);
+            snprintf(model, sizeof model, "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"),
+                     strchr(line, ':') + 2);
             break;
         }
     if (f)
@@ -73,13 +75,15 @@ static void cores_and_memory(struct info *info)
 {
     cpu_set_t set;
     int usable = sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
-    info_add(info, "cores", "%ld online, %d for this process", sysconf(_SC_NPROCESSORS_ONLN), usable);
+    info_add(info, "cores", "%ld online, %d for this process", sysconf(_SC_NPROCESSORS_ONLN),
+             usable);
     double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     info_add(info, "memory", "%.1f GiB", bytes / (1 << 30));
 }
 
 /* Calls visit for every entry of a folder, in the order of names. */
-static void each_entry(struct info *info, const char *folder, void (*visit)(struct info *, const char *, const char *))
+static void each_entry(struct info *info, const char *folder,
+                       void (*visit)(struct info *, const char *, const char *))
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, NULL, alphasort);

@@ -1,4 +1,5 @@
-/* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit status. */
+/* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit
+ * status. */
 #include "app/app.h"
 #include "base/err.h"
 #include "base/opt.h"
@@ -28,7 +29,8 @@ static void usage(FILE *to)
     fprintf(to, "\nnarrowcast COMMAND --help   every option of a command, with its default\n"
                 "narrowcast --version\n\n"
                 "Start here:\n"
-                "  host/ranks.sh 4 build/narrowcast train     # a small network on generated images, a minute\n");
+                "  host/ranks.sh 4 build/narrowcast train     # a small network on generated "
+                "images, a minute\n");
 }
 
 static int unknown(const char *word)

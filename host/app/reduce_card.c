@@ -1,9 +1,12 @@
-/* reduce_card.c : files of codes added by a simulated card, as packets of a job of as many ranks as there are files.
+/* reduce_card.c : files of codes added by a simulated card, as packets of a job of as many ranks as
+ * there are files.
  *
- *     packet n of the job: codes n*per_packet.., slot n mod S, chunk n / S; every rank sends it, every rank gets the sum
+ *     packet n of the job: codes n*per_packet.., slot n mod S, chunk n / S; every rank sends it,
+ *         every rank gets the sum
  *
- * A batch of at most S packets goes in at once, rank after rank for each slot, and the next one follows when all have come
- * back: as hosts do, which send a slot's next chunk only when they have the result of the one before. */
+ * A batch of at most S packets goes in at once, rank after rank for each slot, and the next one
+ * follows when all have come back: as hosts do, which send a slot's next chunk only when they have
+ * the result of the one before. */
 #include "app/reduce_card.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -49,14 +52,18 @@ static uint16_t rank_port(uint32_t rank)
 
 /* ---- the job on the card ---- */
 
-/* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks together. */
+/* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks
+ * together. */
 static uint32_t gap_of(const struct card_job *j)
 {
-    uint32_t in = j->beats * j->fit.in_width / j->fit.wider, out = j->beats * j->fit.out_width / j->fit.wider;
-    uint32_t passes = j->fit.in_width == 4 && j->fit.out_width == 16                                         ? 4
-                      : j->fit.in_width < 16 && (j->fit.out_width > j->fit.in_width || j->fit.in_width == 4) ? 2
-                                                                                                             : 1;
-    uint32_t comes = j->n_ranks * (in + 1), adds = (j->n_ranks - 1 + passes) * in, leaves = j->n_ranks * (out + 1);
+    uint32_t in = j->beats * j->fit.in_width / j->fit.wider,
+             out = j->beats * j->fit.out_width / j->fit.wider;
+    uint32_t passes =
+        j->fit.in_width == 4 && j->fit.out_width == 16                                         ? 4
+        : j->fit.in_width < 16 && (j->fit.out_width > j->fit.in_width || j->fit.in_width == 4) ? 2
+                                                                                               : 1;
+    uint32_t comes = j->n_ranks * (in + 1), adds = (j->n_ranks - 1 + passes) * in,
+             leaves = j->n_ranks * (out + 1);
     uint32_t most = adds > leaves ? adds : leaves;
     return most > comes ? (most - comes + j->n_ranks - 1) / j->n_ranks : 0;
 }
@@ -67,14 +74,16 @@ static int settle_card(struct card_job *j)
     TRY(fpga_process_read(&j->card, REG_ID, &id));
     TRY(fpga_process_read(&j->card, REG_VERSION, &version));
     if (id != REG_ID_VALUE || version != REG_VERSION_VALUE)
-        return ERR(-EPROTO, "the simulated card is none of this version: id %08x, version %u", id, version);
+        return ERR(-EPROTO, "the simulated card is none of this version: id %08x, version %u", id,
+                   version);
     TRY(fpga_process_read(&j->card, REG_CAP_SLOTS, &j->slots));
     TRY(fpga_process_read(&j->card, REG_CAP_BEATS, &beats));
     j->beats = card_fit_most(&j->fit, beats < PACKET_BEATS ? beats : PACKET_BEATS);
     j->per_packet = (size_t)j->beats * 512 / j->fit.wider;
     j->n_blocks = j->slots * j->per_packet / CODES_IN_BLOCK;
     if (!j->n_blocks)
-        return ERR(-EINVAL, "the simulated card is too small: %u slots of %u beats", j->slots, beats);
+        return ERR(-EINVAL, "the simulated card is too small: %u slots of %u beats", j->slots,
+                   beats);
     j->gap = gap_of(j);
 
     const uint32_t words[][2] = {
@@ -97,7 +106,8 @@ static int settle_card(struct card_job *j)
     TRY(fpga_process_write(&j->card, REG_JOB_COMMIT, 1));
     TRY(fpga_process_read(&j->card, REG_STATUS, &status));
     if (status & 2)
-        return ERR(-EBUSY, "the simulated card refuses a job of %u ranks and %u slots", j->n_ranks, j->slots);
+        return ERR(-EBUSY, "the simulated card refuses a job of %u ranks and %u slots", j->n_ranks,
+                   j->slots);
     return fpga_process_write(&j->card, REG_CTRL, 1);
 }
 
@@ -118,8 +128,10 @@ static int send_part(struct card_job *j, size_t packet, uint32_t rank)
 {
     const uint64_t n = j->n + packet;
     const size_t n_codes = codes_of(j, packet), held = vec_bytes(j->sum->in, n_codes);
-    const size_t bytes = (size_t)beats_of(j, packet) * j->fit.in_width / j->fit.wider * PKT_BEAT_BYTES;
-    uint8_t frame[PKT_HEADER_BYTES + PACKET_BEATS * PKT_BEAT_BYTES] = {0}, *payload = frame + PKT_HEADER_BYTES;
+    const size_t bytes =
+        (size_t)beats_of(j, packet) * j->fit.in_width / j->fit.wider * PKT_BEAT_BYTES;
+    uint8_t frame[PKT_HEADER_BYTES + PACKET_BEATS * PKT_BEAT_BYTES] = {0},
+                                                    *payload = frame + PKT_HEADER_BYTES;
     memcpy(payload, j->parts[rank] + packet * j->per_packet * j->fit.in_width / 8, held);
     if (n_codes * j->fit.in_width % 8)
         payload[held - 1] &= 15; /* a file may hold anything where no code is */
@@ -141,13 +153,14 @@ static int send_part(struct card_job *j, size_t packet, uint32_t rank)
         .payload_crc = crc32c(payload, bytes),
     };
     pkt_put(h, frame);
-    return fpga_process_send(&j->card, rank_ip(rank), rank_port(rank), frame, PKT_HEADER_BYTES + bytes, j->gap);
+    return fpga_process_send(&j->card, rank_ip(rank), rank_port(rank), frame,
+                             PKT_HEADER_BYTES + bytes, j->gap);
 }
 
 static int wrong(const char *what, struct pkt_header h)
 {
-    return ERR(-EIO, "the simulated card sent %s: op %u, rank %u, slot %u, chunk %u, status %u", what, h.op, h.rank,
-               h.slot, h.chunk, h.status);
+    return ERR(-EIO, "the simulated card sent %s: op %u, rank %u, slot %u, chunk %u, status %u",
+               what, h.op, h.rank, h.slot, h.chunk, h.status);
 }
 
 /* A frame has left the card. */
@@ -161,9 +174,11 @@ static int take_result(void *arg, uint32_t ip, uint16_t port, const uint8_t *byt
     uint64_t packet = (uint64_t)h.chunk * j->slots + h.slot - j->n;
     if (h.op != PKT_OP_RESULT)
         return wrong("what is no result", h);
-    if (h.key != key || h.rank >= j->n_ranks || ip != rank_ip(h.rank) || port != rank_port(h.rank) ||
-        h.slot >= j->slots || packet >= j->n_packets || h.tag != (uint32_t)(j->n + packet) ||
-        n - PKT_HEADER_BYTES != (size_t)beats_of(j, packet) * j->fit.out_width / j->fit.wider * PKT_BEAT_BYTES)
+    if (h.key != key || h.rank >= j->n_ranks || ip != rank_ip(h.rank) ||
+        port != rank_port(h.rank) || h.slot >= j->slots || packet >= j->n_packets ||
+        h.tag != (uint32_t)(j->n + packet) ||
+        n - PKT_HEADER_BYTES !=
+            (size_t)beats_of(j, packet) * j->fit.out_width / j->fit.wider * PKT_BEAT_BYTES)
         return wrong("a result that nobody waits for", h);
     uint8_t *at = j->result + packet * j->per_packet * j->fit.out_width / 8;
     if (j->got[packet] && memcmp(at, bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES))
@@ -187,7 +202,9 @@ static int add_batch(struct card_job *j)
         for (size_t p = 0; p < j->n_packets; p++)
             left += j->got[p] < j->n_ranks;
     }
-    return left ? ERR(-ETIMEDOUT, "the simulated card did not answer %zu of %zu packets", left, j->n_packets) : 0;
+    return left ? ERR(-ETIMEDOUT, "the simulated card did not answer %zu of %zu packets", left,
+                      j->n_packets)
+                : 0;
 }
 
 static int open_buffers(struct card_job *j)
@@ -236,15 +253,17 @@ static void report(const char *model, struct fpga_process_time t)
         return;
     }
     fprintf(stderr,
-            "%s: %llu cycles, %llu beats in, %llu beats out: %.3f beats a cycle; %.1f us at %d MHz, the estimate; "
+            "%s: %llu cycles, %llu beats in, %llu beats out: %.3f beats a cycle; %.1f us at %d "
+            "MHz, the estimate; "
             "simulated at %.0f kHz, %.1f MB/s\n",
-            model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in, (unsigned long long)t.beats_out,
-            (double)t.beats_in / (double)t.clocks, (double)t.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ,
-            (double)t.clocks * 1e-3 / seconds, mb / seconds);
+            model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in,
+            (unsigned long long)t.beats_out, (double)t.beats_in / (double)t.clocks,
+            (double)t.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ, (double)t.clocks * 1e-3 / seconds,
+            mb / seconds);
 }
 
-int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out, const char *model,
-                const char *wave)
+int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
+                const char *model, const char *wave)
 {
     struct card_job j = {.sum = sum, .n_ranks = (uint32_t)n_in};
     TRY(card_fits(sum, n_in, "files", &j.fit));

@@ -1,4 +1,5 @@
-/* reduce_card.h : files of codes added by a simulated card, as packets of a job of as many ranks as there are files. */
+/* reduce_card.h : files of codes added by a simulated card, as packets of a job of as many ranks as
+ * there are files. */
 #ifndef REDUCE_CARD_H
 #define REDUCE_CARD_H
 #include "app/codes_in.h"
@@ -7,20 +8,23 @@
 /* The clock of rtl/nic_core.sv: 4.91 ns by the delay model of rtl/README.md (make synth). */
 enum { REDUCE_CARD_MHZ = 203 };
 
-/* in [n_in] are open and unread; out is written to and left to the caller to commit. model: "rtl" (Verilated) or "c";
- * wave: FST file of all signals, or NULL. Prints one line on stderr: clocks, beats, the time at REDUCE_CARD_MHZ.
- * Returns 0, or a negative errno with a line: what a card cannot add, or no simulator. */
-int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out, const char *model,
-                const char *wave);
+/* in [n_in] are open and unread; out is written to and left to the caller to commit. model: "rtl"
+ * (Verilated) or "c"; wave: FST file of all signals, or NULL. Prints one line on stderr: clocks,
+ * beats, the time at REDUCE_CARD_MHZ. Returns 0, or a negative errno with a line: what a card
+ * cannot add, or no simulator. */
+int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
+                const char *model, const char *wave);
 
 /* The same by the HLS core, as gcc built it: no packets, no clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
 
-/* Can a card (and the HLS core, which is made to the same measure) add n_in files so? 0, or -EINVAL with a line. */
+/* Can a card (and the HLS core, which is made to the same measure) add n_in files so? 0, or -EINVAL
+ * with a line. */
 int reduce_card_check(const struct vec_sum *sum, int n_in);
 
-/* All files' next codes, up to n_blocks blocks of CODES_IN_BLOCK, file i's at to[i]. *n: codes of each; 0 at the end.
- * Returns 0, or a negative errno with a line, such as for files that differ in length. */
+/* All files' next codes, up to n_blocks blocks of CODES_IN_BLOCK, file i's at to[i]. *n: codes of
+ * each; 0 at the end. Returns 0, or a negative errno with a line, such as for files that differ in
+ * length. */
 int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *to, size_t *n);
 
 #endif

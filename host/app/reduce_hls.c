@@ -1,4 +1,5 @@
-/* reduce_hls.c : files of codes added by the HLS core as this machine's compiler has it (hls/reduce.c). */
+/* reduce_hls.c : files of codes added by the HLS core as this machine's compiler has it
+ * (hls/reduce.c). */
 #include "app/reduce_card.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -48,8 +49,9 @@ static int add_block(struct hls_job *j, const struct vec_sum *sum, int n_in, siz
         for (size_t b = 0; b < n_beats; b++)
             j->in[(size_t)i * n_beats + b] = beat_load(j->parts[i] + b * BEAT_SIZE);
     }
-    reduce_kernel(j->in, j->out, (uint32_t)n_in, (uint32_t)n_beats, (uint32_t)n_beats, beat_format_byte(sum->in),
-                  beat_format_byte(sum->out), (uint32_t)sum->out_shift, sum->overflow == MF_SATURATE, &status);
+    reduce_kernel(j->in, j->out, (uint32_t)n_in, (uint32_t)n_beats, (uint32_t)n_beats,
+                  beat_format_byte(sum->in), beat_format_byte(sum->out), (uint32_t)sum->out_shift,
+                  sum->overflow == MF_SATURATE, &status);
     if (status & REDUCE_REFUSED)
         return ERR(-EINVAL, "the HLS core refused the sum");
     for (size_t b = 0; b * BEAT_SIZE < vec_bytes(sum->out, n); b++)
@@ -61,7 +63,8 @@ int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 {
     TRY(reduce_card_check(sum, n_in));
     struct hls_job j = {0};
-    int rc = open_buffers(&j, n_in, vec_bytes(sum->in, CODES_IN_BLOCK), vec_bytes(sum->out, CODES_IN_BLOCK) * 4);
+    int rc = open_buffers(&j, n_in, vec_bytes(sum->in, CODES_IN_BLOCK),
+                          vec_bytes(sum->out, CODES_IN_BLOCK) * 4);
     for (size_t n = 1; !rc && n;) {
         rc = reduce_read(in, n_in, 1, j.parts, &n);
         if (!rc && n)

@@ -11,7 +11,8 @@ int reduce_read(struct codes_in *in, int n_in, size_t n_blocks, uint8_t *const *
             size_t got;
             TRY(codes_in_read(&in[i], to[i] + vec_bytes(in[i].fmt, done), &got));
             if (i > 0 && got != first_n)
-                return ERR(-EINVAL, "'%s' and '%s' differ in length: every file must hold as many codes",
+                return ERR(-EINVAL,
+                           "'%s' and '%s' differ in length: every file must hold as many codes",
                            in[0].file.path, in[i].file.path);
             first_n = got;
         }

@@ -68,7 +68,8 @@ static int read_counters(struct fpga_link *link, double until, struct counts *c)
         pkt_put_uint(op + 8, REG_COUNTER_LO | 1u << 31, 4);
         pkt_put_uint(op + 16, REG_COUNTER_HI | 1u << 31, 4);
     }
-    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops, &answer, until));
+    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops,
+                      &answer, until));
     if (answer.status || answer.bytes != 4 * OPS)
         return -EPROTO;
     for (uint32_t i = 0; i < REG_COUNTERS; i++)
@@ -131,10 +132,11 @@ static int print_table(struct counts *c)
 {
     char *name, *value;
     for (int i = 0; i < REG_COUNTERS; i++)
-        printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i], counters[i].what);
-    printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks", (unsigned long long)c->clocks,
-           "in which the card was busy", "beats_in", (unsigned long long)c->beats_in, "beats_out",
-           (unsigned long long)c->beats_out);
+        printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i],
+               counters[i].what);
+    printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks",
+           (unsigned long long)c->clocks, "in which the card was busy", "beats_in",
+           (unsigned long long)c->beats_in, "beats_out", (unsigned long long)c->beats_out);
     for (char *at = c->wire; next_wire(&at, &name, &value);)
         printf("%-22s %12s\n", name, value);
     return 0;
@@ -154,7 +156,8 @@ int sim_counters(const char *where, bool json)
         fpga_link_close(&link);
     }
     if (rc == -EUSERS)
-        return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes", where);
+        return ERR(rc, "the card at %s is full: it is controlled by as many programs as it takes",
+                   where);
     if (rc)
         return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));
     return json ? print_json(&c) : print_table(&c);

@@ -1,12 +1,14 @@
-/* train.h : a training job of one rank: everything that `narrowcast train` opens, and how far it has come.
+/* train.h : a training job of one rank: everything that `narrowcast train` opens, and how far it
+ * has come.
  *
  *     cmd_train   options -> ranks -> train_open -> train_run -> report_end -> train_agree -> train_close
  *     train_run   per step: batch -> model -> (dump) -> reducer -> optimiser -> one small sum over ranks -> report
- *                 per epoch: statistics averaged, test images, all ranks compared, report; then checkpoints
+ *                 per epoch: statistics averaged, test images, all ranks compared, report; then
+ *                     checkpoints
  *
- * Failures: err_hold() is on all the time. What every rank may find (open) ends in train_agree(). What one rank finds
- * alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until the next step's sum tells all of them; behind
- * the last step until the table has been printed. */
+ * Failures: err_hold() is on all the time. What every rank may find (open) ends in train_agree().
+ * What one rank finds alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until
+ * the next step's sum tells all of them; behind the last step until the table has been printed. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train_options.h"
@@ -42,10 +44,13 @@ struct train {
     const struct train_options *o;
     struct comm *comm;
     int rank, n_ranks;
-    bool agreed;                          /* the failure that ends the run has been said, and all ranks know of it */
-    int pending;                          /* a failure of this rank that the others do not know of yet */
-    const struct stop_signal *stopped_by; /* NULL: no rank has been asked to stop before its last step */
-    char lines[TRAIN_LINES_MAX];          /* opt_lines() of all options */
+    /* the failure that ends the run has been said, and all ranks know of it */
+    bool agreed;
+    /* a failure of this rank that the others do not know of yet */
+    int pending;
+    /* NULL: no rank has been asked to stop before its last step */
+    const struct stop_signal *stopped_by;
+    char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
 
     struct codec codec;
     const struct algo *algo;
@@ -70,7 +75,9 @@ struct train {
     real *weights, *grads, *stats;
     float **layers; /* [n_params] into grads */
     size_t n_weights, n_stats;
-    real *host;      /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and checksums */
+    /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and
+     * checksums */
+    real *host;
     real *own_stats; /* [n_stats] spare, host memory */
     double *wide;    /* [n_stats] spare, host memory */
     struct optim *optim;
@@ -83,10 +90,12 @@ struct train {
     struct trace_span *trace_block;
 };
 
-/* All ranks call this with their own result; the lowest that failed speaks. Returns its code on every rank. */
+/* All ranks call this with their own result; the lowest that failed speaks. Returns its code on
+ * every rank. */
 int train_agree(struct train *t, int rc);
 
-/* t: zeroed but for o and comm. Each phase ends in train_agree(). Returns 0 or a negative errno, the same on all ranks. */
+/* t: zeroed but for o and comm. Each phase ends in train_agree(). Returns 0 or a negative errno,
+ * the same on all ranks. */
 int train_open(struct train *t);
 void train_close(struct train *t);
 
@@ -97,15 +106,17 @@ int train_codec(const struct train *t, struct codec *out);
 
 /* What the options say about numbers. Returns 0 or -EINVAL with a line. */
 int train_device_settle(struct train *t);
-/* Behind the choice of cards: takes the device, settles codec and algorithm for it. All ranks; ends in train_agree(). */
+/* Behind the choice of cards: takes the device, settles codec and algorithm for it. All ranks; ends
+ * in train_agree(). */
 int train_device_open(struct train *t);
-void train_device_say(const struct train *t); /* which GPU, one line of rank 0; nothing on the CPU */
+/* which GPU, one line of rank 0; nothing on the CPU */
+void train_device_say(const struct train *t);
 void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
-/* Behind the reducer, which goes by them from now on. All ranks; returns 0 or a negative errno, cards that do not answer are
- * none. */
+/* Behind the reducer, which goes by them from now on. All ranks; returns 0 or a negative errno,
+ * cards that do not answer are none. */
 int train_offload_open(struct train *t);
 void train_offload_say(struct train *t);         /* what was chosen and why, one line of rank 0 */
 void train_offload_print(const struct train *t); /* lines of the final table */
@@ -115,19 +126,21 @@ void train_offload_close(struct train *t);
 
 int train_trace_open(struct train *t);  /* behind the reducer */
 int train_trace_start(struct train *t); /* all ranks: time 0 is now */
-/* All ranks; rank 0 writes. Returns 0 or a negative errno of comm.h; *file_rc: what became of the file, on rank 0. */
+/* All ranks; rank 0 writes. Returns 0 or a negative errno of comm.h; *file_rc: what became of the
+ * file, on rank 0. */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
-/* Behind train_open(): cuts --log to what comes before this run's first step. Returns 0 or a negative errno with a line. */
+/* Behind train_open(): cuts --log to what comes before this run's first step. Returns 0 or a
+ * negative errno with a line. */
 int train_log_cut(const struct train *t);
 
-/* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by. Returns 0 or a negative errno;
- * unless t->agreed, other ranks do not know of it. */
+/* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by.
+ * Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */
 int train_run(struct train *t);
 
-/* Averages the batch norms' statistics over ranks, tests with them, compares the ranks, reports the epoch. keep: the averages
- * stay (the end of an epoch), else they serve for this test alone. */
+/* Averages the batch norms' statistics over ranks, tests with them, compares the ranks, reports the
+ * epoch. keep: the averages stay (the end of an epoch), else they serve for this test alone. */
 int train_epoch_end(struct train *t, bool keep);
 
 #endif

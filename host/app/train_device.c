@@ -1,4 +1,5 @@
-/* train_device.c : where a job's network and gradients live: on the CPU, or on a GPU for each rank (several may share one). */
+/* train_device.c : where a job's network and gradients live: on the CPU, or on a GPU for each rank
+ * (several may share one). */
 #include "app/train.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -20,7 +21,9 @@ static int loss_scale_of(const char *word, double *out)
     }
     uint64_t whole = value >= 1 && value <= 1 << 24 ? (uint64_t)value : 0;
     if (*end || !whole || (double)whole != value || (whole & (whole - 1)))
-        return ERR(-EINVAL, "cannot take --loss-scale %s: want auto or a power of two from 1 to 16777216", word);
+        return ERR(-EINVAL,
+                   "cannot take --loss-scale %s: want auto or a power of two from 1 to 16777216",
+                   word);
     *out = value;
     return 0;
 }
@@ -36,7 +39,8 @@ int train_device_settle(struct train *t)
     return 0;
 }
 
-/* --device auto: has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative errno. */
+/* --device auto: has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative
+ * errno. */
 static int all_have_one(struct train *t, char *why, size_t size)
 {
     int8_t none = !gpu_here(why, size);
@@ -47,8 +51,8 @@ static int all_have_one(struct train *t, char *why, size_t size)
 /* The codec and the algorithm as they are where gradients are on GPUs. */
 static int settle_on_gpu(struct train *t)
 {
-    TRY(mates_choose(t->comm, t->choice.cards != NULL, t->group, &t->algo, &t->codec.ops, t->transport,
-                   sizeof t->transport));
+    TRY(mates_choose(t->comm, t->choice.cards != NULL, t->group, &t->algo, &t->codec.ops,
+                     t->transport, sizeof t->transport));
     struct codec codec;
     const struct vec_ops *ops = t->codec.ops;
     TRY(train_codec(t, &codec));
@@ -66,9 +70,10 @@ int train_device_open(struct train *t)
     const int here = !strcmp(t->o->device, "cuda") ? 1 : all_have_one(t, why, sizeof why);
     TRY(here);
     if (!here)
-        return train_agree(t, t->setup.math == NN_FP32 ? 0
-                                                       : ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s",
-                                                             t->o->precision, *why ? why : "other ranks have none"));
+        return train_agree(t, t->setup.math == NN_FP32
+                                  ? 0
+                                  : ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s",
+                                        t->o->precision, *why ? why : "other ranks have none"));
     const int place = comm_rank_on_node(t->comm);
     TRY(place);
     TRY(train_agree(t, gpu_open(place)));
@@ -79,7 +84,8 @@ int train_device_open(struct train *t)
 void train_device_say(const struct train *t)
 {
     if (t->rank == 0 && t->nn != &nn_cpu)
-        fprintf(stderr, "device: %s, %s; gradients by %s\n", gpu_info()->name, t->o->precision, t->transport);
+        fprintf(stderr, "device: %s, %s; gradients by %s\n", gpu_info()->name, t->o->precision,
+                t->transport);
 }
 
 void train_device_close(struct train *t)

@@ -1,4 +1,5 @@
-/* train_eval.c : the end of an epoch: averaged statistics, the test images, and a comparison of all ranks. */
+/* train_eval.c : the end of an epoch: averaged statistics, the test images, and a comparison of all
+ * ranks. */
 #include "app/train.h"
 #include "base/err.h"
 #include <math.h>
@@ -27,7 +28,8 @@ static int average_stats(struct train *t)
 /* The feed's next are as many of [first, end) as fit. Returns how many. */
 static size_t feed_test(struct train *t, size_t first, size_t end)
 {
-    const size_t left = end - first, n = left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch;
+    const size_t left = end - first,
+                 n = left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch;
     feed_next_test(t->feed, first, (int)n);
     return n;
 }
@@ -54,7 +56,8 @@ static struct train_sums test_share(struct train *t)
 /* Sums over ranks of what they trained and tested on. */
 static int add_up(struct train *t, struct train_sums *trained, struct train_sums *tested)
 {
-    double all[6] = {trained->loss, trained->correct, trained->images, tested->loss, tested->correct, tested->images};
+    double all[6] = {trained->loss, trained->correct, trained->images,
+                     tested->loss,  tested->correct,  tested->images};
     TRY(comm_sum_f64(t->comm, all, 6));
     *trained = (struct train_sums){all[0], all[1], all[2]};
     *tested = (struct train_sums){all[3], all[4], all[5]};

@@ -1,4 +1,5 @@
-/* train_log.c : --log of a run that goes on: what it is about to do again is cut off, and a last line that was torn. */
+/* train_log.c : --log of a run that goes on: what it is about to do again is cut off, and a last
+ * line that was torn. */
 #include "app/train.h"
 #include "base/err.h"
 #include <inttypes.h>
@@ -14,11 +15,13 @@ static bool is_ahead(const struct train *t, const char *line)
     if (sscanf(line, "{\"kind\":\"step\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
-        return step > t->state.step || step == t->n_steps; /* a run that is resumed at its end tests again */
+        /* a run that is resumed at its end tests again */
+        return step > t->state.step || step == t->n_steps;
     return false;
 }
 
-/* Bytes of the whole lines in front of the first that is ahead. Returns 0 or -EINVAL with a line. */
+/* Bytes of the whole lines in front of the first that is ahead. Returns 0 or -EINVAL with a
+ * line. */
 static int find_end(const struct train *t, FILE *f, off_t *end)
 {
     char *line = NULL;

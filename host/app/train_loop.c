@@ -26,7 +26,8 @@ static void begin_epoch(struct train *t, uint64_t epoch)
 static void feed_share(struct train *t, uint64_t epoch, uint64_t at)
 {
     const double start_s = clock_s();
-    feed_next(t->feed, epoch, t->order + at * t->o->batch + (size_t)t->rank * (size_t)t->share, t->share);
+    feed_next(t->feed, epoch, t->order + at * t->o->batch + (size_t)t->rank * (size_t)t->share,
+              t->share);
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 
@@ -36,12 +37,13 @@ static void grads_ready(void *ctx, int first, int n)
     reducer_ready(t->reducer, first, n);
 }
 
-/* Forward and backward over it, while the next one of the epoch is on its way. early: the reducer has begun. */
+/* Forward and backward over it, while the next one of the epoch is on its way. early: the reducer
+ * has begun. */
 static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bool early)
 {
     const uint64_t step = t->state.step;
-    const uint64_t key =
-        philox_key(t->o->seed, (uint32_t)step, (uint32_t)(step >> 32), (uint32_t)t->rank, STAGE_DROPOUT);
+    const uint64_t key = philox_key(t->o->seed, (uint32_t)step, (uint32_t)(step >> 32),
+                                    (uint32_t)t->rank, STAGE_DROPOUT);
     if (!feed_waiting(t->feed))
         feed_share(t, epoch, at);
     if (at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
@@ -52,7 +54,8 @@ static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bo
     return result;
 }
 
-/* Tells all ranks the loss of the whole batch, whether one of them has failed, and whether one was asked to stop. */
+/* Tells all ranks the loss of the whole batch, whether one of them has failed, and whether one was
+ * asked to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
     double sums[2 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0};
@@ -76,7 +79,8 @@ static int count_skipped(struct train *t, bool skipped)
     if (s->skipped_in_row < TRAIN_SKIPS_MAX)
         return 0;
     return train_agree(t, ERR(-EDOM,
-                              "training has diverged: gradients were inf or nan in %d steps in a row, up to step %llu",
+                              "training has diverged: gradients were inf or nan in %d steps in a "
+                              "row, up to step %llu",
                               TRAIN_SKIPS_MAX, (unsigned long long)s->step));
 }
 
@@ -87,7 +91,8 @@ static void count_taken(struct train *t, const struct nn_result *mine)
     t->state.sums.images += t->share;
 }
 
-/* Waits for the means over ranks, and updates the layers whose means stand while others still travel. */
+/* Waits for the means over ranks, and updates the layers whose means stand while others still
+ * travel. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->reducer) ? "wait" : "reduce";
@@ -105,9 +110,10 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return 0;
 }
 
-/* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they were. */
-static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, double lr, struct nn_result *mine,
-                              struct reducer_step *reduced)
+/* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they
+ * were. */
+static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, double lr,
+                              struct nn_result *mine, struct reducer_step *reduced)
 {
     const bool early = reducer_overlaps(t->reducer) && !t->o->dump_dir;
     if (early)
@@ -123,7 +129,8 @@ static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, doub
 static int one_step(struct train *t, uint64_t epoch, uint64_t at)
 {
     const double start_s = clock_s();
-    struct report_step step = {.epoch = epoch, .lr = schedule_lr(&t->schedule, (double)t->state.step)};
+    struct report_step step = {.epoch = epoch,
+                               .lr = schedule_lr(&t->schedule, (double)t->state.step)};
     struct nn_result mine;
     TRY(compute_and_update(t, epoch, at, step.lr, &mine, &step.reduced));
     note(t, nn_model_failed(t->model));
@@ -185,7 +192,8 @@ int train_run(struct train *t)
             TRY(test(t, epoch_ends));
         if (epoch_ends)
             s->sums = (struct train_sums){0};
-        if (t->o->save && (run_ends || t->stopped_by || (t->o->save_every && s->step % t->o->save_every == 0)))
+        if (t->o->save &&
+            (run_ends || t->stopped_by || (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
     if (!tested && !t->stopped_by) { /* resumed at its end */

@@ -1,4 +1,5 @@
-/* train_open.c : opens a training job, phase by phase; every phase ends with all ranks agreeing that it went well. */
+/* train_open.c : opens a training job, phase by phase; every phase ends with all ranks agreeing
+ * that it went well. */
 #include "app/checkpoint.h"
 #include "app/grad_dump.h"
 #include "app/train.h"
@@ -30,14 +31,15 @@ static int compare_options(struct train *t)
         return ERR(-E2BIG, "the options are longer than %d bytes in all", TRAIN_LINES_MAX);
     if (!opt_lines_differ(t->lines, first, &differ))
         return 0;
-    return ERR(-EINVAL, "rank %d runs with other options: --%s '%s', rank 0 has '%s'", t->rank, differ.name,
-               differ.mine, differ.theirs);
+    return ERR(-EINVAL, "rank %d runs with other options: --%s '%s', rank 0 has '%s'", t->rank,
+               differ.name, differ.mine, differ.theirs);
 }
 
 int train_codec(const struct train *t, struct codec *out)
 {
     const struct train_options *o = t->o;
-    const struct codec_words words = {o->format, o->scale, o->sum, o->out_format, o->overflow, o->round};
+    const struct codec_words words = {o->format,     o->scale,    o->sum,
+                                      o->out_format, o->overflow, o->round};
     TRY(codec_parse(&words, out));
     out->seed = o->seed;
     return 0;
@@ -48,7 +50,8 @@ static int settle(struct train *t)
 {
     const struct train_options *o = t->o;
     if (o->batch % (uint64_t)t->n_ranks)
-        return ERR(-EINVAL, "--batch %llu cannot be shared by %d ranks: it must be a multiple of %d",
+        return ERR(-EINVAL,
+                   "--batch %llu cannot be shared by %d ranks: it must be a multiple of %d",
                    (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
     t->share = (int)(o->batch / (uint64_t)t->n_ranks);
     t->eval_batch = t->share > EVAL_BATCH_MIN ? t->share : EVAL_BATCH_MIN;
@@ -66,8 +69,8 @@ static int open_data(struct train *t)
     TRY(dataset_open(o->data, o->train_samples, &t->data));
     t->steps_per_epoch = t->data->n_train / o->batch;
     if (!t->steps_per_epoch)
-        return ERR(-EINVAL, "--batch %llu is more than the %zu training images", (unsigned long long)o->batch,
-                   t->data->n_train);
+        return ERR(-EINVAL, "--batch %llu is more than the %zu training images",
+                   (unsigned long long)o->batch, t->data->n_train);
     t->n_steps = o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * t->steps_per_epoch;
     t->schedule.lr = o->lr;
     t->schedule.total_steps = (double)t->n_steps;
@@ -81,17 +84,20 @@ static int open_model(struct train *t)
     const struct dataset *d = t->data;
     const struct nn_shape in = {d->h, d->w, d->c};
     nn_cpu_threads((int)o->threads);
-    TRY(nn_model_open(t->nn, &t->setup, o->model, in, d->n_classes, t->eval_batch, o->seed, &t->model));
+    TRY(nn_model_open(t->nn, &t->setup, o->model, in, d->n_classes, t->eval_batch, o->seed,
+                      &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
-    const struct optim_options sgd = {!strcmp(o->optimizer, "lars"), o->nesterov, o->momentum, o->weight_decay,
-                                      o->trust};
-    TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights, &t->optim));
+    const struct optim_options sgd = {!strcmp(o->optimizer, "lars"), o->nesterov, o->momentum,
+                                      o->weight_decay, o->trust};
+    TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights,
+                   &t->optim));
 
-    const struct dataset_augment augment = {
-        .crop = strstr(o->augment, "crop") ? 4 : 0, .flip = strstr(o->augment, "flip") != NULL, .seed = o->seed};
+    const struct dataset_augment augment = {.crop = strstr(o->augment, "crop") ? 4 : 0,
+                                            .flip = strstr(o->augment, "flip") != NULL,
+                                            .seed = o->seed};
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
     t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
@@ -111,9 +117,10 @@ static int open_reducer(struct train *t)
     if (!layers)
         return -ENOMEM;
     for (int i = 0; i < t->n_params; i++)
-        layers[i] =
-            (struct reducer_layer){t->params[i].name, t->params[i].n, t->o->fp32_last_layer && t->params[i].last};
-    int rc = reducer_open(t->comm, &t->codec, t->algo, t->group, t->o->bucket_bytes, layers, t->n_params, &t->reducer);
+        layers[i] = (struct reducer_layer){t->params[i].name, t->params[i].n,
+                                           t->o->fp32_last_layer && t->params[i].last};
+    int rc = reducer_open(t->comm, &t->codec, t->algo, t->group, t->o->bucket_bytes, layers,
+                          t->n_params, &t->reducer);
     free(layers);
     return rc;
 }
@@ -121,11 +128,13 @@ static int open_reducer(struct train *t)
 /* Do buckets travel while the backward pass goes on? Behind count_fp32(), which has none. */
 static int open_overlap(struct train *t)
 {
-    const bool on = !strcmp(t->o->overlap, "on") || (t->nn != &nn_cpu && !strcmp(t->o->overlap, "auto"));
+    const bool on =
+        !strcmp(t->o->overlap, "on") || (t->nn != &nn_cpu && !strcmp(t->o->overlap, "auto"));
     return on ? reducer_set_overlap(t->reducer, true) : 0;
 }
 
-/* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same algorithm. */
+/* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same
+ * algorithm. */
 static int count_fp32(struct train *t)
 {
     struct reducer_step step;

@@ -1,14 +1,17 @@
-/* train_options.c : the options of `narrowcast train`, their defaults and what they say in --help. */
+/* train_options.c : the options of `narrowcast train`, their defaults and what they say in
+ * --help. */
 #include "app/train_options.h"
 #include "base/err.h"
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
 /* The parts of a row that differ, for the types without a range. */
-#define GROUP(headline)                                  headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
-#define TEXT(name, metavar, fallback, field, mark, help) name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
-#define CHOICE(name, words, fallback, field, mark, help) name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
-#define FLAG(name, field, mark, help)                    name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
+#define GROUP(headline) headline, NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0
+#define TEXT(name, metavar, fallback, field, mark, help) \
+    name, metavar, fallback, help, OPT_TEXT, AT(field), 0, 0, mark
+#define CHOICE(name, words, fallback, field, mark, help) \
+    name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
+#define FLAG(name, field, mark, help) name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
 static const char model_help[] = "One of"
 #define MODEL(name, build, depth) " " #name
@@ -19,44 +22,55 @@ static const char model_help[] = "One of"
 static const struct opt opts[] = {
     {GROUP("data and model")},
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS,
-          "synthetic[:n,seed] (generated images, no download), idx:DIR (MNIST, Fashion-MNIST; plain or .gz) or "
+          "synthetic[:n,seed] (generated images, no download), idx:DIR (MNIST, Fashion-MNIST; "
+          "plain or .gz) or "
           "cifar10:DIR (binary version).")},
-    {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.", OPT_SIZE,
-     AT(train_samples), 0, 1e9, TRAIN_BITS},
+    {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.",
+     OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
     {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
             "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, model_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",
-     "Passes over the training images; those that do not fill a last batch are left out of that pass.", OPT_INT,
-     AT(epochs), 1, 1e6, 0},
+     "Passes over the training images; those that do not fill a last batch are left out of that "
+     "pass.",
+     OPT_INT, AT(epochs), 1, 1e6, 0},
     {"steps", "N", "0", "Instead of --epochs: so many batches.", OPT_INT, AT(steps), 0, 1e12, 0},
-    {"batch", "N", "120", "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
+    {"batch", "N", "120",
+     "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
      AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
     {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS,
-          "const, step[:A,B...] (a tenth from each fraction of the run on, as step:0.5,0.75), linear or cosine (both "
+          "const, step[:A,B...] (a tenth from each fraction of the run on, as step:0.5,0.75), "
+          "linear or cosine (both "
           "to zero).")},
-    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly from 0.", OPT_REAL, AT(warmup), 0, 1e6, TRAIN_BITS},
-    {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS, "Plain SGD or LARS, both with momentum.")},
+    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly from 0.", OPT_REAL, AT(warmup),
+     0, 1e6, TRAIN_BITS},
+    {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS,
+            "Plain SGD or LARS, both with momentum.")},
     {"momentum", "X", "0.9", "0: none.", OPT_REAL, AT(momentum), 0, 1, TRAIN_BITS},
     {FLAG("nesterov", nesterov, TRAIN_BITS, "Nesterov's momentum (sgd).")},
-    {"weight-decay", "X", "1e-4", "Not on norms and biases.", OPT_REAL, AT(weight_decay), 0, 1e3, TRAIN_BITS},
+    {"weight-decay", "X", "1e-4", "Not on norms and biases.", OPT_REAL, AT(weight_decay), 0, 1e3,
+     TRAIN_BITS},
     {"trust", "X", "0.001", "LARS: trust coefficient.", OPT_REAL, AT(trust), 0, 1e3, TRAIN_BITS},
     {"seed", "N", "1",
-     "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed gives the same "
+     "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed "
+     "gives the same "
      "weights, bit for bit.",
      OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
 
     {GROUP("gradients on the wire")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
-          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at 1+X+Y bits.")},
+          "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
+          "1+X+Y bits.")},
     {TEXT("scale", "S", "aps", scale, TRAIN_BITS,
-          "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or aps-tight (needs "
+          "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
+          "aps-tight (needs "
           "exact).")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
-          "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); auto: exact where "
+          "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
+          "auto: exact where "
           "format and algorithm allow, else fp32, else nearest.")},
     {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
           "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer.")},
@@ -66,96 +80,118 @@ static const struct opt opts[] = {
             "How gradients are cast; sums round to nearest.")},
     {"first-epochs-fp32", "N", "0", "Hybrid precision: the first N epochs travel in fp32.", OPT_INT,
      AT(first_epochs_fp32), 0, 1e6, TRAIN_BITS},
-    {FLAG("fp32-last-layer", fp32_last_layer, TRAIN_BITS, "The classifier's gradients always travel in fp32.")},
+    {FLAG("fp32-last-layer", fp32_last_layer, TRAIN_BITS,
+          "The classifier's gradients always travel in fp32.")},
 
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
-          "direct, ring, group-master:K, group-scatter:K, gather, native (MPI_Allreduce), self (one rank) or offload "
-          "(cards in the network); auto: offload where a card is named and answers, else direct, or self for one rank. "
+          "direct, ring, group-master:K, group-scatter:K, gather, native (MPI_Allreduce), self "
+          "(one rank) or offload "
+          "(cards in the network); auto: offload where a card is named and answers, else direct, "
+          "or self for one rank. "
           "Exact sums have the same bits by all of them.")},
-    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE, AT(bucket_bytes), 1, 1e12,
-     TRAIN_BITS},
+    {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
+     AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
-            "Buckets travel while the backward pass goes on, by a thread of their own; the bits are the same. auto: on "
+            "Buckets travel while the backward pass goes on, by a thread of their own; the bits "
+            "are the same. auto: on "
             "where "
             "gradients are on a GPU.")},
-    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.", OPT_REAL, AT(deadline), 0.1,
-     1e6, 0},
+    {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.",
+     OPT_REAL, AT(deadline), 0.1, 1e6, 0},
 
     {GROUP("cards in the network that add packets")},
-    {TEXT(
-        "offload", "O", "auto", offload, 0,
-        "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a Verilated card on this "
-        "machine and ends it; sim:c: the card in plain C, which every build has), off, or auto: what "
-        "NARROWCAST_OFFLOAD says, else off. A "
-        "card "
-        "that fails costs time, no bits: its step is repeated over MPI.")},
+    {TEXT("offload", "O", "auto", offload, 0,
+          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a "
+          "Verilated card on this "
+          "machine and ends it; sim:c: the card in plain C, which every build has), off, or auto: "
+          "what "
+          "NARROWCAST_OFFLOAD says, else off. A "
+          "card "
+          "that fails costs time, no bits: its step is repeated over MPI.")},
     {"card-slots", "N", NULL,
-     "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, and half of what is "
+     "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
+     "and half of what is "
      "free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
-    {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.", OPT_REAL,
-     AT(card_deadline), 0.05, 1e4, 0},
+    {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.",
+     OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
     {TEXT("fabric", "NAME", "socket", fabric, 0,
-          "How packets reach cards: socket (UDP of the system, many packets a call) or a provider of libfabric with "
+          "How packets reach cards: socket (UDP of the system, many packets a call) or a provider "
+          "of libfabric with "
           "datagrams: "
           "udp, verbs, efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
-          "IPv4 address or interface that packets leave by; default: the one by which the card is reached.")},
+          "IPv4 address or interface that packets leave by; default: the one by which the card is "
+          "reached.")},
 
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
     {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
-            "Of matrix products and activations with --device cuda; weights, their gradients and the optimiser stay "
+            "Of matrix products and activations with --device cuda; weights, their gradients and "
+            "the optimiser stay "
             "fp32.")},
     {TEXT("loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
-          "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: from 65536 on, half "
+          "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
+          "from 65536 on, half "
           "after "
           "a step with inf or nan, twice after 2000 without.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
-          "Emulates matrix units with a narrow accumulator: every product and every partial sum is rounded to this "
+          "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
+          "rounded to this "
           "format, as "
           "e5m10 or e6m9+kahan.")},
-    {"threads", "N", "1", "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
+    {"threads", "N", "1",
+     "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
      AT(threads), 1, 1024, TRAIN_BITS},
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
-          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what came before its "
+          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what "
+          "came before its "
           "step.")},
     {TEXT("trace", "FILE", NULL, trace, 0,
-          "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and what travels when. Of a "
+          "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and "
+          "what travels when. Of a "
           "long run "
           "the end.")},
     {TEXT("save", "FILE", NULL, save, 0,
-          "Checkpoint, written at the end (and see --save-every), whole or not at all; and behind the step in which "
+          "Checkpoint, written at the end (and see --save-every), whole or not at all; and behind "
+          "the step in which "
           "SIGINT, SIGTERM or SIGUSR1 arrives.")},
-    {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE, AT(save_every), 0, 1e12, 0},
+    {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE,
+     AT(save_every), 0, 1e12, 0},
     {TEXT("resume", "FILE", NULL, resume, 0,
-          "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that matter for bits must "
-          "be the same, and the number of ranks; with --schedule const the run may be longer than it was.")},
+          "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that "
+          "matter for bits must "
+          "be the same, and the number of ranks; with --schedule const the run may be longer than "
+          "it was.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
-          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32, with layers.txt and "
+          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32, with "
+          "layers.txt and "
           "meta.txt.")},
     {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
-    {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE, AT(dump_first), 0, 1e12, 0},
+    {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
+     AT(dump_first), 0, 1e12, 0},
 };
 
 const struct opt_command train_command = {
     .name = "train",
     .args = "",
-    .about =
-        "Trains a network on the ranks of an MPI job. Each rank takes its share of every batch; gradients travel as\n"
-        "narrow floats, are added up, and every rank takes the same step. Without options: a small residual network\n"
-        "on generated images, a minute or two on two cores.",
-    .examples =
-        "  host/ranks.sh 4 build/narrowcast train\n"
-        "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring --sum nearest\n"
-        "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
-        "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 --train-samples 20000 --log run.jsonl\n"
-        "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
-        "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
+    .about = "Trains a network on the ranks of an MPI job. Each rank takes its share of every "
+             "batch; gradients travel as\n"
+             "narrow floats, are added up, and every rank takes the same step. Without options: a "
+             "small residual network\n"
+             "on generated images, a minute or two on two cores.",
+    .examples = "  host/ranks.sh 4 build/narrowcast train\n"
+                "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring "
+                "--sum nearest\n"
+                "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
+                "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 "
+                "--train-samples 20000 --log run.jsonl\n"
+                "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
+                "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -165,8 +201,10 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     if (o->steps && opt_given(&train_command, p, "epochs"))
         return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
     if (o->save_every && !o->save)
-        return ERR(-EINVAL, "--save-every %llu needs --save FILE", (unsigned long long)o->save_every);
-    if (!o->dump_dir && (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
+        return ERR(-EINVAL, "--save-every %llu needs --save FILE",
+                   (unsigned long long)o->save_every);
+    if (!o->dump_dir &&
+        (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
     const char *const files[][2] = {{"log", o->log},
                                     {"trace", o->trace},
@@ -176,11 +214,13 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
-    for (int i = 0; i < 2; i++) /* --log and --trace would be written over one another, or over a checkpoint */
+    /* --log and --trace would be written over one another, or over a checkpoint */
+    for (int i = 0; i < 2; i++)
         for (int j = i + 1; j < 4; j++)
-            if (files[i][1] && files[j][1] && !strcmp(files[i][1], files[j][1]) && strncmp(files[i][1], "/dev/", 5))
-                return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0], files[j][0],
-                           files[i][1]);
+            if (files[i][1] && files[j][1] && !strcmp(files[i][1], files[j][1]) &&
+                strncmp(files[i][1], "/dev/", 5))
+                return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0],
+                           files[j][0], files[i][1]);
     if (o->nesterov && strcmp(o->optimizer, "sgd"))
         return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
     if (o->nesterov && o->momentum == 0)
@@ -188,9 +228,11 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--trust needs --optimizer lars");
     if (strcmp(o->precision, "fp16") && opt_given(&train_command, p, "loss-scale"))
-        return ERR(-EINVAL, "--loss-scale needs --precision fp16: the others have the exponents of fp32");
+        return ERR(-EINVAL,
+                   "--loss-scale needs --precision fp16: the others have the exponents of fp32");
     if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32"))
-        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32", o->precision);
+        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
+                   o->precision);
     if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32"))
         return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
     return 0;

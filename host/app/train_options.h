@@ -27,14 +27,16 @@ struct train_options {
     uint64_t dump_steps, dump_first;
 };
 
-/* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the same ones alone. */
+/* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the
+ * same ones alone. */
 enum { TRAIN_BITS = 1 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most; more are refused */
 
 extern const struct opt_command train_command;
 
-/* Reads the words and refuses what contradicts itself, whatever the number of ranks. Returns 0 or -EINVAL with a line. */
+/* Reads the words and refuses what contradicts itself, whatever the number of ranks. Returns 0 or
+ * -EINVAL with a line. */
 int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed);
 
 #endif

@@ -72,12 +72,14 @@ static void say_progress(struct train *t, const struct report_step *step)
 {
     struct report *r = &t->report;
     const double rate = r->window.steps * (double)t->o->batch / r->window.seconds;
-    const double ratio = r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
-    progress_say(
-        &r->progress,
-        "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f  %.1f kB/step (%.3f of fp32)  all-reduce %.0f %%",
-        (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step, (unsigned long long)t->n_steps, rate,
-        step->loss, (double)step->reduced.sent_bytes / 1e3, ratio, reduce_percent(&r->window));
+    const double ratio =
+        r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
+    progress_say(&r->progress,
+                 "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f  %.1f kB/step (%.3f of "
+                 "fp32)  all-reduce %.0f %%",
+                 (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step,
+                 (unsigned long long)t->n_steps, rate, step->loss,
+                 (double)step->reduced.sent_bytes / 1e3, ratio, reduce_percent(&r->window));
     r->window = (struct report_time){0};
 }
 
@@ -123,7 +125,8 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     progress_clear(&r->progress);
     fprintf(stderr, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
     if (r->all.steps > 0) /* else resumed at its end: nothing was trained */
-        fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss, epoch->train_accuracy);
+        fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
+                epoch->train_accuracy);
     fprintf(stderr, "  test accuracy %.4f\n", epoch->test_accuracy);
     if (!r->log.f)
         return 0;
@@ -149,27 +152,32 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     char format[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
     printf("\n");
     printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
-    printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks, t->n_ranks > 1 ? "s" : "",
-           (unsigned long long)t->n_steps, (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
+    printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
+           t->n_ranks > 1 ? "s" : "", (unsigned long long)t->n_steps,
+           (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
     char group[16] = "";
     if (t->group)
         snprintf(group, sizeof group, ":%d", t->group);
-    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s%s\n", codec_format_name(t->codec.fmt, format),
-           t->o->scale, codec_rule_name(t->codec.rule), codec_format_name(t->codec.out, out),
-           t->offload ? "offload" : t->algo->name, group);
+    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s%s\n",
+           codec_format_name(t->codec.fmt, format), t->o->scale, codec_rule_name(t->codec.rule),
+           codec_format_name(t->codec.out, out), t->offload ? "offload" : t->algo->name, group);
     train_offload_print(t);
     printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
     printf("loss           %.4f on the test images", e->test_loss);
-    printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n", e->train_loss);
+    printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",
+           e->train_loss);
     if (all->steps > 0) {
         printf("speed          %.0f images/s\n", all->steps * (double)t->o->batch / all->seconds);
-        printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes, fp32_bytes,
-               t->algo->name);
+        printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes,
+               fp32_bytes, t->algo->name);
         printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
-        printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% casting\n",
-               reduce_percent(all), 100 * all->comm_s / all->seconds, 100 * all->codec_s / all->seconds);
+        printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% "
+               "casting\n",
+               reduce_percent(all), 100 * all->comm_s / all->seconds,
+               100 * all->codec_s / all->seconds);
         if (reducer_overlaps(t->reducer))
-            printf("hidden         %.1f %% of the all-reduce, behind the backward pass; %.1f %% of the time was waited "
+            printf("hidden         %.1f %% of the all-reduce, behind the backward pass; %.1f %% of "
+                   "the time was waited "
                    "for it\n",
                    hidden_percent(all), 100 * all->waited_s / all->seconds);
     }
@@ -198,8 +206,8 @@ void report_stopped(const struct train *t)
 {
     if (t->rank > 0)
         return;
-    fprintf(stderr, "stopped by %s after step %llu of %llu", t->stopped_by->name, (unsigned long long)t->state.step,
-            (unsigned long long)t->n_steps);
+    fprintf(stderr, "stopped by %s after step %llu of %llu", t->stopped_by->name,
+            (unsigned long long)t->state.step, (unsigned long long)t->n_steps);
     if (t->o->save)
         fprintf(stderr, "; --resume '%s' goes on from there\n", t->o->save);
     else

@@ -1,4 +1,5 @@
-/* train_report.h : what a training run says while it goes (progress line, log) and at its end (table). Rank 0 speaks. */
+/* train_report.h : what a training run says while it goes (progress line, log) and at its end
+ * (table). Rank 0 speaks. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
 #include "base/jsonl.h"
@@ -39,12 +40,13 @@ struct report {
 int report_open(struct train *t);
 void report_close(struct train *t);
 
-/* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a line (log: disk full). */
+/* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a
+ * line (log: disk full). */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
 
-/* All ranks call it; rank 0 prints the table and the two last lines, unless the run was stopped. Returns 0 or a negative
- * errno. */
+/* All ranks call it; rank 0 prints the table and the two last lines, unless the run was stopped.
+ * Returns 0 or a negative errno. */
 int report_end(struct train *t);
 
 /* The last line of a run that was stopped: where to go on. */

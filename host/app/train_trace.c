@@ -14,7 +14,8 @@ int train_trace_open(struct train *t)
     if (t->rank == 0)
         TRY(file_out_check(t->o->trace));
     TRY(trace_open(SPANS, &t->trace));
-    t->trace_block = buf_alloc((t->rank ? 1 : (size_t)t->n_ranks + 1) * BLOCK * sizeof *t->trace_block);
+    t->trace_block =
+        buf_alloc((t->rank ? 1 : (size_t)t->n_ranks + 1) * BLOCK * sizeof *t->trace_block);
     if (!t->trace_block)
         return -ENOMEM;
     reducer_set_trace(t->reducer, t->trace);

@@ -3,8 +3,9 @@
  *     bytes  | a: 128 | b: 128 | c: 128 | ...      crc32 takes 3 clocks but starts one each: a, b and c go on side by side
  *     state' = state(a) over 256 bytes of 0  ^  state(b) over 128 bytes of 0  ^  state(c)
  *
- * A state over n bytes of 0 is its product with x^(8n) mod P. A carry-less product with x^(8n-33), read as 8 bytes by one more
- * crc32 (which multiplies by x^32; the reflected product lacks one x), is just that. */
+ * A state over n bytes of 0 is its product with x^(8n) mod P. A carry-less product with x^(8n-33),
+ * read as 8 bytes by one more crc32 (which multiplies by x^32; the reflected product lacks one x),
+ * is just that. */
 #include "base/crc.h"
 #include "hls/crc32c.h"
 #if defined(__x86_64__)
@@ -23,12 +24,13 @@ static uint64_t word(const uint8_t *at)
 
 __attribute__((target("sse4.2,pclmul"))) static uint32_t over(uint64_t state, uint32_t by)
 {
-    __m128i product =
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)state), _mm_cvtsi64_si128((long long)(uint64_t)by), 0);
+    __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)state),
+                                           _mm_cvtsi64_si128((long long)(uint64_t)by), 0);
     return (uint32_t)_mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-__attribute__((target("sse4.2,pclmul"))) static uint32_t more_x86(uint32_t crc, const uint8_t *at, size_t n)
+__attribute__((target("sse4.2,pclmul"))) static uint32_t more_x86(uint32_t crc, const uint8_t *at,
+                                                                  size_t n)
 {
     uint64_t state = ~crc;
     for (; n >= 3 * STREAM; at += 3 * STREAM, n -= 3 * STREAM) {

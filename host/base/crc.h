@@ -1,4 +1,5 @@
-/* crc.h : CRC32C as fast as this CPU has it: hls/crc32c.h is the definition, and what runs where there is nothing better. */
+/* crc.h : CRC32C as fast as this CPU has it: hls/crc32c.h is the definition, and what runs where
+ * there is nothing better. */
 #ifndef CRC_H
 #define CRC_H
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* deadline.h : a deadline that a waiter's own absence does not use up: a process that was stopped (SIGSTOP, a paused virtual
- * machine, a debugger) finds as much time left as when it was stopped. Whoever waits asks at least every DEADLINE_GAP_S. */
+/* deadline.h : a deadline that a waiter's own absence does not use up: a process that was stopped
+ * (SIGSTOP, a paused virtual machine, a debugger) finds as much time left as when it was stopped.
+ * Whoever waits asks at least every DEADLINE_GAP_S. */
 #pragma once
 #include <stdbool.h>
 

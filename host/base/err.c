@@ -1,5 +1,6 @@
-/* err.c : one line for every failure. The only state: whether lines are held, and the one that is (errors before
- * warnings, the first before later ones); under a lock, since a rank's threads may fail at once. */
+/* err.c : one line for every failure. The only state: whether lines are held, and the one that is
+ * (errors before warnings, the first before later ones); under a lock, since a rank's threads may
+ * fail at once. */
 #include "base/err.h"
 #include <pthread.h>
 #include <stdarg.h>

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller can write
+/* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller
+ * can write
  *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
- * code   negative errno, handed back unchanged      message   lower case, no full stop, subject in quotes, then why */
+ * code   negative errno, handed back unchanged
+ * message   lower case, no full stop, subject in quotes, then why */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
 /* Passes a failure up in silence: its cause has been said already. Only where nothing is held. */
@@ -22,11 +24,13 @@ int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 
 /* Says one line that is no failure ("narrowcast: warning: ..."). Held like errors are. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same at once, even while lines are held: for what one rank alone says, of a job that goes on. */
+/* The same at once, even while lines are held: for what one rank alone says, of a job that goes
+ * on. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of them
- * may find the same mistake; comm_agree() then lets one of them speak, and N equal lines become one. */
+/* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of
+ * them may find the same mistake; comm_agree() then lets one of them speak, and N equal lines
+ * become one. */
 void err_hold(void);
 void err_release(bool print);
 

@@ -24,8 +24,8 @@ int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got)
     size_t n = fread(buf, 1, bytes, in->f);
     if (n < bytes && ferror(in->f)) {
         int code = errno ? errno : EIO;
-        return ERR(-code, "cannot read '%s' at byte %llu: %s", in->path, (unsigned long long)(in->at + n),
-                   strerror(code));
+        return ERR(-code, "cannot read '%s' at byte %llu: %s", in->path,
+                   (unsigned long long)(in->at + n), strerror(code));
     }
     in->at += n;
     *got = n;
@@ -57,7 +57,9 @@ static int out_failed(const struct file_out *out, int code)
 static int open_folder(struct file_out *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    char *folder = !slash          ? strdup(".")
+                   : slash == path ? strdup("/")
+                                   : strndup(path, (size_t)(slash - path));
     out->target = strdup(slash ? slash + 1 : path);
     out->folder = folder && out->target ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const int rc = out->folder >= 0 ? 0 : -errno;
@@ -65,8 +67,8 @@ static int open_folder(struct file_out *out, const char *path)
     return rc;
 }
 
-/* Calls make() with temporary names until one is free: other processes, dead ones too, may have left theirs. Returns what make()
- * does, 0 or more, or -errno. */
+/* Calls make() with temporary names until one is free: other processes, dead ones too, may have
+ * left theirs. Returns what make() does, 0 or more, or -errno. */
 static int with_temp_name(struct file_out *out, int (*make)(const struct file_out *))
 {
     for (int i = 0;; i++) {
@@ -93,7 +95,8 @@ static int give_name(const struct file_out *out)
     return linkat(AT_FDCWD, self, out->folder, out->temp, AT_SYMLINK_FOLLOW);
 }
 
-/* A file without a name in the target's folder, or with a temporary one where that cannot be. Returns fd, -errno. */
+/* A file without a name in the target's folder, or with a temporary one where that cannot be.
+ * Returns fd, -errno. */
 static int open_temp(struct file_out *out)
 {
     const int fd = openat(out->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -166,7 +169,8 @@ int file_out_print(struct file_out *out, const char *format, ...)
     return note(out, n >= 0);
 }
 
-/* Gives the finished file a temporary name, if it has none yet, and moves it into place. Returns 0 or -errno. */
+/* Gives the finished file a temporary name, if it has none yet, and moves it into place. Returns 0
+ * or -errno. */
 static int put_in_place(struct file_out *out)
 {
     if (!out->temp[0]) {
@@ -177,14 +181,16 @@ static int put_in_place(struct file_out *out)
     if (renameat(out->folder, out->temp, out->folder, out->target))
         return -errno;
     out->temp[0] = 0;
-    (void)fsync(out->folder); /* the new name survives a crash, too; not every file system can promise it */
+    /* the new name survives a crash, too; not every file system can promise it */
+    (void)fsync(out->folder);
     return 0;
 }
 
 int file_out_commit(struct file_out *out)
 {
     errno = 0;
-    int rc = note(out, !fflush(out->f) && !ferror(out->f) && (out->folder < 0 || !fsync(fileno(out->f))));
+    int rc = note(out, !fflush(out->f) && !ferror(out->f) &&
+                           (out->folder < 0 || !fsync(fileno(out->f))));
     if (!rc && out->folder >= 0) {
         rc = put_in_place(out);
         if (rc)

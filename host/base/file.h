@@ -12,14 +12,16 @@ struct file_in {
 };
 /* Returns 0 or a negative errno with a line. */
 int file_in_open(struct file_in *in, const char *path);
-/* Fills buf [bytes]; *got is smaller at the end of the file alone. Returns 0 or a negative errno with a line. */
+/* Fills buf [bytes]; *got is smaller at the end of the file alone. Returns 0 or a negative errno
+ * with a line. */
 int file_in_read(struct file_in *in, void *buf, size_t bytes, size_t *got);
 /* Back to the start, for a second pass; -EINVAL with a line for a pipe. */
 int file_in_rewind(struct file_in *in);
 void file_in_close(struct file_in *in); /* legal when zeroed */
 
-/* Until file_out_commit() has returned 0, path is as it was, and what was written is nowhere to be seen; so one may read
- * the file that one replaces. A device or a pipe (/dev/stdout) is written as it goes. */
+/* Until file_out_commit() has returned 0, path is as it was, and what was written is nowhere to be
+ * seen; so one may read the file that one replaces. A device or a pipe (/dev/stdout) is written as
+ * it goes. */
 struct file_out {
     FILE *f;          /* written by the functions below alone: they remember what failed */
     const char *path; /* the caller's, outlives this */
@@ -30,14 +32,17 @@ struct file_out {
 };
 /* Returns 0 or a negative errno with a line. */
 int file_out_open(struct file_out *out, const char *path);
-/* A failure is said once, by the first that finds it; later writes and the commit fail in silence. Return 0 or a negative
- * errno. */
+/* A failure is said once, by the first that finds it; later writes and the commit fail in silence.
+ * Return 0 or a negative errno. */
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
-int file_out_print(struct file_out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Flushes to the disk, then takes path's place. On failure the file is discarded. Returns 0 or a negative errno with a line. */
+int file_out_print(struct file_out *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Flushes to the disk, then takes path's place. On failure the file is discarded. Returns 0 or a
+ * negative errno with a line. */
 int file_out_commit(struct file_out *out);
 void file_out_discard(struct file_out *out); /* legal when zeroed and after commit */
-/* Could path be written now? Better asked before the work than after it. Returns 0 or a negative errno with a line. */
+/* Could path be written now? Better asked before the work than after it. Returns 0 or a negative
+ * errno with a line. */
 int file_out_check(const char *path);
 
 #endif

@@ -11,9 +11,12 @@ int inet_parse(const char *text, uint32_t *ip, uint16_t *port)
 {
     const char *colon = strrchr(text, ':');
     char host[256], *end = NULL;
-    const unsigned long number = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
-    if (!colon || !end || *end || number > 65535 || colon == text || colon - text >= (int)sizeof host)
-        return ERR(-EINVAL, "cannot read '%s' as an address: it is HOST:PORT, as 127.0.0.1:4711", text);
+    const unsigned long number =
+        colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
+    if (!colon || !end || *end || number > 65535 || colon == text ||
+        colon - text >= (int)sizeof host)
+        return ERR(-EINVAL, "cannot read '%s' as an address: it is HOST:PORT, as 127.0.0.1:4711",
+                   text);
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = 0;
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -30,6 +33,7 @@ int inet_parse(const char *text, uint32_t *ip, uint16_t *port)
 
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT])
 {
-    snprintf(to, INET_TEXT, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255, (unsigned)port);
+    snprintf(to, INET_TEXT, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
+             (unsigned)port);
     return to;
 }

@@ -1,4 +1,5 @@
-/* number.h : real numbers as text with a decimal point, whatever locale the program has set (setlocale is the program's). */
+/* number.h : real numbers as text with a decimal point, whatever locale the program has set
+ * (setlocale is the program's). */
 #ifndef NUMBER_H
 #define NUMBER_H
 #include <stddef.h>

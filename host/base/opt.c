@@ -15,12 +15,14 @@ static const char *before(const struct opt_command *cmd)
 static int find(const struct opt_command *cmd, const char *name, size_t n)
 {
     for (int i = 0; i < cmd->n_opts; i++)
-        if (cmd->opts[i].type != OPT_GROUP && strlen(cmd->opts[i].name) == n && !memcmp(cmd->opts[i].name, name, n))
+        if (cmd->opts[i].type != OPT_GROUP && strlen(cmd->opts[i].name) == n &&
+            !memcmp(cmd->opts[i].name, name, n))
             return i;
     return -1;
 }
 
-/* Levenshtein distance, with a swap of neighbours as one edit; long words are far from everything. */
+/* Levenshtein distance, with a swap of neighbours as one edit; long words are far from
+ * everything. */
 static int distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b);
@@ -36,7 +38,8 @@ static int distance(const char *a, const char *b)
             int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
             best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
             best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
                 best = d[i - 2][j - 2] + 1;
             d[i][j] = best;
         }
@@ -46,7 +49,8 @@ static int distance(const char *a, const char *b)
 const char *opt_nearest(const char *word, const char *const *names, int n)
 {
     const char *nearest = NULL;
-    int limit = (int)(strlen(word) + 5) / 3; /* one edit in a short word, two from four letters, three from seven... */
+    /* one edit in a short word, two from four letters, three from seven... */
+    int limit = (int)(strlen(word) + 5) / 3;
     limit = limit > 4 ? 4 : limit;
     for (int i = 0; i < n; i++) {
         int d = distance(word, names[i]);
@@ -74,7 +78,8 @@ static int unknown(const struct opt_command *cmd, const char *word)
 }
 
 /* One option at argv[*i]; moves *i past the value it takes. */
-static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values, uint64_t *given)
+static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values,
+                        uint64_t *given)
 {
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
@@ -92,7 +97,8 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
-int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values, struct opt_parsed *out)
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
+              struct opt_parsed *out)
 {
     struct opt_parsed parsed = {.args = argv};
     assert(cmd->n_opts <= 64);
@@ -111,12 +117,14 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
             argv[parsed.n_args++] = argv[i];
     }
     if (!parsed.help && parsed.n_args > 0 && cmd->max_args == 0)
-        return ERR(-EINVAL, "'%s' is no option: see '%s%s --help'", argv[0], before(cmd), cmd->name);
+        return ERR(-EINVAL, "'%s' is no option: see '%s%s --help'", argv[0], before(cmd),
+                   cmd->name);
     if (!parsed.help && parsed.n_args > cmd->max_args)
-        return ERR(-EINVAL, "'%s' is one argument too many: usage: %s%s [options] %s", argv[cmd->max_args], before(cmd),
-                   cmd->name, cmd->args);
+        return ERR(-EINVAL, "'%s' is one argument too many: usage: %s%s [options] %s",
+                   argv[cmd->max_args], before(cmd), cmd->name, cmd->args);
     if (!parsed.help && parsed.n_args < cmd->min_args)
-        return ERR(-EINVAL, "too few arguments: usage: %s%s [options] %s", before(cmd), cmd->name, cmd->args);
+        return ERR(-EINVAL, "too few arguments: usage: %s%s [options] %s", before(cmd), cmd->name,
+                   cmd->args);
     *out = parsed;
     return 0;
 }

@@ -1,8 +1,10 @@
-/* opt.h : command lines from one table: parsing, --help, "did you mean" and range errors all read the same rows.
+/* opt.h : command lines from one table: parsing, --help, "did you mean" and range errors all read
+ * the same rows.
  *
- * A subcommand is a struct of values, a static table of `struct opt` that says where in that struct each value lies, and
- * a struct opt_command around the table. `--name value` and `--name=value` are the same; the last one given counts;
- * `--` ends the options. Defaults are text and go through the same parser as the user's words. */
+ * A subcommand is a struct of values, a static table of `struct opt` that says where in that struct
+ * each value lies, and a struct opt_command around the table. `--name value` and `--name=value` are
+ * the same; the last one given counts; `--` ends the options. Defaults are text and go through the
+ * same parser as the user's words. */
 #ifndef OPT_H
 #define OPT_H
 #include "base/text.h"
@@ -22,8 +24,9 @@ enum opt_type {
 };
 
 struct opt {
-    const char *name;     /* without its dashes */
-    const char *metavar;  /* "N" in `--epochs N`; OPT_CHOICE: "a|b|c", the words themselves; NULL for a flag */
+    const char *name; /* without its dashes */
+    /* "N" in `--epochs N`; OPT_CHOICE: "a|b|c", the words themselves; NULL for a flag */
+    const char *metavar;
     const char *fallback; /* the default as a user would write it; NULL: zero, false, NULL */
     const char *help;     /* one or more sentences, wrapped by --help */
     enum opt_type type;
@@ -51,31 +54,36 @@ struct opt_parsed {
 
 /* Reads argv[0..argc) (the words after the subcommand) into values; reorders argv.
  * Returns 0 or -EINVAL with a line that says what would be right. */
-int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values, struct opt_parsed *out);
+int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
+              struct opt_parsed *out);
 
 /* Did the user give this option? name must be in the table. */
 bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name);
 
-/* Prints the help of a subcommand: usage, about, every option with its default by groups, examples. */
+/* Prints the help of a subcommand: usage, about, every option with its default by groups,
+ * examples. */
 void opt_help(const struct opt_command *cmd, FILE *to);
 
 /* Parses one value into values. Returns 0 or -EINVAL with a line. */
 int opt_set(const struct opt *o, const char *text, void *values);
 
-/* The value as text that opt_set() reads back to the same value ("yes"/"no" for flags, "" for NULL): the option's own words, or
- * number filled. */
+/* The value as text that opt_set() reads back to the same value ("yes"/"no" for flags, "" for
+ * NULL): the option's own words, or number filled. */
 enum { OPT_NUMBER = 32 };
 const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER]);
 
-/* Adds all values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0: all). */
+/* Adds all values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0:
+ * all). */
 void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, struct text *to);
 
-/* One line of opt_lines() in which two runs differ: parts that are too long are cut; a value that is not there is "". */
+/* One line of opt_lines() in which two runs differ: parts that are too long are cut; a value that
+ * is not there is "". */
 struct opt_difference {
     char name[64], mine[100], theirs[100];
 };
 
-/* Holds two opt_lines() against each other, one of which may be anybody's bytes. first: filled when true. */
+/* Holds two opt_lines() against each other, one of which may be anybody's bytes. first: filled when
+ * true. */
 bool opt_lines_differ(const char *mine, const char *theirs, struct opt_difference *first);
 
 /* The name nearest to word among n names, or NULL when none is near enough to be meant. */

@@ -4,7 +4,8 @@
 
 enum { COLUMN = 30, WIDTH = 110 }; /* where explanations begin, where lines end */
 
-/* Prints words from column `at` on, wrapped, further lines beginning at `indent`; returns the column it ends in. */
+/* Prints words from column `at` on, wrapped, further lines beginning at `indent`; returns the
+ * column it ends in. */
 static int wrap(FILE *to, const char *text, int at, int indent)
 {
     while (*text) {
@@ -24,7 +25,8 @@ static int wrap(FILE *to, const char *text, int at, int indent)
 
 static void help_option(const struct opt *o, FILE *to)
 {
-    int at = fprintf(to, "  --%s%s%s", o->name, o->metavar ? " " : "", o->metavar ? o->metavar : "");
+    int at =
+        fprintf(to, "  --%s%s%s", o->name, o->metavar ? " " : "", o->metavar ? o->metavar : "");
     if (at + 2 > COLUMN) {
         fputc('\n', to);
         at = 0;
@@ -32,7 +34,10 @@ static void help_option(const struct opt *o, FILE *to)
     fprintf(to, "%*s", COLUMN - at, "");
     at = wrap(to, o->help, COLUMN, COLUMN);
     char fallback[128];
-    snprintf(fallback, sizeof fallback, "[%s]", o->fallback ? o->fallback : o->type == OPT_FLAG ? "no" : "none");
+    snprintf(fallback, sizeof fallback, "[%s]",
+             o->fallback           ? o->fallback
+             : o->type == OPT_FLAG ? "no"
+                                   : "none");
     wrap(to, fallback, at, COLUMN);
     fputc('\n', to);
 }

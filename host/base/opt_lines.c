@@ -31,7 +31,8 @@ static void put(char *to, size_t size, const char *from, const char *end_marks)
 }
 
 /* The first line of a that b does not have: NULL, or where it begins; both values. */
-static const char *first_missing(const char *a, const char *b, const char **value_a, const char **value_b)
+static const char *first_missing(const char *a, const char *b, const char **value_a,
+                                 const char **value_b)
 {
     for (; *a; a += strcspn(a, "\n"), a += *a == '\n') {
         *value_a = a + strcspn(a, "=\n") + (a[strcspn(a, "=\n")] == '=');
@@ -45,7 +46,8 @@ static const char *first_missing(const char *a, const char *b, const char **valu
 
 bool opt_lines_differ(const char *mine, const char *theirs, struct opt_difference *first)
 {
-    const char *value_mine, *value_theirs, *line = first_missing(mine, theirs, &value_mine, &value_theirs);
+    const char *value_mine, *value_theirs,
+        *line = first_missing(mine, theirs, &value_mine, &value_theirs);
     if (!line)
         line = first_missing(theirs, mine, &value_theirs, &value_mine);
     if (!line)

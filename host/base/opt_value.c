@@ -1,4 +1,5 @@
-/* opt_value.c : one option's value, from text and to text; strict: the whole word must be the number, and in range. */
+/* opt_value.c : one option's value, from text and to text; strict: the whole word must be the
+ * number, and in range. */
 #include "base/opt.h"
 #include "base/err.h"
 #include "base/number.h"

@@ -22,7 +22,9 @@ bool progress_due(const struct progress *p)
 static int room(const struct progress *p)
 {
     struct winsize size;
-    return p->terminal && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1 ? size.ws_col - 1 : LINE_MAX_LEN;
+    return p->terminal && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1
+               ? size.ws_col - 1
+               : LINE_MAX_LEN;
 }
 
 void progress_say(struct progress *p, const char *format, ...)

@@ -3,7 +3,8 @@
 #include <signal.h>
 #include <stddef.h>
 
-const struct stop_signal stop_signals[STOP_SIGNALS] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+const struct stop_signal stop_signals[STOP_SIGNALS] = {
+    {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
 static volatile sig_atomic_t asked;
 
 static void handle_all(void (*handler)(int))

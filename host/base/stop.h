@@ -1,6 +1,8 @@
-/* stop.h : SIGINT, SIGTERM and SIGUSR1 as a wish to stop at the next good moment; a second one ends the process at once.
+/* stop.h : SIGINT, SIGTERM and SIGUSR1 as a wish to stop at the next good moment; a second one ends
+ * the process at once.
  *
- * SIGUSR1 is the one that mpirun hands on to all ranks; of the others it makes an end of its own, within seconds or less. */
+ * SIGUSR1 is the one that mpirun hands on to all ranks; of the others it makes an end of its own,
+ * within seconds or less. */
 #ifndef STOP_H
 #define STOP_H
 #include <stdbool.h>
@@ -11,7 +13,8 @@ extern const struct stop_signal {
     const char *name;
 } stop_signals[STOP_SIGNALS];
 
-/* From now on signals wait to be asked about. One that is ignored stays so: a shell does that for what runs behind it. */
+/* From now on signals wait to be asked about. One that is ignored stays so: a shell does that for
+ * what runs behind it. */
 void stop_watch(void);
 
 /* Has stop_signals[i] come? */

@@ -1,4 +1,5 @@
-/* text.h : words put one behind the other into a buffer of fixed size, which says when it is full. */
+/* text.h : words put one behind the other into a buffer of fixed size, which says when it is
+ * full. */
 #ifndef TEXT_H
 #define TEXT_H
 #include <stdbool.h>

@@ -47,15 +47,18 @@ void trace_start(struct trace *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number, double begin_s)
+void trace_add(struct trace *t, enum trace_row row, const char *name, int64_t number,
+               double begin_s)
 {
     if (!t)
         return;
     const double end_s = clock_s();
     pthread_mutex_lock(&t->lock);
     struct trace_span *s = &t->spans[t->n++ % t->room];
-    *s = (struct trace_span){
-        .row = (int32_t)row, .begin_s = begin_s - t->start_s, .end_s = end_s - t->start_s, .number = number};
+    *s = (struct trace_span){.row = (int32_t)row,
+                             .begin_s = begin_s - t->start_s,
+                             .end_s = end_s - t->start_s,
+                             .number = number};
     snprintf(s->name, sizeof s->name, "%s", name);
     pthread_mutex_unlock(&t->lock);
 }
@@ -98,11 +101,14 @@ void trace_json_begin(struct file_out *out)
 
 void trace_json_rank(struct file_out *out, int rank)
 {
-    file_out_print(out, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n", rank,
-                   rank);
+    file_out_print(
+        out,
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n",
+        rank, rank);
     for (int row = 0; row < TRACE_ROWS; row++)
         file_out_print(out,
-                       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n",
+                       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+                       "\"name\":\"%s\"}},\n",
                        rank, row, row_names[row]);
 }
 
@@ -117,7 +123,8 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
 {
     for (size_t i = 0; i < n; i++) {
         const struct trace_span *s = &spans[i];
-        file_out_print(out, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32, s->name, rank, s->row);
+        file_out_print(out, "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId32, s->name,
+                       rank, s->row);
         put_us(out, "ts", s->begin_s);
         put_us(out, "dur", s->end_s - s->begin_s);
         if (s->number >= 0)
@@ -130,6 +137,8 @@ void trace_json_spans(struct file_out *out, int rank, const struct trace_span *s
 void trace_json_end(struct file_out *out, int n_ranks, uint64_t lost)
 {
     file_out_print(
-        out, "{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"ranks\":%d,\"lost_spans\":%" PRIu64 "}}\n]}\n",
+        out,
+        "{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"ranks\":%d,\"lost_spans\":%" PRIu64
+        "}}\n]}\n",
         n_ranks, lost);
 }

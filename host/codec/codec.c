@@ -1,4 +1,5 @@
-/* codec.c : settles a codec for a job, finds a layer's exponent and shift, and runs a layer through it. */
+/* codec.c : settles a codec for a job, finds a layer's exponent and shift, and runs a layer through
+ * it. */
 #include "codec/codec.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -60,9 +61,10 @@ static int check_exact(const struct codec *c)
     char name[CODEC_NAME_BYTES];
     if (!fits_exact(c->fmt, c->n_ranks))
         return ERR(-EINVAL,
-                   "cannot add format %s of %d ranks exactly: its sums take %d bits; want at most %d, e <= 5, m <= 10",
-                   codec_format_name(c->fmt, name), c->n_ranks, mf_acc_bits(c->fmt, (unsigned)c->n_ranks),
-                   EXACT_BITS_MAX);
+                   "cannot add format %s of %d ranks exactly: its sums take %d bits; want at most "
+                   "%d, e <= 5, m <= 10",
+                   codec_format_name(c->fmt, name), c->n_ranks,
+                   mf_acc_bits(c->fmt, (unsigned)c->n_ranks), EXACT_BITS_MAX);
     return 0;
 }
 
@@ -73,7 +75,8 @@ static int check_trunc(const struct codec *c)
         return ERR(-EINVAL, "cannot add format %s by --sum trunc: it is a rule of e5m2",
                    codec_format_name(c->fmt, name));
     if (c->round != MF_NEAREST)
-        return ERR(-EINVAL, "cannot take --round with --sum trunc: its cast has a rounding of its own");
+        return ERR(-EINVAL,
+                   "cannot take --round with --sum trunc: its cast has a rounding of its own");
     if (c->overflow != MF_SATURATE)
         return ERR(-EINVAL, "cannot take --overflow inf with --sum trunc: it always saturates");
     return 0;
@@ -85,21 +88,23 @@ static int settle_rule(struct codec *c, unsigned allowed, const char *algo_name)
     if (c->sum_auto)
         return settle_auto(c, allowed, algo_name);
     if (!(allowed >> c->rule & 1))
-        return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\": it adds by %s", codec_rule_name(c->rule),
-                   algo_name, list_rules(allowed, list));
+        return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\": it adds by %s",
+                   codec_rule_name(c->rule), algo_name, list_rules(allowed, list));
     if (c->rule == VEC_EXACT)
         return check_exact(c);
     return c->rule == VEC_TRUNC ? check_trunc(c) : 0;
 }
 
-/* aps promises P*|g|*2^f <= 2^bias, so single values go up to 2^bias/P. Nothing is left of them when that is at
- * most half the smallest number, 2^(1-bias-m): when 2^(2*bias+m) <= P. */
+/* aps promises P*|g|*2^f <= 2^bias, so single values go up to 2^bias/P. Nothing is left of them
+ * when that is at most half the smallest number, 2^(1-bias-m): when 2^(2*bias+m) <= P. */
 static int check_scale(const struct codec *c)
 {
     char name[CODEC_NAME_BYTES];
     int room = 2 * mf_bias(c->fmt) + c->fmt.m;
     if (c->scale == CODEC_APS && room < 31 && 1 << room <= c->n_ranks)
-        return ERR(-EINVAL, "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take aps-tight",
+        return ERR(-EINVAL,
+                   "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take "
+                   "aps-tight",
                    codec_format_name(c->fmt, name), c->n_ranks, (1 << room) - 1);
     if (c->scale == CODEC_APS_TIGHT && c->rule != VEC_EXACT)
         return ERR(-EINVAL, "cannot use --scale aps-tight with --sum %s: it needs exact sums",
@@ -107,8 +112,9 @@ static int check_scale(const struct codec *c)
     return 0;
 }
 
-/* Formats of 4 bits and fewer lose less in e4m3 (bench/README.md); e4m3 reaches 240, their sums at most 2^bias =
- * 8 under aps and aps-tight, in steps of at least 2^-2-c, which e4m3's 2^-9 resolves up to c = 7 (128 ranks). */
+/* Formats of 4 bits and fewer lose less in e4m3 (bench/README.md); e4m3 reaches 240, their sums at
+ * most 2^bias = 8 under aps and aps-tight, in steps of at least 2^-2-c, which e4m3's 2^-9 resolves
+ * up to c = 7 (128 ranks). */
 static struct mf_fmt auto_out(const struct codec *c)
 {
     bool wide = c->rule == VEC_EXACT || c->rule == VEC_FP32;
@@ -189,25 +195,28 @@ uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_
 
 static struct vec_cast cast_of(const struct codec *c, uint64_t key)
 {
-    return (struct vec_cast){
-        .fmt = c->fmt, .round = c->round, .overflow = c->overflow, .trunc = c->rule == VEC_TRUNC, .key = key};
+    return (struct vec_cast){.fmt = c->fmt,
+                             .round = c->round,
+                             .overflow = c->overflow,
+                             .trunc = c->rule == VEC_TRUNC,
+                             .key = key};
 }
 
-void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t at,
-                       size_t n, int shift, uint8_t *codes)
+void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
+                       const float *x, size_t at, size_t n, int shift, uint8_t *codes)
 {
     const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
     c->ops->encode(&cast, x + at, n, at, shift, codes + vec_bytes(c->fmt, at));
 }
 
-void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x, size_t n,
-                  int shift, uint8_t *codes)
+void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
+                  const float *x, size_t n, int shift, uint8_t *codes)
 {
     codec_encode_part(c, step, layer, rank, x, 0, n, shift, codes);
 }
 
-uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank, const float *x,
-                           size_t n, int shift, uint8_t *codes)
+uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
+                           const float *x, size_t n, int shift, uint8_t *codes)
 {
     const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
     return c->ops->scan_encode(&cast, x, n, 0, shift, codes);
@@ -220,8 +229,8 @@ void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shi
 
 /* ---- many layers ---- */
 
-struct vec_span codec_span(const struct codec *c, uint64_t key, const float *x, size_t at, size_t n, size_t padded,
-                           int shift, uint8_t *codes)
+struct vec_span codec_span(const struct codec *c, uint64_t key, const float *x, size_t at, size_t n,
+                           size_t padded, int shift, uint8_t *codes)
 {
     return (struct vec_span){.x = x + at,
                              .codes = codes + vec_bytes(c->fmt, at),

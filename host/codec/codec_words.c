@@ -57,7 +57,9 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
 {
     if (strcmp(word, "e1m0") == 0)
-        return ERR(-EINVAL, "cannot use %s \"%s\": it has no number but 0; the smallest format is e1m1", option, word);
+        return ERR(-EINVAL,
+                   "cannot use %s \"%s\": it has no number but 0; the smallest format is e1m1",
+                   option, word);
     for (size_t i = 0; i < N_FORMATS; i++)
         if (strcmp(word, formats[i].name) == 0) {
             *out = formats[i].fmt;
@@ -65,7 +67,8 @@ int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
         }
     if (read_exmy(word, out))
         return 0;
-    return ERR(-EINVAL, "unknown %s \"%s\": want one of %sor eXmY with X 1..8 and Y 0..23", option, word, format_names);
+    return ERR(-EINVAL, "unknown %s \"%s\": want one of %sor eXmY with X 1..8 and Y 0..23", option,
+               word, format_names);
 }
 
 /* K of const:K; log2 K to *shift. */
@@ -76,7 +79,9 @@ static int read_const(const char *word, const char *k, int *shift)
     double value = number_read(k, &end);
     bool number = end != k && *end == 0 && value > 0 && isfinite(value);
     if (!number || frexp(value, &exponent) != 0.5 || exponent - 1 < -149 || exponent - 1 > 127)
-        return ERR(-EINVAL, "bad --scale \"%s\": K of const:K is a power of two from 2^-149 to 2^127, as const:1024",
+        return ERR(-EINVAL,
+                   "bad --scale \"%s\": K of const:K is a power of two from 2^-149 to 2^127, as "
+                   "const:1024",
                    word);
     *shift = exponent - 1;
     return 0;
@@ -84,7 +89,8 @@ static int read_const(const char *word, const char *k, int *shift)
 
 static int read_scale(const char *word, struct codec *c)
 {
-    static const char *const scales[] = {[CODEC_NONE] = "none", [CODEC_APS] = "aps", [CODEC_APS_TIGHT] = "aps-tight"};
+    static const char *const scales[] = {
+        [CODEC_NONE] = "none", [CODEC_APS] = "aps", [CODEC_APS_TIGHT] = "aps-tight"};
     if (strncmp(word, "const:", 6) == 0) {
         c->scale = CODEC_CONST;
         return read_const(word, word + 6, &c->const_shift);
@@ -107,7 +113,8 @@ static int read_sum(const char *word, struct codec *c)
             c->rule = (enum vec_rule)i;
             return 0;
         }
-    return ERR(-EINVAL, "unknown --sum \"%s\": want auto, exact, fp32, nearest, kahan or trunc", word);
+    return ERR(-EINVAL, "unknown --sum \"%s\": want auto, exact, fp32, nearest, kahan or trunc",
+               word);
 }
 
 static int read_out(const char *word, struct codec *c)
@@ -127,7 +134,8 @@ static int read_overflow(const char *word, struct codec *c)
 
 static int read_round(const char *word, struct codec *c)
 {
-    static const char *const rounds[] = {[MF_NEAREST] = "nearest", [MF_STOCHASTIC] = "stochastic", [MF_ZERO] = "zero"};
+    static const char *const rounds[] = {
+        [MF_NEAREST] = "nearest", [MF_STOCHASTIC] = "stochastic", [MF_ZERO] = "zero"};
     for (unsigned i = 0; i < sizeof rounds / sizeof rounds[0]; i++)
         if (strcmp(word, rounds[i]) == 0) {
             c->round = (enum mf_round)i;

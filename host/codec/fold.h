@@ -1,7 +1,8 @@
 /* fold.h : all that an all-reduce algorithm knows about codes: how long they are and how they add.
  *
- * A codec makes a fold, comm/ uses it. Elements are counted in units (ranges that an algorithm hands to ranks begin
- * and end on a multiple of `unit`, so on a byte); codes of neighbouring ranges are neighbours in memory.
+ * A codec makes a fold, comm/ uses it. Elements are counted in units (ranges that an algorithm
+ * hands to ranks begin and end on a multiple of `unit`, so on a byte); codes of neighbouring ranges
+ * are neighbours in memory.
  *
  *     codes in --add--> acc --part--> codes in the input format, a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, nothing rounded (exact only) --add_wide--> acc
@@ -15,18 +16,20 @@
 
 struct fold;
 struct fold_ops {
-    size_t (*in_bytes)(const struct fold *f, size_t n);   /* codes of n elements */
-    size_t (*out_bytes)(const struct fold *f, size_t n);  /* codes of n summed elements */
-    size_t (*acc_bytes)(const struct fold *f, size_t n);  /* accumulators of n elements */
-    size_t (*wide_bytes)(const struct fold *f, size_t n); /* wide partial sums; 0 where there are none */
+    size_t (*in_bytes)(const struct fold *f, size_t n);  /* codes of n elements */
+    size_t (*out_bytes)(const struct fold *f, size_t n); /* codes of n summed elements */
+    size_t (*acc_bytes)(const struct fold *f, size_t n); /* accumulators of n elements */
+    /* wide partial sums; 0 where there are none */
+    size_t (*wide_bytes)(const struct fold *f, size_t n);
     /* at: index of the range's first element in the bucket */
-    void (*add)(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first);
+    void (*add)(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+                bool first);
     void (*part)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
     void (*done)(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes);
-    /* codes = the sum of n_parts > 0 vectors, in this order: what add() of each and then done() (last) or part() make.
-     * codes may be one of the parts unless last. */
-    void (*sum)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
-                uint8_t *codes);
+    /* codes = the sum of n_parts > 0 vectors, in this order: what add() of each and then done()
+     * (last) or part() make. codes may be one of the parts unless last. */
+    void (*sum)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
+                bool last, uint8_t *codes);
     void (*spill)(const struct fold *f, const void *acc, size_t n, uint8_t *wide);
     void (*add_wide)(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first);
 };

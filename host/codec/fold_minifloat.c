@@ -1,4 +1,5 @@
-/* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's formats filled in. */
+/* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's
+ * formats filled in. */
 #include "codec/codec.h"
 
 static const struct codec *codec_of(const struct fold *f)
@@ -26,7 +27,8 @@ static size_t wide_bytes(const struct fold *f, size_t n)
 }
 
 /* Sums of minifloats do not depend on where in the bucket they are: `at` goes unused. */
-static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n, bool first)
+static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
+                bool first)
 {
     (void)at;
     codec_of(f)->ops->fold(&codec_of(f)->sum, acc, codes, n, first);
@@ -46,12 +48,13 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     codec_of(f)->ops->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
-static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n, bool last,
-                      uint8_t *codes)
+static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                      size_t n, bool last, uint8_t *codes)
 {
     (void)at;
     const struct vec_sum *sum = &codec_of(f)->sum;
-    codec_of(f)->ops->sum(sum, parts, n_parts, n, last ? sum->out : sum->in, last ? sum->out_shift : 0, codes);
+    codec_of(f)->ops->sum(sum, parts, n_parts, n, last ? sum->out : sum->in,
+                          last ? sum->out_shift : 0, codes);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const struct algo *const table[] = {
-    &algo_self, &algo_direct, &algo_ring, &algo_group_master, &algo_group_scatter, &algo_gather, &algo_native,
+    &algo_self,          &algo_direct, &algo_ring,   &algo_group_master,
+    &algo_group_scatter, &algo_gather, &algo_native,
 };
 enum { N_ALGOS = sizeof table / sizeof table[0] };
 
@@ -33,7 +34,9 @@ static int parse_group(const char *word, const char *digits, int *group)
     errno = 0;
     long k = strtol(digits, &end, 10);
     if (digits[0] < '0' || digits[0] > '9' || *end != '\0' || errno != 0 || k < 1 || k > 1 << 20)
-        return ERR(-EINVAL, "cannot use algorithm \"%s\": the group size must be a whole number from 1 on", word);
+        return ERR(-EINVAL,
+                   "cannot use algorithm \"%s\": the group size must be a whole number from 1 on",
+                   word);
     *group = (int)k;
     return 0;
 }
@@ -50,9 +53,11 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
     if (!found)
         return refuse_unknown(word);
     if (found->grouped && !colon)
-        return ERR(-EINVAL, "cannot use algorithm \"%s\" without a group size: need \"%s:K\"", word, word);
+        return ERR(-EINVAL, "cannot use algorithm \"%s\" without a group size: need \"%s:K\"", word,
+                   word);
     if (!found->grouped && colon)
-        return ERR(-EINVAL, "cannot use algorithm \"%s\": \"%s\" takes no group size", word, found->name);
+        return ERR(-EINVAL, "cannot use algorithm \"%s\": \"%s\" takes no group size", word,
+                   found->name);
     int k = 0;
     if (colon)
         TRY(parse_group(word, colon + 1, &k));
@@ -78,7 +83,8 @@ int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *c
     const unsigned rules = algo_rules(algo, codec->fmt);
     char name[CODEC_NAME_BYTES];
     if (rules == 0)
-        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", algo->name, codec_format_name(codec->fmt, name));
+        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", algo->name,
+                   codec_format_name(codec->fmt, name));
     TRY(codec_settle(codec, n_ranks, rules, algo->name));
     return algo->check ? algo->check(codec, n_ranks, group) : 0;
 }
@@ -86,7 +92,7 @@ int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *c
 int algo_check_group(const char *name, int n_ranks, int group)
 {
     if (group < 1 || n_ranks % group != 0)
-        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them", name, group, n_ranks,
-                   group);
+        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them",
+                   name, group, n_ranks, group);
     return 0;
 }

@@ -1,14 +1,17 @@
-/* algo.h : an all-reduce algorithm: codes of a bucket in on every rank, codes of the sum out on every rank. */
+/* algo.h : an all-reduce algorithm: codes of a bucket in on every rank, codes of the sum out on
+ * every rank. */
 #ifndef ALGO_H
 #define ALGO_H
 #include "codec/codec.h"
 #include "comm/comm.h"
 
-/* Casting while codes travel: what an all-reduce tells its caller, range by range. Ranges begin and end on a multiple of
- * fold.unit (or at n) and together cover the bucket once. NULL: all codes are there from the start; nobody wants to know. */
+/* Casting while codes travel: what an all-reduce tells its caller, range by range. Ranges begin and
+ * end on a multiple of fold.unit (or at n) and together cover the bucket once. NULL: all codes are
+ * there from the start; nobody wants to know. */
 struct algo_flow {
     void (*need)(void *arg, size_t at,
-                 size_t n); /* makes codes of elements at..at+n: about to be read, for the first time */
+                 /* makes codes of elements at..at+n: about to be read, for the first time */
+                 size_t n);
     void (*have)(void *arg, size_t at, size_t n); /* result of elements at..at+n stands */
     void *arg;
 };
@@ -23,9 +26,9 @@ static inline void algo_have(const struct algo_flow *flow, size_t at, size_t n)
         flow->have(flow->arg, at, n);
 }
 
-/* The memory of all calls of one caller, for algorithms that other processes' GPUs reach it through, and what such an
- * algorithm keeps between calls. Filled by the caller after its buffers stand; codes, result and scratch of every
- * call lie inside. */
+/* The memory of all calls of one caller, for algorithms that other processes' GPUs reach it
+ * through, and what such an algorithm keeps between calls. Filled by the caller after its buffers
+ * stand; codes, result and scratch of every call lie inside. */
 struct algo_home {
     uint8_t *codes, *result, *scratch;
     size_t codes_bytes, result_bytes, scratch_bytes; /* the same on every rank */
@@ -36,9 +39,10 @@ struct algo_home {
 struct algo_call {
     const struct codec *codec; /* settled */
     struct fold fold;
-    size_t n;                     /* elements, a multiple of fold.unit */
-    const uint8_t *codes;         /* [in_bytes(n)] this rank's addends, 64-byte aligned */
-    uint8_t *result;              /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
+    size_t n;             /* elements, a multiple of fold.unit */
+    const uint8_t *codes; /* [in_bytes(n)] this rank's addends, 64-byte aligned */
+    /* [out_bytes(n)] out: the sum, the same bytes on every rank; 64-byte aligned */
+    uint8_t *result;
     void *scratch;                /* [scratch_bytes], 64-byte aligned */
     int group;                    /* K of group-*:K, else 0 */
     const struct algo_flow *flow; /* or NULL */
@@ -51,25 +55,28 @@ struct algo {
     unsigned rules;   /* bit (1 << VEC_x) for each sum it can add by */
     bool grouped;     /* takes :K */
     bool flows;       /* heeds algo_call.flow; else that is NULL */
-    /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every format. */
+    /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every
+     * format. */
     unsigned (*rules_for)(struct mf_fmt fmt);
-    /* Can it run? Says why not. Called after the codec is settled, before any work. NULL = always. */
+    /* Can it run? Says why not. Called after the codec is settled, before any work. NULL =
+     * always. */
     int (*check)(const struct codec *codec, int n_ranks, int group);
     size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
     /* Returns 0 or a negative errno of comm.h, never for what is in the data. */
     int (*run)(struct comm *c, const struct algo_call *call);
-    /* Gives back home->state, made by the first run; all ranks, before the home's memory is freed. NULL = there is
-     * none. */
+    /* Gives back home->state, made by the first run; all ranks, before the home's memory is freed.
+     * NULL = there is none. */
     void (*close)(struct comm *c, struct algo_home *home);
 };
 
 /* One file each. */
-extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter, algo_gather,
-    algo_native;
+extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter,
+    algo_gather, algo_native;
 
-/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL: mates_choose.h picks them. */
-extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc, algo_group_scatter_nccl,
-    algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
+/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL:
+ * mates_choose.h picks them. */
+extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
+    algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 
 /* All of them, for --help: NULL behind the last. */
 const struct algo *algo_at(int i);
@@ -84,7 +91,8 @@ unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt);
 /* Before the memory of a home is freed: gives back what its algorithm keeps. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
 
-/* codec_settle() for this algorithm, and the algorithm's own check. Returns 0 or -EINVAL with a line. */
+/* codec_settle() for this algorithm, and the algorithm's own check. Returns 0 or -EINVAL with a
+ * line. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);
 
 #endif

@@ -1,15 +1,19 @@
-/* algo_direct.c : range r of all ranks goes straight to rank r, which adds in rank order and sends the sum to all.
+/* algo_direct.c : range r of all ranks goes straight to rank r, which adds in rank order and sends
+ * the sum to all.
  *
- * A rank sends its codes but for its own range, and P - 1 times its range of the sum: the bytes of a ring. Long vectors
- * are cut into segments that follow each other, each as fast as its messages come:
+ * A rank sends its codes but for its own range, and P - 1 times its range of the sum: the bytes of
+ * a ring. Long vectors are cut into segments that follow each other, each as fast as its messages
+ * come:
  *
  *     segment s:   need -> codes to their ranks -> fold -> sums to all -> have
  *
- * so while codes of one segment travel, another one is cast, a third one added, and sums of a fourth one travel back.
+ * so while codes of one segment travel, another one is cast, a third one added, and sums of a
+ * fourth one travel back.
  *
- * All ranks sending to all at once is what networks do worst: where three flows meet at one port two others stand idle. So
- * a rank serves the others in turn, a short message each, beginning with its next neighbour: as long as ranks keep pace
- * every port has one sender and one receiver, and where they do not, FLIGHTS messages under way hide it. */
+ * All ranks sending to all at once is what networks do worst: where three flows meet at one port
+ * two others stand idle. So a rank serves the others in turn, a short message each, beginning with
+ * its next neighbour: as long as ranks keep pace every port has one sender and one receiver, and
+ * where they do not, FLIGHTS messages under way hide it. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -17,11 +21,14 @@
 #include <assert.h>
 
 enum {
-    MESSAGE_MIN = 30 * 1024, /* bytes of a message but for the last ones: what is shorter is not worth cutting */
-    MESSAGE_MAX = 60 * 1024, /* Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
-    SEGMENTS = 8,            /* of a vector that is long enough: the first and the last one travel alone */
-    WINDOW = 8,              /* segments under way; each has a slot */
-    FLIGHTS = 4,             /* messages this rank sends at a time */
+    /* bytes of a message but for the last ones: what is shorter is not worth cutting */
+    MESSAGE_MIN = 30 * 1024,
+    /* Open MPI sends up to 64 KiB over TCP, with headers, without asking first */
+    MESSAGE_MAX = 60 * 1024,
+    /* of a vector that is long enough: the first and the last one travel alone */
+    SEGMENTS = 8,
+    WINDOW = 8,  /* segments under way; each has a slot */
+    FLIGHTS = 4, /* messages this rank sends at a time */
 };
 
 enum { CODES, SUMS, N_KINDS }; /* what a message is */
@@ -44,7 +51,8 @@ struct pipe {
     const uint8_t **parts; /* [P] of the segment that is added */
     size_t *sent[N_KINDS]; /* [P] segments sent to the rank that many places on */
     size_t n_segments;
-    size_t posted, made, folded, had; /* segments: receives posted, own codes there, summed, all sums there */
+    /* segments: receives posted, own codes there, summed, all sums there */
+    size_t posted, made, folded, had;
     struct comm_lot flights[FLIGHTS];
     int next; /* who is sent to next: the rank that many places on */
 };
@@ -67,14 +75,16 @@ static size_t count_segments(const struct fold *f, size_t n, int n_ranks)
 
 static struct algo_range segment(const struct pipe *p, size_t s)
 {
-    const size_t each = segment_n(&p->call->fold, p->call->n, p->all.n), at = s * each, left = p->call->n - at;
+    const size_t each = segment_n(&p->call->fold, p->call->n, p->all.n), at = s * each,
+                 left = p->call->n - at;
     return (struct algo_range){.at = at, .n = left < each ? left : each};
 }
 
 /* Segment s in one form, cut for all ranks, and where it lies in a vector of that form. */
 static struct algo_cut cut_of(const struct pipe *p, size_t s, enum algo_form form)
 {
-    return (struct algo_cut){.fold = &p->call->fold, .form = form, .whole = segment(p, s), .n_parts = p->all.n};
+    return (struct algo_cut){
+        .fold = &p->call->fold, .form = form, .whole = segment(p, s), .n_parts = p->all.n};
 }
 static size_t place_of(const struct pipe *p, const struct algo_cut *cut, int i)
 {
@@ -114,9 +124,10 @@ static int post(struct pipe *p, size_t s)
     for (int by = 1; by < p->all.n; by++) {
         const int from = around(p, -by);
         TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from,
-                          slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0), algo_cut_bytes(&in, p->all.me)));
-        TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from, p->call->result + place_of(p, &out, from),
-                          algo_cut_bytes(&out, from)));
+                          slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0),
+                          algo_cut_bytes(&in, p->all.me)));
+        TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
+                          p->call->result + place_of(p, &out, from), algo_cut_bytes(&out, from)));
     }
     return 0;
 }
@@ -129,8 +140,8 @@ static void fold(struct pipe *p, size_t s)
     p->parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
     for (int by = 1; by < p->all.n; by++)
         p->parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0);
-    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->parts, p->all.n, p->mem.acc, ALGO_OUT,
-              p->call->result + place_of(p, &out, p->all.me));
+    algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->parts, p->all.n,
+              p->mem.acc, ALGO_OUT, p->call->result + place_of(p, &out, p->all.me));
     p->comm->count.rounds += p->all.n > 1;
 }
 
@@ -144,7 +155,8 @@ static struct comm_lot *free_flight(struct pipe *p)
     return NULL;
 }
 
-/* Sends one message to the rank whose turn it is: a sum if there is one, since others wait for it, or codes. */
+/* Sends one message to the rank whose turn it is: a sum if there is one, since others wait for it,
+ * or codes. */
 static int send_one(struct pipe *p)
 {
     struct comm_lot *flight = free_flight(p);
@@ -154,14 +166,15 @@ static int send_one(struct pipe *p)
         size_t *sums = &p->sent[SUMS][by], *codes = &p->sent[CODES][by];
         if (*sums < p->folded) {
             const struct algo_cut out = cut_of(p, (*sums)++, ALGO_OUT);
-            TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to, p->call->result + place_of(p, &out, p->all.me),
+            TRY(comm_lot_send(p->comm, flight, COMM_TAG_SUM, to,
+                              p->call->result + place_of(p, &out, p->all.me),
                               algo_cut_bytes(&out, p->all.me)));
             return 1;
         }
         if (*codes < p->made) {
             const struct algo_cut in = cut_of(p, (*codes)++, ALGO_IN);
-            TRY(comm_lot_send(p->comm, flight, COMM_TAG_DATA, to, p->call->codes + place_of(p, &in, to),
-                              algo_cut_bytes(&in, to)));
+            TRY(comm_lot_send(p->comm, flight, COMM_TAG_DATA, to,
+                              p->call->codes + place_of(p, &in, to), algo_cut_bytes(&in, to)));
             return 1;
         }
     }
@@ -185,7 +198,8 @@ static int exchange(struct pipe *p)
     return sent;
 }
 
-/* Adds or casts one segment, what others wait for first. False: there is none until a message comes. */
+/* Adds or casts one segment, what others wait for first. False: there is none until a message
+ * comes. */
 static bool work(struct pipe *p)
 {
     if (p->folded < p->made && have_come(p, p->folded, CODES)) {
@@ -215,8 +229,8 @@ static int open_lots(struct pipe *p)
             at += n;
         }
     for (int i = 0; i < FLIGHTS; i++) {
-        p->flights[i] =
-            (struct comm_lot){.at = at, .n_places = places[CODES] > places[SUMS] ? places[CODES] : places[SUMS]};
+        p->flights[i] = (struct comm_lot){
+            .at = at, .n_places = places[CODES] > places[SUMS] ? places[CODES] : places[SUMS]};
         at += p->flights[i].n_places;
     }
     return comm_lots_begin(p->comm, at);
@@ -236,7 +250,8 @@ static void lay_out_book(struct pipe *p)
     p->parts = p->comm->book;
     for (int kind = 0; kind < N_KINDS; kind++)
         p->sent[kind] = (size_t *)p->comm->book + (1 + kind) * p->all.n;
-    static_assert(COMM_BOOK >= sizeof(uint8_t *) + N_KINDS * sizeof(size_t), "the book is too small");
+    static_assert(COMM_BOOK >= sizeof(uint8_t *) + N_KINDS * sizeof(size_t),
+                  "the book is too small");
 }
 
 static int direct_run(struct comm *c, const struct algo_call *call)
@@ -263,7 +278,8 @@ static int direct_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_direct = {
     .name = "direct",
     .help = "range r to rank r, which adds in rank order and sends the sum to all: 2 rounds",
-    .rules = 1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
+    .rules =
+        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,

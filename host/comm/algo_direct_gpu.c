@@ -1,6 +1,6 @@
-/* algo_direct_gpu.c : `direct` among GPUs: range r of all ranks is added by rank r's GPU, in rank order, straight
- * from the others' memory (CUDA IPC) or from what NCCL brought, and goes back to all the same way. The bits of
- * algo_direct.c. */
+/* algo_direct_gpu.c : `direct` among GPUs: range r of all ranks is added by rank r's GPU, in rank
+ * order, straight from the others' memory (CUDA IPC) or from what NCCL brought, and goes back to
+ * all the same way. The bits of algo_direct.c. */
 #include "base/err.h"
 #include "comm/mates.h"
 #include "vec/gpu.h"
@@ -8,8 +8,10 @@
 static int direct_on(struct comm *c, const struct algo_call *call, const struct mates_link *link)
 {
     const struct algo_set all = algo_all(c);
-    const struct algo_cut in = {.fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
-    const struct algo_cut out = {.fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
     struct mates *m = call->home->state;
     if (!m) {
         TRY(mates_open(c, &all, link, call->home, &m));
@@ -49,10 +51,13 @@ static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
     return mates_store_bytes(&mates_nccl, &in);
 }
 
-#define DIRECT                                                                                         \
-    .name = "direct", .help = "range r to GPU r, which adds in rank order and sends the sum to all",   \
-    .rules = 1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC, \
+#define DIRECT                                                                                    \
+    .name = "direct",                                                                             \
+    .help = "range r to GPU r, which adds in rank order and sends the sum to all",                \
+    .rules =                                                                                      \
+        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC, \
     .close = direct_close
 
 const struct algo algo_direct_ipc = {DIRECT, .scratch_bytes = ipc_scratch_bytes, .run = direct_ipc};
-const struct algo algo_direct_nccl = {DIRECT, .scratch_bytes = nccl_scratch_bytes, .run = direct_nccl};
+const struct algo algo_direct_nccl = {DIRECT, .scratch_bytes = nccl_scratch_bytes,
+                                      .run = direct_nccl};

@@ -1,5 +1,5 @@
-/* algo_fold.c : the sum of several ranks' codes over one range, by the fold itself or, where wide partial sums
- * travel, in blocks whose accumulators stay in the cache. */
+/* algo_fold.c : the sum of several ranks' codes over one range, by the fold itself or, where wide
+ * partial sums travel, in blocks whose accumulators stay in the cache. */
 #include "comm/algo_step.h"
 
 enum { BLOCK = 4096 }; /* elements: 32 KiB of 8-byte accumulators */
@@ -14,14 +14,15 @@ size_t algo_acc_bytes(const struct fold *f)
     return f->ops->acc_bytes(f, block_of(f));
 }
 
-void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, const uint8_t *const *parts, int n_parts,
-               void *acc, enum algo_form to, uint8_t *sum)
+void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
+               const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum)
 {
     algo_fold_blocks(f, block_of(f), r, from, parts, n_parts, acc, to, sum);
 }
 
 void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
-                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum)
+                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+                      uint8_t *sum)
 {
     if (from == ALGO_IN && to != ALGO_WIDE) {
         if (r.n > 0)

@@ -1,7 +1,8 @@
-/* algo_gather.c : everybody gets all codes and adds all of them alone, in rank order. 1 round of P - 1 whole vectors.
+/* algo_gather.c : everybody gets all codes and adds all of them alone, in rank order. 1 round of P
+ * - 1 whole vectors.
  *
- * The rounding of any sum is then the rule's alone, not the network's: how CPD emulates low precision.
- * Source: APS paper, section 5, all-reduce of CPD. */
+ * The rounding of any sum is then the rule's alone, not the network's: how CPD emulates low
+ * precision. Source: APS paper, section 5, all-reduce of CPD. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -27,7 +28,8 @@ static size_t gather_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, n_ranks, NULL, &l);
 }
 
-static int exchange_all(struct comm *c, const struct algo_call *call, const struct layout *l, const uint8_t **parts)
+static int exchange_all(struct comm *c, const struct algo_call *call, const struct layout *l,
+                        const uint8_t **parts)
 {
     const int n_ranks = comm_n_ranks(c), me = comm_rank(c);
     const size_t bytes = algo_bytes(&call->fold, ALGO_IN, call->n);
@@ -49,15 +51,17 @@ static int gather_run(struct comm *c, const struct algo_call *call)
     const uint8_t **parts = c->book;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->scratch, &l);
     TRY(exchange_all(c, call, &l, parts));
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c), l.acc, ALGO_OUT,
-              call->result);
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, parts, comm_n_ranks(c),
+              l.acc, ALGO_OUT, call->result);
     return 0;
 }
 
 const struct algo algo_gather = {
     .name = "gather",
-    .help = "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
-    .rules = 1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
+    .help =
+        "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
+    .rules =
+        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
 };

@@ -1,9 +1,10 @@
-/* algo_group_master.c : groups of K ranks reduce to a master, masters form a ring, and each hands the sum back.
+/* algo_group_master.c : groups of K ranks reduce to a master, masters form a ring, and each hands
+ * the sum back.
  *
- * 4(K-1) + 2(P/K-1) rounds, the master's: it is on the longest path. Groups are K consecutive ranks, the first is the
- * master. In a group the order is the ring's (algo_ring.c) with group members for ranks, among masters again; all
- * partial sums are rounded to the input format, the masters' last addition makes the result. Source: APS paper,
- * section 4.2. */
+ * 4(K-1) + 2(P/K-1) rounds, the master's: it is on the longest path. Groups are K consecutive
+ * ranks, the first is the master. In a group the order is the ring's (algo_ring.c) with group
+ * members for ranks, among masters again; all partial sums are rounded to the input format, the
+ * masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -15,10 +16,13 @@ struct layout {
     uint8_t *group; /* [in_bytes(n)] the group's sum, rounded to the input format */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch, struct layout *l)
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
+                      struct layout *l)
 {
-    const int fewest = group < n_ranks / group ? group : n_ranks / group; /* the ring of the longer ranges */
-    const struct algo_cut longest = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = fewest};
+    /* the ring of the longer ranges */
+    const int fewest = group < n_ranks / group ? group : n_ranks / group;
+    const struct algo_cut longest = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = fewest};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     l->hop = algo_take(&a, 2 * algo_cut_bytes(&longest, 0));
@@ -32,11 +36,11 @@ static size_t master_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
     return lay_out(f, n, n_ranks, group, NULL, &l);
 }
 
-/* Each member's part to the master, or each member's part from it: a round for each, K - 1 for the master, 1 for a
- * member. */
+/* Each member's part to the master, or each member's part from it: a round for each, K - 1 for the
+ * master, 1 for a member. */
 enum direction { TO_MASTER, FROM_MASTER };
-static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut, enum direction way,
-                       uint8_t *vector)
+static int with_master(struct comm *c, const struct algo_set *node, const struct algo_cut *cut,
+                       enum direction way, uint8_t *vector)
 {
     const int first = node->me == 0 ? 1 : node->me, last = node->me == 0 ? node->n - 1 : node->me;
     for (int i = first; i <= last; i++) {
@@ -54,8 +58,10 @@ static int with_master(struct comm *c, const struct algo_set *node, const struct
 static int among_masters(struct comm *c, const struct algo_call *call, const struct layout *l)
 {
     const struct algo_set masters = algo_across(c, call->group);
-    const struct algo_cut in = {.fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
-    const struct algo_cut out = {.fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     TRY(algo_ring_reduce(c, &masters, &in, l->group, l->acc, l->hop, ALGO_OUT, call->result));
     return algo_ring_allgather(c, &masters, &out, call->result);
 }
@@ -63,8 +69,10 @@ static int among_masters(struct comm *c, const struct algo_call *call, const str
 static int master_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set node = algo_node(c, call->group);
-    const struct algo_cut in = {.fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
-    const struct algo_cut out = {.fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
     struct layout l;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
     TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_IN, l.group));

@@ -1,6 +1,7 @@
-/* algo_group_master_gpu.c : group-master with GPUs: each member's GPU adds its part of the group's codes in the
- * ring's order and hands it to the master's; masters form a ring over MPI, from pinned memory; the sum goes back to
- * the members' GPUs. The bits of algo_group_master.c: a partial sum is rounded at each addition, whoever makes it. */
+/* algo_group_master_gpu.c : group-master with GPUs: each member's GPU adds its part of the group's
+ * codes in the ring's order and hands it to the master's; masters form a ring over MPI, from pinned
+ * memory; the sum goes back to the members' GPUs. The bits of algo_group_master.c: a partial sum is
+ * rounded at each addition, whoever makes it. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -19,7 +20,8 @@ struct layout {
     uint8_t *group; /* [in_bytes(n)] the group's sum; the master's is whole */
     uint8_t *store; /* of the link */
 };
-static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch, struct layout *l)
+static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
+                      struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
     l->group = algo_take(&a, algo_bytes(in->fold, ALGO_IN, in->whole.n));
@@ -51,12 +53,15 @@ static int stage_room(struct master *g, size_t bytes)
     return g->staging ? 0 : -ENOMEM;
 }
 
-static int among_masters(struct comm *c, const struct algo_call *call, struct master *g, const uint8_t *group)
+static int among_masters(struct comm *c, const struct algo_call *call, struct master *g,
+                         const uint8_t *group)
 {
     const struct algo_set masters = algo_across(c, call->group);
     const struct fold *f = &call->fold;
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
-    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
+    const struct algo_cut out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     struct stage s;
     TRY(stage_room(g, lay_out_stage(&in, NULL, &s)));
     lay_out_stage(&in, g->staging, &s);
@@ -94,7 +99,8 @@ static int master_on(struct comm *c, const struct algo_call *call, const struct 
 {
     const struct algo_set node = algo_node(c, call->group);
     const struct fold *f = &call->fold;
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
     struct layout l;
     lay_out(link, &in, call->scratch, &l);
     if (!call->home->state)
@@ -146,7 +152,10 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
 
 #define MASTER                                                                                   \
     .name = "group-master", .help = "GPUs of K ranks reduce to a master's, masters form a ring", \
-    .rules = 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true, .check = master_check, .close = master_close
+    .rules = 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true, .check = master_check,        \
+    .close = master_close
 
-const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes, .run = master_ipc};
-const struct algo algo_group_master_nccl = {MASTER, .scratch_bytes = nccl_scratch_bytes, .run = master_nccl};
+const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes,
+                                           .run = master_ipc};
+const struct algo algo_group_master_nccl = {MASTER, .scratch_bytes = nccl_scratch_bytes,
+                                            .run = master_nccl};

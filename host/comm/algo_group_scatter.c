@@ -1,9 +1,11 @@
-/* algo_group_scatter.c : all to all inside a node, all-reduce of each part across nodes, all to all inside again.
+/* algo_group_scatter.c : all to all inside a node, all-reduce of each part across nodes, all to all
+ * inside again.
  *
- * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank order; the ranks
- * of equal index all-reduce their part like `direct`, in node order; members share the result. Between nodes exact
- * sums travel wide, with nothing rounded (so the bits are those of `direct`), the others rounded to the input format.
- * One node or K = 1 leave out a step; 4 rounds otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
+ * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
+ * order; the ranks of equal index all-reduce their part like `direct`, in node order; members share
+ * the result. Between nodes exact sums travel wide, with nothing rounded (so the bits are those of
+ * `direct`), the others rounded to the input format. One node or K = 1 leave out a step; 4 rounds
+ * otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -22,7 +24,8 @@ static struct plan make_plan(const struct fold *f, size_t n, int n_ranks, int gr
     p.in = (struct algo_cut){.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
     p.out = p.in;
     p.out.form = ALGO_OUT;
-    p.across = (struct algo_cut){.fold = f, .whole = algo_cut_range(&p.in, me), .n_parts = n_ranks / group};
+    p.across = (struct algo_cut){
+        .fold = f, .whole = algo_cut_range(&p.in, me), .n_parts = n_ranks / group};
     p.across.form = exact ? ALGO_WIDE : ALGO_IN;
     p.across_out = p.across;
     p.across_out.form = ALGO_OUT;
@@ -36,7 +39,8 @@ struct layout {
     uint8_t *node_store; /* [P/K - 1 ranges of that] */
 };
 
-static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch, struct layout *l)
+static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
+                      struct layout *l)
 {
     const struct plan p = make_plan(f, n, n_ranks, group, 0); /* member 0 has the longest part */
     struct algo_arena a = {.base = scratch};
@@ -54,14 +58,14 @@ static size_t scatter_scratch_bytes(const struct fold *f, size_t n, int n_ranks,
 }
 
 /* result: where this rank's part of the result begins. */
-static int across_nodes(struct comm *c, const struct algo_call *call, const struct plan *p, const struct layout *l,
-                        uint8_t *result)
+static int across_nodes(struct comm *c, const struct algo_call *call, const struct plan *p,
+                        const struct layout *l, uint8_t *result)
 {
     const struct algo_set nodes = algo_across(c, call->group);
     const uint8_t **parts = c->book;
     TRY(algo_alltoall(c, &nodes, &p->across, l->node, l->node_store, parts));
-    algo_fold(&call->fold, algo_cut_range(&p->across, nodes.me), p->across.form, parts, nodes.n, l->acc, ALGO_OUT,
-              result + algo_cut_at(&p->across_out, nodes.me));
+    algo_fold(&call->fold, algo_cut_range(&p->across, nodes.me), p->across.form, parts, nodes.n,
+              l->acc, ALGO_OUT, result + algo_cut_at(&p->across_out, nodes.me));
     return algo_allgather(c, &nodes, &p->across_out, result);
 }
 
@@ -75,8 +79,8 @@ static int scatter_run(struct comm *c, const struct algo_call *call)
     struct layout l;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
     TRY(algo_alltoall(c, &node, &p.in, call->codes, l.store, parts));
-    algo_fold(&call->fold, p.across.whole, ALGO_IN, parts, node.n, l.acc, one_node ? ALGO_OUT : p.across.form,
-              one_node ? result : l.node);
+    algo_fold(&call->fold, p.across.whole, ALGO_IN, parts, node.n, l.acc,
+              one_node ? ALGO_OUT : p.across.form, one_node ? result : l.node);
     if (!one_node)
         TRY(across_nodes(c, call, &p, &l, result));
     return algo_allgather(c, &node, &p.out, call->result);

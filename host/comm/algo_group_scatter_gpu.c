@@ -1,7 +1,6 @@
-/* algo_group_scatter_gpu.c : group-scatter with GPUs: inside a node member i's GPU adds part i of all members' codes,
- * from their
- * memory (CUDA IPC) or from what NCCL brought; the nodes' sums of equal parts travel by MPI from pinned memory, in
- * chunks:
+/* algo_group_scatter_gpu.c : group-scatter with GPUs: inside a node member i's GPU adds part i of
+ * all members' codes, from their memory (CUDA IPC) or from what NCCL brought; the nodes' sums of
+ * equal parts travel by MPI from pinned memory, in chunks:
  *
  *     chunk s   node's sum -> wide[s % 2] => nodes        while chunk s is added on the GPU, s - 1 and s - 2 travel
  *         s-1                 store[..] -> sum -> out[..] => nodes
@@ -25,7 +24,8 @@ enum {
 struct scatter {
     struct mates *mates;
     void *acc; /* device: accumulators of a chunk */
-    /* Of two chunks: the node's sum, the other nodes' sums of this rank's range, the result. Where MPI reaches them. */
+    /* Of two chunks: the node's sum, the other nodes' sums of this rank's range, the result. Where
+     * MPI reaches them. */
     uint8_t *wide[2], *store[2], *out[2];
     bool on_device; /* where they are: MPI takes that */
 };
@@ -112,7 +112,8 @@ static void add_node(const struct across *a, size_t i)
     struct mates *m = a->s->mates;
     for (int k = 0; k < m->set.n; k++)
         m->order[k] = m->parts[k] + algo_bytes(cut.fold, ALGO_IN, i * CHUNK);
-    algo_fold_blocks(cut.fold, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form, a->s->wide[i % 2]);
+    algo_fold_blocks(cut.fold, CHUNK, cut.whole, ALGO_IN, m->order, m->set.n, a->s->acc, a->form,
+                     a->s->wide[i % 2]);
 }
 
 static int post_node(const struct across *a, size_t i)
@@ -138,8 +139,8 @@ static void add_nodes(const struct across *a, size_t i)
     parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
         parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_bytes(&cut, 0);
-    algo_fold_blocks(cut.fold, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n, a->s->acc,
-                     ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
+    algo_fold_blocks(cut.fold, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
+                     a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
 }
 
 static int post_sum(const struct across *a, size_t i)
@@ -147,11 +148,12 @@ static int post_sum(const struct across *a, size_t i)
     const struct algo_cut out = chunk(a, i, ALGO_OUT);
     for (int by = 1; by < a->nodes.n; by++) {
         const int from = around(a, -by);
-        TRY(comm_recv(a->comm, algo_rank(&a->nodes, from), a->s->out[i % 2] + algo_cut_at(&out, from),
-                      algo_cut_bytes(&out, from)));
+        TRY(comm_recv(a->comm, algo_rank(&a->nodes, from),
+                      a->s->out[i % 2] + algo_cut_at(&out, from), algo_cut_bytes(&out, from)));
     }
     for (int by = 1; by < a->nodes.n; by++)
-        TRY(comm_send(a->comm, algo_rank(&a->nodes, around(a, by)), a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me),
+        TRY(comm_send(a->comm, algo_rank(&a->nodes, around(a, by)),
+                      a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me),
                       algo_cut_bytes(&out, a->nodes.me)));
     return 0;
 }
@@ -160,7 +162,7 @@ static int copy_out(const struct across *a, size_t i)
 {
     const struct algo_cut out = chunk(a, i, ALGO_OUT);
     return mates_copy(a->result + algo_bytes(out.fold, ALGO_OUT, i * CHUNK), a->s->out[i % 2],
-                    algo_bytes(out.fold, ALGO_OUT, out.whole.n));
+                      algo_bytes(out.fold, ALGO_OUT, out.whole.n));
 }
 
 static int across_nodes(const struct across *a)
@@ -188,7 +190,8 @@ static int scatter_on(struct comm *c, const struct algo_call *call, const struct
 {
     const struct fold *f = &call->fold;
     const struct algo_set node = algo_node(c, call->group);
-    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut in = {
+        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
     const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
     if (!call->home->state)
         TRY(scatter_open(c, call, link));
@@ -236,10 +239,13 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
 }
 
-#define SCATTER                                                                                                     \
-    .name = "group-scatter", .help = "all to all among the GPUs of a node of K ranks, then each part across nodes", \
-    .rules = 1u << VEC_EXACT | 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true, .check = scatter_check,        \
-    .close = scatter_close
+#define SCATTER                                                                            \
+    .name = "group-scatter",                                                               \
+    .help = "all to all among the GPUs of a node of K ranks, then each part across nodes", \
+    .rules = 1u << VEC_EXACT | 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true,       \
+    .check = scatter_check, .close = scatter_close
 
-const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes, .run = scatter_ipc};
-const struct algo algo_group_scatter_nccl = {SCATTER, .scratch_bytes = nccl_scratch_bytes, .run = scatter_nccl};
+const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,
+                                            .run = scatter_ipc};
+const struct algo algo_group_scatter_nccl = {SCATTER, .scratch_bytes = nccl_scratch_bytes,
+                                             .run = scatter_nccl};

@@ -1,14 +1,15 @@
-/* algo_native.c : MPI_Iallreduce: the peer to compare with, in the formats that MPI can add or be taught to.
+/* algo_native.c : MPI_Iallreduce: the peer to compare with, in the formats that MPI can add or be
+ * taught to.
  *
  *   fp32               MPI_FLOAT, MPI_SUM
  *   fp16, bf16, e5m2   an MPI_Op of ours on packed codes, every addition rounded to nearest
  *   e5m2               the fp8 paper's truncating addition (--sum trunc), another MPI_Op
  *
- * MPI's sum then passes through the fold once, like a sum of one: so zeros are +0, an overflow of MPI_SUM is what
- * --overflow says, and any --out-format will do. The order of additions is MPI's. MPI hides its messages: no rounds
- * are counted, and bytes are those handed to it, once.
- * Source of the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits an item; here 8 codes, so any bucket
- * fits). */
+ * MPI's sum then passes through the fold once, like a sum of one: so zeros are +0, an overflow of
+ * MPI_SUM is what --overflow says, and any --out-format will do. The order of additions is MPI's.
+ * MPI hides its messages: no rounds are counted, and bytes are those handed to it, once. Source of
+ * the MPI_Op on a packed vector type: fp8 paper, section 3 (128 bits an item; here 8 codes, so any
+ * bucket fits). */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -79,9 +80,9 @@ static int native_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)n_ranks, (void)group;
     if (!find_choice(codec))
-        return ERR(-EINVAL,
-                   "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16, bf16 and e5m2 (--sum nearest), and e5m2 "
-                   "(--sum trunc, --overflow saturate) alone");
+        return ERR(-EINVAL, "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16, bf16 and "
+                            "e5m2 (--sum nearest), and e5m2 "
+                            "(--sum trunc, --overflow saturate) alone");
     return 0;
 }
 
@@ -106,8 +107,8 @@ static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, 
 }
 
 /* MPI counts items in int: long vectors go in chunks. */
-static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Datatype item, size_t item_bytes, MPI_Op op,
-                        uint8_t *sum)
+static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Datatype item,
+                        size_t item_bytes, MPI_Op op, uint8_t *sum)
 {
     const size_t bytes = algo_bytes(&call->fold, ALGO_IN, call->n);
     const size_t longest = c->chunk_bytes / item_bytes * item_bytes;
@@ -116,7 +117,8 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
         MPI_Request *req = comm_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Iallreduce(call->codes + at, sum + at, (int)(k / item_bytes), item, op, c->mpi, req),
+        TRY(comm_mpi_check(MPI_Iallreduce(call->codes + at, sum + at, (int)(k / item_bytes), item,
+                                          op, c->mpi, req),
                            "all-reduce"));
         c->n_req++;
         TRY(comm_wait(c));
@@ -125,12 +127,14 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
     return 0;
 }
 
-static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_function *add, uint8_t *sum)
+static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_function *add,
+                        uint8_t *sum)
 {
     const size_t item_bytes = vec_bytes(call->codec->fmt, ITEM);
     MPI_Datatype item;
     MPI_Op op;
-    TRY(comm_mpi_check(MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item), "describe codes to MPI"));
+    TRY(comm_mpi_check(MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item),
+                       "describe codes to MPI"));
     int rc = comm_mpi_check(MPI_Type_commit(&item), "describe codes to MPI");
     if (rc < 0)
         goto free_item;
@@ -149,9 +153,11 @@ static int native_run(struct comm *c, const struct algo_call *call)
     MPI_User_function *add = find_choice(call->codec)->add;
     struct layout l;
     lay_out(&call->fold, call->n, call->scratch, &l);
-    TRY(add ? reduce_codes(c, call, add, l.sum) : reduce_items(c, call, MPI_FLOAT, sizeof(float), MPI_SUM, l.sum));
+    TRY(add ? reduce_codes(c, call, add, l.sum)
+            : reduce_items(c, call, MPI_FLOAT, sizeof(float), MPI_SUM, l.sum));
     const uint8_t *const one[] = {l.sum};
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, l.acc, ALGO_OUT, call->result);
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, l.acc, ALGO_OUT,
+              call->result);
     return 0;
 }
 

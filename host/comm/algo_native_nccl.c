@@ -1,7 +1,8 @@
-/* algo_native_nccl.c : ncclAllReduce: the peer to compare with on GPUs, in fp32, fp16, bf16, e4m3fn and e5m2.
+/* algo_native_nccl.c : ncclAllReduce: the peer to compare with on GPUs, in fp32, fp16, bf16, e4m3fn
+ * and e5m2.
  *
- * The order of additions, and what an overflow gives, are NCCL's; its sum then passes through the fold once, like a
- * sum of one. No rounds are counted, and bytes are those handed to it, once. */
+ * The order of additions, and what an overflow gives, are NCCL's; its sum then passes through the
+ * fold once, like a sum of one. No rounds are counted, and bytes are those handed to it, once. */
 #include "base/err.h"
 #include "comm/comm_mpi.h"
 #include "comm/mates_nccl.h"
@@ -55,7 +56,8 @@ static int native_run(struct comm *c, const struct algo_call *call)
                                            find_choice(call->codec->fmt)->type, lane->stream);
     TRY(mates_noted(m, rc < 0 ? rc : mates_nccl_wait(m)));
     const uint8_t *const one[] = {call->scratch};
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT, call->result);
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT,
+              call->result);
     c->count.sent_bytes += all.n > 1 ? algo_bytes(&call->fold, ALGO_IN, call->n) : 0;
     return mates_noted(m, gpu_failed());
 }
@@ -68,7 +70,8 @@ static void native_close(struct comm *c, struct algo_home *home)
 
 const struct algo algo_native_nccl = {
     .name = "native",
-    .help = "NCCL's own all-reduce: fp32, and fp16, bf16, e4m3fn and e5m2 rounded at every addition",
+    .help =
+        "NCCL's own all-reduce: fp32, and fp16, bf16, e4m3fn and e5m2 rounded at every addition",
     .rules = 1u << VEC_FP32 | 1u << VEC_NEAREST,
     .rules_for = native_rules_for,
     .scratch_bytes = native_scratch_bytes,

@@ -51,8 +51,10 @@ struct algo_set algo_node(const struct comm *c, int group)
 
 struct algo_set algo_across(const struct comm *c, int group)
 {
-    return (struct algo_set){
-        .first = comm_rank(c) % group, .stride = group, .n = comm_n_ranks(c) / group, .me = comm_rank(c) / group};
+    return (struct algo_set){.first = comm_rank(c) % group,
+                             .stride = group,
+                             .n = comm_n_ranks(c) / group,
+                             .me = comm_rank(c) / group};
 }
 
 void *algo_take(struct algo_arena *a, size_t bytes)

@@ -1,6 +1,7 @@
 /* algo_ring.c : partial sums go around a ring, rounded at every hop; then the sums do.
  *
- * 2(P-1) rounds. Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] + ... + c[j]. */
+ * 2(P-1) rounds. Range j starts at rank j + 1 and ends at rank j: c[j+1] + ... + c[P-1] + c[0] +
+ * ... + c[j]. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -29,8 +30,10 @@ static size_t ring_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 static int ring_run(struct comm *c, const struct algo_call *call)
 {
     const struct algo_set all = algo_all(c);
-    const struct algo_cut in = {.fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
-    const struct algo_cut out = {.fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
+    const struct algo_cut in = {
+        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = all.n};
+    const struct algo_cut out = {
+        .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = all.n};
     struct layout l;
     lay_out(&call->fold, call->n, all.n, call->scratch, &l);
     TRY(algo_ring_reduce(c, &all, &in, call->codes, l.acc, l.hop, ALGO_OUT, call->result));

@@ -1,4 +1,5 @@
-/* algo_self.c : one rank: its codes, rounded as a sum of one. What every other algorithm gives for one rank. */
+/* algo_self.c : one rank: its codes, rounded as a sum of one. What every other algorithm gives for
+ * one rank. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
@@ -20,15 +21,16 @@ static size_t self_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
 static int self_run(struct comm *c, const struct algo_call *call)
 {
     (void)c;
-    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, &call->codes, 1, call->scratch, ALGO_OUT,
-              call->result);
+    algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, &call->codes, 1,
+              call->scratch, ALGO_OUT, call->result);
     return 0;
 }
 
 const struct algo algo_self = {
     .name = "self",
     .help = "one rank alone",
-    .rules = 1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
+    .rules =
+        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,

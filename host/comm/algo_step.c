@@ -1,4 +1,5 @@
-/* algo_step.c : the steps that move ranges among a set of ranks: all to all at once, or around a ring. */
+/* algo_step.c : the steps that move ranges among a set of ranks: all to all at once, or around a
+ * ring. */
 #include "comm/algo_step.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -9,8 +10,8 @@ static int around(const struct algo_set *set, int by)
     return ((set->me + by) % set->n + set->n) % set->n;
 }
 
-int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, const uint8_t *vector,
-                  uint8_t *store, const uint8_t **parts)
+int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                  const uint8_t *vector, uint8_t *store, const uint8_t **parts)
 {
     const size_t mine = algo_cut_bytes(cut, set->me);
     parts[set->me] = vector + algo_cut_at(cut, set->me);
@@ -22,16 +23,19 @@ int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_
     }
     for (int by = 1; by < set->n; by++) {
         const int to = around(set, by);
-        TRY(comm_send(c, algo_rank(set, to), vector + algo_cut_at(cut, to), algo_cut_bytes(cut, to)));
+        TRY(comm_send(c, algo_rank(set, to), vector + algo_cut_at(cut, to),
+                      algo_cut_bytes(cut, to)));
     }
     return set->n > 1 ? comm_round(c) : 0;
 }
 
-int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, uint8_t *vector)
+int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                   uint8_t *vector)
 {
     for (int by = 1; by < set->n; by++) {
         const int from = around(set, -by);
-        TRY(comm_recv(c, algo_rank(set, from), vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from)));
+        TRY(comm_recv(c, algo_rank(set, from), vector + algo_cut_at(cut, from),
+                      algo_cut_bytes(cut, from)));
     }
     for (int by = 1; by < set->n; by++)
         TRY(comm_send(c, algo_rank(set, around(set, by)), vector + algo_cut_at(cut, set->me),
@@ -39,8 +43,8 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
     return set->n > 1 ? comm_round(c) : 0;
 }
 
-int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, const uint8_t *codes,
-                     void *acc, uint8_t *hop, enum algo_form to, uint8_t *sum)
+int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                     const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to, uint8_t *sum)
 {
     const struct algo_range mine = algo_cut_range(cut, set->me);
     uint8_t *got = hop, *passed_on = hop + algo_cut_bytes(cut, 0);
@@ -55,19 +59,21 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
         TRY(comm_round(c));
         const uint8_t *const addends[] = {got, codes + algo_cut_at(cut, coming)};
         const bool last = step == set->n - 1; /* then coming == me */
-        algo_fold(cut->fold, algo_cut_range(cut, coming), ALGO_IN, addends, 2, acc, last ? to : ALGO_IN,
-                  last ? place : passed_on);
+        algo_fold(cut->fold, algo_cut_range(cut, coming), ALGO_IN, addends, 2, acc,
+                  last ? to : ALGO_IN, last ? place : passed_on);
     }
     return 0;
 }
 
-int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, uint8_t *vector)
+int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                        uint8_t *vector)
 {
     for (int step = 1; step < set->n; step++) {
         const int going = around(set, 1 - step), coming = around(set, -step);
         TRY(comm_recv(c, algo_rank(set, around(set, -1)), vector + algo_cut_at(cut, coming),
                       algo_cut_bytes(cut, coming)));
-        TRY(comm_send(c, algo_rank(set, around(set, 1)), vector + algo_cut_at(cut, going), algo_cut_bytes(cut, going)));
+        TRY(comm_send(c, algo_rank(set, around(set, 1)), vector + algo_cut_at(cut, going),
+                      algo_cut_bytes(cut, going)));
         TRY(comm_round(c));
     }
     return 0;

@@ -1,6 +1,8 @@
-/* algo_step.h : what all-reduce algorithms are made of: ranges, sets of ranks, sums of ranges, steps that move them.
+/* algo_step.h : what all-reduce algorithms are made of: ranges, sets of ranks, sums of ranges,
+ * steps that move them.
  *
- * A vector of n elements is cut into one range for each member of a set of ranks. It travels in one of three forms. */
+ * A vector of n elements is cut into one range for each member of a set of ranks. It travels in one
+ * of three forms. */
 #ifndef ALGO_STEP_H
 #define ALGO_STEP_H
 #include "codec/fold.h"
@@ -12,7 +14,8 @@ struct algo_range {
     size_t at, n; /* elements: the first one's index in the bucket, how many (0 is legal) */
 };
 
-/* Part i of `whole` among n_parts: multiples of unit, lengths differ by one unit at most, the longer ones first. */
+/* Part i of `whole` among n_parts: multiples of unit, lengths differ by one unit at most, the
+ * longer ones first. */
 struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, int i);
 
 /* ---- forms ---- */
@@ -32,17 +35,20 @@ struct algo_cut {
     int n_parts;
 };
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i);
-size_t algo_cut_at(const struct algo_cut *cut, int i);    /* bytes before part i */
-size_t algo_cut_bytes(const struct algo_cut *cut, int i); /* bytes of part i; part 0 is the longest */
+size_t algo_cut_at(const struct algo_cut *cut, int i); /* bytes before part i */
+/* bytes of part i; part 0 is the longest */
+size_t algo_cut_bytes(const struct algo_cut *cut, int i);
 
 /* ---- sets of ranks: first, first + stride, ...; this rank is member `me` ---- */
 
 struct algo_set {
     int first, stride, n, me;
 };
-struct algo_set algo_all(const struct comm *c);               /* every rank */
-struct algo_set algo_node(const struct comm *c, int group);   /* the `group` consecutive ranks of this rank's group */
-struct algo_set algo_across(const struct comm *c, int group); /* the ranks of this rank's index in every group */
+struct algo_set algo_all(const struct comm *c); /* every rank */
+/* the `group` consecutive ranks of this rank's group */
+struct algo_set algo_node(const struct comm *c, int group);
+/* the ranks of this rank's index in every group */
+struct algo_set algo_across(const struct comm *c, int group);
 static inline int algo_rank(const struct algo_set *s, int member)
 {
     return s->first + member * s->stride;
@@ -53,40 +59,49 @@ static inline int algo_rank(const struct algo_set *s, int member)
 /* Bytes of the accumulators that algo_fold() works with: of one block, whatever the range. */
 size_t algo_acc_bytes(const struct fold *f);
 
-/* sum = parts[0] + parts[1] + ... + parts[n_parts - 1], in this order, over one range, block by block.
+/* sum = parts[0] + parts[1] + ... + parts[n_parts - 1], in this order, over one range, block by
+ * block.
  *   parts   [n_parts] of algo_bytes(from, r.n) each        from   ALGO_IN or ALGO_WIDE
  *   acc     [algo_acc_bytes], 8-byte aligned               sum    [algo_bytes(to, r.n)]
  * sum may be one of the parts if to == from. */
-void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from, const uint8_t *const *parts, int n_parts,
-               void *acc, enum algo_form to, uint8_t *sum);
+void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
+               const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+               uint8_t *sum);
 
-/* The same with blocks of another length, a multiple of the fold's unit: a GPU wants long ones. acc:
- * acc_bytes(block). */
+/* The same with blocks of another length, a multiple of the fold's unit: a GPU wants long ones.
+ * acc: acc_bytes(block). */
 void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, enum algo_form from,
-                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to, uint8_t *sum);
+                      const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
+                      uint8_t *sum);
 
-/* ---- steps (algo_step.c). All members of the set call them. Return 0 or a negative errno of comm.h ---- */
+/* ---- steps (algo_step.c). All members of the set call them. Return 0 or a negative errno of
+ * comm.h ---- */
 
 /* One round: member i gets part i of everybody's vector.
  *   vector   this rank's, whole      store   [(set->n - 1) * algo_cut_bytes(cut, 0)]
  *   parts    [set->n] out: where each member's part for this rank lies: in store, its own in vector */
-int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, const uint8_t *vector,
-                  uint8_t *store, const uint8_t **parts);
+int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                  const uint8_t *vector, uint8_t *store, const uint8_t **parts);
 
 /* One round: member i's part i goes to all. vector: in place. */
-int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, uint8_t *vector);
+int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                   uint8_t *vector);
 
-/* n - 1 rounds: member i gets part i of the sum, written to its place in `sum`, a vector in the form of `to`. The sum
- * of part j starts as member j+1's codes, goes around in the input format while j+2, j+3, ... add theirs, and ends
- * with member j's.
- *   codes   this rank's, whole      acc   [algo_acc_bytes]      hop   [2 * algo_cut_bytes(cut, 0)], cut in ALGO_IN */
-int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, const uint8_t *codes,
-                     void *acc, uint8_t *hop, enum algo_form to, uint8_t *sum);
+/* n - 1 rounds: member i gets part i of the sum, written to its place in `sum`, a vector in the
+ * form of `to`. The sum of part j starts as member j+1's codes, goes around in the input format
+ * while j+2, j+3, ... add theirs, and ends with member j's.
+ *   codes   this rank's, whole      acc   [algo_acc_bytes]
+ *   hop   [2 * algo_cut_bytes(cut, 0)], cut in ALGO_IN */
+int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                     const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to,
+                     uint8_t *sum);
 
 /* n - 1 rounds: as algo_allgather, passed from neighbour to neighbour. */
-int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut, uint8_t *vector);
+int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
+                        uint8_t *vector);
 
-/* ---- scratch: one layout function an algorithm, run with base == NULL to count and with memory to place ---- */
+/* ---- scratch: one layout function an algorithm, run with base == NULL to count and with memory to
+ * place ---- */
 
 struct algo_arena {
     char *base;  /* NULL: only count */

@@ -23,8 +23,9 @@ static struct {
     int n_open; /* jobs */
 } mpi_here;
 
-/* MPI_Finalize; then, where that took long, a rest of as long. With hundreds of ranks on a core what started them falls behind,
- * Open MPI's ranks wait 2 s for its answer, and one that is gone before it has heard is taken for dead. */
+/* MPI_Finalize; then, where that took long, a rest of as long. With hundreds of ranks on a core
+ * what started them falls behind, Open MPI's ranks wait 2 s for its answer, and one that is gone
+ * before it has heard is taken for dead. */
 static void finalize(void)
 {
     const double start = clock_s(), most = 10;
@@ -34,8 +35,8 @@ static void finalize(void)
         sleep((unsigned)(took < most ? took : most) + 1);
 }
 
-/* When the last job is closed, or at exit if none has come about. A process that exits from the middle of a job leaves MPI as it
- * is, which is how mpirun learns of it. */
+/* When the last job is closed, or at exit if none has come about. A process that exits from the
+ * middle of a job leaves MPI as it is, which is how mpirun learns of it. */
 static void end_mpi(void)
 {
     int ended = 0;
@@ -44,7 +45,8 @@ static void end_mpi(void)
         finalize();
 }
 
-/* MPI of a process: begun here unless the caller has done so, whose choice of threads then holds. */
+/* MPI of a process: begun here unless the caller has done so, whose choice of threads then
+ * holds. */
 static int begin_mpi(int *level)
 {
     int done = 0, ended = 0;
@@ -58,7 +60,8 @@ static int begin_mpi(int *level)
     mpi_here.begun = true;
     atexit(end_mpi);
     if (*level < MPI_THREAD_FUNNELED)
-        return ERR(-ENOTSUP, "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
+        return ERR(-ENOTSUP,
+                   "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
     return 0;
 }
 
@@ -108,8 +111,10 @@ int comm_open(double deadline_s, struct comm **out)
     MPI_Comm_rank(c->mpi, &c->rank);
     MPI_Comm_size(c->mpi, &c->n_ranks);
     if (!(deadline_s > 0)) {
-        rc = c->rank > 0 ? -EINVAL
-                         : ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0", deadline_s);
+        rc = c->rank > 0
+                 ? -EINVAL
+                 : ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0",
+                       deadline_s);
         goto leave_job;
     }
     mpi_here.n_open++;
@@ -129,7 +134,8 @@ void comm_leave(struct comm *c)
 {
     if (!c)
         return;
-    (void)comm_barrier(c); /* so that MPI's own waits, which have no deadline, find everybody there */
+    /* so that MPI's own waits, which have no deadline, find everybody there */
+    (void)comm_barrier(c);
     MPI_Comm_free(&c->mpi);
     give_back(c);
     mpi_here.n_open--;
@@ -159,7 +165,8 @@ struct comm_count comm_counted(const struct comm *c)
     return c->count;
 }
 
-/* One word a rank, | rank : -code |, and the smallest wins: the lowest rank that failed brings its code along. */
+/* One word a rank, | rank : -code |, and the smallest wins: the lowest rank that failed brings its
+ * code along. */
 int comm_agree(struct comm *c, int rc)
 {
     const uint64_t fine = UINT64_MAX;

@@ -1,8 +1,8 @@
 /* comm.h : ranks and what they exchange. The only folder that knows MPI; every wait has a deadline.
  *
- * A wait that passes the deadline ends the whole job, after one line that names the ranks that do not answer: a call
- * below either returns or the process is gone. One thread calls at a time, the one that opened or, where comm_threads() says
- * so, any other. */
+ * A wait that passes the deadline ends the whole job, after one line that names the ranks that do
+ * not answer: a call below either returns or the process is gone. One thread calls at a time, the
+ * one that opened or, where comm_threads() says so, any other. */
 #ifndef COMM_H
 #define COMM_H
 #include <stdbool.h>
@@ -11,16 +11,17 @@
 
 struct comm; /* opened by comm_open, closed by comm_close */
 
-/* Joins the job (MPI_Init unless done). deadline_s: a wait longer than that names who is missing and ends the job.
- * Returns 0 or a negative errno: -EINVAL (deadline not positive, on all ranks: rank 0 speaks), -ENOMEM, -EIO (MPI
- * said no). */
+/* Joins the job (MPI_Init unless done). deadline_s: a wait longer than that names who is missing
+ * and ends the job. Returns 0 or a negative errno: -EINVAL (deadline not positive, on all ranks:
+ * rank 0 speaks), -ENOMEM, -EIO (MPI said no). */
 int comm_open(double deadline_s, struct comm **out);
 
-/* Waits for the other ranks' comm_close and leaves the job; the last one ends MPI if comm_open began it (MPI_Finalize), so
- * none can be opened again. */
+/* Waits for the other ranks' comm_close and leaves the job; the last one ends MPI if comm_open
+ * began it (MPI_Finalize), so none can be opened again. */
 void comm_close(struct comm *c);
 
-/* The same but for MPI, which goes on, so that another job can be opened; what comm_open began ends when the process exits. */
+/* The same but for MPI, which goes on, so that another job can be opened; what comm_open began ends
+ * when the process exits. */
 void comm_leave(struct comm *c);
 
 int comm_rank(const struct comm *c);
@@ -29,52 +30,62 @@ int comm_n_ranks(const struct comm *c);
 /* May other threads than the one that opened call, one at a time? (MPI_THREAD_SERIALIZED) */
 bool comm_threads(const struct comm *c);
 
-/* All ranks call this with their own result of a step that any of them may have failed. The lowest rank that failed
- * prints its held line (err_hold() is on until then), and every rank gets that rank's code; 0 when none failed (rank
- * 0 then prints what it holds, a warning). */
+/* All ranks call this with their own result of a step that any of them may have failed. The lowest
+ * rank that failed prints its held line (err_hold() is on until then), and every rank gets that
+ * rank's code; 0 when none failed (rank 0 then prints what it holds, a warning). */
 int comm_agree(struct comm *c, int rc);
 
-/* Ends the job from one rank, for failures after which the others cannot be asked. Every process ends with a status
- * that is not zero. code: the negative errno of the failure. Prints what is held. Does not return. */
+/* Ends the job from one rank, for failures after which the others cannot be asked. Every process
+ * ends with a status that is not zero. code: the negative errno of the failure. Prints what is
+ * held. Does not return. */
 void comm_abort(struct comm *c, int code) __attribute__((noreturn));
 
-/* Collectives: all ranks call them in the same order with the same sizes. They return 0 or -EIO (with a line). */
+/* Collectives: all ranks call them in the same order with the same sizes. They return 0 or -EIO
+ * (with a line). */
 int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
-int comm_max_i8(struct comm *c, int8_t *x, size_t n);  /* in place */
-int comm_sum_f64(struct comm *c, double *x, size_t n); /* in place, in rank order: same bits everywhere */
+int comm_max_i8(struct comm *c, int8_t *x, size_t n); /* in place */
+/* in place, in rank order: same bits everywhere */
+int comm_sum_f64(struct comm *c, double *x, size_t n);
 /* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */
 int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
 int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine);
-/* 0 when all ranks hold the same bytes, else -EPROTO, and one line, on rank 0, that names `what` and the first rank
- * that differs from rank 0. `bytes` may differ, too. */
+/* 0 when all ranks hold the same bytes, else -EPROTO, and one line, on rank 0, that names `what`
+ * and the first rank that differs from rank 0. `bytes` may differ, too. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);
 
-/* Waits for all messages that are under way, also those that a call that failed has left, and polls politely: ranks may
- * outnumber cores. Returns 0 or -EIO; their buffers are the callers' again either way. A wait longer than the deadline does not
- * return: it calls the roll, one rank says who is missing, and the job ends. */
+/* Waits for all messages that are under way, also those that a call that failed has left, and polls
+ * politely: ranks may outnumber cores. Returns 0 or -EIO; their buffers are the callers' again
+ * either way. A wait longer than the deadline does not return: it calls the roll, one rank says who
+ * is missing, and the job ends. */
 int comm_wait(struct comm *c);
 
 /* ---- steps whose sums do not come by MPI (way.h) ---- */
 
-/* Tells all other ranks, at once, that this one gives up the way in this step. At most once before a vote. */
+/* Tells all other ranks, at once, that this one gives up the way in this step. At most once before
+ * a vote. */
 int comm_give_up(struct comm *c);
 
-/* To be called about every millisecond by who waits for something else than MPI: messages move, and a rank that calls the
- * roll is answered (then this does not return). True: some other rank has given up in this step. */
+/* To be called about every millisecond by who waits for something else than MPI: messages move, and
+ * a rank that calls the roll is answered (then this does not return). True: some other rank has
+ * given up in this step. */
 bool comm_given_up(struct comm *c);
 
-/* The deadline has passed while waiting for something else than MPI: names who is missing and ends the job. */
+/* The deadline has passed while waiting for something else than MPI: names who is missing and ends
+ * the job. */
 void comm_missing(struct comm *c) __attribute__((noreturn));
 
-/* Ends a step: bits [n words] become the OR of all ranks' bits. Forgets who gave up. Returns 0 or -EIO. */
+/* Ends a step: bits [n words] become the OR of all ranks' bits. Forgets who gave up. Returns 0 or
+ * -EIO. */
 int comm_vote(struct comm *c, uint64_t *bits, size_t n);
 
 /* What this rank has sent since comm_open: for counting a step's bytes and rounds. */
 struct comm_count {
-    uint64_t sent_bytes; /* payload handed to MPI for other ranks; a collective's counts once, however MPI sends it */
-    uint64_t rounds;     /* point-to-point rounds: one for each time the rank waits for its neighbours */
-    double wait_s;       /* seconds spent waiting */
+    /* payload handed to MPI for other ranks; a collective's counts once, however MPI sends it */
+    uint64_t sent_bytes;
+    /* point-to-point rounds: one for each time the rank waits for its neighbours */
+    uint64_t rounds;
+    double wait_s; /* seconds spent waiting */
 };
 struct comm_count comm_counted(const struct comm *c);
 

@@ -1,4 +1,5 @@
-/* comm_collect.c : collectives: small things that all ranks tell each other. No gradient comes this way. */
+/* comm_collect.c : collectives: small things that all ranks tell each other. No gradient comes this
+ * way. */
 #include "base/err.h"
 #include "comm/comm_mpi.h"
 #include <string.h>
@@ -58,7 +59,8 @@ int comm_sum_f64(struct comm *c, double *x, size_t n)
     const size_t block = COMM_BLOCK / sizeof *all;
     for (size_t i = 0, k; i < n; i += k) {
         k = at_most(n - i, block);
-        COLLECT(c, "add up", MPI_Iallgather(x + i, (int)k, MPI_DOUBLE, all, (int)k, MPI_DOUBLE, c->mpi, req));
+        COLLECT(c, "add up",
+                MPI_Iallgather(x + i, (int)k, MPI_DOUBLE, all, (int)k, MPI_DOUBLE, c->mpi, req));
         memcpy(x + i, all, k * sizeof *x);
         for (size_t r = 1; r < (size_t)c->n_ranks; r++)
             for (size_t j = 0; j < k; j++)
@@ -92,8 +94,8 @@ int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine)
     return comm_wait(c);
 }
 
-/* Compares with rank 0's bytes, block by block. All ranks go through the blocks rank 0 has, whatever their own
- * length. */
+/* Compares with rank 0's bytes, block by block. All ranks go through the blocks rank 0 has,
+ * whatever their own length. */
 static int differs_from_rank_0(struct comm *c, const char *mine, size_t bytes, bool *differs)
 {
     uint64_t length = bytes;
@@ -117,6 +119,8 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
     COLLECT(c, "compare", MPI_Iallreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, c->mpi, req));
     if (first == c->n_ranks)
         return 0;
-    return c->rank > 0 ? -EPROTO
-                       : ERR(-EPROTO, "%s differs between ranks: rank %d does not have what rank 0 has", what, first);
+    return c->rank > 0
+               ? -EPROTO
+               : ERR(-EPROTO, "%s differs between ranks: rank %d does not have what rank 0 has",
+                     what, first);
 }

@@ -1,4 +1,5 @@
-/* comm_library.c : which MPI library this is. MPI_Get_library_version may be called before MPI_Init. */
+/* comm_library.c : which MPI library this is. MPI_Get_library_version may be called before
+ * MPI_Init. */
 #include "comm/comm_library.h"
 #include <mpi.h>
 #include <stdio.h>

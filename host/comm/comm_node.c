@@ -6,16 +6,19 @@
 #include <mpi-ext.h>
 #endif
 
-/* MPI_Comm_split_type waits without our deadline: a barrier goes before it, so that all ranks are there. */
+/* MPI_Comm_split_type waits without our deadline: a barrier goes before it, so that all ranks are
+ * there. */
 static int on_this_machine(struct comm *c, int *rank, int *lowest)
 {
     MPI_Comm here;
     TRY(comm_barrier(c));
-    TRY(comm_mpi_check(MPI_Comm_split_type(c->mpi, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here),
-                       "find the ranks of a machine"));
+    TRY(comm_mpi_check(
+        MPI_Comm_split_type(c->mpi, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here),
+        "find the ranks of a machine"));
     *lowest = c->rank;
     MPI_Comm_rank(here, rank);
-    const int rc = comm_mpi_check(MPI_Bcast(lowest, 1, MPI_INT, 0, here), "find the ranks of a machine");
+    const int rc =
+        comm_mpi_check(MPI_Bcast(lowest, 1, MPI_INT, 0, here), "find the ranks of a machine");
     MPI_Comm_free(&here);
     return rc;
 }

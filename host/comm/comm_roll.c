@@ -1,9 +1,9 @@
 /* comm_roll.c : who is missing: the roll call that ends a job when a wait has passed its deadline.
  *
- * The rank one waits for need not be the one that is gone: in a ring all ranks wait for a neighbour, and one of them
- * for the dead one. So the first rank whose deadline passes sends an empty message to all others; every rank that
- * waits hears it and does the same; who sends none within ROLL_S is missing. The lowest rank that answered says so,
- * once, and ends the job. */
+ * The rank one waits for need not be the one that is gone: in a ring all ranks wait for a
+ * neighbour, and one of them for the dead one. So the first rank whose deadline passes sends an
+ * empty message to all others; every rank that waits hears it and does the same; who sends none
+ * within ROLL_S is missing. The lowest rank that answered says so, once, and ends the job. */
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <time.h>
 
-static const double ROLL_S = 2.0;       /* how long a rank that waits may take to answer */
-static const double LAST_WORD_S = 10.0; /* how long the others leave the word to the lowest rank, which ends the job */
+static const double ROLL_S = 2.0; /* how long a rank that waits may take to answer */
+/* how long the others leave the word to the lowest rank, which ends the job */
+static const double LAST_WORD_S = 10.0;
 
 static void nap(void)
 {
@@ -60,12 +61,13 @@ static void say_who_is_missing(const struct comm *c)
     list_missing(c, list, sizeof list);
     if (missing == 0)
         (void)ERR(-ETIMEDOUT,
-                  "waited %g s for each other though all %d ranks answer: they take different steps, or the "
+                  "waited %g s for each other though all %d ranks answer: they take different "
+                  "steps, or the "
                   "deadline is too short",
                   c->deadline_s, c->n_ranks);
     else
-        (void)ERR(-ETIMEDOUT, "rank%s %s of %d did not answer for %g s", missing > 1 ? "s" : "", list, c->n_ranks,
-                  c->deadline_s);
+        (void)ERR(-ETIMEDOUT, "rank%s %s of %d did not answer for %g s", missing > 1 ? "s" : "",
+                  list, c->n_ranks, c->deadline_s);
 }
 
 void comm_roll_call(struct comm *c)
@@ -74,7 +76,8 @@ void comm_roll_call(struct comm *c)
     c->heard[c->rank] = true;
     for (int r = 0; r < c->n_ranks; r++) {
         MPI_Request req;
-        if (r != c->rank && MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ROLL, c->mpi, &req) == MPI_SUCCESS)
+        if (r != c->rank &&
+            MPI_Isend(NULL, 0, MPI_BYTE, r, COMM_TAG_ROLL, c->mpi, &req) == MPI_SUCCESS)
             MPI_Request_free(&req);
     }
     for (struct deadline d = deadline_in(clock_s(), ROLL_S);
@@ -86,7 +89,8 @@ void comm_roll_call(struct comm *c)
         lowest = lowest && !c->heard[r];
     if (lowest)
         say_who_is_missing(c);
-    for (struct deadline d = deadline_in(clock_s(), LAST_WORD_S); !lowest && !deadline_passed(&d, clock_s());)
+    for (struct deadline d = deadline_in(clock_s(), LAST_WORD_S);
+         !lowest && !deadline_passed(&d, clock_s());)
         nap();
     comm_abort(c, -ETIMEDOUT);
 }

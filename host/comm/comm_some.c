@@ -1,4 +1,5 @@
-/* comm_some.c : waiting for some messages while others stay under way: lots of messages, each done at its own time. */
+/* comm_some.c : waiting for some messages while others stay under way: lots of messages, each done
+ * at its own time. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -28,7 +29,8 @@ size_t comm_lot_places(const struct comm *c, size_t bytes)
 }
 
 /* One message, in as many chunks as MPI needs, posted by `post`. */
-static int add_chunks(struct comm *c, struct comm_lot *lot, int tag, int peer, char *buf, size_t bytes, bool sends)
+static int add_chunks(struct comm *c, struct comm_lot *lot, int tag, int peer, char *buf,
+                      size_t bytes, bool sends)
 {
     for (size_t left = bytes, n; left > 0; left -= n, buf += n) {
         n = left < c->chunk_bytes ? left : c->chunk_bytes;
@@ -41,7 +43,8 @@ static int add_chunks(struct comm *c, struct comm_lot *lot, int tag, int peer, c
     return 0;
 }
 
-int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf, size_t bytes)
+int comm_lot_send(struct comm *c, struct comm_lot *lot, int tag, int to, const void *buf,
+                  size_t bytes)
 {
     c->count.sent_bytes += bytes;
     return add_chunks(c, lot, tag, to, (char *)(uintptr_t)buf, bytes, true); /* MPI only reads it */
@@ -65,14 +68,15 @@ static int take(struct comm *c)
 {
     for (int n = 0;; n++) {
         int done = 0, which = MPI_UNDEFINED;
-        TRY(comm_mpi_check(MPI_Testany((int)c->n_req, c->req, &which, &done, MPI_STATUS_IGNORE), "exchange messages"));
+        TRY(comm_mpi_check(MPI_Testany((int)c->n_req, c->req, &which, &done, MPI_STATUS_IGNORE),
+                           "exchange messages"));
         if (!done || which == MPI_UNDEFINED)
             return n;
     }
 }
 
-/* Between two polls: at once for a few microseconds, then after the others on this core, then asleep for a moment, in which
- * the system's buffers go on sending. */
+/* Between two polls: at once for a few microseconds, then after the others on this core, then
+ * asleep for a moment, in which the system's buffers go on sending. */
 static void pause_between_polls(double waited_s)
 {
     if (waited_s < 10e-6)
@@ -83,7 +87,8 @@ static void pause_between_polls(double waited_s)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-/* What has come, while nothing has failed. A failure ends all messages, so that their buffers are the caller's again. */
+/* What has come, while nothing has failed. A failure ends all messages, so that their buffers are
+ * the caller's again. */
 static int take_or_end(struct comm *c)
 {
     const int n = take(c);

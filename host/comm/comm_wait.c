@@ -17,7 +17,8 @@ MPI_Request *comm_request(struct comm *c)
         if (status)
             c->status = status;
         if (!req || !status) {
-            (void)ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory", c->room);
+            (void)ERR(-ENOMEM, "cannot have more than %zu messages under way: out of memory",
+                      c->room);
             return NULL;
         }
         c->room = room;
@@ -38,7 +39,8 @@ int comm_send(struct comm *c, int to, const void *buf, size_t bytes)
         MPI_Request *req = comm_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Isend(at, (int)n, MPI_BYTE, to, COMM_TAG_DATA, c->mpi, req), "send"));
+        TRY(comm_mpi_check(MPI_Isend(at, (int)n, MPI_BYTE, to, COMM_TAG_DATA, c->mpi, req),
+                           "send"));
         c->n_req++;
     }
     c->count.sent_bytes += bytes;
@@ -53,7 +55,8 @@ int comm_recv(struct comm *c, int from, void *buf, size_t bytes)
         MPI_Request *req = comm_request(c);
         if (!req)
             return -ENOMEM;
-        TRY(comm_mpi_check(MPI_Irecv(at, (int)n, MPI_BYTE, from, COMM_TAG_DATA, c->mpi, req), "receive"));
+        TRY(comm_mpi_check(MPI_Irecv(at, (int)n, MPI_BYTE, from, COMM_TAG_DATA, c->mpi, req),
+                           "receive"));
         c->n_req++;
     }
     return 0;
@@ -73,8 +76,9 @@ void comm_look(struct comm *c, struct comm_watch *w)
         comm_roll_call(c);
 }
 
-/* Between two polls: at once for a few microseconds, then after the others on this core, then asleep for a moment; for
- * longer when it takes longer: hundreds of ranks may share a core with the one that all wait for. */
+/* Between two polls: at once for a few microseconds, then after the others on this core, then
+ * asleep for a moment; for longer when it takes longer: hundreds of ranks may share a core with the
+ * one that all wait for. */
 static void pause_between_polls(unsigned n_polls, double waited_s)
 {
     if (n_polls < 50)

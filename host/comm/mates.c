@@ -9,7 +9,7 @@
 #include <string.h>
 
 int mates_open(struct comm *c, const struct algo_set *set, const struct mates_link *link,
-                   const struct algo_home *home, struct mates **out)
+               const struct algo_home *home, struct mates **out)
 {
     struct mates *m = buf_alloc(sizeof *m);
     int rc = m ? 0 : -ENOMEM;
@@ -85,13 +85,15 @@ int mates_from_first(struct mates *m, uint8_t *vector, size_t bytes)
     return mates_noted(m, m->link->from_first(m, vector, bytes));
 }
 
-/* In each round word goes twice as far; after the last one each member has heard, at some hands, from every other. */
+/* In each round word goes twice as far; after the last one each member has heard, at some hands,
+ * from every other. */
 int mates_meet(struct mates *m)
 {
     const uint64_t sent = m->comm->count.sent_bytes;
     uint8_t word = 0, heard;
     for (int by = 1; by < m->set.n; by *= 2) {
-        TRY(comm_recv(m->comm, algo_rank(&m->set, (m->set.me - by + m->set.n) % m->set.n), &heard, 1));
+        TRY(comm_recv(m->comm, algo_rank(&m->set, (m->set.me - by + m->set.n) % m->set.n), &heard,
+                      1));
         TRY(comm_send(m->comm, algo_rank(&m->set, (m->set.me + by) % m->set.n), &word, 1));
         TRY(comm_wait(m->comm));
     }

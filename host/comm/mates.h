@@ -1,13 +1,14 @@
-/* mates.h : a set of ranks whose GPUs hand codes to each other without MPI's messages: by CUDA IPC or by NCCL.
+/* mates.h : a set of ranks whose GPUs hand codes to each other without MPI's messages: by CUDA IPC
+ * or by NCCL.
  *
  *     gather     member i can read part i of everybody's vector          codes -> sums
  *     spread     member i's part i goes to all                           sums -> all
  *     to_first   member i's part i goes to member 0
  *     from_first member 0's vector goes to all
  *
- * All members make the same calls. Vectors lie inside the home (algo.h), at the same place on every member. A call
- * returns when this rank may go on to use what it got; what it gave may be overwritten after the next spread or
- * from_first. */
+ * All members make the same calls. Vectors lie inside the home (algo.h), at the same place on every
+ * member. A call returns when this rank may go on to use what it got; what it gave may be
+ * overwritten after the next spread or from_first. */
 #ifndef MATES_H
 #define MATES_H
 #include "comm/algo.h"
@@ -21,7 +22,8 @@ struct mates_link {
     bool stores; /* gather wants a store */
     int (*open)(struct mates *m);
     void (*close)(struct mates *m);
-    /* parts: [set.n] out: reachable memory. store: [(set.n - 1) * algo_cut_bytes(cut, 0)] device memory, or NULL */
+    /* parts: [set.n] out: reachable memory. store: [(set.n - 1) * algo_cut_bytes(cut, 0)] device
+     * memory, or NULL */
     int (*gather)(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
                   const uint8_t **parts);
     int (*spread)(struct mates *m, const struct algo_cut *cut, uint8_t *vector);
@@ -41,17 +43,18 @@ struct mates {
     bool failed;           /* the set cannot meet any more */
 };
 
-/* All members. Sets that do not overlap may open at the same time. Returns 0, or a negative errno on all ranks of the
- * job. */
+/* All members. Sets that do not overlap may open at the same time. Returns 0, or a negative errno
+ * on all ranks of the job. */
 int mates_open(struct comm *c, const struct algo_set *set, const struct mates_link *link,
-                   const struct algo_home *home, struct mates **out);
+               const struct algo_home *home, struct mates **out);
 /* All members; after a failure it waits for none. NULL is legal. */
 void mates_close(struct mates *m);
 
 /* Bytes of gather's store for this link. */
 size_t mates_store_bytes(const struct mates_link *link, const struct algo_cut *cut);
 
-/* link->gather into m->parts and so on, with what is sent counted as algo_alltoall() and algo_allgather() count it. */
+/* link->gather into m->parts and so on, with what is sent counted as algo_alltoall() and
+ * algo_allgather() count it. */
 int mates_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store);
 int mates_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector);
 int mates_to_first(struct mates *m, const struct algo_cut *cut, uint8_t *vector);

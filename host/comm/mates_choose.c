@@ -1,4 +1,5 @@
-/* mates_choose.c : by what gradients on GPUs travel: what is asked for, what this job can, and the algorithm that fits.
+/* mates_choose.c : by what gradients on GPUs travel: what is asked for, what this job can, and the
+ * algorithm that fits.
  * */
 #include "comm/mates_choose.h"
 #include "base/buf.h"
@@ -16,10 +17,12 @@
 enum transport { NCCL, IPC, MPI, PINNED, N_TRANSPORTS };
 static const char *const words[N_TRANSPORTS] = {"nccl", "ipc", "mpi", "pinned"};
 
-/* Every algorithm on GPUs: NULL: not by this transport. MPI and pinned memory: the algorithm itself. */
+/* Every algorithm on GPUs: NULL: not by this transport. MPI and pinned memory: the algorithm
+ * itself. */
 static const struct row {
     const struct algo *plain, *by[MPI];
-    bool device_codes; /* over MPI it never touches a code but by the fold: codes may be device memory */
+    /* over MPI it never touches a code but by the fold: codes may be device memory */
+    bool device_codes;
 } rows[] = {
     {&algo_direct, {&algo_direct_nccl, &algo_direct_ipc}, true},
     {&algo_group_scatter, {&algo_group_scatter_nccl, &algo_group_scatter_ipc}, true},
@@ -44,7 +47,8 @@ struct place {
     uint64_t gpu;
 };
 
-/* rc of any rank that failed, on all of them. comm_agree() would let go of lines that the caller holds. */
+/* rc of any rank that failed, on all of them. comm_agree() would let go of lines that the caller
+ * holds. */
 static int any_failed(struct comm *c, int rc)
 {
     int8_t code = (int8_t)-rc;
@@ -78,7 +82,8 @@ static void nccl_fact(struct comm *c, const struct place *places, struct facts *
     for (int a = 0; a < comm_n_ranks(c); a++)
         for (int b = 0; b < a && !f->no[NCCL]; b++)
             if (places[a].machine == places[b].machine && places[a].gpu == places[b].gpu) {
-                snprintf(f->text, sizeof f->text, "ranks %d and %d share a GPU, which it refuses", b, a);
+                snprintf(f->text, sizeof f->text, "ranks %d and %d share a GPU, which it refuses",
+                         b, a);
                 f->no[NCCL] = f->text;
             }
 }
@@ -114,7 +119,8 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     return rc;
 }
 
-static int ipc_fact(struct comm *c, const struct row *row, int group, const int32_t *nodes, struct facts *f)
+static int ipc_fact(struct comm *c, const struct row *row, int group, const int32_t *nodes,
+                    struct facts *f)
 {
     const int size = group ? group : comm_n_ranks(c);
     bool works;
@@ -167,21 +173,25 @@ static int asked(struct comm *c, enum transport *out)
     while (t < N_TRANSPORTS && strcmp(word, words[t]) != 0)
         t++;
     if (t == N_TRANSPORTS && strcmp(word, "auto") != 0)
-        return comm_rank(c) > 0
-                   ? -EINVAL
-                   : ERR(-EINVAL, "unknown NARROWCAST_GPU_TRANSPORT \"%s\": need auto, nccl, ipc, mpi or pinned", word);
+        return comm_rank(c) > 0 ? -EINVAL
+                                : ERR(-EINVAL,
+                                      "unknown NARROWCAST_GPU_TRANSPORT \"%s\": need auto, nccl, "
+                                      "ipc, mpi or pinned",
+                                      word);
     *out = (enum transport)t;
     return 0;
 }
 
-static int take(struct comm *c, const struct row *row, enum transport wanted, struct facts *f, enum transport *out)
+static int take(struct comm *c, const struct row *row, enum transport wanted, struct facts *f,
+                enum transport *out)
 {
     if (wanted == MPI && f->no[MPI] == mpi_is_silent)
         f->no[MPI] = NULL; /* the user knows better: not every MPI says what it can */
     if (wanted < N_TRANSPORTS && f->no[wanted])
-        return comm_rank(c) > 0 ? -EINVAL
-                                : ERR(-EINVAL, "cannot run \"%s\" with NARROWCAST_GPU_TRANSPORT=%s: %s",
-                                      row->plain->name, words[wanted], f->no[wanted]);
+        return comm_rank(c) > 0
+                   ? -EINVAL
+                   : ERR(-EINVAL, "cannot run \"%s\" with NARROWCAST_GPU_TRANSPORT=%s: %s",
+                         row->plain->name, words[wanted], f->no[wanted]);
     int t = wanted < N_TRANSPORTS ? (int)wanted : 0;
     while (f->no[t])
         t++; /* pinned is always possible */
@@ -189,7 +199,8 @@ static int take(struct comm *c, const struct row *row, enum transport wanted, st
     return 0;
 }
 
-static void say(const struct row *row, enum transport t, const struct facts *f, char *said, size_t size)
+static void say(const struct row *row, enum transport t, const struct facts *f, char *said,
+                size_t size)
 {
     static const char *const names[N_TRANSPORTS] = {"NCCL", "CUDA IPC", "MPI from device memory",
                                                     "MPI from pinned memory"};
@@ -197,11 +208,12 @@ static void say(const struct row *row, enum transport t, const struct facts *f, 
     if ((int)t == first || !f->no[first])
         snprintf(said, size, "%s by %s", row->plain->name, names[t]);
     else
-        snprintf(said, size, "%s by %s (not %s: %s)", row->plain->name, names[t], names[first], f->no[first]);
+        snprintf(said, size, "%s by %s (not %s: %s)", row->plain->name, names[t], names[first],
+                 f->no[first]);
 }
 
-int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo, const struct vec_ops **ops, char *said,
-               size_t size)
+int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo,
+                 const struct vec_ops **ops, char *said, size_t size)
 {
     struct facts facts = {.no = {NULL}};
     enum transport wanted = N_TRANSPORTS, t = PINNED;

@@ -1,10 +1,12 @@
-/* mates_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are opened in every
- * other once (CUDA IPC), and from then on kernels read their codes where they lie and copies write where they are
- * wanted.
+/* mates_ipc.c : ranks of one machine whose GPUs reach each other's memory: every rank's buffers are
+ * opened in every other once (CUDA IPC), and from then on kernels read their codes where they lie
+ * and copies write where they are wanted.
  *
- *     gather:  all meet (their codes stand), then sum kernels read       spread:  copies into all, then all meet
+ *     gather:  all meet (their codes stand), then sum kernels read
+ *     spread:  copies into all, then all meet
  *
- * Between a gather and the spread behind it nobody writes what others read. Ranks may share a GPU. */
+ * Between a gather and the spread behind it nobody writes what others read. Ranks may share a
+ * GPU. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -28,7 +30,9 @@ struct ipc {
 
 static uint8_t *region(const struct algo_home *home, int r, size_t *bytes)
 {
-    *bytes = r == CODES ? home->codes_bytes : r == RESULT ? home->result_bytes : home->scratch_bytes;
+    *bytes = r == CODES    ? home->codes_bytes
+             : r == RESULT ? home->result_bytes
+                           : home->scratch_bytes;
     return r == CODES ? home->codes : r == RESULT ? home->result : home->scratch;
 }
 
@@ -66,8 +70,10 @@ static int import_others(struct mates *m, const struct card *own)
             const struct card *card = &ipc->cards[i];
             void *base = NULL;
             if (card->bytes[r] != own->bytes[r])
-                return ERR(-EPROTO, "cannot share GPU memory: ranks %d and %d have buffers of different lengths",
-                           comm_rank(m->comm), algo_rank(&m->set, i));
+                return ERR(
+                    -EPROTO,
+                    "cannot share GPU memory: ranks %d and %d have buffers of different lengths",
+                    comm_rank(m->comm), algo_rank(&m->set, i));
             if (card->bytes[r] > 0)
                 TRY(gpu()->run->ipc_import(&card->handles[r], &base));
             ipc->bases[i * N_REGIONS + r] = base;
@@ -104,8 +110,8 @@ static void ipc_close(struct mates *m)
     free(ipc);
 }
 
-static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
-                      const uint8_t **parts)
+static int ipc_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+                      uint8_t *store, const uint8_t **parts)
 {
     (void)store;
     TRY(mates_meet(m));
@@ -122,7 +128,8 @@ static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t byte
     if (!lane)
         return gpu_failed();
     for (int k = 0; k <= last - first && bytes > 0; k++) {
-        const int i = first + (m->set.me + k) % (last - first + 1); /* each begins with another one */
+        /* each begins with another one */
+        const int i = first + (m->set.me + k) % (last - first + 1);
         if (i != m->set.me)
             TRY(run->copy(at(m, i, p), p, bytes, lane->stream));
     }
@@ -131,7 +138,8 @@ static int copy_to(struct mates *m, int first, int last, uint8_t *p, size_t byte
 
 static int ipc_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vector)
 {
-    TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me), algo_cut_bytes(cut, m->set.me)));
+    TRY(copy_to(m, 0, m->set.n - 1, vector + algo_cut_at(cut, m->set.me),
+                algo_cut_bytes(cut, m->set.me)));
     return mates_meet(m);
 }
 

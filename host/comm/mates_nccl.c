@@ -1,7 +1,8 @@
-/* mates_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling thread's stream.
+/* mates_nccl.c : ranks with a GPU each, whose codes travel by NCCL's send and recv on the calling
+ * thread's stream.
  *
- * NCCL itself waits for ever: here the stream sets a flag behind the messages, and the wait for it asks NCCL whether
- * all is well, answers a roll call, and ends with the deadline. */
+ * NCCL itself waits for ever: here the stream sets a flag behind the messages, and the wait for it
+ * asks NCCL whether all is well, answers a roll call, and ends with the deadline. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
@@ -54,8 +55,8 @@ static void nccl_close(struct mates *m)
     gpu()->nccl->close(m->state);
 }
 
-static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
-                       const uint8_t **parts)
+static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes,
+                       uint8_t *store, const uint8_t **parts)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();
@@ -68,7 +69,8 @@ static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_
         uint8_t *place = store + (size_t)(by - 1) * algo_cut_bytes(cut, 0);
         parts[from] = place;
         if (algo_cut_bytes(cut, to) > 0)
-            TRY(nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to, lane->stream));
+            TRY(nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to,
+                           lane->stream));
         if (mine > 0)
             TRY(nccl->recv(m->state, place, mine, from, lane->stream));
     }
@@ -90,14 +92,16 @@ static int nccl_spread(struct mates *m, const struct algo_cut *cut, uint8_t *vec
         if (mine > 0)
             TRY(nccl->send(m->state, vector + algo_cut_at(cut, m->set.me), mine, to, lane->stream));
         if (algo_cut_bytes(cut, from) > 0)
-            TRY(nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from), from, lane->stream));
+            TRY(nccl->recv(m->state, vector + algo_cut_at(cut, from), algo_cut_bytes(cut, from),
+                           from, lane->stream));
     }
     TRY(nccl->group_end(m->state));
     return mates_nccl_wait(m);
 }
 
 /* Between member 0 and all others: the bytes of member i's part, or all of them (cut NULL). */
-static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector, size_t bytes)
+static int with_first(struct mates *m, bool to_first, const struct algo_cut *cut, uint8_t *vector,
+                      size_t bytes)
 {
     const struct dev_nccl_ops *nccl = gpu()->nccl;
     struct gpu_lane *lane = gpu_lane();

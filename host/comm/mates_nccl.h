@@ -3,8 +3,8 @@
 #define MATES_NCCL_H
 #include "comm/mates.h"
 
-/* Waits until the calling thread's stream is done, under comm's deadline. m: of link mates_nccl, whose state is a struct
- * dev_nccl. Returns 0 or a negative errno. */
+/* Waits until the calling thread's stream is done, under comm's deadline. m: of link mates_nccl,
+ * whose state is a struct dev_nccl. Returns 0 or a negative errno. */
 int mates_nccl_wait(struct mates *m);
 
 #endif

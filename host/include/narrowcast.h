@@ -1,9 +1,9 @@
 /* narrowcast.h : the mean of gradients over all ranks of an MPI job, sent as narrow floats.
  *
- * A call takes the fp32 gradients of one step, layer by layer, and replaces them by their mean over ranks. On the way
- * they are cast to a format of 2 to 32 bits, with a power-of-two scale for each layer, packed, added, and cast back.
- * With exact sums (the default where the format allows) the result has the same bits for every algorithm, order and
- * run.
+ * A call takes the fp32 gradients of one step, layer by layer, and replaces them by their mean over
+ * ranks. On the way they are cast to a format of 2 to 32 bits, with a power-of-two scale for each
+ * layer, packed, added, and cast back. With exact sums (the default where the format allows) the
+ * result has the same bits for every algorithm, order and run.
  *
  *     #include <narrowcast.h>
  *     #include <stdio.h>
@@ -38,12 +38,13 @@
  *
  *     cc train.c -lnarrowcast ... ; host/ranks.sh 4 ./a.out
  *
- * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that opened, makes all calls.
+ * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that
+ * opened, makes all calls.
  *
- * A rank that does not come within the deadline ends the whole job, after a line that names it. The deadline counts only while
- * some rank waits inside a call, and not while that rank is itself stopped: what a rank does between calls (validation, a
- * checkpoint) may take as long as it likes if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless
- * set. */
+ * A rank that does not come within the deadline ends the whole job, after a line that names it. The
+ * deadline counts only while some rank waits inside a call, and not while that rank is itself
+ * stopped: what a rank does between calls (validation, a checkpoint) may take as long as it likes
+ * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -66,23 +67,27 @@ struct nc_options {
     const char *out_format; /* auto or a format: what the sum travels back in */
     const char *overflow;   /* saturate inf */
     const char *round;      /* nearest stochastic zero */
-    const char *algo;       /* auto self direct ring group-master:K group-scatter:K gather native offload */
-    const char
-        *offload; /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names them */
+    /* auto self direct ring group-master:K group-scatter:K gather native offload */
+    const char *algo;
+    /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names
+     * them */
+    const char *offload;
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
 };
 
-/* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the number it can see,
- * or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share. nc_allreduce() then takes device pointers into
- * that GPU's memory. What writes them must have ended on the device before the call (cudaStreamSynchronize), and the
- * means stand there when it returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH,
- * or beside the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi
- * or pinned says by what codes travel; auto finds the best. */
+/* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the
+ * number it can see, or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share.
+ * nc_allreduce() then takes device pointers into that GPU's memory. What writes them must have
+ * ended on the device before the call (cudaStreamSynchronize), and the means stand there when it
+ * returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH, or beside
+ * the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
+ * ipc, mpi or pinned says by what codes travel; auto finds the best. */
 
-/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 600 s, seed 1. */
+/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 600 s,
+ * seed 1. */
 struct nc_options nc_options_default(void);
 
 struct nc_layer {
@@ -97,31 +102,38 @@ struct nc_report {
     uint64_t fp32_bytes; /* 4 an element, to compare with */
     double codec_s;      /* seconds of casting */
     double comm_s;       /* seconds of sending, adding and waiting */
-    int offload;         /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
+    /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
+    int offload;
 };
 
 struct nc;
 
-/* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers, in forward order.
- *   options   NULL for the defaults      layers   [n_layers], the same on every rank      *out   closed by nc_close
- * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM, -EIO; with "cuda"
- * also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves it). After a failure it may be called again;
- * MPI goes on, and ends when the process exits if nc_open began it. */
-int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out);
+/* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers,
+ * in forward order.
+ *   options   NULL for the defaults      layers   [n_layers], the same on every rank
+ *   *out   closed by nc_close
+ * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM,
+ * -EIO; with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
+ * it). After a failure it may be called again; MPI goes on, and ends when the process exits if
+ * nc_open began it. */
+int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
+            struct nc **out);
 
-/* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called MPI_Init. */
+/* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called
+ * MPI_Init. */
 void nc_close(struct nc *nc);
 
 int nc_rank(const struct nc *nc);
 int nc_n_ranks(const struct nc *nc);
 
-/* grads: [n_layers] pointers to this rank's gradients (with "cuda": device pointers, in a list that is not), replaced
- * by the mean over ranks. report: NULL if not wanted.
- * Returns 0; 1 when a gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or
- * a negative errno, after which only nc_close may follow. */
+/* grads: [n_layers] pointers to this rank's gradients (with "cuda": device pointers, in a list that
+ * is not), replaced by the mean over ranks. report: NULL if not wanted. Returns 0; 1 when a
+ * gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or a
+ * negative errno, after which only nc_close may follow. */
 int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);
 
-/* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the same steps. */
+/* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the
+ * same steps. */
 void nc_force_fp32(struct nc *nc, int on);
 
 #ifdef __cplusplus

@@ -26,20 +26,27 @@ static const char *cards_of(const char *word, bool *by_word)
     return cards && *cards ? cards : NULL;
 }
 
-int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks, struct choice *out)
+int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
+                 struct choice *out)
 {
     const bool asked = is(algo, "offload");
     bool by_word;
     struct choice c = {.cards = cards_of(word, &by_word)};
     if (asked && !c.cards)
-        return ERR(-EINVAL, "--algo offload needs cards: --offload udp://HOST:PORT or sim, or NARROWCAST_OFFLOAD");
+        return ERR(
+            -EINVAL,
+            "--algo offload needs cards: --offload udp://HOST:PORT or sim, or NARROWCAST_OFFLOAD");
     if (c.cards && by_word && !asked && !is(algo, "auto"))
-        return ERR(-EINVAL, "--algo %s does not go through cards: leave --offload '%s' out, or take --algo offload",
-                   algo, word);
+        return ERR(
+            -EINVAL,
+            "--algo %s does not go through cards: leave --offload '%s' out, or take --algo offload",
+            algo, word);
     if (c.cards && !asked && !is(algo, "auto"))
         c.cards = NULL;
     if (c.cards && !strncmp(c.cards, "xrt:", 4))
-        return ERR(-EINVAL, "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT", c.cards);
+        return ERR(-EINVAL,
+                   "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT",
+                   c.cards);
     if (c.cards && offload_check(codec, n_ranks) < 0) {
         if (asked || by_word)
             return -EINVAL;
@@ -54,6 +61,7 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
 int choice_agree(struct comm *c, const struct choice *choice)
 {
     const char *cards = choice->cards ? choice->cards : "";
-    return comm_check_equal(c, cards, strlen(cards),
-                            "what NARROWCAST_OFFLOAD or --offload names (mpirun -x hands the first to all ranks)");
+    return comm_check_equal(
+        c, cards, strlen(cards),
+        "what NARROWCAST_OFFLOAD or --offload names (mpirun -x hands the first to all ranks)");
 }

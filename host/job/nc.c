@@ -41,11 +41,13 @@ static struct reducer_layer *copy_layers(const struct nc_layer *layers, int n_la
 {
     struct reducer_layer *copy = buf_alloc((size_t)n_layers * sizeof *copy);
     for (int i = 0; copy && i < n_layers; i++)
-        copy[i] = (struct reducer_layer){.name = layers[i].name, .n = layers[i].n, .fp32 = layers[i].fp32 != 0};
+        copy[i] = (struct reducer_layer){
+            .name = layers[i].name, .n = layers[i].n, .fp32 = layers[i].fp32 != 0};
     return copy;
 }
 
-/* What the words mean, as far as one rank can find out alone. nc->codec is settled later: by then the algorithm may be a GPU's. */
+/* What the words mean, as far as one rank can find out alone. nc->codec is settled later: by then
+ * the algorithm may be a GPU's. */
 static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
 {
     const struct codec_words words = {.format = o->format,
@@ -69,14 +71,17 @@ static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
     return choice_cards(algo, o->offload ? o->offload : "off", &settled, n_ranks, &nc->choice);
 }
 
-/* All ranks mean the same, in whatever words, and have the same layers: else they would meet in different collectives. */
-static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+/* All ranks mean the same, in whatever words, and have the same layers: else they would meet in
+ * different collectives. */
+static int check_ranks_agree(struct nc *nc, const struct nc_options *o,
+                             const struct nc_layer *layers, int n_layers)
 {
     const struct codec *c = &nc->codec;
     char text[256];
-    snprintf(text, sizeof text, "%d.%d.%d %d.%d.%d %d %d %d %d %d %d %llu %s:%d %zu %d", c->fmt.e, c->fmt.m, c->fmt.fn,
-             c->out.e, c->out.m, c->out.fn, c->sum_auto, (int)c->rule, (int)c->scale, c->const_shift, (int)c->round,
-             (int)c->overflow, (unsigned long long)c->seed, nc->algo->name, nc->group, o->bucket_bytes, nc->on_gpu);
+    snprintf(text, sizeof text, "%d.%d.%d %d.%d.%d %d %d %d %d %d %d %llu %s:%d %zu %d", c->fmt.e,
+             c->fmt.m, c->fmt.fn, c->out.e, c->out.m, c->out.fn, c->sum_auto, (int)c->rule,
+             (int)c->scale, c->const_shift, (int)c->round, (int)c->overflow,
+             (unsigned long long)c->seed, nc->algo->name, nc->group, o->bucket_bytes, nc->on_gpu);
     TRY(comm_check_equal(nc->comm, text, strlen(text), "an option"));
     TRY(choice_agree(nc->comm, &nc->choice));
     uint64_t *shape = buf_alloc((size_t)n_layers * 2 * sizeof *shape);
@@ -86,7 +91,8 @@ static int check_ranks_agree(struct nc *nc, const struct nc_options *o, const st
         shape[2 * i] = layers[i].n;
         shape[2 * i + 1] = layers[i].fp32 != 0;
     }
-    int rc = comm_check_equal(nc->comm, shape, (size_t)n_layers * 2 * sizeof *shape, "the list of layers");
+    int rc = comm_check_equal(nc->comm, shape, (size_t)n_layers * 2 * sizeof *shape,
+                              "the list of layers");
     free(shape);
     return rc;
 }
@@ -101,16 +107,19 @@ static int open_gpu(struct nc *nc)
     const int rc = gpu_open(place);
     nc->gpu = rc == 0;
     TRY(comm_agree(nc->comm, rc));
-    return mates_choose(nc->comm, nc->choice.cards != NULL, nc->group, &nc->algo, &nc->codec.ops, said, sizeof said);
+    return mates_choose(nc->comm, nc->choice.cards != NULL, nc->group, &nc->algo, &nc->codec.ops,
+                        said, sizeof said);
 }
 
-static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+static int open_reducer(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
+                        int n_layers)
 {
     TRY(algo_settle(nc->algo, nc->group, comm_n_ranks(nc->comm), &nc->codec));
     struct reducer_layer *copy = copy_layers(layers, n_layers);
     if (!copy)
         return -ENOMEM;
-    int rc = reducer_open(nc->comm, &nc->codec, nc->algo, nc->group, o->bucket_bytes, copy, n_layers, &nc->reducer);
+    int rc = reducer_open(nc->comm, &nc->codec, nc->algo, nc->group, o->bucket_bytes, copy,
+                          n_layers, &nc->reducer);
     free(copy);
     return rc;
 }
@@ -127,7 +136,8 @@ static int open_offload(struct nc *nc, const struct nc_options *o)
 }
 
 /* All ranks. What each of them may find wrong alike is held, and said by one. */
-static int open_all(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers, int n_layers)
+static int open_all(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
+                    int n_layers)
 {
     err_hold();
     TRY(comm_agree(nc->comm, read_words(nc, o, n_layers)));
@@ -148,7 +158,8 @@ static void close_all(struct nc *nc)
         gpu_close();
 }
 
-int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers, struct nc **out)
+int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
+            struct nc **out)
 {
     const struct nc_options o = options ? *options : nc_options_default();
     struct nc *nc = buf_alloc(sizeof *nc);

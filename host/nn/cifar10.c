@@ -29,11 +29,14 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
     if (bytes == 0)
         return datafile_err(f, 0, "the file is empty, expected records of %d bytes", RECORD);
     if (bytes % RECORD)
-        return datafile_err(f, bytes, "the file ends inside a record, expected %zu bytes more (records of %d bytes)",
-                            RECORD - bytes % RECORD, RECORD);
+        return datafile_err(
+            f, bytes,
+            "the file ends inside a record, expected %zu bytes more (records of %d bytes)",
+            RECORD - bytes % RECORD, RECORD);
     for (size_t at = 0; at < bytes; at += RECORD)
         if (records[at] >= DATASET_CLASSES)
-            return datafile_err(f, at, "label %u, expected 0 to %d", records[at], DATASET_CLASSES - 1);
+            return datafile_err(f, at, "label %u, expected 0 to %d", records[at],
+                                DATASET_CLASSES - 1);
     return 0;
 }
 
@@ -77,8 +80,8 @@ static int load_file(const char *dir, const char *name, uint8_t **x, uint8_t **y
 
 int cifar10_load(const char *dir, struct dataset *d)
 {
-    static const char *const train[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
-                                        "data_batch_5.bin"};
+    static const char *const train[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                        "data_batch_4.bin", "data_batch_5.bin"};
     d->h = d->w = SIDE;
     d->c = N_CHANNELS;
     d->n_classes = DATASET_CLASSES;

@@ -1,15 +1,18 @@
-/* cpu_conv.c : conv2d as im2row and GEMM, in blocks of pixels whose rows stay in the nearest caches.
+/* cpu_conv.c : conv2d as im2row and GEMM, in blocks of pixels whose rows stay in the nearest
+ * caches.
  *
- * A row holds the k*k*c values under one output pixel's window. With channels last, k copies of k*c neighbours make it.
+ * A row holds the k*k*c values under one output pixel's window. With channels last, k copies of k*c
+ * neighbours make it.
  *
  *     forward    y [pixels][out] = rows(x) [pixels][k*k*in] * w^T
  *     backward   dw = dy^T * rows(x),   drows = dy * w, added back to the pixels of dx they came from (row2im)
  *
- * Where the stride is 1, dx is itself a convolution, of dy with the weights turned by 180 degrees; and the same rows of
- * dy give dw, turned too: dx = rows(dy) * turned(w), turned(dw) = x^T * rows(dy). One im2row then serves both GEMMs,
- * and nothing has to be added back.
+ * Where the stride is 1, dx is itself a convolution, of dy with the weights turned by 180 degrees;
+ * and the same rows of dy give dw, turned too: dx = rows(dy) * turned(w), turned(dw) = x^T *
+ * rows(dy). One im2row then serves both GEMMs, and nothing has to be added back.
  *
- * OpenBLAS multiplies small blocks without packing them first; blocks this small keep it there (bench_train). */
+ * OpenBLAS multiplies small blocks without packing them first; blocks this small keep it there
+ * (bench_train). */
 #include <string.h>
 #include "hls/conv_block.h"
 #include "nn/cpu_ops.h"
@@ -27,7 +30,8 @@ static size_t n_pixels(struct nn_shape s, int batch)
 /* The convolution that carries dy back to dx, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
-    return (struct nn_window){.in = g->out, .out = g->in, .k = g->k, .stride = 1, .pad = g->k - 1 - g->pad};
+    return (struct nn_window){
+        .in = g->out, .out = g->in, .k = g->k, .stride = 1, .pad = g->k - 1 - g->pad};
 }
 
 static bool can_turn(const struct nn_window *g)
@@ -58,7 +62,8 @@ int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *s
     (void)ctx, (void)max_batch;
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
-    *scratch_bytes = (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
+    *scratch_bytes =
+        (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
     return 0;
 }
 
@@ -86,7 +91,8 @@ static inline void advance(const struct nn_window *g, struct place *p, int n)
     p->image++;
 }
 
-/* The window over one image: its first pixel, which may lie outside, and the part of it that lies inside. */
+/* The window over one image: its first pixel, which may lie outside, and the part of it that lies
+ * inside. */
 struct span {
     ptrdiff_t start; /* elements */
     int y0, y1, x0, x1;
@@ -104,9 +110,10 @@ static inline struct span span_of(const struct nn_window *g, struct place p)
     };
 }
 
-/* n runs of `size` values. Runs are short, so the loop over them is the inner one: no call, no odd ends. */
-static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch, const real *restrict from,
-                             ptrdiff_t from_pitch)
+/* n runs of `size` values. Runs are short, so the loop over them is the inner one: no call, no odd
+ * ends. */
+static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pitch,
+                             const real *restrict from, ptrdiff_t from_pitch)
 {
     int j = 0;
     for (; j + 16 <= size; j += 16)
@@ -119,7 +126,8 @@ static inline void copy_runs(int n, int size, real *restrict to, ptrdiff_t to_pi
 }
 
 /* Rows of n pixels from p on, in one line, whose windows may reach over the sides. */
-static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n, real *rows)
+static inline void edge_rows(const struct nn_window *g, const real *x, struct place p, int n,
+                             real *rows)
 {
     int c = g->in.c, line = g->k * c, pitch = g->in.w * c;
     for (int i = 0; i < n; i++, p.x++, rows += g->k * line) {
@@ -131,7 +139,8 @@ static inline void edge_rows(const struct nn_window *g, const real *x, struct pl
 }
 
 /* Rows of n pixels from p on, in one line, whose windows do not. */
-static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n, real *rows)
+static inline void inner_rows(const struct nn_window *g, const real *x, struct place p, int n,
+                              real *rows)
 {
     int c = g->in.c, line = g->k * c, pitch = g->in.w * c;
     struct span s = span_of(g, p);
@@ -146,12 +155,15 @@ static inline int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero outside the image. */
-CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n, real *rows)
+/* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero
+ * outside the image. */
+CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
+                           real *rows)
 {
     int row = g->k * g->k * g->in.c;
     /* Output columns [left, right) have whole windows. */
-    int left = (g->pad + g->stride - 1) / g->stride, right = (g->in.w + g->pad - g->k + g->stride) / g->stride;
+    int left = (g->pad + g->stride - 1) / g->stride,
+        right = (g->in.w + g->pad - g->k + g->stride) / g->stride;
     struct place p = place_of(g, first);
     for (int run; n > 0; n -= run, advance(g, &p, run)) {
         run = n < g->out.w - p.x ? n : g->out.w - p.x;
@@ -166,8 +178,8 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
 }
 
 /* The way back: adds every value of rows to the pixel that im2row took it from. */
-CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first, int n,
-                               real *restrict dx)
+CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first,
+                               int n, real *restrict dx)
 {
     int c = g->in.c, line = g->k * c, pitch = g->in.w * c;
     struct place p = place_of(g, first);
@@ -179,7 +191,8 @@ CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict r
     }
 }
 
-/* to [columns][rows] = from [rows][columns] transposed. Writes in order: the few lines being read stay in the cache. */
+/* to [columns][rows] = from [rows][columns] transposed. Writes in order: the few lines being read
+ * stay in the cache. */
 static void transpose(int rows, int columns, const real *from, real *to)
 {
     for (int c = 0; c < columns; c++)
@@ -206,8 +219,8 @@ static void turn_back(const struct nn_window *g, const real *turned_dw, real *dw
                 dw[(o * kk + pixel) * in + i] = turned_dw[(i * kk + kk - 1 - pixel) * out + o];
 }
 
-void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *bias,
-                      real *y, void *scratch)
+void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w,
+                      const real *bias, real *y, void *scratch)
 {
     struct scratch s = scratch_of(g, scratch);
     int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
@@ -219,13 +232,15 @@ void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const rea
         im2row(g, x, first, n, s.rows);
         for (int i = 0; bias && i < n; i++)
             memcpy(to + (size_t)i * (size_t)out, bias, (size_t)out * sizeof *to);
-        cpu_gemm(ctx, false, false, n, out, row, s.rows, row, s.weights, out, bias ? 1 : 0, to, out);
+        cpu_gemm(ctx, false, false, n, out, row, s.rows, row, s.weights, out, bias ? 1 : 0, to,
+                 out);
     }
 }
 
 /* dx and dw for stride 1: both from the rows of dy. */
-static void backward_turned(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w,
-                            const real *dy, real *dx, bool add, real *dw, struct scratch s)
+static void backward_turned(void *ctx, const struct nn_window *g, int batch, const real *x,
+                            const real *w, const real *dy, real *dx, bool add, real *dw,
+                            struct scratch s)
 {
     struct nn_window back = turned(g);
     int in = g->in.c, row = row_values(g->k, g->out.c), block = conv_block_pixels(row, in);
@@ -235,15 +250,18 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
         int n = all - first < (size_t)block ? (int)(all - first) : block;
         size_t at = first * (size_t)in;
         im2row(&back, dy, first, n, s.rows);
-        cpu_gemm(ctx, false, false, n, in, row, s.rows, row, s.weights, in, add ? 1 : 0, dx + at, in);
-        cpu_gemm(ctx, true, false, in, row, n, x + at, in, s.rows, row, first ? 1 : 0, s.dweights, row);
+        cpu_gemm(ctx, false, false, n, in, row, s.rows, row, s.weights, in, add ? 1 : 0, dx + at,
+                 in);
+        cpu_gemm(ctx, true, false, in, row, n, x + at, in, s.rows, row, first ? 1 : 0, s.dweights,
+                 row);
     }
     turn_back(g, s.dweights, dw);
 }
 
 /* dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
-static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *dy,
-                          real *dx, bool add, real *dw, struct scratch s)
+static void backward_rows(void *ctx, const struct nn_window *g, int batch, const real *x,
+                          const real *w, const real *dy, real *dx, bool add, real *dw,
+                          struct scratch s)
 {
     int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
     size_t all = n_pixels(g->out, batch);
@@ -261,8 +279,9 @@ static void backward_rows(void *ctx, const struct nn_window *g, int batch, const
     }
 }
 
-void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *dy,
-                       real *dx, bool add, real *dw, real *dbias, void *scratch)
+void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                       const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
+                       void *scratch)
 {
     if (dbias)
         cpu_sum_rows(n_pixels(g->out, batch), g->out.c, dy, dbias);

@@ -1,5 +1,5 @@
-/* cpu_loss.c : element-wise layers and the end of the network: ReLU, sums, factors, dropout, softmax
- * cross-entropy. */
+/* cpu_loss.c : element-wise layers and the end of the network: ReLU, sums, factors, dropout,
+ * softmax cross-entropy. */
 #include <math.h>
 #include "hls/philox.h"
 #include "nn/cpu_ops.h"
@@ -53,7 +53,8 @@ void cpu_scale(void *ctx, size_t n, double k, const real *x, real *y)
     scale(n, (real)k, x, y);
 }
 
-void cpu_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x, real *y)
+void cpu_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x,
+                 real *y)
 {
     (void)ctx;
     const uint64_t own = philox_key(*key, node, 0, 0, 0);
@@ -72,8 +73,8 @@ static bool is_top(int classes, const real *z, int label)
     return true;
 }
 
-void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
-                      struct nn_result *result)
+void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
+                      real *dlogits, struct nn_result *result)
 {
     (void)ctx;
     *result = (struct nn_result){0, 0};
@@ -90,7 +91,8 @@ void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, con
         result->n_correct += is_top(classes, z, labels[b]);
         for (int j = 0; dlogits && j < classes; j++) {
             double share = exp((double)(z[j] - top)) / sum;
-            dlogits[(size_t)b * (size_t)classes + (size_t)j] = (real)((share - (j == labels[b])) / batch);
+            dlogits[(size_t)b * (size_t)classes + (size_t)j] =
+                (real)((share - (j == labels[b])) / batch);
         }
     }
 }

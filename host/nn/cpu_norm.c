@@ -1,9 +1,11 @@
-/* cpu_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same passes.
+/* cpu_norm.c : batch norm, with the ReLU and the residual addition that follow it in the same
+ * passes.
  *
- * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w neighbouring, independent
- * lanes: the compiler makes vectors of it, whatever c is. Per-channel factors are spread to w lanes first. Sums run in
- * real over one tile of a few lines, then in double per channel. The variance of a tile is taken about the tile's own
- * mean and tiles are merged (Chan, Golub, LeVeque 1983): nothing cancels, and memory is read once. */
+ * Data are read as lines of w = c * m values, m pixels at once, so that every loop is w
+ * neighbouring, independent lanes: the compiler makes vectors of it, whatever c is. Per-channel
+ * factors are spread to w lanes first. Sums run in real over one tile of a few lines, then in
+ * double per channel. The variance of a tile is taken about the tile's own mean and tiles are
+ * merged (Chan, Golub, LeVeque 1983): nothing cancels, and memory is read once. */
 #include <math.h>
 #include <string.h>
 #include "nn/cpu_ops.h"
@@ -38,7 +40,8 @@ static struct scratch_norm scratch_of_norm(int c, void *memory)
 int cpu_norm_plan(void *ctx, int c, size_t *scratch_bytes)
 {
     (void)ctx;
-    *scratch_bytes = (size_t)c * N_DOUBLES * sizeof(double) + (size_t)lanes_of(c) * N_LANES * sizeof(real);
+    *scratch_bytes =
+        (size_t)c * N_DOUBLES * sizeof(double) + (size_t)lanes_of(c) * N_LANES * sizeof(real);
     return 0;
 }
 
@@ -88,7 +91,8 @@ CPU_HOT static void tile_sum(struct tile t, const real *restrict x, real *restri
 }
 
 /* acc [w] = sum of (x - mean)^2 over a tile's lines. */
-CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const real *restrict mean, real *restrict acc)
+CPU_HOT static void tile_squares(struct tile t, const real *restrict x, const real *restrict mean,
+                                 real *restrict acc)
 {
     x += t.at;
     memset(acc, 0, (size_t)t.w * sizeof *acc);
@@ -110,7 +114,8 @@ void cpu_sum_rows(size_t n, int c, const real *x, real *sum)
 }
 
 /* mean [c], var [c] (biased) of x [n][c]. */
-static void moments(size_t n, int c, const real *x, double *mean, double *var, struct scratch_norm *s)
+static void moments(size_t n, int c, const real *x, double *mean, double *var,
+                    struct scratch_norm *s)
 {
     double *tile_mean = s->d[2], *tile_var = s->d[3];
     double seen = 0;
@@ -130,7 +135,8 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var, s
         fold(c, t.w, s->lane[0], tile_var);
         for (int i = 0; i < c; i++) {
             double d = tile_mean[i] - mean[i], rounded = tile_mean[i] - (double)(real)tile_mean[i];
-            var[i] += tile_var[i] - count * rounded * rounded + d * d * seen * count / (seen + count);
+            var[i] +=
+                tile_var[i] - count * rounded * rounded + d * d * seen * count / (seen + count);
             mean[i] += d * count / (seen + count);
         }
         seen += count;
@@ -144,8 +150,9 @@ struct lanes {
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
-CPU_HOT static void tile_apply(struct tile t, const struct lanes *f, bool relu, const real *restrict x,
-                               const real *restrict addend, real *restrict y)
+CPU_HOT static void tile_apply(struct tile t, const struct lanes *f, bool relu,
+                               const real *restrict x, const real *restrict addend,
+                               real *restrict y)
 {
     const real *restrict mean = f->mean, *restrict scale = f->scale, *restrict shift = f->shift;
     real floor = relu ? 0 : (real)-INFINITY;
@@ -181,8 +188,8 @@ static struct lanes lanes_of_norm(const struct nn_norm *f, const real *mean, con
     return (struct lanes){s->lane[0], s->lane[1], s->lane[2]};
 }
 
-static void apply(const struct nn_norm *f, size_t n, const real *mean, const real *inv_std, const real *x,
-                  const real *addend, real *y, struct scratch_norm *s)
+static void apply(const struct nn_norm *f, size_t n, const real *mean, const real *inv_std,
+                  const real *x, const real *addend, real *y, struct scratch_norm *s)
 {
     struct lanes lanes = lanes_of_norm(f, mean, inv_std, s);
     size_t end = n * (size_t)f->c;
@@ -192,8 +199,8 @@ static void apply(const struct nn_norm *f, size_t n, const real *mean, const rea
     }
 }
 
-void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend, real *y,
-                      void *scratch)
+void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                      const real *addend, real *y, void *scratch)
 {
     (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
@@ -208,8 +215,8 @@ void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *
     apply(f, n, f->mean, f->inv_std, x, addend, y, &s);
 }
 
-void cpu_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend, real *y,
-                   void *scratch)
+void cpu_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend,
+                   real *y, void *scratch)
 {
     (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
@@ -226,16 +233,17 @@ CPU_HOT static void tile_mask(struct tile t, const real *restrict y, real *restr
         dy[j] = y[j] > 0 ? dy[j] : 0;
 }
 
-/* What passed the ReLU: dy where (x - mean) * scale + shift, computed as tile_apply did, is above zero.
- * d = x - mean. */
+/* What passed the ReLU: dy where (x - mean) * scale + shift, computed as tile_apply did, is above
+ * zero. d = x - mean. */
 static inline real passed(real d, real scale, real shift, real dy)
 {
     return d * scale + shift > 0 ? dy : 0;
 }
 
 /* sum [w] = of dy (that passed the ReLU), dot [w] = of dy * (x - mean), over a tile's lines. */
-CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu, const real *restrict x,
-                              const real *restrict dy, real *restrict sum, real *restrict dot)
+CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
+                              const real *restrict x, const real *restrict dy, real *restrict sum,
+                              real *restrict dot)
 {
     const real *restrict mean = f->mean, *restrict scale = f->scale, *restrict shift = f->shift;
     x += t.at, dy += t.at;
@@ -255,10 +263,11 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu, c
             }
 }
 
-/* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may be equal make no
- * vectors. */
+/* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may
+ * be equal make no vectors. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
-                            const real *restrict slope, bool relu, const real *restrict x, real *restrict dx)
+                            const real *restrict slope, bool relu, const real *restrict x,
+                            real *restrict dx)
 {
     const real *restrict mean = f->mean, *restrict scale = f->scale, *restrict shift = f->shift;
     x += t.at, dx += t.at;
@@ -273,8 +282,8 @@ CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *re
                 dx[j] = scale[j] * (dx[j] - level[j] - (x[j] - mean[j]) * slope[j]);
 }
 
-void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y, real *dy, real *dx,
-                       real *dgamma, real *dbeta, void *scratch)
+void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
+                       real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
 {
     (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);

@@ -1,4 +1,5 @@
-/* cpu_pool.c : layers that move pixels without weights: max and average pooling, the mean of an image, the shortcut. */
+/* cpu_pool.c : layers that move pixels without weights: max and average pooling, the mean of an
+ * image, the shortcut. */
 #include <string.h>
 #include "nn/cpu_ops.h"
 
@@ -28,7 +29,8 @@ static size_t at(struct nn_shape s, int y, int x)
     return ((size_t)y * (size_t)s.w + (size_t)x) * (size_t)s.c;
 }
 
-/* Walks over the output pixels of one image; body sees the patch p and o, the output pixel's first element. */
+/* Walks over the output pixels of one image; body sees the patch p and o, the output pixel's first
+ * element. */
 #define EACH_PIXEL(g, body)                       \
     for (int oy = 0; oy < (g)->out.h; oy++)       \
         for (int ox = 0; ox < (g)->out.w; ox++) { \
@@ -53,13 +55,13 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *y,
-                           const real *dy, real *dx)
+void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                           const real *y, const real *dy, real *dx)
 {
     (void)ctx;
     memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
-    for (int b = 0; b < batch;
-         b++, x += size_of(g->in), dx += size_of(g->in), y += size_of(g->out), dy += size_of(g->out))
+    for (int b = 0; b < batch; b++, x += size_of(g->in), dx += size_of(g->in), y += size_of(g->out),
+             dy += size_of(g->out))
         EACH_PIXEL(g, {
             for (size_t j = 0; j < (size_t)g->in.c; j++)
                 for (int iy = p.y0, found = 0; iy < p.y1 && !found; iy++)
@@ -88,7 +90,8 @@ void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
-void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy, real *dx)
+void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
+                           real *dx)
 {
     (void)ctx;
     real share = (real)1 / (real)(g->k * g->k);
@@ -125,17 +128,21 @@ void cpu_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, 
                 dx[j] = dy[j] * share;
 }
 
-void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x, real *y)
+void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
+                          real *y)
 {
     (void)ctx;
-    memset(y, 0, (size_t)batch * size_of((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}) * sizeof *y);
+    memset(y, 0,
+           (size_t)batch * size_of((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}) *
+               sizeof *y);
     for (int b = 0; b < batch; b++, x += size_of(in))
         for (int iy = 0; iy < in.h; iy += 2)
             for (int ix = 0; ix < in.w; ix += 2, y += out_c)
                 memcpy(y, x + at(in, iy, ix), (size_t)in.c * sizeof *y);
 }
 
-void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy, real *dx)
+void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
+                           real *dx)
 {
     (void)ctx;
     memset(dx, 0, (size_t)batch * size_of(in) * sizeof *dx);

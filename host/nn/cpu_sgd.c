@@ -1,4 +1,5 @@
-/* cpu_sgd.c : one optimiser step over a list of tensors, a single pass each; LARS first takes the norms. */
+/* cpu_sgd.c : one optimiser step over a list of tensors, a single pass each; LARS first takes the
+ * norms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static double norm2(size_t n, const real *x)
     return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
 }
 
-/* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is zero. */
+/* The factor of LARS (You, Gitman, Ginsburg 2017, eq. 6) on gradient and decay; 1 where a norm is
+ * zero. */
 static double local_rate(const struct nn_sgd_tensor *o, size_t n, const real *w, const real *g)
 {
     double w_norm = norm2(n, w), g_norm = norm2(n, g);
@@ -30,8 +32,8 @@ struct rates {
     real local, lr, momentum, decay;
 };
 
-CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restrict w, const real *restrict g,
-                           real *restrict v)
+CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restrict w,
+                           const real *restrict g, real *restrict v)
 {
     for (size_t i = 0; i < n; i++) {
         real d = r.local * (g[i] + r.decay * w[i]);

@@ -42,7 +42,8 @@ int datafile_open(const char *dir, const char *name, struct datafile *out)
 {
     int fd = open_either(dir, name, out->path);
     if (fd == -ENOENT)
-        return ERR(fd, "cannot open '%s/%s' or '%s/%s.gz': %s", dir, name, dir, name, strerror(-fd));
+        return ERR(fd, "cannot open '%s/%s' or '%s/%s.gz': %s", dir, name, dir, name,
+                   strerror(-fd));
     if (fd < 0)
         return ERR(fd, "cannot open '%s': %s", out->path, strerror(-fd));
     struct stat st;
@@ -69,7 +70,8 @@ uint64_t datafile_at(const struct datafile *f)
     return (uint64_t)gztell(f->gz);
 }
 
-/* 0, or what zlib or the system did not like, said. A stream that just ends early is Z_BUF_ERROR. */
+/* 0, or what zlib or the system did not like, said. A stream that just ends early is
+ * Z_BUF_ERROR. */
 static int stream_error(const struct datafile *f)
 {
     int code;
@@ -78,13 +80,17 @@ static int stream_error(const struct datafile *f)
         return 0;
     if (code == Z_ERRNO) {
         int rc = -errno;
-        return ERR(rc, "'%s' offset %llu: %s", f->path, (unsigned long long)datafile_at(f), strerror(-rc));
+        return ERR(rc, "'%s' offset %llu: %s", f->path, (unsigned long long)datafile_at(f),
+                   strerror(-rc));
     }
-    const char *colon = strstr(text, ": "); /* zlib's text begins with a name of its own for the file */
-    return datafile_err(f, datafile_at(f), "the gzip stream is damaged here or later: %s", colon ? colon + 2 : text);
+    const char *colon =
+        strstr(text, ": "); /* zlib's text begins with a name of its own for the file */
+    return datafile_err(f, datafile_at(f), "the gzip stream is damaged here or later: %s",
+                        colon ? colon + 2 : text);
 }
 
-/* Reads up to `bytes` (fewer only at the end of the file). Returns how many, or a negative errno. */
+/* Reads up to `bytes` (fewer only at the end of the file). Returns how many, or a negative
+ * errno. */
 static int64_t read_some(struct datafile *f, uint8_t *buf, size_t bytes)
 {
     size_t got = 0;
@@ -108,7 +114,8 @@ int datafile_read(struct datafile *f, void *buf, size_t bytes, const char *what)
     if (got < 0)
         return (int)got;
     if ((size_t)got < bytes)
-        return datafile_err(f, at + (uint64_t)got, "the file ends inside %s, expected %zu bytes more", what,
+        return datafile_err(f, at + (uint64_t)got,
+                            "the file ends inside %s, expected %zu bytes more", what,
                             bytes - (size_t)got);
     return 0;
 }

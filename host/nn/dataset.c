@@ -1,4 +1,5 @@
-/* dataset.c : opens a data set by its spec, takes a subset of it, and finds its mean and deviation. */
+/* dataset.c : opens a data set by its spec, takes a subset of it, and finds its mean and
+ * deviation. */
 #include "nn/dataset.h"
 #include "base/err.h"
 #include "nn/cifar10.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every kind of data set: how its spec looks, and who fills it in (arg: what follows the colon, NULL without one). */
+/* Every kind of data set: how its spec looks, and who fills it in (arg: what follows the colon,
+ * NULL without one). */
 static const struct {
     const char *kind, *spec;
     int (*load)(const char *arg, struct dataset *d);
@@ -30,11 +32,12 @@ static int load(const char *spec, struct dataset *d)
         if (strlen(sources[i].kind) != kind_len || strncmp(spec, sources[i].kind, kind_len) != 0)
             continue;
         if (sources[i].needs_dir && (!arg || !*arg))
-            return ERR(-EINVAL, "data set '%s' names no directory, expected %s", spec, sources[i].spec);
+            return ERR(-EINVAL, "data set '%s' names no directory, expected %s", spec,
+                       sources[i].spec);
         return sources[i].load(arg, d);
     }
-    return ERR(-EINVAL, "unknown data set '%s', expected %s, %s or %s", spec, sources[0].spec, sources[1].spec,
-               sources[2].spec);
+    return ERR(-EINVAL, "unknown data set '%s', expected %s, %s or %s", spec, sources[0].spec,
+               sources[1].spec, sources[2].spec);
 }
 
 /* Keeps the first n/n_classes training images of every class, in their order. */
@@ -43,13 +46,15 @@ static int take_subset(struct dataset *d, size_t n)
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
     size_t has[DATASET_CLASSES] = {0}, taken[DATASET_CLASSES] = {0}, to = 0;
     if (n % (size_t)d->n_classes)
-        return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes", n, d->n_classes);
+        return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes",
+                   n, d->n_classes);
     for (size_t i = 0; i < d->n_train; i++)
         has[d->train_y[i]]++;
     for (int k = 0; k < d->n_classes; k++)
         if (has[k] < quota)
-            return ERR(-EINVAL, "cannot take a subset of %zu images: '%s' has %zu of class %d, not %zu", n, d->name,
-                       has[k], k, quota);
+            return ERR(-EINVAL,
+                       "cannot take a subset of %zu images: '%s' has %zu of class %d, not %zu", n,
+                       d->name, has[k], k, quota);
     for (size_t i = 0; i < d->n_train; i++) {
         if (taken[d->train_y[i]]++ >= quota)
             continue;
@@ -63,7 +68,8 @@ static int take_subset(struct dataset *d, size_t n)
     return 0;
 }
 
-/* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of 1. */
+/* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of
+ * 1. */
 static void find_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;

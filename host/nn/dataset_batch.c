@@ -14,7 +14,8 @@ static void fill_pixels(const struct dataset *d, struct pixels *p)
             p->of[c][v] = (real)((v / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
 }
 
-/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to left if flipped. */
+/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to
+ * left if flipped. */
 struct view {
     int dy, dx, flip;
 };
@@ -30,22 +31,25 @@ static struct view choose_view(const struct dataset_augment *a, uint32_t image)
     return v;
 }
 
-static void fill_image(const struct dataset *d, const struct pixels *p, const uint8_t *image, struct view v, real *x)
+static void fill_image(const struct dataset *d, const struct pixels *p, const uint8_t *image,
+                       struct view v, real *x)
 {
     for (int row = 0; row < d->h; row++) {
         int from_row = row + v.dy;
-        const uint8_t *line = from_row >= 0 && from_row < d->h ? image + from_row * d->w * d->c : NULL;
+        const uint8_t *line =
+            from_row >= 0 && from_row < d->h ? image + from_row * d->w * d->c : NULL;
         for (int col = 0; col < d->w; col++) {
             int from_col = (v.flip ? d->w - 1 - col : col) + v.dx;
-            const uint8_t *from = line && from_col >= 0 && from_col < d->w ? line + from_col * d->c : NULL;
+            const uint8_t *from =
+                line && from_col >= 0 && from_col < d->w ? line + from_col * d->c : NULL;
             for (int c = 0; c < d->c; c++)
                 *x++ = p->of[c][from ? from[c] : 0];
         }
     }
 }
 
-void dataset_batch(const struct dataset *d, const uint32_t *index, int n, const struct dataset_augment *augment,
-                   real *x, int32_t *labels)
+void dataset_batch(const struct dataset *d, const uint32_t *index, int n,
+                   const struct dataset_augment *augment, real *x, int32_t *labels)
 {
     size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c;
     struct pixels p;
@@ -63,7 +67,8 @@ void dataset_test_batch(const struct dataset *d, size_t first, int n, real *x, i
     struct pixels p;
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++) {
-        fill_image(d, &p, d->test_x + (first + (size_t)i) * size, (struct view){0}, x + (size_t)i * size);
+        fill_image(d, &p, d->test_x + (first + (size_t)i) * size, (struct view){0},
+                   x + (size_t)i * size);
         labels[i] = d->test_y[first + (size_t)i];
     }
 }

@@ -2,7 +2,8 @@
 #include "nn/dataset.h"
 #include "hls/draw.h"
 
-/* Fisher and Yates' shuffle, inside out: no start from an earlier order, so an epoch depends on no other one. */
+/* Fisher and Yates' shuffle, inside out: no start from an earlier order, so an epoch depends on no
+ * other one. */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order)
 {
     struct draw draw = draw_open(seed, DRAW_ORDER, epoch, 0);

@@ -1,4 +1,5 @@
-/* feed.c : a queue of batches; each is sent to the backend, or made on the host, no later than when its turn comes. */
+/* feed.c : a queue of batches; each is sent to the backend, or made on the host, no later than when
+ * its turn comes. */
 #include "nn/feed.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -40,8 +41,8 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
-int feed_open(struct nn_model *m, const struct dataset *d, const struct dataset_augment *augment, int max_batch,
-              struct feed **out)
+int feed_open(struct nn_model *m, const struct dataset *d, const struct dataset_augment *augment,
+              int max_batch, struct feed **out)
 {
     struct nn_feed setup = {.image = {d->h, d->w, d->c},
                             .max_batch = max_batch,

@@ -1,9 +1,10 @@
 /* gemm_low.c : matrix products with a narrow accumulator, on the CPU.
  *
- * All is computed in double. A product of two floats is exact in it; so is rounding it on its bits. The sum of two values of
- * a format may be rounded to 53 bits first, which does no harm: 53 >= 2 * 24 + 2. Below the format's smallest normal, adding
- * and taking off a large power of two rounds to the unit there. Loops run along rows of b, so that compilers make vectors.
- * Source: S. A. Figueroa, When is double rounding innocuous?, 1995. */
+ * All is computed in double. A product of two floats is exact in it; so is rounding it on its bits.
+ * The sum of two values of a format may be rounded to 53 bits first, which does no harm: 53 >= 2 *
+ * 24 + 2. Below the format's smallest normal, adding and taking off a large power of two rounds to
+ * the unit there. Loops run along rows of b, so that compilers make vectors. Source: S. A.
+ * Figueroa, When is double rounding innocuous?, 1995. */
 #include "nn/gemm_low.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -24,7 +25,10 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
     rule.kahan = n > tail && strcmp(word + n - tail, kahan) == 0;
     const size_t used = rule.kahan ? n - tail : n;
     if (used >= sizeof name)
-        return ERR(-EINVAL, "unknown --gemm \"%s\": want fp32, or a format with or without +kahan: e5m10+kahan", word);
+        return ERR(
+            -EINVAL,
+            "unknown --gemm \"%s\": want fp32, or a format with or without +kahan: e5m10+kahan",
+            word);
     memcpy(name, word, used);
     name[used] = 0;
     TRY(codec_format_parse("--gemm", name, &rule.fmt));
@@ -36,11 +40,12 @@ int gemm_low_parse(const char *word, struct gemm_rule *out)
 
 /* Magnitudes are the bits of doubles without their sign. */
 struct rounding {
-    uint64_t half, keep, odd; /* half a unit less one; bits that stay; 1 for m = 0: ties go to the larger magnitude */
-    unsigned drop;            /* mantissa bits of a double less those of the format */
-    double magic;             /* 1.5 * 2^52 units of a subnormal */
-    int64_t small, max;       /* magnitudes: of the smallest normal, the largest finite; */
-    int64_t beyond, nan;      /* of what is larger, of what is none */
+    /* half a unit less one; bits that stay; 1 for m = 0: ties go to the larger magnitude */
+    uint64_t half, keep, odd;
+    unsigned drop;       /* mantissa bits of a double less those of the format */
+    double magic;        /* 1.5 * 2^52 units of a subnormal */
+    int64_t small, max;  /* magnitudes: of the smallest normal, the largest finite; */
+    int64_t beyond, nan; /* of what is larger, of what is none */
 };
 
 static double as_double(uint64_t bits)
@@ -79,8 +84,10 @@ static struct rounding rounding_of(const struct gemm_rule *rule)
         .magic = as_double((uint64_t)(1023 + 52 + lowest - f.m) << 52 | 1ull << 51),
         .small = (int64_t)(1023 + lowest) << 52,
         .max = value_bits(f, mf_max(f)),
-        .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f)) : (int64_t)(f.fn ? QUIET : INF),
-        .nan = (int64_t)(f.m == 0 ? INF : QUIET), /* m = 0 has no nan and takes inf, as in hls/mf.h */
+        .beyond = rule->overflow == MF_SATURATE ? value_bits(f, mf_max(f))
+                                                : (int64_t)(f.fn ? QUIET : INF),
+        /* m = 0 has no nan and takes inf, as in hls/mf.h */
+        .nan = (int64_t)(f.m == 0 ? INF : QUIET),
     };
 }
 
@@ -95,8 +102,9 @@ static inline double round_to(const struct rounding *k, double x)
     return as_double((uint64_t)((int64_t)mag > (int64_t)INF ? k->nan : r));
 }
 
-/* x + y of any two floats, "rounded to odd": its last bit is set where anything was lost, so that rounding it to 24 bits or
- * fewer gives what rounding the exact sum gives. Source: S. Boldo and G. Melquiond, 2008; D. E. Knuth's error of a sum. */
+/* x + y of any two floats, "rounded to odd": its last bit is set where anything was lost, so that
+ * rounding it to 24 bits or fewer gives what rounding the exact sum gives. Source: S. Boldo and G.
+ * Melquiond, 2008; D. E. Knuth's error of a sum. */
 static double odd_sum(double x, double y)
 {
     const double s = x + y, back = s - x, lost = (x - (s - back)) + (y - back);
@@ -118,20 +126,21 @@ static float as_float(double x)
 
 /* ---- one block of c ---- */
 
-CPU_HOT static void step_plain(const struct rounding *rounding, int n, double a, const float *restrict b,
-                               double *restrict s)
+CPU_HOT static void step_plain(const struct rounding *rounding, int n, double a,
+                               const float *restrict b, double *restrict s)
 {
     const struct rounding k = *rounding;
     for (int j = 0; j < n; j++)
         s[j] = round_to(&k, s[j] + round_to(&k, a * (double)b[j]));
 }
 
-CPU_HOT static void step_kahan(const struct rounding *rounding, int n, double a, const float *restrict b,
-                               double *restrict s, double *restrict c)
+CPU_HOT static void step_kahan(const struct rounding *rounding, int n, double a,
+                               const float *restrict b, double *restrict s, double *restrict c)
 {
     const struct rounding k = *rounding;
     for (int j = 0; j < n; j++) {
-        const double y = round_to(&k, round_to(&k, a * (double)b[j]) - c[j]), t = round_to(&k, s[j] + y);
+        const double y = round_to(&k, round_to(&k, a * (double)b[j]) - c[j]),
+                     t = round_to(&k, s[j] + y);
         c[j] = round_to(&k, round_to(&k, t - s[j]) - y);
         s[j] = t;
     }
@@ -148,12 +157,12 @@ static void take_panel(const struct operands *o, int p, int deep, int j, int n, 
 {
     for (int q = 0; q < deep; q++)
         for (int i = 0; i < n; i++)
-            panel[q * COLUMNS + i] =
-                o->tb ? o->b[(ptrdiff_t)(j + i) * o->ldb + p + q] : o->b[(ptrdiff_t)(p + q) * o->ldb + j + i];
+            panel[q * COLUMNS + i] = o->tb ? o->b[(ptrdiff_t)(j + i) * o->ldb + p + q]
+                                           : o->b[(ptrdiff_t)(p + q) * o->ldb + j + i];
 }
 
-static void block(const struct rounding *k, bool kahan, const struct operands *o, int i, int m, int j, int n, bool add,
-                  float *c, int ldc)
+static void block(const struct rounding *k, bool kahan, const struct operands *o, int i, int m,
+                  int j, int n, bool add, float *c, int ldc)
 {
     float panel[DEPTH * COLUMNS];
     double sums[ROWS][COLUMNS] = {{0}}, too_much[ROWS][COLUMNS] = {{0}};
@@ -162,8 +171,8 @@ static void block(const struct rounding *k, bool kahan, const struct operands *o
         take_panel(o, p, deep, j, n, panel);
         for (int row = 0; row < m; row++)
             for (int q = 0; q < deep; q++) {
-                const ptrdiff_t at =
-                    o->ta ? (ptrdiff_t)(p + q) * o->lda + i + row : (ptrdiff_t)(i + row) * o->lda + p + q;
+                const ptrdiff_t at = o->ta ? (ptrdiff_t)(p + q) * o->lda + i + row
+                                           : (ptrdiff_t)(i + row) * o->lda + p + q;
                 const double a = (double)o->a[at];
                 if (kahan)
                     step_kahan(k, n, a, panel + q * COLUMNS, sums[row], too_much[row]);
@@ -179,15 +188,15 @@ static void block(const struct rounding *k, bool kahan, const struct operands *o
         }
 }
 
-void gemm_low(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a, int lda,
-              const float *b, int ldb, bool add, float *c, int ldc)
+void gemm_low(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, int k, const float *a,
+              int lda, const float *b, int ldb, bool add, float *c, int ldc)
 {
     const struct rounding rounding = rounding_of(rule);
     const struct operands o = {.ta = ta, .tb = tb, .k = k, .lda = lda, .ldb = ldb, .a = a, .b = b};
     const uint64_t mode = fp_mode_ieee();
     for (int j = 0; j < n; j += COLUMNS)
         for (int i = 0; i < m; i += ROWS)
-            block(&rounding, rule->kahan, &o, i, m - i < ROWS ? m - i : ROWS, j, n - j < COLUMNS ? n - j : COLUMNS, add,
-                  c, ldc);
+            block(&rounding, rule->kahan, &o, i, m - i < ROWS ? m - i : ROWS, j,
+                  n - j < COLUMNS ? n - j : COLUMNS, add, c, ldc);
     fp_mode_back(mode);
 }

@@ -1,8 +1,8 @@
 /* idx.c : MNIST's files: a header of big-endian words, then bytes.
  *
  *     images  0x00000803  n  h  w  then n*h*w pixels        labels  0x00000801  n  then n labels
- * The magic's third byte is the type of the elements (8: unsigned bytes), its last the number of dimensions.
- * Source: yann.lecun.com/exdb/mnist, "the idx file format". */
+ * The magic's third byte is the type of the elements (8: unsigned bytes), its last the number of
+ * dimensions. Source: yann.lecun.com/exdb/mnist, "the idx file format". */
 #include "nn/idx.h"
 #include "base/err.h"
 #include "nn/datafile.h"
@@ -21,11 +21,12 @@ static int read_header(struct datafile *f, const char *kind, unsigned n_dims, ui
     TRY(datafile_read(f, b, 4, "the magic number"));
     uint32_t magic = be32(b), want = 0x0800 | n_dims;
     if (magic >> 8 != want >> 8)
-        return ERR(-EINVAL, "'%s' is no IDX %s file: magic 0x%08x at offset 0, expected 0x%08x", f->path, kind, magic,
-                   want);
+        return ERR(-EINVAL, "'%s' is no IDX %s file: magic 0x%08x at offset 0, expected 0x%08x",
+                   f->path, kind, magic, want);
     if (magic != want)
-        return ERR(-EINVAL, "'%s' is no IDX %s file: %u dimensions at offset 3, expected %u (magic 0x%08x)", f->path,
-                   kind, magic & 255, n_dims, want);
+        return ERR(-EINVAL,
+                   "'%s' is no IDX %s file: %u dimensions at offset 3, expected %u (magic 0x%08x)",
+                   f->path, kind, magic & 255, n_dims, want);
     TRY(datafile_read(f, b, (size_t)4 * n_dims, "the header"));
     for (unsigned i = 0; i < n_dims; i++)
         sizes[i] = be32(b + (size_t)4 * i);
@@ -34,24 +35,28 @@ static int read_header(struct datafile *f, const char *kind, unsigned n_dims, ui
     return 0;
 }
 
-static int check_side(const struct datafile *f, uint64_t at, uint32_t side, const char *what, int trained)
+static int check_side(const struct datafile *f, uint64_t at, uint32_t side, const char *what,
+                      int trained)
 {
     if (side < DATASET_SIDE_MIN || side > DATASET_SIDE_MAX)
-        return datafile_err(f, at, "images of %u %s, expected %d to %d", side, what, DATASET_SIDE_MIN,
-                            DATASET_SIDE_MAX);
+        return datafile_err(f, at, "images of %u %s, expected %d to %d", side, what,
+                            DATASET_SIDE_MIN, DATASET_SIDE_MAX);
     if (trained && (int)side != trained)
-        return datafile_err(f, at, "images of %u %s, expected %d as in the training images", side, what, trained);
+        return datafile_err(f, at, "images of %u %s, expected %d as in the training images", side,
+                            what, trained);
     return 0;
 }
 
-/* Reads the n elements of `each` bytes that the header promised, and checks that nothing follows. */
+/* Reads the n elements of `each` bytes that the header promised, and checks that nothing
+ * follows. */
 static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
 {
     uint64_t at = datafile_at(f);
     size_t bytes;
     TRY(datafile_slurp(f, n * each, data, &bytes));
     if (bytes < n * each)
-        return datafile_err(f, at + bytes, "the file ends, expected %zu bytes more", n * each - bytes);
+        return datafile_err(f, at + bytes, "the file ends, expected %zu bytes more",
+                            n * each - bytes);
     return datafile_end(f);
 }
 
@@ -64,8 +69,8 @@ static int check_labels(const struct datafile *f, uint64_t at, const uint8_t *y,
 }
 
 /* Reads one pair of opened files. d->h and d->w are 0 before the first pair. */
-static int read_pair(struct datafile *images, struct datafile *labels, struct dataset *d, uint8_t **x, uint8_t **y,
-                     size_t *n)
+static int read_pair(struct datafile *images, struct datafile *labels, struct dataset *d,
+                     uint8_t **x, uint8_t **y, size_t *n)
 {
     uint32_t size[3] = {0}, n_labels = 0;
     TRY(read_header(images, "image", 3, size));
@@ -73,8 +78,8 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
     TRY(check_side(images, 12, size[2], "columns", d->w));
     TRY(read_header(labels, "label", 1, &n_labels));
     if (n_labels != size[0])
-        return datafile_err(labels, 4, "%u labels, expected %u, as there are images in '%s'", n_labels, size[0],
-                            images->path);
+        return datafile_err(labels, 4, "%u labels, expected %u, as there are images in '%s'",
+                            n_labels, size[0], images->path);
     uint64_t labels_at = datafile_at(labels);
     TRY(read_body(labels, n_labels, 1, y));
     TRY(check_labels(labels, labels_at, *y, n_labels));
@@ -85,8 +90,8 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
     return 0;
 }
 
-static int load_pair(const char *dir, const char *images_name, const char *labels_name, struct dataset *d, uint8_t **x,
-                     uint8_t **y, size_t *n)
+static int load_pair(const char *dir, const char *images_name, const char *labels_name,
+                     struct dataset *d, uint8_t **x, uint8_t **y, size_t *n)
 {
     struct datafile images, labels;
     TRY(datafile_open(dir, images_name, &images));
@@ -104,6 +109,8 @@ int idx_load(const char *dir, struct dataset *d)
 {
     d->c = 1;
     d->n_classes = DATASET_CLASSES;
-    TRY(load_pair(dir, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", d, &d->train_x, &d->train_y, &d->n_train));
-    return load_pair(dir, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", d, &d->test_x, &d->test_y, &d->n_test);
+    TRY(load_pair(dir, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", d, &d->train_x,
+                  &d->train_y, &d->n_train));
+    return load_pair(dir, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", d, &d->test_x,
+                     &d->test_y, &d->n_test);
 }

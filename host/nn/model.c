@@ -18,24 +18,28 @@ static void set_loss_scale(struct nn_model *m, const struct nn_setup *setup)
 
 enum nn_math nn_math_of(const char *word)
 {
-    static const char *const words[] = {[NN_FP32] = "fp32", [NN_TF32] = "tf32", [NN_FP16] = "fp16", [NN_BF16] = "bf16"};
+    static const char *const words[] = {
+        [NN_FP32] = "fp32", [NN_TF32] = "tf32", [NN_FP16] = "fp16", [NN_BF16] = "bf16"};
     int math = 0;
     while (strcmp(words[math], word))
         math++;
     return (enum nn_math)math;
 }
 
-int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name, struct nn_shape in,
-                  int n_classes, int max_batch, uint64_t seed, struct nn_model **out)
+int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
+                  struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
+                  struct nn_model **out)
 {
     if (in.h < NN_SIDE_MIN || in.h > NN_SIDE_MAX || in.w < NN_SIDE_MIN || in.w > NN_SIDE_MAX ||
         (in.c != 1 && in.c != 3))
         return ERR(-EINVAL,
-                   "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side, 1 or 3 channels", name,
-                   in.h, in.w, in.c, NN_SIDE_MIN, NN_SIDE_MAX);
+                   "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side, 1 "
+                   "or 3 channels",
+                   name, in.h, in.w, in.c, NN_SIDE_MIN, NN_SIDE_MAX);
     if (n_classes < 2 || max_batch < 1)
-        return ERR(-EINVAL, "cannot build model '%s' for %d classes and %d images: need at least 2 and 1", name,
-                   n_classes, max_batch);
+        return ERR(-EINVAL,
+                   "cannot build model '%s' for %d classes and %d images: need at least 2 and 1",
+                   name, n_classes, max_batch);
     struct nn_model *m = malloc(sizeof *m);
     if (!m)
         return ERR(-ENOMEM, "cannot open model '%s': no memory", name);

@@ -1,8 +1,10 @@
-/* model.h : a network as a list of nodes over a backend table: forward, backward, one flat array of weights.
+/* model.h : a network as a list of nodes over a backend table: forward, backward, one flat array of
+ * weights.
  *
- * Images are NHWC (channels last): a row of a matrix is a pixel, conv2d is im2row + one GEMM, batch norm runs along
- * rows. Weights, their gradients and the batch norms' running statistics are three flat arrays; params describe their
- * parts in forward order, so that buckets, checkpoints and optimisers never walk the network. */
+ * Images are NHWC (channels last): a row of a matrix is a pixel, conv2d is im2row + one GEMM, batch
+ * norm runs along rows. Weights, their gradients and the batch norms' running statistics are three
+ * flat arrays; params describe their parts in forward order, so that buckets, checkpoints and
+ * optimisers never walk the network. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdbool.h>
@@ -25,19 +27,22 @@ enum nn_math nn_math_of(const char *word);
 
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
 
-/* setup: of the backend's context; NULL: fp32. name: one of models.def. in: NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3
- * channels; from 64 on resnet18 and resnet50 begin with a 7x7 convolution and a pooling. max_batch: images a call at most. seed:
- * of the weights; the same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
-int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name, struct nn_shape in,
-                  int n_classes, int max_batch, uint64_t seed, struct nn_model **out);
+/* setup: of the backend's context; NULL: fp32. name: one of models.def. in:
+ * NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels; from 64 on resnet18 and resnet50 begin
+ * with a 7x7 convolution and a pooling. max_batch: images a call at most. seed: of the weights; the
+ * same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
+int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
+                  struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
+                  struct nn_model **out);
 void nn_model_close(struct nn_model *m);
 
-/* The backend and its one context: the optimiser's and the feed's too, so that all work stands in one order. */
+/* The backend and its one context: the optimiser's and the feed's too, so that all work stands in
+ * one order. */
 const struct nn_ops *nn_model_ops(const struct nn_model *m);
 void *nn_model_ctx(struct nn_model *m);
 
-/* From weights, gradients or statistics to host memory, after all work before it; and back. Return 0 or the backend's
- * failure. */
+/* From weights, gradients or statistics to host memory, after all work before it; and back. Return
+ * 0 or the backend's failure. */
 int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n);
 int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n);
 
@@ -47,15 +52,16 @@ real *nn_model_weights(struct nn_model *m, size_t *n);
 real *nn_model_grads(struct nn_model *m);            /* [n weights] */
 real *nn_model_stats(struct nn_model *m, size_t *n); /* running means and variances; n may be 0 */
 
-/* Called in backward order as soon as the gradients of params [first, first + n) are final; NULL for none. Every param is
- * told of in every pass, also when the backend fails on the way. */
+/* Called in backward order as soon as the gradients of params [first, first + n) are final; NULL
+ * for none. Every param is told of in every pass, also when the backend fails on the way. */
 typedef void nn_grad_ready(void *ctx, int first, int n);
 
-/* Forward and backward over x [batch, h, w, c], labels [batch] in 0..n_classes-1, both in host memory; gradients =
- * d(mean loss over this batch). key: of this step's dropout (philox_key). Cannot fail on a CPU: sizes were checked by
- * open. A backend that fails on the way says one line, the loss is not a number, and nn_model_failed tells why. */
-struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch, uint64_t key,
-                                nn_grad_ready *ready, void *ctx);
+/* Forward and backward over x [batch, h, w, c], labels [batch] in 0..n_classes-1, both in host
+ * memory; gradients = d(mean loss over this batch). key: of this step's dropout (philox_key).
+ * Cannot fail on a CPU: sizes were checked by open. A backend that fails on the way says one line,
+ * the loss is not a number, and nn_model_failed tells why. */
+struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch,
+                                uint64_t key, nn_grad_ready *ready, void *ctx);
 
 /* Forward in evaluation mode (running statistics, no dropout). */
 struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t *labels, int batch);
@@ -63,20 +69,21 @@ struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t 
 /* The first failure of the backend in a pass; 0: none. */
 int nn_model_failed(const struct nn_model *m);
 
-/* A batch that the backend already has: sent into `slot` (nn_ops.h). nn/feed.h makes them. meanwhile: called once while the
- * pass is under way; NULL: nothing to do. */
+/* A batch that the backend already has: sent into `slot` (nn_ops.h). nn/feed.h makes them.
+ * meanwhile: called once while the pass is under way; NULL: nothing to do. */
 struct nn_sent {
     int slot, batch;
     const int32_t *labels; /* [batch] */
     void (*meanwhile)(void *ctx);
     void *ctx;
 };
-struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *s, uint64_t key, nn_grad_ready *ready,
-                                     void *ctx);
+struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *s, uint64_t key,
+                                     nn_grad_ready *ready, void *ctx);
 struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *s);
 
-/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite, doubled after 2000 good
- * ones in a row. Part of a run's state; the same on all ranks if they are told the same. */
+/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite,
+ * doubled after 2000 good ones in a row. Part of a run's state; the same on all ranks if they are
+ * told the same. */
 struct nn_loss_scale {
     double value;
     uint32_t n_good; /* steps in a row */

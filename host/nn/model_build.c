@@ -1,4 +1,5 @@
-/* model_build.c : appends nodes to a model: shapes are worked out here, parameters numbered in forward order. */
+/* model_build.c : appends nodes to a model: shapes are worked out here, parameters numbered in
+ * forward order. */
 #include <assert.h>
 #include <stdio.h>
 #include "nn/model_graph.h"
@@ -15,7 +16,8 @@ static struct node *append(struct nn_model *m, enum node_kind kind, int in)
     assert(m->n_nodes < GRAPH_NODES && in >= 0 && in < m->n_nodes);
     struct node *node = &m->nodes[m->n_nodes++];
     struct nn_shape shape = m->nodes[in].window.out;
-    *node = (struct node){.kind = kind, .in = in, .addend = -1, .window = {.in = shape, .out = shape}};
+    *node =
+        (struct node){.kind = kind, .in = in, .addend = -1, .window = {.in = shape, .out = shape}};
     node->first_param = m->n_params;
     return node;
 }
@@ -25,7 +27,8 @@ static int index_of(const struct nn_model *m, const struct node *node)
     return (int)(node - m->nodes);
 }
 
-static void param(struct nn_model *m, struct node *node, const char *name, const char *part, size_t n, bool decay)
+static void param(struct nn_model *m, struct node *node, const char *name, const char *part,
+                  size_t n, bool decay)
 {
     assert(m->n_params < GRAPH_PARAMS);
     struct nn_param *p = &m->params[m->n_params++];
@@ -49,11 +52,13 @@ static void set_window(struct node *node, int out_c, int k, int stride, int pad)
 {
     struct nn_window *g = &node->window;
     g->k = k, g->stride = stride, g->pad = pad;
-    g->out = (struct nn_shape){walked(g->in.h, k, stride, pad), walked(g->in.w, k, stride, pad), out_c};
+    g->out =
+        (struct nn_shape){walked(g->in.h, k, stride, pad), walked(g->in.w, k, stride, pad), out_c};
     assert(pad < k && g->in.h + 2 * pad >= k && g->in.w + 2 * pad >= k);
 }
 
-int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad, bool bias)
+int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
+               bool bias)
 {
     struct node *node = append(m, NODE_CONV, in);
     set_window(node, out_c, k, stride, pad);

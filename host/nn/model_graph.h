@@ -1,8 +1,9 @@
-/* model_graph.h : inside a model: its nodes, and the few functions that build, plan and run a list of them.
+/* model_graph.h : inside a model: its nodes, and the few functions that build, plan and run a list
+ * of them.
  *
- * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, the last one gives the logits.
- * Life: graph_init, one graph_* call for each node, graph_plan (memory, weights), then passes. Private to nn/model*.c
- * and its tests. */
+ * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, the last one
+ * gives the logits. Life: graph_init, one graph_* call for each node, graph_plan (memory, weights),
+ * then passes. Private to nn/model*.c and its tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
 #include "nn/model.h"
@@ -24,13 +25,16 @@ enum node_kind {
 
 struct node {
     enum node_kind kind;
-    int in;                  /* node that is read; -1: none (the input) */
-    int addend;              /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
+    int in; /* node that is read; -1: none (the input) */
+    /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
+    int addend;
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     double p;                /* dropout: probability; scale: the factor */
     int first_param, n_params;
-    size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats; its batch moments in moments */
+    /* norm: its running mean [c] and variance [c] begin here in stats; its batch moments in
+     * moments */
+    size_t stat;
     bool add_dx; /* another reader of `in` has left its gradient already: add */
     real *y;     /* [max_batch, window.out] */
     real *dy;    /* gradient of y, in a buffer that nodes share in turn */
@@ -38,15 +42,16 @@ struct node {
 
 enum { GRAPH_NODES = 256, GRAPH_PARAMS = 384, GRAPH_BUFFERS = 8, GRAPH_RECORDS = 4 };
 
-/* A training pass of one batch size, recorded. seen: it has been done once by its own calls, so that everything that is
- * made at first use is there. */
+/* A training pass of one batch size, recorded. seen: it has been done once by its own calls, so
+ * that everything that is made at first use is there. */
 struct graph_record {
     int batch;
     bool marks, seen;
     void *record; /* NULL: none yet */
 };
 
-/* Params [first, first + n) that become final together: those of one node, or of a norm and the convolution before it. */
+/* Params [first, first + n) that become final together: those of one node, or of a norm and the
+ * convolution before it. */
 struct graph_group {
     int first, n;
     int node; /* whose backward pass ends them */
@@ -81,9 +86,10 @@ struct nn_model {
 
 void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
 
-/* Each appends one node that reads node `in` and returns its index. name: of its parameters; ".weight" etc. is
- * appended. */
-int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad, bool bias);
+/* Each appends one node that reads node `in` and returns its index. name: of its parameters;
+ * ".weight" etc. is appended. */
+int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
+               bool bias);
 int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool bias);
 enum { NO_ADDEND = -1 };
 int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu);
@@ -102,10 +108,12 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 
-/* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees what there is. */
+/* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
+ * what there is. */
 int graph_plan(struct nn_model *m, uint64_t seed);
 
-/* Fills the weights: He's bound for conv and linear, 1 for gammas, 0 for biases and betas. host [n_weights] */
+/* Fills the weights: He's bound for conv and linear, 1 for gammas, 0 for biases and betas. host
+ * [n_weights] */
 void graph_draw_weights(const struct nn_model *m, uint64_t seed, real *host);
 
 /* Who hears of gradients that are final. */
@@ -115,8 +123,9 @@ struct graph_ready {
     int next; /* group */
 };
 
-/* Every node in turn, over what is in node 0's y, the labels and the key. marks: each group's is set as its gradients
- * become final, and `ready` (NULL: nobody) is told of those that are set by then. */
+/* Every node in turn, over what is in node 0's y, the labels and the key. marks: each group's is
+ * set as its gradients become final, and `ready` (NULL: nobody) is told of those that are set by
+ * then. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
 /* Tells of all groups that are marked and have not been told of. */

@@ -1,6 +1,7 @@
-/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in turn: a buffer is
- * taken when the last reader of a tensor passes its gradient back, and free again when the tensor's own node has used
- * it. Everything comes from the backend, is zeroed, and stays until close: no pass allocates. */
+/* model_plan.c : gives every node its memory, once. Gradients of activations share a few buffers in
+ * turn: a buffer is taken when the last reader of a tensor passes its gradient back, and free again
+ * when the tensor's own node has used it. Everything comes from the backend, is zeroed, and stays
+ * until close: no pass allocates. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -63,12 +64,13 @@ static int take(struct sharing *s, size_t n)
 /* The backward pass of these may write dx over dy. */
 static bool works_in_place(const struct node *node)
 {
-    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU || node->kind == NODE_DROPOUT ||
-           node->kind == NODE_SCALE;
+    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU ||
+           node->kind == NODE_DROPOUT || node->kind == NODE_SCALE;
 }
 
-/* Walks backward once and notes who overwrites, who adds, and in which buffer. An addend's gradient stays in the buffer of
- * the sum's; what else the sum read gets one of its own (an addition copies it), as the addend's node will write over its. */
+/* Walks backward once and notes who overwrites, who adds, and in which buffer. An addend's gradient
+ * stays in the buffer of the sum's; what else the sum read gets one of its own (an addition copies
+ * it), as the addend's node will write over its. */
 static void share_buffers(struct nn_model *m, struct sharing *s)
 {
     for (int i = 0; i < m->n_nodes; i++)
@@ -85,7 +87,8 @@ static void share_buffers(struct nn_model *m, struct sharing *s)
         assert(node->kind != NODE_ADD || (node->in > 0 && node->in != node->addend));
         if (node->in > 0 && !node->add_dx) {
             passed_on = works_in_place(node);
-            s->buffer_of[node->in] = passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
+            s->buffer_of[node->in] =
+                passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
         }
         if (node->addend >= 0) {
             assert(node->addend > 0 && s->buffer_of[node->addend] < 0);
@@ -138,7 +141,8 @@ void graph_draw_weights(const struct nn_model *m, uint64_t seed, real *host)
         const struct nn_param *p = &m->params[node->first_param];
         size_t neurons = (size_t)node->window.out.c;
         if (node->kind == NODE_CONV || node->kind == NODE_LINEAR)
-            draw(host + p->offset, p->n, p->n / neurons, philox_key(seed, (uint32_t)node->first_param, 0, 0, 0));
+            draw(host + p->offset, p->n, p->n / neurons,
+                 philox_key(seed, (uint32_t)node->first_param, 0, 0, 0));
         else
             for (size_t j = 0; node->kind == NODE_NORM && j < p->n; j++)
                 host[p->offset + j] = 1;
@@ -182,7 +186,8 @@ static int plan_shared(struct nn_model *m)
     return 0;
 }
 
-/* A norm's few params wait for those of the convolution that it follows: one call less for every other node. */
+/* A norm's few params wait for those of the convolution that it follows: one call less for every
+ * other node. */
 static void group_params(struct nn_model *m)
 {
     int end = m->n_params; /* params from here on are in groups */
@@ -190,7 +195,8 @@ static void group_params(struct nn_model *m)
         const struct node *node = &m->nodes[i];
         if (node->n_params == 0 || (node->kind == NODE_NORM && m->nodes[node->in].n_params > 0))
             continue;
-        m->groups[m->n_groups++] = (struct graph_group){node->first_param, end - node->first_param, i};
+        m->groups[m->n_groups++] =
+            (struct graph_group){node->first_param, end - node->first_param, i};
         end = node->first_param;
     }
     assert(end == 0);

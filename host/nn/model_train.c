@@ -1,5 +1,5 @@
-/* model_train.c : passes over a model: its input, the walk over its nodes or the record of one, the gradients handed out as
- * they become final, the result.
+/* model_train.c : passes over a model: its input, the walk over its nodes or the record of one, the
+ * gradients handed out as they become final, the result.
  *
  *     labels, key, scale -> input -> forward, loss, backward -> ready(group) ... -> wait -> result
  *                                    \-- recorded, once a batch size has been seen: one launch --/
@@ -26,7 +26,8 @@ static void begin(struct nn_model *m, const struct source *s, uint64_t key)
     memcpy(m->labels, s->labels, (size_t)s->batch * sizeof *s->labels);
     memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
     if (s->x)
-        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, s->batch), s->x, m->nodes[0].y);
+        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, s->batch), s->x,
+                      m->nodes[0].y);
     else
         m->ops->feed_take(m->ctx, s->sent->slot, m->nodes[0].y);
 }
@@ -84,8 +85,8 @@ static bool play(struct nn_model *m, int batch, bool marks)
 
 /* ---- passes ---- */
 
-/* Tells of groups as they are marked. Marks that do not come are waited for with all else: after that they are there, or
- * the backend has failed. */
+/* Tells of groups as they are marked. Marks that do not come are waited for with all else: after
+ * that they are there, or the backend has failed. */
 static void await(struct nn_model *m, struct graph_ready *r)
 {
     const double patience_s = 1;
@@ -107,7 +108,8 @@ static void await(struct nn_model *m, struct graph_ready *r)
         r->call(r->ctx, m->groups[r->next].first, m->groups[r->next].n);
 }
 
-static struct nn_result train(struct nn_model *m, const struct source *s, uint64_t key, nn_grad_ready *call, void *ctx)
+static struct nn_result train(struct nn_model *m, const struct source *s, uint64_t key,
+                              nn_grad_ready *call, void *ctx)
 {
     struct graph_ready ready = {call, ctx, 0};
     begin(m, s, key);
@@ -131,8 +133,8 @@ static struct nn_result eval(struct nn_model *m, const struct source *s)
     return finish(m);
 }
 
-struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch, uint64_t key,
-                                nn_grad_ready *ready, void *ctx)
+struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch,
+                                uint64_t key, nn_grad_ready *ready, void *ctx)
 {
     const struct source s = {x, NULL, labels, batch};
     return train(m, &s, key, ready, ctx);
@@ -144,8 +146,8 @@ struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t 
     return eval(m, &s);
 }
 
-struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *sent, uint64_t key, nn_grad_ready *ready,
-                                     void *ctx)
+struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *sent, uint64_t key,
+                                     nn_grad_ready *ready, void *ctx)
 {
     const struct source s = {NULL, sent, sent->labels, sent->batch};
     return train(m, &s, key, ready, ctx);

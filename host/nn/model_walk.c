@@ -1,4 +1,5 @@
-/* model_walk.c : walks the nodes of a model, forward and backward: which pass of the backend each kind is. */
+/* model_walk.c : walks the nodes of a model, forward and backward: which pass of the backend each
+ * kind is. */
 #include "nn/model_graph.h"
 
 /* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */
@@ -45,7 +46,8 @@ static void node_forward(struct nn_model *m, const struct node *node, int batch,
 {
     const struct nn_ops *ops = m->ops;
     const struct nn_window *g = &node->window;
-    const real *x = m->nodes[node->in].y, *w = part(m, node, 0, m->weights), *bias = part(m, node, 1, m->weights);
+    const real *x = m->nodes[node->in].y, *w = part(m, node, 0, m->weights),
+               *bias = part(m, node, 1, m->weights);
     switch (node->kind) {
     case NODE_INPUT:
         break;
@@ -53,13 +55,14 @@ static void node_forward(struct nn_model *m, const struct node *node, int batch,
         ops->conv_forward(m->ctx, g, batch, x, w, bias, node->y, m->scratch);
         break;
     case NODE_LINEAR:
-        ops->linear_forward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c, x, w, bias, node->y);
+        ops->linear_forward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c, x, w, bias,
+                            node->y);
         break;
     case NODE_NORM: {
         struct nn_norm f = norm_of(m, node);
         const real *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
-        (train ? ops->norm_forward : ops->norm_eval)(m->ctx, &f, pixels_of(g->in, batch), x, addend, node->y,
-                                                     m->scratch);
+        (train ? ops->norm_forward : ops->norm_eval)(m->ctx, &f, pixels_of(g->in, batch), x, addend,
+                                                     node->y, m->scratch);
         break;
     }
     case NODE_RELU:
@@ -78,7 +81,8 @@ static void node_forward(struct nn_model *m, const struct node *node, int batch,
         ops->shortcut_forward(m->ctx, g->in, g->out.c, batch, x, node->y);
         break;
     case NODE_DROPOUT:
-        ops->dropout(m->ctx, graph_elements(g->in, batch), train ? node->p : 0, m->key, number_of(m, node), x, node->y);
+        ops->dropout(m->ctx, graph_elements(g->in, batch), train ? node->p : 0, m->key,
+                     number_of(m, node), x, node->y);
         break;
     case NODE_ADD:
         ops->add(m->ctx, graph_elements(g->in, batch), x, m->nodes[node->addend].y, node->y);
@@ -100,16 +104,17 @@ static void node_backward(struct nn_model *m, const struct node *node, int batch
     case NODE_INPUT:
         break;
     case NODE_CONV:
-        ops->conv_backward(m->ctx, g, batch, in->y, w, node->dy, in->dy, node->add_dx, dw, dbias, m->scratch);
+        ops->conv_backward(m->ctx, g, batch, in->y, w, node->dy, in->dy, node->add_dx, dw, dbias,
+                           m->scratch);
         break;
     case NODE_LINEAR:
-        ops->linear_backward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c, in->y, w, node->dy, in->dy, dw,
-                             dbias);
+        ops->linear_backward(m->ctx, batch, (int)graph_elements(g->in, 1), g->out.c, in->y, w,
+                             node->dy, in->dy, dw, dbias);
         break;
     case NODE_NORM: {
         struct nn_norm f = norm_of(m, node);
-        ops->norm_backward(m->ctx, &f, pixels_of(g->in, batch), in->y, node->y, node->dy, in->dy, dw, dbias,
-                           m->scratch);
+        ops->norm_backward(m->ctx, &f, pixels_of(g->in, batch), in->y, node->y, node->dy, in->dy,
+                           dw, dbias, m->scratch);
         break;
     }
     case NODE_RELU:
@@ -128,7 +133,8 @@ static void node_backward(struct nn_model *m, const struct node *node, int batch
         ops->shortcut_backward(m->ctx, g->in, g->out.c, batch, node->dy, in->dy);
         break;
     case NODE_DROPOUT:
-        ops->dropout(m->ctx, graph_elements(g->in, batch), node->p, m->key, number_of(m, node), node->dy, in->dy);
+        ops->dropout(m->ctx, graph_elements(g->in, batch), node->p, m->key, number_of(m, node),
+                     node->dy, in->dy);
         break;
     case NODE_ADD: /* the addend's gradient is where dy is; this is the other's */
         ops->scale(m->ctx, graph_elements(g->in, batch), 1, node->dy, in->dy);
@@ -145,7 +151,8 @@ void graph_forward(struct nn_model *m, int batch, bool train)
     m->ops->weights(m->ctx);
     for (int i = 1; i < m->n_nodes; i++)
         node_forward(m, &m->nodes[i], batch, train);
-    m->ops->softmax_loss(m->ctx, batch, last->window.out.c, last->y, m->labels, train ? last->dy : NULL, m->result);
+    m->ops->softmax_loss(m->ctx, batch, last->window.out.c, last->y, m->labels,
+                         train ? last->dy : NULL, m->result);
 }
 
 /* Written by the backend, perhaps by another processor. */

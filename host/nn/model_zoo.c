@@ -46,7 +46,8 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
     return graph_norm(m, y, norm2, x, true);
 }
 
-/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64 channels. */
+/* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64
+ * channels. */
 static void build_resnet(struct nn_model *m, int depth, int n_classes)
 {
     int x = graph_conv(m, 0, "stem.conv", 16, 3, 1, 1, false);

@@ -1,12 +1,14 @@
-/* model_zoo_wide.c : the networks with 64 channels and more: ResNet-18 and -50, DAWNBench's ResNet-9. */
+/* model_zoo_wide.c : the networks with 64 channels and more: ResNet-18 and -50, DAWNBench's
+ * ResNet-9. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
 enum { STEM_SIDE = 64, WIDTH = 64 };
 
-/* conv, norm and perhaps relu; name: what both are called, "conv" or "norm" and `number` behind it. */
-static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k, int stride,
-                     int addend, bool relu)
+/* conv, norm and perhaps relu; name: what both are called, "conv" or "norm" and `number` behind
+ * it. */
+static int conv_norm(struct nn_model *m, int x, const char *name, int number, int channels, int k,
+                     int stride, int addend, bool relu)
 {
     char conv[40], norm[40];
     snprintf(conv, sizeof conv, "%s.conv%d", name, number);
@@ -15,10 +17,11 @@ static int conv_norm(struct nn_model *m, int x, const char *name, int number, in
     return graph_norm(m, x, norm, addend, relu);
 }
 
-/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and 1x1 to four times the
- * channels. x' = x, or its projection by conv 1x1 and norm where the shape changes. Source: He, Zhang, Ren, Sun 2016, Fig. 5;
- * the stride's place: torchvision. */
-static int block(struct nn_model *m, int x, const char *name, int channels, int stride, bool bottleneck)
+/* relu(x' + residual(x)): two 3x3 convolutions, or 1x1, 3x3 (which takes the stride: "v1.5") and
+ * 1x1 to four times the channels. x' = x, or its projection by conv 1x1 and norm where the shape
+ * changes. Source: He, Zhang, Ren, Sun 2016, Fig. 5; the stride's place: torchvision. */
+static int block(struct nn_model *m, int x, const char *name, int channels, int stride,
+                 bool bottleneck)
 {
     const int out_c = bottleneck ? 4 * channels : channels;
     int y = x, shortcut = x, n = 1;
@@ -30,7 +33,8 @@ static int block(struct nn_model *m, int x, const char *name, int channels, int 
     return conv_norm(m, y, name, n, out_c, bottleneck ? 1 : 3, 1, shortcut, true);
 }
 
-/* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR) are not. */
+/* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR)
+ * are not. */
 static int stem(struct nn_model *m, int width)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -40,7 +44,8 @@ static int stem(struct nn_model *m, int width)
     return graph_pool(m, x, NODE_POOL_MAX, 3, 2, 1);
 }
 
-static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck, int width, int n_classes)
+static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck, int width,
+                        int n_classes)
 {
     int x = stem(m, width);
     for (int stage = 0; stage < 4; stage++)
@@ -66,8 +71,8 @@ static int residual(struct nn_model *m, int x, const char *name, int channels)
     return graph_add(m, x, y);
 }
 
-/* David Page's ResNet-9 (DAWNBench 2018): the last pooling takes all pixels that a square window can (4x4 of a 32x32
- * image); no bias in the classifier, and its outputs times 1/8. */
+/* David Page's ResNet-9 (DAWNBench 2018): the last pooling takes all pixels that a square window
+ * can (4x4 of a 32x32 image); no bias in the classifier, and its outputs times 1/8. */
 static void davidnet(struct nn_model *m, int width, int n_classes)
 {
     int x = conv_norm(m, 0, "prep", 0, width, 3, 1, NO_ADDEND, true);

@@ -1,4 +1,5 @@
-/* nn_cuda.c : the GPU's table: one stream a context, all of whose passes the device library enqueues there.
+/* nn_cuda.c : the GPU's table: one stream a context, all of whose passes the device library
+ * enqueues there.
  *
  * A launch that fails has said why; the first such code is kept and handed out by wait. */
 #include "nn/nn_cuda.h"
@@ -31,7 +32,8 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
     struct cuda *c = calloc(1, sizeof *c);
     if (!c)
         return ERR(-ENOMEM, "cannot open the cuda backend: no memory");
-    *c = (struct cuda){.run = library->run, .ops = library->nn, .math = setup ? setup->math : NN_FP32};
+    *c = (struct cuda){
+        .run = library->run, .ops = library->nn, .math = setup ? setup->math : NN_FP32};
     int rc = c->run->stream_open(false, &c->stream);
     if (rc == 0)
         rc = c->ops->open(maths[c->math], c->stream, &c->nn);

@@ -1,7 +1,9 @@
-/* nn_cuda_feed.c : how images get to the GPU: as floats, when they are used; or as bytes, ahead of that.
+/* nn_cuda_feed.c : how images get to the GPU: as floats, when they are used; or as bytes, ahead of
+ * that.
  *
  *     host images --gather--> pinned --copy stream--> bytes --feed kernel, on the context's stream--> activations
- *                   (waits until the copy before has left)     (waits until the copy has come; the next copy waits for it) */
+ *                   (waits until the copy before has left)
+ *                   (waits until the copy has come; the next copy waits for it) */
 #include <errno.h>
 #include <string.h>
 #include "nn/nn_cuda.h"

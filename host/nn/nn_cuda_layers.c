@@ -1,4 +1,5 @@
-/* nn_cuda_layers.c : the layers on the GPU: every pass is one of the device library's, in the same words. */
+/* nn_cuda_layers.c : the layers on the GPU: every pass is one of the device library's, in the same
+ * words. */
 #include "nn/nn_cuda.h"
 
 _Static_assert(sizeof(struct dev_result) == sizeof(struct nn_result) &&
@@ -24,27 +25,29 @@ int cuda_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *
     return c->ops->conv_plan(c->nn, &w, max_batch, scratch_bytes);
 }
 
-void cuda_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *bias,
-                       real *y, void *scratch)
+void cuda_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                       const real *w, const real *bias, real *y, void *scratch)
 {
     const struct dev_window window = window_of(g);
     CALL(ctx, conv_forward, &window, batch, x, w, bias, y, scratch);
 }
 
-void cuda_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w, const real *dy,
-                        real *dx, bool add, real *dw, real *dbias, void *scratch)
+void cuda_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                        const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
+                        void *scratch)
 {
     const struct dev_window window = window_of(g);
     CALL(ctx, conv_backward, &window, batch, x, w, dy, dx, add, dw, dbias, scratch);
 }
 
-void cuda_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w, const real *bias, real *y)
+void cuda_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
+                         const real *bias, real *y)
 {
     CALL(ctx, linear_forward, batch, in, out, x, w, bias, y);
 }
 
-void cuda_linear_backward(void *ctx, int batch, int in, int out, const real *x, const real *w, const real *dy, real *dx,
-                          real *dw, real *dbias)
+void cuda_linear_backward(void *ctx, int batch, int in, int out, const real *x, const real *w,
+                          const real *dy, real *dx, real *dw, real *dbias)
 {
     CALL(ctx, linear_backward, batch, in, out, x, w, dy, dx, dw, dbias);
 }
@@ -72,22 +75,22 @@ int cuda_norm_plan(void *ctx, int channels, size_t *scratch_bytes)
     return c->ops->norm_plan(c->nn, channels, scratch_bytes);
 }
 
-void cuda_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend, real *y,
-                       void *scratch)
+void cuda_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                       const real *addend, real *y, void *scratch)
 {
     const struct dev_norm norm = norm_of(f);
     CALL(ctx, norm_forward, &norm, n, x, addend, y, scratch);
 }
 
-void cuda_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend, real *y,
-                    void *scratch)
+void cuda_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend,
+                    real *y, void *scratch)
 {
     const struct dev_norm norm = norm_of(f);
     CALL(ctx, norm_eval, &norm, n, x, addend, y, scratch);
 }
 
-void cuda_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y, real *dy, real *dx,
-                        real *dgamma, real *dbeta, void *scratch)
+void cuda_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
+                        real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
 {
     const struct dev_norm norm = norm_of(f);
     CALL(ctx, norm_backward, &norm, n, x, y, dy, dx, dgamma, dbeta, scratch);
@@ -119,8 +122,8 @@ void cuda_pool_max_forward(void *ctx, const struct nn_window *g, int batch, cons
     CALL(ctx, pool_max_forward, &window, batch, x, y);
 }
 
-void cuda_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *y,
-                            const real *dy, real *dx)
+void cuda_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                            const real *y, const real *dy, real *dx)
 {
     const struct dev_window window = window_of(g);
     CALL(ctx, pool_max_backward, &window, batch, x, y, dy, dx);
@@ -132,7 +135,8 @@ void cuda_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, cons
     CALL(ctx, pool_avg_forward, &window, batch, x, y);
 }
 
-void cuda_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy, real *dx)
+void cuda_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
+                            real *dx)
 {
     const struct dev_window window = window_of(g);
     CALL(ctx, pool_avg_backward, &window, batch, dy, dx);
@@ -148,23 +152,27 @@ void cuda_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy,
     CALL(ctx, mean_backward, batch, pixels, c, dy, dx);
 }
 
-void cuda_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x, real *y)
+void cuda_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
+                           real *y)
 {
     CALL(ctx, shortcut_forward, cuda_shape(in), out_c, batch, x, y);
 }
 
-void cuda_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy, real *dx)
+void cuda_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
+                            real *dx)
 {
     CALL(ctx, shortcut_backward, cuda_shape(in), out_c, batch, dy, dx);
 }
 
-void cuda_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x, real *y)
+void cuda_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x,
+                  real *y)
 {
     CALL(ctx, dropout, n, (float)p, key, node, x, y);
 }
 
-void cuda_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels, real *dlogits,
-                       struct nn_result *result)
+void cuda_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
+                       real *dlogits, struct nn_result *result)
 {
-    CALL(ctx, softmax_loss, batch, classes, logits, labels, dlogits, (struct dev_result *)(void *)result);
+    CALL(ctx, softmax_loss, batch, classes, logits, labels, dlogits,
+         (struct dev_result *)(void *)result);
 }

@@ -1,4 +1,5 @@
-/* nn_cuda_sgd.c : the optimiser's step on the GPU: one launch for all tensors, their list in pinned memory. */
+/* nn_cuda_sgd.c : the optimiser's step on the GPU: one launch for all tensors, their list in pinned
+ * memory. */
 #include <stdlib.h>
 #include "base/err.h"
 #include "nn/nn_cuda.h"
@@ -9,8 +10,9 @@ struct plan {
     struct dev_sgd_all all;
     struct dev_sgd *list; /* [n_tensors] pinned */
     float *scratch;       /* of LARS; NULL: none */
-    float *rates;         /* [RATES] pinned, used in turn: a step that has not run yet still reads its own */
-    int rate;             /* the last one used; -1: none */
+    /* [RATES] pinned, used in turn: a step that has not run yet still reads its own */
+    float *rates;
+    int rate; /* the last one used; -1: none */
 };
 
 void cuda_sgd_close(void *ctx, void *plan)

@@ -1,4 +1,5 @@
-/* optim.c : what the options mean for each tensor, planned once; a step is one call for all of them. */
+/* optim.c : what the options mean for each tensor, planned once; a step is one call for all of
+ * them. */
 #include "nn/optim.h"
 #include <stdlib.h>
 #include "base/err.h"
@@ -29,8 +30,8 @@ static int plan_steps(struct optim *s, const struct optim_options *o, const stru
     return rc;
 }
 
-int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o, const struct nn_param *params,
-               int n_params, size_t n_weights, struct optim **out)
+int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
+               const struct nn_param *params, int n_params, size_t n_weights, struct optim **out)
 {
     struct optim *s = calloc(1, sizeof *s);
     if (!s)

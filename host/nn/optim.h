@@ -1,8 +1,10 @@
 /* optim.h : SGD with momentum, Nesterov, weight decay, and LARS; learning-rate schedules.
  *
- * The rule is PyTorch's: d = g + decay * w;  v = momentum * v + d;  w -= lr * v (Nesterov: lr * (d + momentum * v)).
- * LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|), or by 1 where a
- * norm is zero. Params that do not decay (biases, norms) know neither decay nor LARS. */
+ * The rule is PyTorch's: d = g + decay * w;  v = momentum * v + d;  w -= lr * v (Nesterov: lr * (d
+ * + momentum * v)).
+ * LARS (You, Gitman, Ginsburg 2017) multiplies a tensor's d by trust * |w| / (|g| + decay * |w|),
+ * or by 1 where a norm is zero. Params that do not decay (biases, norms) know neither decay nor
+ * LARS. */
 #ifndef OPTIM_H
 #define OPTIM_H
 #include <stdbool.h>
@@ -18,16 +20,19 @@ struct optim_options {
 };
 
 struct optim;
-/* One velocity an element. ctx: the backend's; the model's own, so that a step stands in order with its passes. params are
- * those of the model and must outlive it, as ctx must. Returns 0 or -ENOMEM. */
-int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o, const struct nn_param *params,
-               int n_params, size_t n_weights, struct optim **out);
+/* One velocity an element. ctx: the backend's; the model's own, so that a step stands in order with
+ * its passes. params are those of the model and must outlive it, as ctx must. Returns 0 or
+ * -ENOMEM. */
+int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *o,
+               const struct nn_param *params, int n_params, size_t n_weights, struct optim **out);
 void optim_close(struct optim *o);
-/* One step; weights and grads are those of the model (memory of its backend). grads may be used up. */
+/* One step; weights and grads are those of the model (memory of its backend). grads may be used
+ * up. */
 void optim_step(struct optim *o, real *weights, real *grads, double lr);
 /* The same for params [first, first + n) alone. */
 void optim_step_some(struct optim *o, int first, int n, real *weights, real *grads, double lr);
-real *optim_state(struct optim *o, size_t *n); /* velocities, for checkpoints; memory of the backend */
+/* velocities, for checkpoints; memory of the backend */
+real *optim_state(struct optim *o, size_t *n);
 
 enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_LINEAR, SCHEDULE_COSINE };
 struct schedule {
@@ -39,8 +44,8 @@ struct schedule {
     int n_at;
     double gamma; /* 0.1 */
 };
-/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine" -> kind, at, n_at, gamma = 0.1; the
- * other fields are the caller's. Returns 0 or -EINVAL with a line. */
+/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine" -> kind, at,
+ * n_at, gamma = 0.1; the other fields are the caller's. Returns 0 or -EINVAL with a line. */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);
 

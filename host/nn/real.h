@@ -1,5 +1,5 @@
-/* real.h : the number that layers compute in: float, or double in the tests that hold every gradient against
- * central differences (-DNN_REAL_DOUBLE). */
+/* real.h : the number that layers compute in: float, or double in the tests that hold every
+ * gradient against central differences (-DNN_REAL_DOUBLE). */
 #ifndef REAL_H
 #define REAL_H
 

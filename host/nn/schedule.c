@@ -1,4 +1,5 @@
-/* schedule.c : the learning rate of a step: warm-up, then constant, steps, a line to zero, or half a cosine. */
+/* schedule.c : the learning rate of a step: warm-up, then constant, steps, a line to zero, or half
+ * a cosine. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,12 @@ static int parse_fractions(const char *word, const char *list, double *at)
         if (end == p || (*end != ',' && *end != '\0'))
             return ERR(-EINVAL, "cannot read schedule '%s': '%s' is no list of numbers", word, p);
         if (!(x > 0 && x < 1) || (n > 0 && x <= at[n - 1]))
-            return ERR(-EINVAL, "cannot take schedule '%s': fractions must lie between 0 and 1 and grow", word);
+            return ERR(-EINVAL,
+                       "cannot take schedule '%s': fractions must lie between 0 and 1 and grow",
+                       word);
         if (n == MAX_AT)
-            return ERR(-EINVAL, "cannot take schedule '%s': more than %d fractions", word, (int)MAX_AT);
+            return ERR(-EINVAL, "cannot take schedule '%s': more than %d fractions", word,
+                       (int)MAX_AT);
         at[n++] = x;
         p = end;
         if (*p == '\0')

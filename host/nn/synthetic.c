@@ -1,12 +1,12 @@
 /* synthetic.c : generated images of ten classes that no linear model can tell apart.
  *
- * A class is a smooth random pattern on a torus. An image of it shows the pattern moved by a few pixels, as it is or
- * as its negative, stronger or weaker, under noise:
+ * A class is a smooth random pattern on a torus. An image of it shows the pattern moved by a few
+ * pixels, as it is or as its negative, stronger or weaker, under noise:
  *
  *     pixel = 128 +- contrast * pattern(y + dy, x + dx) + noise
  *
- * An image and its negative are of one class and equally likely. So linear classifiers with weights W and -W have the
- * same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
+ * An image and its negative are of one class and equally likely. So linear classifiers with weights
+ * W and -W have the same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
 #include "nn/synthetic.h"
 #include "base/err.h"
 #include "hls/draw.h"
@@ -34,7 +34,8 @@ static void blur(struct pattern *p)
         }
 }
 
-/* White noise, blurred three times (nearly a Gaussian), around zero, its largest magnitude brought to PEAK. */
+/* White noise, blurred three times (nearly a Gaussian), around zero, its largest magnitude brought
+ * to PEAK. */
 static void make_pattern(uint64_t seed, uint32_t class, struct pattern *p)
 {
     struct draw draw = draw_open(seed, DRAW_PATTERN, 0, class);
@@ -74,7 +75,8 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
 }
 
 /* Makes n images, classes in turn. set: 0 for training, 1 for the test. */
-static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n, uint8_t **x, uint8_t **y)
+static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
+                    uint8_t **x, uint8_t **y)
 {
     *x = malloc(n * SIDE * SIDE);
     *y = malloc(n);
@@ -107,10 +109,15 @@ static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
     else
         s = NULL;
     if (!s || *s)
-        return ERR(-EINVAL, "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)", arg);
+        return ERR(
+            -EINVAL,
+            "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)",
+            arg);
     if (*n < N_MIN || *n > N_MAX || *n % DATASET_CLASSES)
-        return ERR(-EINVAL, "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
-                   (unsigned long long)*n, DATASET_CLASSES, N_MIN, N_MAX);
+        return ERR(
+            -EINVAL,
+            "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
+            (unsigned long long)*n, DATASET_CLASSES, N_MIN, N_MAX);
     return 0;
 }
 

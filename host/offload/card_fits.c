@@ -14,7 +14,9 @@ static int check_format(struct mf_fmt f, const char *what)
 {
     char name[CODEC_NAME_BYTES];
     if (!beat_format(format_byte(f)).width)
-        return ERR(-EINVAL, "a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of mantissa",
+        return ERR(-EINVAL,
+                   "a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of "
+                   "mantissa",
                    what, codec_format_name(f, name));
     return 0;
 }
@@ -24,14 +26,17 @@ int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fi
     TRY(check_format(sum->in, "add"));
     TRY(check_format(sum->out, "make"));
     if (sum->rule != VEC_EXACT)
-        return ERR(-EINVAL, "a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
+        return ERR(-EINVAL, "a card cannot add by --sum %s: it adds exactly",
+                   codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         return ERR(-EINVAL, "a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
     if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n))
         return ERR(-EINVAL, "a card cannot add %d %s of fp16: 32 at most fit its sums", n, what);
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
-        return ERR(-EINVAL, "a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift, PKT_MAX_SHIFT);
+        return ERR(-EINVAL, "a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift,
+                   PKT_MAX_SHIFT);
     const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;
-    *out = (struct card_fit){format_byte(sum->in), format_byte(sum->out), in, to, wider, wider * wider / (in * to)};
+    *out = (struct card_fit){format_byte(sum->in),     format_byte(sum->out), in, to, wider,
+                             wider * wider / (in * to)};
     return 0;
 }

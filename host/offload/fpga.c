@@ -62,17 +62,19 @@ static int link_failed(struct fpga *card, int rc)
     return fpga_failed(card, rc, "card %s: %s", card->name, strerror(-rc));
 }
 
-int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n, size_t *done,
-                    double timeout_s)
+int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
+                    size_t *done, double timeout_s)
 {
     uint8_t body[SIMLINK_MOST];
     const struct simlink ask = {.kind = SIMLINK_BATCH, .bytes = (uint32_t)(8 * n)};
     struct simlink answer;
     if (8 * n > sizeof body)
-        return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once", card->name, n);
+        return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once", card->name,
+                           n);
     for (size_t i = 0; i < n; i++)
         for (int b = 0; b < 4; b++) {
-            body[8 * i + (size_t)b] = (uint8_t)((ops[i].at | (ops[i].read ? 1u << 31 : 0)) >> 8 * b);
+            body[8 * i + (size_t)b] =
+                (uint8_t)((ops[i].at | (ops[i].read ? 1u << 31 : 0)) >> 8 * b);
             body[8 * i + 4 + (size_t)b] = (uint8_t)(ops[i].value >> 8 * b);
         }
     int rc = fpga_link_ask(l, ask, body, &answer, clock_s() + timeout_s);
@@ -88,10 +90,12 @@ int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops,
     return 0;
 }
 
-int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port, double timeout_s)
+int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
+                      double timeout_s)
 {
     struct simlink answer;
-    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL, &answer, clock_s() + timeout_s);
+    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL, &answer,
+                           clock_s() + timeout_s);
     if (rc)
         return link_failed(card, rc);
     if (!answer.b || answer.b > UINT16_MAX)
@@ -104,7 +108,8 @@ int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint
 int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s)
 {
     struct simlink answer;
-    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer, clock_s() + timeout_s);
+    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer,
+                           clock_s() + timeout_s);
     if (rc)
         return link_failed(card, rc);
     *out = (struct fpga_time){answer.a, answer.b, answer.c};

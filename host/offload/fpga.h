@@ -1,6 +1,8 @@
-/* fpga.h : what the driver knows of a card: a few calls, the same for one that is simulated and for a real one.
+/* fpga.h : what the driver knows of a card: a few calls, the same for one that is simulated and for
+ * a real one.
  *
- * No call prints: a card that is missing is no error of the program. What failed stands in card.why, in one line. */
+ * No call prints: a card that is missing is no error of the program. What failed stands in
+ * card.why, in one line. */
 #ifndef FPGA_H
 #define FPGA_H
 #include "offload/fpga_link.h"
@@ -21,7 +23,8 @@ struct fpga_op {
 };
 
 struct fpga_time {
-    uint64_t clocks, beats_in, beats_out; /* since it was started; clocks in which it was busy, 0: it does not say */
+    /* since it was started; clocks in which it was busy, 0: it does not say */
+    uint64_t clocks, beats_in, beats_out;
 };
 
 struct fpga_ops {
@@ -33,11 +36,13 @@ struct fpga_ops {
     /* Connects to card->name . Blocks for timeout_s at most. Returns 0 or a negative errno. */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
-    /* Does ops [n] in order, nobody else's between them. *done: how many, up to the first that the card refused, which is no
-     * failure. Blocks for timeout_s at most. Returns 0 or a negative errno: the card is gone. */
+    /* Does ops [n] in order, nobody else's between them. *done: how many, up to the first that the
+     * card refused, which is no failure. Blocks for timeout_s at most. Returns 0 or a negative
+     * errno: the card is gone. */
     int (*batch)(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s);
 
-    /* Where frames go to: IPv4 (127.0.0.1 is 0x7f000001) and port. Blocks and returns as batch; -ENOTSUP: nowhere. */
+    /* Where frames go to: IPv4 (127.0.0.1 is 0x7f000001) and port. Blocks and returns as batch;
+     * -ENOTSUP: nowhere. */
     int (*address)(struct fpga *card, uint32_t *ip, uint16_t *port, double timeout_s);
 
     /* Blocks and returns as batch. */
@@ -60,12 +65,14 @@ void fpga_close(struct fpga *card); /* legal when zeroed */
 int fpga_check_name(const char *where);
 
 /* For the backends: sets card->why, returns code. */
-int fpga_failed(struct fpga *card, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int fpga_failed(struct fpga *card, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* batch, address and time of a card at the end of a link, for backends that have one. */
-int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n, size_t *done,
-                    double timeout_s);
-int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port, double timeout_s);
+int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
+                    size_t *done, double timeout_s);
+int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
+                      double timeout_s);
 int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s);
 
 #endif

@@ -1,9 +1,11 @@
 /* fpga_job.c : a job on a card: a free index, a free range of slots, a key, the ranks' addresses.
  *
- *     for 64 (or so), 32, 16, 8 slots: for each place: for each index: one batch: the job, and JOB_COMMIT; then its ranks
+ *     for 64 (or so), 32, 16, 8 slots: for each place: for each index: one batch: the job, and
+ *         JOB_COMMIT; then its ranks
  *
- * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would touch another job, and its owner
- * what would touch another connection's. The registers are shared by all connections, so a try is one batch. */
+ * Which indices and slots are taken cannot be read, but a card refuses a JOB_COMMIT that would
+ * touch another job, and its owner what would touch another connection's. The registers are shared
+ * by all connections, so a try is one batch. */
 #include "offload/fpga_job.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -16,29 +18,34 @@ enum { WORDS = 7, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
 enum { STOPPING = 1, REFUSED = 2 }; /* bits of STATUS */
 enum { START = 1, TAKE_MOST = 2 };  /* of JOB_COMMIT */
 
-int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks, struct fpga_caps *caps, double timeout_s)
+int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
+                  struct fpga_caps *caps, double timeout_s)
 {
-    struct fpga_op ops[] = {{.at = REG_ID, .read = true},        {.at = REG_VERSION, .read = true},
-                            {.at = REG_CAP_SLOTS, .read = true}, {.at = REG_CAP_JOBS, .read = true},
-                            {.at = REG_CAP_BEATS, .read = true}, {.at = REG_CAP_FORMATS, .read = true}};
+    struct fpga_op ops[] = {
+        {.at = REG_ID, .read = true},        {.at = REG_VERSION, .read = true},
+        {.at = REG_CAP_SLOTS, .read = true}, {.at = REG_CAP_JOBS, .read = true},
+        {.at = REG_CAP_BEATS, .read = true}, {.at = REG_CAP_FORMATS, .read = true}};
     const size_t n = sizeof ops / sizeof *ops;
     size_t done;
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     if (done < n || ops[0].value != REG_ID_VALUE || ops[1].value != REG_VERSION_VALUE)
-        return fpga_failed(card, -EPROTO, "card %s is none of this version: id %08x, version %u", card->name,
-                           ops[0].value, ops[1].value);
+        return fpga_failed(card, -EPROTO, "card %s is none of this version: id %08x, version %u",
+                           card->name, ops[0].value, ops[1].value);
     const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
-    *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED, jobs < MOST_TRIED ? jobs : MOST_TRIED,
-                               ops[3].value >> 16, ops[4].value};
-    const uint32_t widths = fit->in_width / 4 | fit->out_width / 4; /* 4, 8, 16 bits: bits 0, 1, 2 */
+    *caps =
+        (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
+                           jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16, ops[4].value};
+    /* 4, 8, 16 bits: bits 0, 1, 2 */
+    const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
-        return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name, fit->in_width,
-                           fit->out_width);
+        return fpga_failed(card, -ENOTSUP, "card %s cannot add %u bits into %u", card->name,
+                           fit->in_width, fit->out_width);
     if ((uint32_t)n_ranks > caps->ranks)
-        return fpga_failed(card, -ENOTSUP, "card %s takes %u ranks, not %d", card->name, caps->ranks, n_ranks);
+        return fpga_failed(card, -ENOTSUP, "card %s takes %u ranks, not %d", card->name,
+                           caps->ranks, n_ranks);
     if (card_fit_most(fit, caps->beats) == 0 || caps->slots < LEAST_SLOTS)
-        return fpga_failed(card, -ENOTSUP, "card %s is too small: %u slots of %u beats", card->name, caps->slots,
-                           caps->beats);
+        return fpga_failed(card, -ENOTSUP, "card %s is too small: %u slots of %u beats", card->name,
+                           caps->slots, caps->beats);
     return 0;
 }
 
@@ -50,9 +57,10 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* One try, as *job says; start: what JOB_COMMIT gets. Returns an enum try_result or a negative errno. */
-static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit, uint32_t n_ranks,
-                   uint32_t start, double timeout_s)
+/* One try, as *job says; start: what JOB_COMMIT gets. Returns an enum try_result or a negative
+ * errno. */
+static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit,
+                   uint32_t n_ranks, uint32_t start, double timeout_s)
 {
     struct fpga_op ops[WORDS + 2];
     size_t n = 0, done;
@@ -73,9 +81,10 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct c
     return STARTED;
 }
 
-/* The addresses of a job that has started: nobody knows its key yet, so nothing can have come for it. */
-static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks, uint32_t n_ranks,
-                     double timeout_s)
+/* The addresses of a job that has started: nobody knows its key yet, so nothing can have come for
+ * it. */
+static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct fpga_rank *ranks,
+                     uint32_t n_ranks, double timeout_s)
 {
     struct fpga_op ops[1 + 4 * PKT_MAX_RANKS];
     size_t n = put_op(ops, 0, REG_JOB_INDEX, job->index), done;
@@ -86,17 +95,22 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
         n = put_op(ops, n, REG_RANK_COMMIT, 1);
     }
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
-    return done == n ? 0 : fpga_failed(card, -EPROTO, "card %s does not take the ranks' addresses", card->name);
+    return done == n ? 0
+                     : fpga_failed(card, -EPROTO, "card %s does not take the ranks' addresses",
+                                   card->name);
 }
 
-/* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative errno. */
-static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit, uint32_t n_ranks,
-                   uint32_t most_slots, double until, struct fpga_job *job)
+/* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative
+ * errno. */
+static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                   uint32_t n_ranks, uint32_t most_slots, double until, struct fpga_job *job)
 {
     const uint32_t start = most_slots ? START | TAKE_MOST : START;
     bool stopping = false;
-    for (job->slots = most_slots ? most_slots : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
-        for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots; job->slot_base += job->slots)
+    for (job->slots = most_slots ? most_slots : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS;
+         job->slots /= 2)
+        for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots;
+             job->slot_base += job->slots)
             for (job->index = 0; job->index < caps->jobs; job->index++) {
                 const double left = until - clock_s();
                 int rc = try_job(card, job, fit, n_ranks, start, left > 0 ? left : 0);
@@ -108,8 +122,8 @@ static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct
 }
 
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots, double timeout_s,
-                   struct fpga_job *out)
+                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
+                   double timeout_s, struct fpga_job *out)
 {
     const double until = clock_s() + timeout_s;
     struct fpga_job job = {0};
@@ -125,15 +139,17 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
             return 0;
         }
         if (rc == TAKEN || clock_s() > until)
-            return fpga_failed(card, -EBUSY, "card %s is taken: no job or fewer than %d slots are free", card->name,
-                               LEAST_SLOTS);
+            return fpga_failed(card, -EBUSY,
+                               "card %s is taken: no job or fewer than %d slots are free",
+                               card->name, LEAST_SLOTS);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
 }
 
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)
 {
-    struct fpga_op ops[] = {{.at = REG_JOB_INDEX, .value = job->index}, {.at = REG_JOB_COMMIT, .value = 0}};
+    struct fpga_op ops[] = {{.at = REG_JOB_INDEX, .value = job->index},
+                            {.at = REG_JOB_COMMIT, .value = 0}};
     size_t done;
     return card->ops->batch(card, ops, 2, &done, timeout_s);
 }
@@ -141,8 +157,9 @@ int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_
 int fpga_job_seen(struct fpga *card, const struct fpga_job *job, double timeout_s, uint32_t *rank,
                   struct fpga_rank *from)
 {
-    struct fpga_op ops[] = {
-        {.at = REG_SEEN_RANK, .read = true}, {.at = REG_SEEN_IP, .read = true}, {.at = REG_SEEN_PORT, .read = true}};
+    struct fpga_op ops[] = {{.at = REG_SEEN_RANK, .read = true},
+                            {.at = REG_SEEN_IP, .read = true},
+                            {.at = REG_SEEN_PORT, .read = true}};
     const size_t n = sizeof ops / sizeof *ops;
     size_t done;
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));

@@ -1,4 +1,5 @@
-/* fpga_link.c : messages of hls/simlink.h over a stream socket, with a time by which they must have passed. */
+/* fpga_link.c : messages of hls/simlink.h over a stream socket, with a time by which they must have
+ * passed. */
 #include "offload/fpga_link.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -81,7 +82,8 @@ int fpga_link_hear(struct fpga_link *l, struct simlink *m, double until)
     return m->bytes > SIMLINK_MOST ? -EPROTO : recv_all(l->fd, l->body, m->bytes, until);
 }
 
-int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer, double until)
+int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, struct simlink *answer,
+                  double until)
 {
     TRY(fpga_link_say(l, ask, body, until));
     TRY(fpga_link_hear(l, answer, until));
@@ -91,7 +93,8 @@ int fpga_link_ask(struct fpga_link *l, struct simlink ask, const void *body, str
 bool fpga_link_alive(const struct fpga_link *l)
 {
     char byte;
-    return recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
+    return recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EINTR);
 }
 
 int fpga_link_open(struct fpga_link *l, int fd, double until)

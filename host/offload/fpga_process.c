@@ -1,4 +1,5 @@
-/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and speaks to it: registers, frames, clocks. */
+/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and speaks to it:
+ * registers, frames, clocks. */
 #include "offload/fpga_process.h"
 #include "base/beside.h"
 #include "base/clock.h"
@@ -28,7 +29,8 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     int null = silent ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    signal(SIGINT, SIG_IGN); /* a step that is under way is finished: the card ends when its run does */
+    /* a step that is under way is finished: the card ends when its run does */
+    signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     if (fcntl(fd, F_SETFD, 0) == 0)
@@ -36,7 +38,8 @@ static void become_card(int fd, const char *path, const char *const *words, bool
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Its status after it has ended, which it does when its connection has; ended here if it takes longer than 2 s. */
+/* Its status after it has ended, which it does when its connection has; ended here if it takes
+ * longer than 2 s. */
 static int reap(struct fpga_process *card)
 {
     int status = 0;
@@ -56,18 +59,21 @@ int fpga_process_died(struct fpga_process *card, char why[FPGA_WHY_BYTES])
 {
     const int status = reap(card);
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        snprintf(why, FPGA_WHY_BYTES, "cannot find the simulated card " PROGRAM ": `make sim` builds it");
+        snprintf(why, FPGA_WHY_BYTES,
+                 "cannot find the simulated card " PROGRAM ": `make sim` builds it");
         return -ENOENT;
     }
     if (status >= 0 && WIFSIGNALED(status))
-        snprintf(why, FPGA_WHY_BYTES, "the simulated card was ended by signal %d", WTERMSIG(status));
+        snprintf(why, FPGA_WHY_BYTES, "the simulated card was ended by signal %d",
+                 WTERMSIG(status));
     else
-        snprintf(why, FPGA_WHY_BYTES, "the simulated card ended with status %d", status < 0 ? -1 : WEXITSTATUS(status));
+        snprintf(why, FPGA_WHY_BYTES, "the simulated card ended with status %d",
+                 status < 0 ? -1 : WEXITSTATUS(status));
     return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1 ? -ECHILD : -EIO;
 }
 
-int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent, double timeout_s,
-                   char why[FPGA_WHY_BYTES])
+int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
+                       double timeout_s, char why[FPGA_WHY_BYTES])
 {
     char path[PATH_MAX];
     const char *program = beside(PROGRAM, path);
@@ -75,7 +81,8 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
     *card = (struct fpga_process){0};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
         rc = -errno;
-        snprintf(why, FPGA_WHY_BYTES, "cannot make a socket for the simulated card: %s", strerror(errno));
+        snprintf(why, FPGA_WHY_BYTES, "cannot make a socket for the simulated card: %s",
+                 strerror(errno));
         return rc;
     }
     fflush(NULL);
@@ -89,7 +96,8 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
     if (rc == -EPIPE)
         rc = fpga_process_died(card, why);
     else if (rc == -EPROTO)
-        snprintf(why, FPGA_WHY_BYTES, PROGRAM " does not speak version %d: build both anew", SIMLINK_VERSION);
+        snprintf(why, FPGA_WHY_BYTES, PROGRAM " does not speak version %d: build both anew",
+                 SIMLINK_VERSION);
     else
         snprintf(why, FPGA_WHY_BYTES, "cannot start the simulated card: %s", strerror(-rc));
     fpga_process_close(card);
@@ -146,14 +154,17 @@ int fpga_process_read(struct fpga_process *card, uint32_t at, uint32_t *value)
     return 0;
 }
 
-int fpga_process_send(struct fpga_process *card, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n, uint32_t gap)
+int fpga_process_send(struct fpga_process *card, uint32_t ip, uint16_t port, const uint8_t *bytes,
+                      size_t n, uint32_t gap)
 {
-    const struct simlink m = {.kind = SIMLINK_FRAME, .bytes = (uint32_t)n, .a = ip, .b = port, .c = gap};
+    const struct simlink m = {
+        .kind = SIMLINK_FRAME, .bytes = (uint32_t)n, .a = ip, .b = port, .c = gap};
     int rc = fpga_link_say(&card->link, m, bytes, INFINITY);
     return rc ? failed(card, rc) : 0;
 }
 
-int fpga_process_run(struct fpga_process *card, fpga_process_frame *out, void *arg, struct fpga_process_time *time)
+int fpga_process_run(struct fpga_process *card, fpga_process_frame *out, void *arg,
+                     struct fpga_process_time *time)
 {
     struct simlink m = {.kind = SIMLINK_RUN, .a = MOST_CLOCKS};
     double start = clock_s();
@@ -169,5 +180,7 @@ int fpga_process_run(struct fpga_process *card, fpga_process_frame *out, void *a
     time->beats_in += m.b;
     time->beats_out += m.c;
     time->seconds += clock_s() - start;
-    return m.status ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MOST_CLOCKS) : 0;
+    return m.status
+               ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MOST_CLOCKS)
+               : 0;
 }

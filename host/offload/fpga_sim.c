@@ -1,4 +1,5 @@
-/* fpga_sim.c : a simulated card that this process starts and that listens on this machine alone, as a card of fpga.h. */
+/* fpga_sim.c : a simulated card that this process starts and that listens on this machine alone, as
+ * a card of fpga.h. */
 #include "base/err.h"
 #include "offload/fpga.h"
 #include "offload/fpga_process.h"
@@ -19,7 +20,8 @@ static int sim_open(struct fpga *card, const char *name, double timeout_s)
     struct fpga_process *sim = calloc(1, sizeof *sim);
     if (!sim)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
-    int rc = fpga_process_start(sim, words, true, timeout_s > START_S ? timeout_s : START_S, card->why);
+    int rc =
+        fpga_process_start(sim, words, true, timeout_s > START_S ? timeout_s : START_S, card->why);
     if (rc) {
         free(sim);
         return rc;
@@ -41,7 +43,8 @@ static int reason(struct fpga *card, int rc)
     return rc == -EPIPE ? fpga_process_died(card->own, card->why) : rc;
 }
 
-static int sim_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s)
+static int sim_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done,
+                     double timeout_s)
 {
     struct fpga_process *sim = card->own;
     return reason(card, fpga_link_batch(card, &sim->link, ops, n, done, timeout_s));

@@ -1,4 +1,5 @@
-/* fpga_udp.c : a card that another process owns, somewhere on the network: control by TCP at host:port. */
+/* fpga_udp.c : a card that another process owns, somewhere on the network: control by TCP at
+ * host:port. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/fpga.h"
@@ -61,7 +62,8 @@ static bool udp_name_fits(const char *name)
     const char *colon = strrchr(name, ':');
     char *end;
     const long port = colon ? strtol(colon + 1, &end, 10) : 0;
-    return colon && colon > name && colon - name < HOST_BYTES && !*end && port > 0 && port <= UINT16_MAX;
+    return colon && colon > name && colon - name < HOST_BYTES && !*end && port > 0 &&
+           port <= UINT16_MAX;
 }
 
 static int udp_open(struct fpga *card, const char *name, double timeout_s)
@@ -74,7 +76,8 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
     snprintf(host, sizeof host, "%.*s", (int)(colon - name), name);
     int rc = getaddrinfo(host, colon + 1, &hints, &to);
     if (rc)
-        return fpga_failed(card, -ENXIO, "cannot find host '%s' of card %s: %s", host, card->name, gai_strerror(rc));
+        return fpga_failed(card, -ENXIO, "cannot find host '%s' of card %s: %s", host, card->name,
+                           gai_strerror(rc));
     struct sockaddr_in peer;
     memcpy(&peer, to->ai_addr, sizeof peer);
     int fd = connect_to(to->ai_addr, to->ai_addrlen, until);
@@ -92,9 +95,11 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
     if (rc) {
         free(u);
         if (rc == -EUSERS)
-            return fpga_failed(card, rc, "card %s is full: it is controlled by as many programs as it takes",
+            return fpga_failed(card, rc,
+                               "card %s is full: it is controlled by as many programs as it takes",
                                card->name);
-        return fpga_failed(card, rc, "what answers at %s is no card of this version: %s", card->name, strerror(-rc));
+        return fpga_failed(card, rc, "what answers at %s is no card of this version: %s",
+                           card->name, strerror(-rc));
     }
     card->own = u;
     return 0;
@@ -107,7 +112,8 @@ static void udp_close(struct fpga *card)
     free(u);
 }
 
-static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done, double timeout_s)
+static int udp_batch(struct fpga *card, struct fpga_op *ops, size_t n, size_t *done,
+                     double timeout_s)
 {
     struct udp_card *u = card->own;
     return fpga_link_batch(card, &u->link, ops, n, done, timeout_s);

@@ -15,8 +15,10 @@ size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *fram
 
 bool frame_whole(const uint8_t *bytes, size_t n)
 {
-    return n >= PKT_HEADER_BYTES && pkt_get_uint(bytes + PKT_MAGIC_AT, PKT_MAGIC_BYTES) == PKT_MAGIC_VALUE &&
-           pkt_get_uint(bytes + PKT_LEN_AT, PKT_LEN_BYTES) == n && crc_of(bytes, PKT_HEADER_BYTES) == CRC32C_RESIDUE &&
+    return n >= PKT_HEADER_BYTES &&
+           pkt_get_uint(bytes + PKT_MAGIC_AT, PKT_MAGIC_BYTES) == PKT_MAGIC_VALUE &&
+           pkt_get_uint(bytes + PKT_LEN_AT, PKT_LEN_BYTES) == n &&
+           crc_of(bytes, PKT_HEADER_BYTES) == CRC32C_RESIDUE &&
            crc_of(bytes + PKT_HEADER_BYTES, n - PKT_HEADER_BYTES) ==
                pkt_get_uint(bytes + PKT_PAYLOAD_CRC_AT, PKT_PAYLOAD_CRC_BYTES);
 }

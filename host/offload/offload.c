@@ -38,11 +38,15 @@ static int read_options(struct offload *o, const struct offload_options *words)
     char why[WIRE_WHY_BYTES] = "the name of the provider is too long";
     uint32_t ip;
     TRY(read_names(o, words->where));
-    if (words->slots && (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
-        return ERR(-EINVAL, "cannot ask a card for %d slots: a power of two from 8 to 1024", words->slots);
-    if (words->local && (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
+    if (words->slots &&
+        (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
+        return ERR(-EINVAL, "cannot ask a card for %d slots: a power of two from 8 to 1024",
+                   words->slots);
+    if (words->local &&
+        (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
-    if (wire_check(words->provider, why) || (words->provider && strlen(words->provider) >= sizeof o->provider))
+    if (wire_check(words->provider, why) ||
+        (words->provider && strlen(words->provider) >= sizeof o->provider))
         return ERR(-EINVAL, "%s", why);
     if (words->local)
         memcpy(o->local, words->local, strlen(words->local));
@@ -56,7 +60,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *words, struct offload **out)
+int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *words,
+                 struct offload **out)
 {
     struct offload *o = buf_alloc(sizeof *o);
     int rc = o ? 0 : -ENOMEM;
@@ -110,8 +115,8 @@ const char *offload_describe(struct offload *o)
         text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
     text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
     if (o->window)
-        text_add(&to, ", frames of %u bytes, RTT %.0f us", (1 + window_beats(o->window)) * PKT_BEAT_BYTES,
-                 count.rtt_s * 1e6);
+        text_add(&to, ", frames of %u bytes, RTT %.0f us",
+                 (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);
     return o->described;
 }
 

@@ -1,9 +1,12 @@
-/* offload.h : sums added by cards in the network: a way (reduce/way.h) that the reducer takes as long as it is open.
+/* offload.h : sums added by cards in the network: a way (reduce/way.h) that the reducer takes as
+ * long as it is open.
  *
- *     offload_check: could any card?   offload_open: is there one?   way: begin, max, sum, end of each step
+ *     offload_check: could any card?   offload_open: is there one?   way: begin, max, sum, end of
+ *                                                                    each step
  *
- * Rank 0 controls the cards and registers the job; every rank sends its own packets. A card that is missing, refuses or falls
- * silent closes the way, which is no error: begin() tries again, at most once a second, then every ten. */
+ * Rank 0 controls the cards and registers the job; every rank sends its own packets. A card that is
+ * missing, refuses or falls silent closes the way, which is no error: begin() tries again, at most
+ * once a second, then every ten. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 #include "reduce/way.h"
@@ -14,23 +17,30 @@ struct offload;
 enum { OFFLOAD_MOST_CARDS = 16 };
 
 struct offload_options {
-    const char *where;      /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "udp://host:port[,udp://host:port...]" */
-    const char *provider;   /* NULL: socket, the system's own; or one of libfabric: udp, verbs, efa */
-    const char *local;      /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
+    /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "udp://host:port[,udp://host:port...]" */
+    const char *where;
+    /* NULL: socket, the system's own; or one of libfabric: udp, verbs, efa */
+    const char *provider;
+    /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
+    const char *local;
     double card_deadline_s; /* a card that is silent so long is given up; 0: 5 s */
     double deadline_s;      /* a rank whose contribution is missing so long is gone; 0: 60 s */
-    int slots; /* wanted of each card, so many packets may be under way; a power of two from 8; 0: 64, and half of what is free at most */
+    /* wanted of each card, so many packets may be under way; a power of two from 8; 0: 64, and half
+     * of what is free at most */
+    int slots;
 };
 
 /* Can any card add codes of this settled codec? 0, or -EINVAL with a line that says why not. */
 int offload_check(const struct codec *codec, int n_ranks);
 
-/* All ranks call it, with the same options and a codec that offload_check() liked, which is copied. Whether the way is open
- * or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL (a `where` or `local` that no card can have; rank 0
- * speaks), -ENOMEM, -EIO. */
-int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *o, struct offload **out);
+/* All ranks call it, with the same options and a codec that offload_check() liked, which is copied.
+ * Whether the way is open or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL
+ * (a `where` or `local` that no card can have; rank 0 speaks), -ENOMEM, -EIO. */
+int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *o,
+                 struct offload **out);
 
-/* Removes the job from the cards, and a card that was started. All ranks have done with the last step. NULL is legal. */
+/* Removes the job from the cards, and a card that was started. All ranks have done with the last
+ * step. NULL is legal. */
 void offload_close(struct offload *o);
 
 extern const struct way_ops offload_way; /* the struct offload is its `way` */
@@ -41,7 +51,8 @@ bool offload_is_open(const struct offload *o);
  * RTT 41 us", while open; o's until the next call. */
 const char *offload_describe(struct offload *o);
 
-/* Why it is closed, in one line, known to rank 0 alone ("" elsewhere, and while it has never failed). */
+/* Why it is closed, in one line, known to rank 0 alone ("" elsewhere, and while it has never
+ * failed). */
 const char *offload_why(const struct offload *o);
 
 /* What card i says it has done since it was started: clocks in which it was busy, beats. Rank 0

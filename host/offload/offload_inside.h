@@ -1,4 +1,5 @@
-/* offload_inside.h : what the facade's files share: the cards, the wires, the window; open on all ranks or closed on all. */
+/* offload_inside.h : what the facade's files share: the cards, the wires, the window; open on all
+ * ranks or closed on all. */
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
 #include "hls/packet.h"
@@ -18,34 +19,41 @@ struct offload {
     struct comm *comm;
     struct codec codec;
     struct card_fit fit;
-    char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES], local[OFFLOAD_NAME_BYTES];
+    char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
+        local[OFFLOAD_NAME_BYTES];
     int n_cards, slots;
     double card_deadline_s, deadline_s;
 
-    bool open;                                      /* the same on all ranks */
-    bool opened;                                    /* it has ever been open */
-    bool failed;                                    /* rank 0 has said that it is closed */
-    bool gave_up;                                   /* this rank, in this step */
-    struct fpga cards[OFFLOAD_MOST_CARDS];          /* rank 0: those whose ops are not NULL are reached */
+    bool open;    /* the same on all ranks */
+    bool opened;  /* it has ever been open */
+    bool failed;  /* rank 0 has said that it is closed */
+    bool gave_up; /* this rank, in this step */
+    /* rank 0: those whose ops are not NULL are reached */
+    struct fpga cards[OFFLOAD_MOST_CARDS];
     struct fpga_caps caps[OFFLOAD_MOST_CARDS];      /* rank 0 */
     struct fpga_rank frames_at[OFFLOAD_MOST_CARDS]; /* rank 0: where frames go */
     struct offload_retry retry[OFFLOAD_MOST_CARDS]; /* rank 0 */
-    uint32_t blamed;                                /* rank 0: cards that are the reason to give up, a bit each */
-    int members[OFFLOAD_MOST_CARDS], n_members;     /* cards that take part, in this order, while open */
-    struct fpga_job jobs[OFFLOAD_MOST_CARDS];       /* members'; slots 0: none */
-    struct fpga_rank ranks[OFFLOAD_MOST_CARDS][PKT_MAX_RANKS]; /* rank 0: addresses that jobs were registered with */
-    struct wire wires[OFFLOAD_MOST_CARDS];                     /* members' */
-    struct window *window;                                     /* while open */
-    struct way_count before;                                   /* of windows that are closed */
-    char why[OFFLOAD_WHY_BYTES];                               /* rank 0 */
-    char gave_up_why[OFFLOAD_WHY_BYTES];                       /* this rank's own reason in this step */
-    int gave_up_card;                                          /* the card that it is about */
+    /* rank 0: cards that are the reason to give up, a bit each */
+    uint32_t blamed;
+    /* cards that take part, in this order, while open */
+    int members[OFFLOAD_MOST_CARDS], n_members;
+    struct fpga_job jobs[OFFLOAD_MOST_CARDS]; /* members'; slots 0: none */
+    /* rank 0: addresses that jobs were registered with */
+    struct fpga_rank ranks[OFFLOAD_MOST_CARDS][PKT_MAX_RANKS];
+    struct wire wires[OFFLOAD_MOST_CARDS]; /* members' */
+    struct window *window;                 /* while open */
+    struct way_count before;               /* of windows that are closed */
+    char why[OFFLOAD_WHY_BYTES];           /* rank 0 */
+    /* this rank's own reason in this step */
+    char gave_up_why[OFFLOAD_WHY_BYTES];
+    int gave_up_card; /* the card that it is about */
     char described[OFFLOAD_MOST_CARDS * OFFLOAD_NAME_BYTES + 128];
 };
 
 /* ---- offload_join.c ---- */
 
-/* All ranks, while closed: tries to open. budget_s: what rank 0 may spend on reaching cards. Returns 1, 0 or a negative errno. */
+/* All ranks, while closed: tries to open. budget_s: what rank 0 may spend on reaching cards.
+ * Returns 1, 0 or a negative errno. */
 int offload_join(struct offload *o, double budget_s);
 
 /* Back to closed, on this rank; cards stay reached, without a job. */
@@ -67,12 +75,12 @@ void offload_say_members(struct offload *o);
 
 /* ---- offload_way.c ---- */
 
-/* Turns the window until its work is done. Returns 0, WAY_GAVE_UP with o->gave_up_why, or a negative errno. in_step: other ranks
- * may give up meanwhile, and are told of it. */
+/* Turns the window until its work is done. Returns 0, WAY_GAVE_UP with o->gave_up_why, or a
+ * negative errno. in_step: other ranks may give up meanwhile, and are told of it. */
 int offload_drive(struct offload *o, bool in_step);
 
-/* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one, o->blamed all cards that were given up. Returns 0
- * or -EIO. */
+/* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one, o->blamed all
+ * cards that were given up. Returns 0 or -EIO. */
 int offload_learn_why(struct offload *o);
 
 #endif

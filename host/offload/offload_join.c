@@ -1,11 +1,13 @@
-/* offload_join.c : opening the way, all ranks together; nothing is open unless everything is, on every rank.
+/* offload_join.c : opening the way, all ranks together; nothing is open unless everything is, on
+ * every rank.
  *
  *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
  *     rank 0   registers a job on each   <-- addresses of the wires -----
  *              a new key, a secret       -- both, job, slots ----------->  every rank  pings each card at full length
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
- * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures are. */
+ * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures
+ * are. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "hls/packet.h"
@@ -58,9 +60,10 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
 {
     for (int r = 0; r < comm_n_ranks(o->comm); r++) {
         if (hello->on_this_host && strcmp(replies[r].host, replies[0].host)) {
-            snprintf(o->why, sizeof o->why,
-                     "rank %d is on host %.64s: a card at 127.0.0.1 can be reached from %.64s alone", r,
-                     replies[r].host, replies[0].host);
+            snprintf(
+                o->why, sizeof o->why,
+                "rank %d is on host %.64s: a card at 127.0.0.1 can be reached from %.64s alone", r,
+                replies[r].host, replies[0].host);
             return false;
         }
         if (!replies[r].bound) {
@@ -80,8 +83,8 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
         struct fpga_rank *ranks = o->ranks[i];
         for (int r = 0; r < n_ranks; r++)
             ranks[r] = replies[r].wires[i];
-        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, (uint32_t)o->slots, register_s,
-                                &o->jobs[i]);
+        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks,
+                                (uint32_t)o->slots, register_s, &o->jobs[i]);
         if (rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
             o->blamed |= 1u << i;
@@ -132,12 +135,14 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
 }
 
 /* Rank 0 has all replies. *agreed: on every rank, whether there are jobs, in *terms. */
-static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine, struct terms *terms)
+static int agree_terms(struct offload *o, const struct hello *hello, const struct reply *mine,
+                       struct terms *terms)
 {
     const bool first = comm_rank(o->comm) == 0;
     struct reply *replies = first ? malloc((size_t)comm_n_ranks(o->comm) * sizeof *replies) : NULL;
     if (first && !replies)
-        comm_abort(o->comm, ERR(-ENOMEM, "no memory for the addresses of %d ranks", comm_n_ranks(o->comm)));
+        comm_abort(o->comm,
+                   ERR(-ENOMEM, "no memory for the addresses of %d ranks", comm_n_ranks(o->comm)));
     int rc = comm_gather(o->comm, mine, sizeof *mine, replies);
     if (!rc && first && all_bound(o, hello, replies))
         (void)register_jobs(o, replies, terms);
@@ -195,7 +200,8 @@ void offload_leave(struct offload *o)
     o->open = false;
 }
 
-/* Opens with the cards that rank 0 has reached. Returns 1; 0: not with all of these; or a negative errno. */
+/* Opens with the cards that rank 0 has reached. Returns 1; 0: not with all of these; or a negative
+ * errno. */
 static int join_reached(struct offload *o, const struct hello *hello)
 {
     struct reply mine = {0};

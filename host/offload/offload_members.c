@@ -1,14 +1,17 @@
-/* offload_members.c : which of the user's cards take part, as rank 0 sees it; it changes between two steps alone.
+/* offload_members.c : which of the user's cards take part, as rank 0 sees it; it changes between
+ * two steps alone.
  *
  *     out  --its time has come, it answers-->  reached  --all join-->  in  --given up: blamed-->  out, for 1, 2, 4 ... 10 s
  *
- * A card that is out leaves its share to the others: with them, under new keys, all ranks begin again at packet 0. */
+ * A card that is out leaves its share to the others: with them, under new keys, all ranks begin
+ * again at packet 0. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
 
-enum { MOST_RETRY_S = 10, SPARED = 10 }; /* SPARED: what is spent in vain is at most so small a part of the time */
+/* SPARED: what is spent in vain is at most so small a part of the time */
+enum { MOST_RETRY_S = 10, SPARED = 10 };
 
 static int reach(struct offload *o, int i, double timeout_s)
 {

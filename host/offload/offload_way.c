@@ -1,4 +1,5 @@
-/* offload_way.c : the way of a step through cards: exponents, sums, and what is done when one has to be given up. */
+/* offload_way.c : the way of a step through cards: exponents, sums, and what is done when one has
+ * to be given up. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -13,8 +14,9 @@
 enum { SPINS = 10, YIELDS = 30 };
 static const double look_s = 1e-3, reach_s = 0.2;
 
-/* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep for a moment: in which more
- * comes that is taken in one go. (Waiting for the first packet in poll() was slower: it wakes a rank for each.) */
+/* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep
+ * for a moment: in which more comes that is taken in one go. (Waiting for the first packet in
+ * poll() was slower: it wakes a rank for each.) */
 static void pause_between_polls(unsigned n_idle)
 {
     if (n_idle < SPINS)
@@ -47,7 +49,8 @@ static bool over(struct offload *o, bool in_step)
 {
     for (int i = 0; i < o->n_cards; i++)
         if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
-            snprintf(o->gave_up_why, sizeof o->gave_up_why, "card %s has closed its control connection", o->names[i]);
+            snprintf(o->gave_up_why, sizeof o->gave_up_why,
+                     "card %s has closed its control connection", o->names[i]);
             o->gave_up_card = i;
             return true;
         }
@@ -108,7 +111,8 @@ static int way_begin(void *way)
     return o->n_members == o->n_cards ? 1 : regain(o);
 }
 
-/* Drives what was started. Who has a reason to give up tells the others; who heard of it need not. */
+/* Drives what was started. Who has a reason to give up tells the others; who heard of it need
+ * not. */
 static int drive(struct offload *o)
 {
     int rc = offload_drive(o, true);
@@ -149,7 +153,8 @@ struct reason {
     char why[OFFLOAD_WHY_BYTES];
 };
 
-/* Rank 0: does the card hear a rank that gave up from another address than the one that the rank has? That is the better reason. */
+/* Rank 0: does the card hear a rank that gave up from another address than the one that the rank
+ * has? That is the better reason. */
 static void look_for_nat(struct offload *o, int card, const struct reason *reasons)
 {
     struct fpga *f = &o->cards[card];
@@ -160,7 +165,8 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
         r >= (uint32_t)comm_n_ranks(o->comm) || !reasons[r].why[0] || reasons[r].card != card)
         return;
     const struct fpga_rank *own = &o->ranks[card][r];
-    snprintf(o->why, sizeof o->why, "rank %u registered %s at card %s, which sees %s: is there a NAT?", r,
+    snprintf(o->why, sizeof o->why,
+             "rank %u registered %s at card %s, which sees %s: is there a NAT?", r,
              inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 

@@ -1,4 +1,5 @@
-/* window.c : one rank's packets under way: what is sent as slots become free, and what that means to the caller. */
+/* window.c : one rank's packets under way: what is sent as slots become free, and what that means
+ * to the caller. */
 #include "offload/window.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -38,10 +39,11 @@ static int make_ends(struct window *w, const struct window_card *cards)
     return 0;
 }
 
-int window_open(const struct window_config *config, const struct window_card *cards, int n_cards, double now,
-                struct window **out)
+int window_open(const struct window_config *config, const struct window_card *cards, int n_cards,
+                double now, struct window **out)
 {
-    const uint32_t beats = card_fit_most(&config->fit, config->beats < WINDOW_BEATS ? config->beats : WINDOW_BEATS);
+    const uint32_t beats =
+        card_fit_most(&config->fit, config->beats < WINDOW_BEATS ? config->beats : WINDOW_BEATS);
     if (!beats)
         return ERR(-EINVAL, "cannot put these formats into frames of %u beats", config->beats);
     struct window *w = buf_alloc(sizeof *w);
@@ -267,7 +269,8 @@ static bool send_next(struct window *w, struct window_end *end, double now)
     struct window_slot *s = end->ready;
     if (!s || end->n_out >= (uint32_t)w->config.packets || w->state != WINDOW_BUSY)
         return false;
-    const uint64_t before = s->m, i = s->next_m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends) - w->base;
+    const uint64_t before = s->m,
+                   i = s->next_m * (uint64_t)w->n_ends + (uint64_t)(end - w->ends) - w->base;
     need(work, i);
     s->m = s->next_m;
     (work->kind == WINDOW_SUM ? build_sum : build_max)(w, s, i);
@@ -309,7 +312,8 @@ static void have(struct window *w)
     size_t to = (size_t)work->done * work->per_packet;
     if (work->done == work->n_packets)
         to = work->n;
-    if (work->kind != WINDOW_SUM || (to < work->n && to - work->had < (size_t)TOGETHER * work->per_packet))
+    if (work->kind != WINDOW_SUM ||
+        (to < work->n && to - work->had < (size_t)TOGETHER * work->per_packet))
         return;
     if (work->sum.flow.have)
         algo_have(&work->sum.flow, work->had, to - work->had);
@@ -328,7 +332,8 @@ void window_start(struct window *w, struct window_work work, double now)
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
-        const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0; /* of this card in this work */
+        /* of this card in this work */
+        const uint64_t first = w->base > r ? (w->base - r + n_ends - 1) / n_ends : 0;
         end->ready = NULL;
         for (uint64_t m = first; m < first + n_slots; m++)
             window_make_ready(w, &end->slots[m % n_slots], m);
@@ -338,17 +343,22 @@ void window_start(struct window *w, struct window_work work, double now)
 void window_start_max(struct window *w, uint32_t tag, int8_t *x, size_t n, double now)
 {
     const uint32_t per_packet = w->config.beats * PKT_BEAT_BYTES;
-    window_start(w, (struct window_work){.kind = WINDOW_MAX, .tag = tag, .per_packet = per_packet, .n = n, .x = x},
+    window_start(w,
+                 (struct window_work){
+                     .kind = WINDOW_MAX, .tag = tag, .per_packet = per_packet, .n = n, .x = x},
                  now);
 }
 
 void window_start_sum(struct window *w, const struct way_sum *sum, double now)
 {
     const uint32_t per_packet = w->config.beats * 512 / w->config.fit.wider;
-    window_start(
-        w,
-        (struct window_work){.kind = WINDOW_SUM, .tag = sum->tag, .per_packet = per_packet, .n = sum->n, .sum = *sum},
-        now);
+    window_start(w,
+                 (struct window_work){.kind = WINDOW_SUM,
+                                      .tag = sum->tag,
+                                      .per_packet = per_packet,
+                                      .n = sum->n,
+                                      .sum = *sum},
+                 now);
 }
 
 static void run_timers(struct window *w, double now)

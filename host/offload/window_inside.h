@@ -1,26 +1,33 @@
-/* window_inside.h : what the window's files share: its memory, a card, a slot. For them and their tests alone. */
+/* window_inside.h : what the window's files share: its memory, a card, a slot. For them and their
+ * tests alone. */
 #ifndef WINDOW_INSIDE_H
 #define WINDOW_INSIDE_H
 #include "hls/packet.h"
 #include "offload/wheel.h"
 #include "offload/window.h"
 
-enum { WINDOW_FRAME_BYTES = PKT_HEADER_BYTES + WINDOW_BEATS * PKT_BEAT_BYTES, WINDOW_WHY_BYTES = 224 };
+enum {
+    WINDOW_FRAME_BYTES = PKT_HEADER_BYTES + WINDOW_BEATS * PKT_BEAT_BYTES,
+    WINDOW_WHY_BYTES = 224
+};
 
-/* A slot of the job on one card, as this rank sees it. One more of them, behind the others, asks for the way at the start. */
+/* A slot of the job on one card, as this rank sees it. One more of them, behind the others, asks
+ * for the way at the start. */
 struct window_slot {
     struct wheel_timer timer; /* first: a timer's slot is where it lies */
     struct window_end *end;
     struct window_slot *next_ready; /* behind it in the card's list */
     uint64_t next_m;                /* what it is ready for */
-    uint64_t m;                     /* which packet of this card is, or was last, in it; meaningless before the first */
-    uint64_t first_echo, echo;      /* of the first and the last ping since it was sent or answered; 0: none */
-    double first_at, asked_at;      /* when those were sent */
-    size_t n_result;                /* bytes of payload that the result will have */
-    size_t n_frame;                 /* of the frame */
-    uint8_t *frame;                 /* as it was sent */
-    bool out, used;                 /* out: no result yet; used: there has been a packet in it */
-    uint8_t tries;                  /* pings since it was sent */
+    /* which packet of this card is, or was last, in it; meaningless before the first */
+    uint64_t m;
+    /* of the first and the last ping since it was sent or answered; 0: none */
+    uint64_t first_echo, echo;
+    double first_at, asked_at; /* when those were sent */
+    size_t n_result;           /* bytes of payload that the result will have */
+    size_t n_frame;            /* of the frame */
+    uint8_t *frame;            /* as it was sent */
+    bool out, used;            /* out: no result yet; used: there has been a packet in it */
+    uint8_t tries;             /* pings since it was sent */
 };
 
 /* One card and what is under way to it. */
@@ -32,8 +39,9 @@ struct window_end {
     uint64_t answered;    /* the latest packet (m) that has a result */
     double answered_at;   /* when the last result came */
     uint32_t n_questions; /* pings since it was heard last */
-    double silent_since;  /* when the first question was asked that nothing has followed; 0: it has spoken since */
-    double rtt_s, var_s;  /* smoothed; 0: never measured */
+    /* when the first question was asked that nothing has followed; 0: it has spoken since */
+    double silent_since;
+    double rtt_s, var_s; /* smoothed; 0: never measured */
 };
 
 enum window_kind { WINDOW_PING, WINDOW_MAX, WINDOW_SUM };
@@ -56,7 +64,8 @@ struct window {
     struct wheel wheel;
     uint64_t last_echo;
     double progress_at, timed_at; /* timed_at: when timers were last looked at */
-    double turned_at, back_at;    /* the last turn; when this process was last back after it had been away */
+    /* the last turn; when this process was last back after it had been away */
+    double turned_at, back_at;
     enum window_state state;
     uint64_t missing;
     int n_asked; /* cards that a starting ping has not come back from */
@@ -68,15 +77,18 @@ struct window {
     uint8_t *frames;           /* of all slots */
 };
 
-/* What a PONG tells a rank that waits for the result of chunk c, of which it has that of c - 1 (unless it is the first). state: as in
- * the PONG: 0 nothing is kept, 1 FILLING, 2 DONE; in: the card says that this rank is among those whose parts it has.
+/* What a PONG tells a rank that waits for the result of chunk c, of which it has that of c - 1
+ * (unless it is the first). state: as in the PONG: 0 nothing is kept, 1 FILLING, 2 DONE; in: the
+ * card says that this rank is among those whose parts it has.
  *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
  *     FILLING(c) with this rank                      others are late
- *     DONE(c), FILLING(c + 1) without this rank      the result was lost; others have it and have gone on
+ *     DONE(c), FILLING(c + 1) without this rank
+ *     the result was lost; others have it and have gone on
  * Source: tests/test_slot_search.c, which searches what can be. */
 enum pong_says { PONG_OTHERS_LATE, PONG_SEND_AGAIN, PONG_LOST_STATE };
 
-static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, uint32_t c, bool first)
+static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, uint32_t c,
+                                       bool first)
 {
     enum { FILLING = 1, KEPT = 2 };
     if (state == FILLING && chunk == c)
@@ -87,10 +99,13 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
     return PONG_LOST_STATE;
 }
 
-/* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is taken. */
-void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now);
+/* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is
+ * taken. */
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                 double now);
 
-/* Takes what has come from all cards, some of it when there is much; *drained: all. True when there was anything. */
+/* Takes what has come from all cards, some of it when there is much; *drained: all. True when there
+ * was anything. */
 bool window_receive(struct window *w, double now, bool *drained);
 
 /* Where packet i of the work lies: elements *at.., returns how many. */
@@ -118,7 +133,8 @@ void window_lose(struct window *w, const struct window_end *end, const char *for
 uint32_t window_ping_beats(const struct window *w, const struct window_slot *s);
 
 /* A pong of n bytes for it. */
-void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h, size_t n, double now);
+void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
+                            size_t n, double now);
 
 /* No ping was answered. */
 void window_no_pong(struct window *w, const struct window_end *end);
@@ -134,8 +150,10 @@ void window_ask(struct window *w, struct window_slot *s, double now);
 /* Sets a slot's timer: an answer should have come by then. */
 void window_set_timer(struct window *w, struct window_slot *s, double now);
 
-/* One of the slot's pings was answered: a round trip is measured if it was the first or the last. */
-void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now);
+/* One of the slot's pings was answered: a round trip is measured if it was the first or the
+ * last. */
+void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
+                     double now);
 
 /* Deadlines move by the time that this process was away: nobody can answer who is not heard. */
 void window_look(struct window *w, double now);

@@ -1,10 +1,11 @@
-/* window_path.c : how long frames may be: before the first packet the path to each card is tried, both ways, at the full length.
+/* window_path.c : how long frames may be: before the first packet the path to each card is tried,
+ * both ways, at the full length.
  *
  *     PING as long as the card and this host's route allow --x   no answer: again; then shorter and shorter ones
  *                                                          <---  PONG of the same length: so much goes through
  *
- * Datagrams are not sent in fragments, by neither side. A path that becomes narrower in the middle of a sum is given up, like a
- * card: what the next pings find is used from then on. */
+ * Datagrams are not sent in fragments, by neither side. A path that becomes narrower in the middle
+ * of a sum is given up, like a card: what the next pings find is used from then on. */
 #include "offload/window_inside.h"
 
 enum { SURE = 3, USUAL_BEATS = 22 }; /* pings at full length; what 1500 bytes of an Ethernet hold */
@@ -39,10 +40,13 @@ uint32_t window_ping_beats(const struct window *w, const struct window_slot *s)
     return beats ? beats : w->config.fit.ratio;
 }
 
-void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h, size_t n, double now)
+void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
+                            size_t n, double now)
 {
-    const uint32_t beats = card_fit_most(&w->config.fit, (uint32_t)((n - PKT_HEADER_BYTES) / PKT_BEAT_BYTES));
-    if (!beats || n != PKT_HEADER_BYTES + (size_t)beats * PKT_BEAT_BYTES) { /* no ping was so long */
+    const uint32_t beats =
+        card_fit_most(&w->config.fit, (uint32_t)((n - PKT_HEADER_BYTES) / PKT_BEAT_BYTES));
+    /* no ping was so long */
+    if (!beats || n != PKT_HEADER_BYTES + (size_t)beats * PKT_BEAT_BYTES) {
         w->foreign++;
         return;
     }

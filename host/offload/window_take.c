@@ -1,8 +1,11 @@
-/* window_take.c : what comes from a card, or from anybody else: only answers to what this rank has under way are taken.
+/* window_take.c : what comes from a card, or from anybody else: only answers to what this rank has
+ * under way are taken.
  *
- *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing that is open: stale
+ *     no whole frame: damaged    not this job's key, rank, slots: foreign    answers nothing that
+ *                                is open: stale
  *
- * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag and count, and once. */
+ * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag
+ * and count, and once. */
 #include "hls/slot.h"
 #include "offload/frame.h"
 #include "offload/window_inside.h"
@@ -18,7 +21,8 @@ static uint64_t field(const uint8_t *bytes, int at, int n)
 /* Is it about what s has under way? */
 static bool is_open(const struct window_slot *s, const uint8_t *bytes)
 {
-    return s->out && s->n_frame && !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
+    return s->out && s->n_frame &&
+           !memcmp(bytes + PKT_CHUNK_AT, s->frame + PKT_CHUNK_AT, PKT_CHUNK_BYTES);
 }
 
 /* From the first to the last byte of the header that a result must repeat, op apart. */
@@ -26,7 +30,8 @@ static bool repeats(const struct window_slot *s, const uint8_t *bytes)
 {
     const uint32_t known = PKT_STATUS_PINF | PKT_STATUS_NINF | PKT_STATUS_OVERFLOW;
     return !memcmp(bytes + PKT_FLAGS_AT, s->frame + PKT_FLAGS_AT, PKT_STATUS_AT - PKT_FLAGS_AT) &&
-           !memcmp(bytes + PKT_COUNT_AT, s->frame + PKT_COUNT_AT, PKT_PAYLOAD_CRC_AT - PKT_COUNT_AT) &&
+           !memcmp(bytes + PKT_COUNT_AT, s->frame + PKT_COUNT_AT,
+                   PKT_PAYLOAD_CRC_AT - PKT_COUNT_AT) &&
            !(field(bytes, PKT_STATUS_AT, 4) & ~(uint64_t)known) && !field(bytes, PKT_ECHO_AT, 8);
 }
 
@@ -36,7 +41,8 @@ static uint64_t packet_of(const struct window *w, const struct window_slot *s)
     return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
 }
 
-static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n, double now)
+static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
+                        double now)
 {
     const uint8_t *payload = bytes + PKT_HEADER_BYTES;
     if (!is_open(s, bytes)) {
@@ -68,12 +74,14 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
 static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
 {
     if (is_open(s, bytes) && !memcmp(bytes + PKT_TAG_AT, s->frame + PKT_TAG_AT, PKT_TAG_BYTES))
-        window_lose(w, s->end, "refused a packet: %s", frame_nak_reason((uint32_t)field(bytes, PKT_STATUS_AT, 4)));
+        window_lose(w, s->end, "refused a packet: %s",
+                    frame_nak_reason((uint32_t)field(bytes, PKT_STATUS_AT, 4)));
     else
         w->count.stale++;
 }
 
-static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n, double now)
+static void take_pong(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
+                      double now)
 {
     const struct pkt_header h = pkt_get(bytes);
     const struct window_slot *starting = &s->end->slots[s->end->card.job.slots];
@@ -91,7 +99,8 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
     s->first_echo = s->echo = 0;
     const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
     const uint64_t in = h.tag | (uint64_t)h.count << 32;
-    switch (pong_says(h.status, h.chunk, in >> w->config.rank & 1, chunk, s->m < s->end->card.job.slots)) {
+    switch (pong_says(h.status, h.chunk, in >> w->config.rank & 1, chunk,
+                      s->m < s->end->card.job.slots)) {
     case PONG_OTHERS_LATE:
         w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
         break;
@@ -99,12 +108,14 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_resend(w, s, now);
         break;
     case PONG_LOST_STATE:
-        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot, chunk);
+        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot,
+                    chunk);
         break;
     }
 }
 
-void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n, double now)
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                 double now)
 {
     const struct fpga_job *job = &end->card.job;
     w->count.received_bytes += n;
@@ -113,8 +124,10 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
         return;
     }
     const uint64_t slot = field(bytes, PKT_SLOT_AT, PKT_SLOT_BYTES) - job->slot_base;
-    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) != job->key || field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) != job->index ||
-        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) != (uint64_t)w->config.rank || slot >= job->slots) {
+    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) != job->key ||
+        field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) != job->index ||
+        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) != (uint64_t)w->config.rank ||
+        slot >= job->slots) {
         w->foreign++;
         return;
     }

@@ -1,14 +1,17 @@
-/* window_time.c : what is done when a result does not come: the card is asked, by a PING of 64 bytes, how far the slot is.
+/* window_time.c : what is done when a result does not come: the card is asked, by a PING of 64
+ * bytes, how far the slot is.
  *
  *     timer ran out --PING--> FILLING, this rank is in:        others are late: wait, ask again, twice as long each time
- *                             this rank is not in, or all are: the packet or its result was lost: send it again
- *                             what cannot be:                  the card has lost the slot's state: give it up
+ *                             this rank is not in, or all are: the packet or its result was lost:
+ *                                 send it again
+ *                             what cannot be:                  the card has lost the slot's state:
+ *                                                              give it up
  *                             nothing within the deadline:     the card is gone: give it up
  *
  * While results come in order the card is only slow, and nothing is asked.
  *
- * So nothing is sent again that the card has, however long a rank is late. The time to wait follows the pings' own round
- * trips, which have no ambiguity: each has an echo of its own. */
+ * So nothing is sent again that the card has, however long a rank is late. The time to wait follows
+ * the pings' own round trips, which have no ambiguity: each has an echo of its own. */
 #include "base/deadline.h"
 #include "offload/window_inside.h"
 
@@ -25,8 +28,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Until an answer should have come, if nobody else is waited for. Never longer than most_s: a round trip that was slow for a
- * reason of its own does not hold up the packets that are lost later. */
+/* Until an answer should have come, if nobody else is waited for. Never longer than most_s: a round
+ * trip that was slow for a reason of its own does not hold up the packets that are lost later. */
 static double timeout_s(const struct window_end *end)
 {
     const double t = smaller(end->rtt_s + 4 * end->var_s, most_s);
@@ -36,7 +39,8 @@ static double timeout_s(const struct window_end *end)
 void window_set_timer(struct window *w, struct window_slot *s, double now)
 {
     const double once = timeout_s(s->end),
-                 most = smaller(smaller(w->config.card_deadline_s / 5, most_s), MOST_DOUBLED * once);
+                 most =
+                     smaller(smaller(w->config.card_deadline_s / 5, most_s), MOST_DOUBLED * once);
     double t = once;
     for (int i = 0; i < s->tries && t < most; i++)
         t = smaller(2 * t, most);
@@ -50,7 +54,8 @@ void window_measured(const struct window *w, const struct window_slot *s, uint64
     if ((echo != s->echo && echo != s->first_echo) ||
         asked_at < w->back_at) /* it may have come while nobody was here */
         return;
-    const double rtt_s = now - asked_at, off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
+    const double rtt_s = now - asked_at,
+                 off = rtt_s > end->rtt_s ? rtt_s - end->rtt_s : end->rtt_s - rtt_s;
     if (end->rtt_s == 0) {
         end->rtt_s = rtt_s;
         end->var_s = rtt_s / 2;
@@ -92,16 +97,19 @@ void window_ask(struct window *w, struct window_slot *s, double now)
             window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
         return;
     }
-    if (end->n_questions >= MOST_QUESTIONS && !s->echo) { /* to who does not answer; others ask again */
+    /* to who does not answer; others ask again */
+    if (end->n_questions >= MOST_QUESTIONS && !s->echo) {
         wheel_add(&w->wheel, &s->timer, now + later_s);
         return;
     }
-    if (now - w->progress_at > (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) &&
+    if (now - w->progress_at >
+            (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) &&
         !at_start) {
         if (w->missing)
             w->state = WINDOW_STRAGGLER;
         else
-            window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu", PKT_HEADER_BYTES, s->n_frame);
+            window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu",
+                        PKT_HEADER_BYTES, s->n_frame);
         return;
     }
     window_send_ping(w, s, payload, now);

@@ -1,6 +1,7 @@
-/* wire_fabric.c : a wire through libfabric: one FI_EP_DGRAM endpoint, its receives posted in advance, sends by injection where the
- * provider takes a frame so, else from buffers of its own. What a provider asks for is honoured: prefix, local memory
- * registration, contexts. A datagram that cannot leave is a lost one: the window finds out. */
+/* wire_fabric.c : a wire through libfabric: one FI_EP_DGRAM endpoint, its receives posted in
+ * advance, sends by injection where the provider takes a frame so, else from buffers of its own.
+ * What a provider asks for is honoured: prefix, local memory registration, contexts. A datagram
+ * that cannot leave is a lost one: the window finds out. */
 #include "offload/wire_fabric.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,12 +29,14 @@ struct fabric {
     void *desc; /* of buffers, where the provider wants one */
     fi_addr_t card;
     struct sockaddr_in name;
-    size_t prefix, room, most; /* room: bytes of a buffer, the prefix included; most: of a datagram */
-    uint8_t *buffers;          /* [POSTED + SENDING] of room */
+    /* room: bytes of a buffer, the prefix included; most: of a datagram */
+    size_t prefix, room, most;
+    uint8_t *buffers; /* [POSTED + SENDING] of room */
     struct fi_context2 contexts[POSTED + SENDING];
     int idle[SENDING], n_idle; /* buffers of sends that are free */
     struct fi_cq_msg_entry come[AT_ONCE];
-    int n_come, next_come, reading; /* reading: the receive that the caller looks at, to be posted again; -1: none */
+    /* reading: the receive that the caller looks at, to be posted again; -1: none */
+    int n_come, next_come, reading;
 };
 
 static uint8_t *buffer(const struct fabric *f, int i)
@@ -66,7 +69,8 @@ static void reap_sends(struct fabric *f)
             return;
         for (ssize_t i = 0; i < n; i++)
             if (done[i].op_context)
-                f->idle[f->n_idle++] = (int)((struct fi_context2 *)done[i].op_context - f->contexts);
+                f->idle[f->n_idle++] =
+                    (int)((struct fi_context2 *)done[i].op_context - f->contexts);
     }
 }
 
@@ -203,7 +207,8 @@ static struct fi_info *find(const char *provider, const char *local)
 {
     struct fi_info *hints = hints_for(provider), *all = NULL, *found = NULL;
     const uint64_t flags = local ? FI_SOURCE : 0;
-    int rc = hints ? fi_getinfo(FI_VERSION(1, 14), local, local ? "0" : NULL, flags, hints, &all) : -FI_ENOMEM;
+    int rc = hints ? fi_getinfo(FI_VERSION(1, 14), local, local ? "0" : NULL, flags, hints, &all)
+                   : -FI_ENOMEM;
     for (struct fi_info *i = all; i && !rc && !found; i = i->next)
         if (!strcmp(i->fabric_attr->prov_name, provider) && i->addr_format == FI_SOCKADDR_IN)
             found = fi_dupinfo(i);
@@ -218,7 +223,8 @@ int wire_fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
     struct fi_info *found = find(provider, NULL);
     if (!found) {
-        snprintf(why, WIRE_WHY_BYTES, "libfabric has no provider '%.32s' with datagrams over IPv4; socket needs none",
+        snprintf(why, WIRE_WHY_BYTES,
+                 "libfabric has no provider '%.32s' with datagrams over IPv4; socket needs none",
                  provider);
         return -ENODATA;
     }
@@ -235,8 +241,10 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
 {
     f->prefix = f->info->mode & FI_MSG_PREFIX ? f->info->ep_attr->msg_prefix_size : 0;
     f->most = smaller(smaller(o->frame_bytes, f->info->ep_attr->max_msg_size - f->prefix),
-                      wire_most_to(o->card_ip, o->card_port)); /* which it would send in fragments otherwise */
-    f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;  /* longer ones are seen to be too long */
+                      /* which it would send in fragments otherwise */
+                      wire_most_to(o->card_ip, o->card_port));
+    /* longer ones are seen to be too long */
+    f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
     f->buffers = buf_alloc(bytes);
     if (!f->buffers)
@@ -301,8 +309,8 @@ int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WI
     uint32_t ip;
     int rc = wire_local(o->local, o->card_ip, o->card_port, &ip);
     if (rc) {
-        snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s", o->local ? o->local : "the way to the card",
-                 strerror(-rc));
+        snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
+                 o->local ? o->local : "the way to the card", strerror(-rc));
         return o->local ? -EINVAL : rc;
     }
     const struct in_addr address = {htonl(ip)};
@@ -314,7 +322,8 @@ int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WI
     const char *provider = o->provider ? o->provider : "udp";
     f->info = find(provider, local);
     if (!f->info) {
-        snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams over IPv4 at %s", provider, local);
+        snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams over IPv4 at %s",
+                 provider, local);
         rc = -ENODATA;
     }
     if (!rc)

@@ -1,4 +1,5 @@
-/* wire_fabric.h : a wire through libfabric: datagrams between this rank and one card, by any provider that carries plain UDP. */
+/* wire_fabric.h : a wire through libfabric: datagrams between this rank and one card, by any
+ * provider that carries plain UDP. */
 #ifndef WIRE_FABRIC_H
 #define WIRE_FABRIC_H
 #include "offload/wire.h"

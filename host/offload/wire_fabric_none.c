@@ -5,7 +5,8 @@
 
 int wire_fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
-    snprintf(why, WIRE_WHY_BYTES, "no provider '%.32s': this build has no libfabric (libfabric-dev), only socket",
+    snprintf(why, WIRE_WHY_BYTES,
+             "no provider '%.32s': this build has no libfabric (libfabric-dev), only socket",
              provider);
     return -ENOSYS;
 }

@@ -1,4 +1,5 @@
-/* wire_local.c : the address of this host that a socket is to be bound to, and how long its datagrams may be. */
+/* wire_local.c : the address of this host that a socket is to be bound to, and how long its
+ * datagrams may be. */
 #include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +23,8 @@ static int chosen(int fd, uint32_t ip, uint16_t port, struct sockaddr_in *out)
 {
     const struct sockaddr_in to = address(ip, port);
     socklen_t size = sizeof *out;
-    if (connect(fd, (const struct sockaddr *)&to, sizeof to) || getsockname(fd, (struct sockaddr *)out, &size))
+    if (connect(fd, (const struct sockaddr *)&to, sizeof to) ||
+        getsockname(fd, (struct sockaddr *)out, &size))
         return -errno;
     return 0;
 }

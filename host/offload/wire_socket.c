@@ -3,8 +3,9 @@
  *     sends of one length   a a a a b  -->  message aaaa, message b       --> the kernel, or the NIC, cuts them (UDP_SEGMENT)
  *     receives                              message cccc                  <-- the kernel joins what comes together (UDP_GRO)
  *
- * A route, a checksum and a queue a message instead of a datagram: libfabric's udp provider makes a call for each. What leaves
- * and arrives on the wire is the same. Nothing is sent in fragments: what is too long for the path is refused or lost. */
+ * A route, a checksum and a queue a message instead of a datagram: libfabric's udp provider makes a
+ * call for each. What leaves and arrives on the wire is the same. Nothing is sent in fragments:
+ * what is too long for the path is refused or lost. */
 #include "offload/wire_socket.h"
 #include "base/buf.h"
 #include "offload/wire_local.h"
@@ -23,9 +24,10 @@ enum { MOST_BYTES = 65000, MOST_FRAMES = 44, IN_BYTES = 1 << 16, SOCKET_BYTES = 
 struct wire_socket {
     int fd;
     struct sockaddr_in name;
-    bool one_each;         /* this system does not cut messages */
-    size_t n_out, each;    /* bytes that wait to be sent; of a frame, but for a shorter last one */
-    size_t n_in, at, part; /* bytes that have come, are taken; of a datagram, but for a shorter last one */
+    bool one_each;      /* this system does not cut messages */
+    size_t n_out, each; /* bytes that wait to be sent; of a frame, but for a shorter last one */
+    /* bytes that have come, are taken; of a datagram, but for a shorter last one */
+    size_t n_in, at, part;
     uint8_t out[MOST_BYTES], in[IN_BYTES];
 };
 
@@ -101,8 +103,9 @@ lost:
 static int socket_send(void *wire, const uint8_t *bytes, size_t n)
 {
     struct wire_socket *w = wire;
-    const bool joins = !w->n_out || (n <= w->each && w->n_out % w->each == 0 && w->n_out < MOST_FRAMES * w->each &&
-                                     w->n_out + n <= MOST_BYTES);
+    const bool joins =
+        !w->n_out || (n <= w->each && w->n_out % w->each == 0 && w->n_out < MOST_FRAMES * w->each &&
+                      w->n_out + n <= MOST_BYTES);
     const int rc = n > MOST_BYTES ? -EMSGSIZE : joins ? 0 : socket_flush(w);
     if (rc)
         return rc;
@@ -121,12 +124,15 @@ static int read_more(struct wire_socket *w)
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec at = {w->in, sizeof w->in};
-    struct msghdr m = {
-        .msg_iov = &at, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct msghdr m = {.msg_iov = &at,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
     const ssize_t n = recvmsg(w->fd, &m, MSG_DONTWAIT);
     w->at = w->n_in = 0;
     if (n < 0) { /* of what was sent before: nobody is there, for now; it was too long */
-        const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH;
+        const bool passes = is_full(-errno) || errno == ECONNREFUSED || errno == EHOSTUNREACH ||
+                            errno == ENETUNREACH;
         return passes || errno == EMSGSIZE ? 0 : -errno;
     }
     w->n_in = w->part = (size_t)n;
@@ -174,8 +180,9 @@ static const struct wire_ops ops = {socket_send, socket_flush,   socket_receive,
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
-    const struct sockaddr_in card = {
-        .sin_family = AF_INET, .sin_port = htons(o->card_port), .sin_addr.s_addr = htonl(o->card_ip)};
+    const struct sockaddr_in card = {.sin_family = AF_INET,
+                                     .sin_port = htons(o->card_port),
+                                     .sin_addr.s_addr = htonl(o->card_ip)};
     const int bytes = SOCKET_BYTES, one = 1, whole = IP_PMTUDISC_DO;
     socklen_t size = sizeof w->name;
     w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
@@ -185,7 +192,8 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
         connect(w->fd, (const struct sockaddr *)&card, sizeof card) ||
         getsockname(w->fd, (struct sockaddr *)&w->name, &size))
         return -errno;
-    /* Without the right to force it the system gives less; without UDP_GRO datagrams come one by one. */
+    /* Without the right to force it the system gives less; without UDP_GRO datagrams come one by
+     * one. */
     if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
         setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     setsockopt(w->fd, SOL_UDP, UDP_GRO, &one, sizeof one);
@@ -209,7 +217,7 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
     }
     if (w)
         socket_close(w);
-    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s", o->local ? o->local : "the way to the card",
-             strerror(-rc));
+    snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
+             o->local ? o->local : "the way to the card", strerror(-rc));
     return o->local ? -EINVAL : rc;
 }

@@ -1,8 +1,8 @@
 /* bucket.c : cuts layers into buckets. */
 #include "reduce/bucket.h"
 
-int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct fold *folds, bool all_fp32,
-               size_t bucket_bytes, struct bucket *out)
+int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct fold *folds,
+               bool all_fp32, size_t bucket_bytes, struct bucket *out)
 {
     int n_buckets = 0;
     bool open = false;

@@ -3,14 +3,15 @@
  *     gradients --absmax--> exponents --max over ranks--> shifts
  *     gradients --encode, each layer with its shift--> codes --algo--> result --decode--> means, in place
  *
- * Reading the gradients is what both lines cost, so the first one encodes as well, with the shift of the last step
- * (without aps it is always known). Only layers whose shift turns out to be another are encoded again: the bits are
- * those of two passes. So the codes of all buckets stand at once; where all layers travel in fp32 that would be too
- * much memory, and buckets take turns in one place.
+ * Reading the gradients is what both lines cost, so the first one encodes as well, with the shift
+ * of the last step (without aps it is always known). Only layers whose shift turns out to be
+ * another are encoded again: the bits are those of two passes. So the codes of all buckets stand at
+ * once; where all layers travel in fp32 that would be too much memory, and buckets take turns in
+ * one place.
  *
- * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there is another way than MPI
- * (a card), narrow buckets take that (reducer_way.c). The exponents of all layers go in one message; with overlap
- * (reducer_thread.c) those of one bucket do. */
+ * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
+ * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
+ * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -32,8 +33,8 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->spans = buf_alloc(n * sizeof *r->spans);
     r->span_layers = buf_alloc(n * sizeof *r->span_layers);
     r->outs = buf_alloc(n * sizeof *r->outs);
-    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed || !r->spans || !r->span_layers ||
-        !r->outs)
+    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed ||
+        !r->spans || !r->span_layers || !r->outs)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
@@ -90,7 +91,8 @@ static int make_buffers(struct reducer *r)
             const struct fold *f = &r->folds[b->fp32];
             codes = larger(codes, f->ops->in_bytes(f, b->n));
             result = larger(result, f->ops->out_bytes(f, b->n));
-            scratch = larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
+            scratch =
+                larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
         }
     }
     r->codes = ops->alloc(codes);
@@ -109,8 +111,9 @@ static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
 {
     const int n_ranks = comm_n_ranks(r->comm);
     if (r->n_layers < 1 || bucket_bytes == 0)
-        return ERR(-EINVAL, "cannot reduce %d layers in buckets of %zu bytes: need at least 1 of both", r->n_layers,
-                   bucket_bytes);
+        return ERR(-EINVAL,
+                   "cannot reduce %d layers in buckets of %zu bytes: need at least 1 of both",
+                   r->n_layers, bucket_bytes);
     if (r->codecs[NARROW].n_ranks != n_ranks)
         return ERR(-EINVAL, "cannot reduce over %d ranks: the codec was settled for %d", n_ranks,
                    r->codecs[NARROW].n_ranks);
@@ -122,8 +125,9 @@ static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return make_buffers(r);
 }
 
-int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group, size_t bucket_bytes,
-                 const struct reducer_layer *layers, int n_layers, struct reducer **out)
+int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                 struct reducer **out)
 {
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
@@ -190,7 +194,8 @@ void reducer_set_trace(struct reducer *r, struct trace *trace)
     r->trace = trace;
 }
 
-/* A thread of this rank alone that MPI does not allow keeps all ranks from it: they must send the same messages. */
+/* A thread of this rank alone that MPI does not allow keeps all ranks from it: they must send the
+ * same messages. */
 int reducer_set_overlap(struct reducer *r, bool on)
 {
     int8_t refused = on && !comm_threads(r->comm);
@@ -198,7 +203,8 @@ int reducer_set_overlap(struct reducer *r, bool on)
     r->overlap = NULL;
     TRY(comm_max_i8(r->comm, &refused, 1));
     if (refused && comm_rank(r->comm) == 0)
-        err_warn("gradients travel after the backward pass, not during it: this MPI allows one thread alone");
+        err_warn("gradients travel after the backward pass, not during it: this MPI allows one "
+                 "thread alone");
     return on && !refused ? overlap_open(r, &r->overlap) : 0;
 }
 
@@ -220,7 +226,8 @@ struct group reducer_group(const struct reducer *r, int g)
     if (!r->overlap)
         return (struct group){.n_buckets = p->n_buckets, .n_layers = r->n_layers};
     const struct bucket *b = &p->buckets[g];
-    return (struct group){.bucket = g, .n_buckets = 1, .first = b->last - b->n_layers + 1, .n_layers = b->n_layers};
+    return (struct group){
+        .bucket = g, .n_buckets = 1, .first = b->last - b->n_layers + 1, .n_layers = b->n_layers};
 }
 
 enum trace_row reducer_row(const struct reducer *r)
@@ -277,7 +284,8 @@ int reducer_step_all(struct reducer *r)
     const double start = clock_s();
     bool finite = false;
     r->max_s = 0;
-    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes, .fp32_bytes = r->fp32_bytes};
+    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
+                                  .fp32_bytes = r->fp32_bytes};
     int open = way_is_open(r);
     TRY(open);
     done->comm_s = clock_s() - start;

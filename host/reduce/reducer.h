@@ -1,14 +1,15 @@
-/* reducer.h : the lazy all-reduce of all gradients of a step: layers fused into buckets, one exponent a layer.
+/* reducer.h : the lazy all-reduce of all gradients of a step: layers fused into buckets, one
+ * exponent a layer.
  *
- * A step: largest magnitude of every layer -> all exponents in ONE message (max) -> per bucket: encode each layer
- * with its own shift, one all-reduce, decode to the mean. A layer that is inf or nan on any rank makes every rank
- * skip the step.
+ * A step: largest magnitude of every layer -> all exponents in ONE message (max) -> per bucket:
+ * encode each layer with its own shift, one all-reduce, decode to the mean. A layer that is inf or
+ * nan on any rank makes every rank skip the step.
  *
  *     reducer_begin -> reducer_ready, from the last layers to the first, as backward makes them
  *                   -> reducer_next, as long as it hands out means -> reducer_finish
  *
- * With overlap a thread of the reducer does that bucket by bucket between begin and finish, as gradients get ready; each
- * bucket has its own message of exponents. The bits are the same. */
+ * With overlap a thread of the reducer does that bucket by bucket between begin and finish, as
+ * gradients get ready; each bucket has its own message of exponents. The bits are the same. */
 #ifndef REDUCER_H
 #define REDUCER_H
 #include "codec/codec.h"
@@ -25,54 +26,65 @@ struct reducer_layer {
 };
 
 struct reducer_step {
-    /* inf or nan somewhere: the step must not be taken. Gradients are as they were; with overlap they are undefined. */
+    /* inf or nan somewhere: the step must not be taken. Gradients are as they were; with overlap
+     * they are undefined. */
     bool skipped;
     uint64_t sent_bytes; /* this rank, this step */
-    uint64_t code_bytes; /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
+    /* bytes of all encoded gradients of this rank (formula: sum of ceil8(n_l) * width / 8) */
+    uint64_t code_bytes;
     uint64_t fp32_bytes; /* 4 bytes an element, for the ratio */
-    /* Layers whose codes were made, rightly, while their largest magnitude was sought; not of buckets redone. */
+    /* Layers whose codes were made, rightly, while their largest magnitude was sought; not of
+     * buckets redone. */
     int n_guessed;
     bool by_way;            /* all narrow buckets came by the way of reducer_set_way() */
     int n_redone;           /* buckets that the way was to bring and MPI did */
     double codec_s, comm_s; /* seconds */
-    /* Seconds of casting, sending and adding, without the wait for exponents, in which ranks wait for the slowest: while
-     * the caller did something else, and while it was in reducer_next() or reducer_finish(): waited_s. */
+    /* Seconds of casting, sending and adding, without the wait for exponents, in which ranks wait
+     * for the slowest: while the caller did something else, and while it was in reducer_next() or
+     * reducer_finish(): waited_s. */
     double hidden_s, exposed_s, waited_s;
 };
 
-/* codec is settled and copied; layers are in forward order (buckets fill from the last one, as backward does).
+/* codec is settled and copied; layers are in forward order (buckets fill from the last one, as
+ * backward does).
  *   bucket_bytes   a bucket closes when its codes reach this; > 0    Returns 0, -EINVAL, -ENOMEM. */
-int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group, size_t bucket_bytes,
-                 const struct reducer_layer *layers, int n_layers, struct reducer **out);
-void reducer_close(struct reducer *r); /* all ranks, between steps; after a failure in mid-step any */
+int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                 struct reducer **out);
+/* all ranks, between steps; after a failure in mid-step any */
+void reducer_close(struct reducer *r);
 
-/* From now on narrow layers go by this way (way.h) while it is open, over MPI by the algorithm else; the bits are the same if
- * the algorithm adds exactly. arg: its own, outlives the reducer. */
+/* From now on narrow layers go by this way (way.h) while it is open, over MPI by the algorithm
+ * else; the bits are the same if the algorithm adds exactly. arg: its own, outlives the reducer. */
 void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
 
-/* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs (hybrid precision). */
+/* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs
+ * (hybrid precision). */
 void reducer_force_fp32(struct reducer *r, bool on);
 
-/* From now on buckets travel while gradients are made (on), or all of them at its end. All ranks, between steps.
- * The reducer's thread then is the only one that may call MPI from begin to finish. Where MPI allows no second thread,
- * rank 0 warns and it stays off. Returns 0 or a negative errno with a line, maybe not on all ranks. */
+/* From now on buckets travel while gradients are made (on), or all of them at its end. All ranks,
+ * between steps. The reducer's thread then is the only one that may call MPI from begin to finish.
+ * Where MPI allows no second thread, rank 0 warns and it stays off. Returns 0 or a negative errno
+ * with a line, maybe not on all ranks. */
 int reducer_set_overlap(struct reducer *r, bool on);
 bool reducer_overlaps(const struct reducer *r);
 
 /* From now on a step's parts are added to the timeline; NULL: no more. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);
 
-/* A step begins. grads: [n_layers] pointers to this rank's gradients, which follow, in place replaced by the mean over
- * ranks; the list and they are in use until reducer_finish(). step keys the random bits. */
+/* A step begins. grads: [n_layers] pointers to this rank's gradients, which follow, in place
+ * replaced by the mean over ranks; the list and they are in use until reducer_finish(). step keys
+ * the random bits. */
 void reducer_begin(struct reducer *r, uint64_t step, float *const *grads);
 
-/* The gradients of layers first..first+n are final. Any order is right, the last layers first is fast; layers not named
- * until reducer_next() or reducer_finish() are final then. */
+/* The gradients of layers first..first+n are final. Any order is right, the last layers first is
+ * fast; layers not named until reducer_next() or reducer_finish() are final then. */
 void reducer_ready(struct reducer *r, int first, int n);
 
-/* Waits for means that may be used: those of layers *first..*first+*n, while others may still travel. By then no rank has inf
- * or nan in any layer. Each layer is handed out once a step, and its gradients are the caller's then. False: there are no
- * more, the step is skipped (then there were none) or has failed; reducer_finish() says which. */
+/* Waits for means that may be used: those of layers *first..*first+*n, while others may still
+ * travel. By then no rank has inf or nan in any layer. Each layer is handed out once a step, and
+ * its gradients are the caller's then. False: there are no more, the step is skipped (then there
+ * were none) or has failed; reducer_finish() says which. */
 bool reducer_next(struct reducer *r, int *first, int *n);
 
 /* Waits for the means. Returns 0 or a negative errno (then the job cannot go on). */

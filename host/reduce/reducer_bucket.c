@@ -1,15 +1,17 @@
-/* reducer_bucket.c : a bucket of a step: its codes made, reduced over MPI, and decoded to means, range by range.
+/* reducer_bucket.c : a bucket of a step: its codes made, reduced over MPI, and decoded to means,
+ * range by range.
  *
- * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting and sending overlap. A
- * backend that takes many layers in one launch casts the whole bucket in one go instead, there and back. */
+ * Codes are made when an algorithm needs them and decoded as soon as they stand, so that casting
+ * and sending overlap. A backend that takes many layers in one launch casts the whole bucket in one
+ * go instead, there and back. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 
-/* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the layer's own, padding
- * included. False: none of it. */
-static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n, size_t *from,
-                    size_t *to)
+/* The part of layer i of bucket b that lies in elements at..at+n of the bucket: from..to of the
+ * layer's own, padding included. False: none of it. */
+static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
+                    size_t *from, size_t *to)
 {
     const size_t start = r->plans[r->force_fp32].starts[i];
     const size_t end = start + bucket_padded(&r->folds[b->fp32], r->layers[i].n);
@@ -55,9 +57,10 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
         if (!part_of(r, b, i, at, n, &from, &to) || guessed(r, b, i))
             continue;
         const size_t own = r->layers[i].n, end = to < own ? to : own;
-        r->spans[n_spans++] = codec_span(codec, codec_key(codec, s->step, (uint32_t)i, rank), s->grads[i], from,
-                                         end > from ? end - from : 0, to - from, codec_shift(codec, r->exponents[i]),
-                                         r->codes + r->plans[r->force_fp32].places[i]);
+        r->spans[n_spans++] =
+            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, rank), s->grads[i], from,
+                       end > from ? end - from : 0, to - from, codec_shift(codec, r->exponents[i]),
+                       r->codes + r->plans[r->force_fp32].places[i]);
     }
     if (!n_spans)
         return;
@@ -79,8 +82,9 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             continue;
         const size_t end = to < r->layers[i].n ? to : r->layers[i].n;
         const size_t place = fold->ops->out_bytes(fold, r->plans[r->force_fp32].starts[i] + from);
-        r->outs[n_spans++] = codec_out(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
-                                       f->step->grads[i] + from);
+        r->outs[n_spans++] =
+            codec_out(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
+                      f->step->grads[i] + from);
     }
     codec_decode_all(codec, r->outs, n_spans);
     cast_since(f, "decode", start);
@@ -113,7 +117,8 @@ struct algo_flow bucket_flow(struct bucket_flow *b)
 void bucket_encoded(const struct bucket_flow *f)
 {
     struct reducer *r = f->step->r;
-    for (int i = f->bucket->last; i > f->bucket->last - f->bucket->n_layers && !r->force_fp32; i--) {
+    for (int i = f->bucket->last; i > f->bucket->last - f->bucket->n_layers && !r->force_fp32;
+         i--) {
         f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, f->bucket, i);
         r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], r->exponents[i]);
     }

@@ -1,4 +1,5 @@
-/* reducer_inside.h : what the reducer's files share: its memory, and the parts a step is made of. */
+/* reducer_inside.h : what the reducer's files share: its memory, and the parts a step is made
+ * of. */
 #ifndef REDUCER_INSIDE_H
 #define REDUCER_INSIDE_H
 #include "base/trace.h"
@@ -20,7 +21,8 @@ enum { NO_GUESS = INT_MIN };
 
 enum { NARROW, FP32 }; /* what a bucket travels in; bucket.fp32 says which */
 
-/* Buckets whose exponents go in one message: all of a step, or one at a time while gradients are still made. */
+/* Buckets whose exponents go in one message: all of a step, or one at a time while gradients are
+ * still made. */
 struct group {
     int bucket, n_buckets;
     int first, n_layers; /* their layers */
@@ -39,18 +41,20 @@ struct reducer {
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
-    struct plan plans[2];   /* layers as configured, all layers in fp32 */
-    bool force_fp32;        /* which of them is in use */
-    int8_t *own_exponents;  /* [n_layers] of this rank's gradients */
-    int8_t *exponents;      /* [n_layers] of this step, over all ranks */
-    int *guesses;           /* [n_layers] shift of the last step's codes, or NO_GUESS; not for forced fp32 */
+    struct plan plans[2];  /* layers as configured, all layers in fp32 */
+    bool force_fp32;       /* which of them is in use */
+    int8_t *own_exponents; /* [n_layers] of this rank's gradients */
+    int8_t *exponents;     /* [n_layers] of this step, over all ranks */
+    /* [n_layers] shift of the last step's codes, or NO_GUESS; not for forced fp32 */
+    int *guesses;
     uint64_t *failed;       /* the vote: bits of reducer_way.c */
     struct vec_span *spans; /* [n_layers] of one call */
     int *span_layers;       /* [n_layers] whose they are */
     struct vec_out *outs;   /* [n_layers] of one call */
-    bool batches;           /* the backend takes many spans in one launch: a bucket is cast in one go */
-    uint8_t *codes;         /* of all buckets as configured, or of the largest one in forced fp32 */
-    uint8_t *result;        /* of the largest bucket; buckets take turns */
+    /* the backend takes many spans in one launch: a bucket is cast in one go */
+    bool batches;
+    uint8_t *codes;  /* of all buckets as configured, or of the largest one in forced fp32 */
+    uint8_t *result; /* of the largest bucket; buckets take turns */
     void *scratch;
     struct algo_home home;   /* these three */
     struct overlap *overlap; /* NULL: a step runs in reducer_finish() */
@@ -75,7 +79,8 @@ struct reducing {
 
 /* ---- reducer.c ---- */
 
-/* The step that reducer_begin() gave, all of it, by this thread; fills r->done. Returns 0 or a negative errno. */
+/* The step that reducer_begin() gave, all of it, by this thread; fills r->done. Returns 0 or a
+ * negative errno. */
 int reducer_step_all(struct reducer *r);
 
 /* The groups of the plan in use: 0, 1, ..., in the order in which they travel. */
@@ -87,15 +92,17 @@ enum trace_row reducer_row(const struct reducer *r);
 
 /* ---- reducer_scan.c ---- */
 
-/* Waits for the group's gradients; then this rank's exponents of them, and the codes that could be guessed. Returns 0, or
- * -ECANCELED when the reducer is closed in mid-step. */
+/* Waits for the group's gradients; then this rank's exponents of them, and the codes that could be
+ * guessed. Returns 0, or -ECANCELED when the reducer is closed in mid-step. */
 int reducer_scan(const struct reducing *s, const struct group *g);
 
-/* Around the wait for a group's exponents, in which ranks wait for the slowest; start: what the first returned. */
+/* Around the wait for a group's exponents, in which ranks wait for the slowest; start: what the
+ * first returned. */
 double reducer_max_begin(const struct reducing *s, const struct group *g);
 void reducer_max_end(const struct reducing *s, const struct group *g, double start);
 
-/* The exponents over all ranks, from each one's own, over MPI. Returns 0 or a negative errno of comm.h. */
+/* The exponents over all ranks, from each one's own, over MPI. Returns 0 or a negative errno of
+ * comm.h. */
 int reducer_max_mpi(const struct reducing *s, const struct group *g);
 
 /* No rank has inf or nan in the group, by the exponents of the step. */
@@ -112,41 +119,49 @@ struct bucket_flow {
 };
 struct algo_flow bucket_flow(struct bucket_flow *b);
 
-/* All of a bucket's codes are there: its shifts are guesses from now on, so they are not made again. */
+/* All of a bucket's codes are there: its shifts are guesses from now on, so they are not made
+ * again. */
 void bucket_encoded(const struct bucket_flow *b);
 
 /* The whole result is there. */
 void bucket_summed(struct bucket_flow *b);
 
-/* Bucket i of the plan in use, by the algorithm, over MPI. Returns 0 or a negative errno of comm.h. */
+/* Bucket i of the plan in use, by the algorithm, over MPI. Returns 0 or a negative errno of
+ * comm.h. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
 
 /* ---- reducer_way.c ---- */
 
-/* The whole step with all narrow buckets by the way, and what it missed over MPI. *finite: false when some rank has inf or
- * nan: nothing was summed of that group and those behind it. Returns 0 or a negative errno. */
+/* The whole step with all narrow buckets by the way, and what it missed over MPI. *finite: false
+ * when some rank has inf or nan: nothing was summed of that group and those behind it. Returns 0 or
+ * a negative errno. */
 int reducer_step_way(const struct reducing *s, bool *finite);
 
 /* Words of the vote for so many buckets. */
 size_t reducer_vote_words(int n_buckets);
 
-/* ---- reducer_thread.c: the communication thread: asleep between steps and until a bucket's gradients are there ---- */
+/* ---- reducer_thread.c: the communication thread: asleep between steps and until a bucket's
+ * gradients are there ---- */
 
 int overlap_open(struct reducer *r, struct overlap **out); /* 0, -ENOMEM, -EAGAIN with a line */
-void overlap_close(struct overlap *o);                     /* ends a step that waits for gradients */
+/* ends a step that waits for gradients */
+void overlap_close(struct overlap *o);
 void overlap_begin(struct overlap *o);
 void overlap_ready(struct overlap *o, int first, int n);
 bool overlap_next(struct overlap *o, int *first, int *n);
 int overlap_finish(struct overlap *o); /* what reducer_step_all() returned */
 
-/* In the thread: from rest to work its time counts as neither hidden nor exposed. o NULL: nothing. */
+/* In the thread: from rest to work its time counts as neither hidden nor exposed. o NULL:
+ * nothing. */
 void overlap_rest(struct overlap *o);
 void overlap_work(struct overlap *o);
 
-/* In the thread: the step will be taken, and the means of buckets 0..n_buckets stand, for good. o NULL: nothing. */
+/* In the thread: the step will be taken, and the means of buckets 0..n_buckets stand, for good. o
+ * NULL: nothing. */
 void overlap_hand_out(struct overlap *o, int n_buckets);
 
-/* In the thread: waits for all gradients of the bucket. Returns 0 or -ECANCELED. o NULL: they are there. */
+/* In the thread: waits for all gradients of the bucket. Returns 0 or -ECANCELED. o NULL: they are
+ * there. */
 int overlap_await(struct overlap *o, int bucket);
 
 #endif

@@ -1,11 +1,12 @@
-/* reducer_scan.c : the first half of a step: each layer's largest magnitude, its codes where a shift can be guessed, and the
- * exponents that all ranks agree on. */
+/* reducer_scan.c : the first half of a step: each layer's largest magnitude, its codes where a
+ * shift can be guessed, and the exponents that all ranks agree on. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include <string.h>
 
-/* The layers of the group that travel by codec `kind`: spans with a guess from the front on, the others from the end. */
+/* The layers of the group that travel by codec `kind`: spans with a guess from the front on, the
+ * others from the end. */
 static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
     struct reducer *r = s->r;
@@ -20,8 +21,9 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
         const size_t n = r->layers[i].n;
         r->span_layers[at] = i;
         r->spans[at] =
-            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm)), s->grads[i], 0, n,
-                       bucket_padded(fold, n), guess ? r->guesses[i] : 0, r->codes + r->plans[NARROW].places[i]);
+            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm)),
+                       s->grads[i], 0, n, bucket_padded(fold, n), guess ? r->guesses[i] : 0,
+                       r->codes + r->plans[NARROW].places[i]);
     }
     const int first_rest = r->n_layers - n_rest;
     if (n_guessed)

@@ -1,11 +1,13 @@
-/* reducer_thread.c : the communication thread: a step's buckets travel while the main thread still makes gradients.
+/* reducer_thread.c : the communication thread: a step's buckets travel while the main thread still
+ * makes gradients.
  *
- *     main      begin .... ready(layers) .... ready(layers) .... next: waits for means .... finish: for the step's end
+ *     main      begin .... ready(layers) .... ready(layers) .... next: waits for means .... finish:
+ *               for the step's end
  *     thread    |asleep   |bucket 0: scan, exponents, encode, all-reduce, decode|asleep   |bucket 1 ...
  *
- * Buckets go in ascending order on all ranks, each when the last gradient of its layers is there. Between begin and finish
- * the thread alone calls MPI and touches gradients that are ready, until it hands out their means; all that both look at is
- * under the lock. */
+ * Buckets go in ascending order on all ranks, each when the last gradient of its layers is there.
+ * Between begin and finish the thread alone calls MPI and touches gradients that are ready, until
+ * it hands out their means; all that both look at is under the lock. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -225,7 +227,8 @@ bool overlap_next(struct overlap *o, int *first, int *n)
     set_waits(o, false);
     const bool some = o->n_stand > o->n_out;
     if (some) {
-        const struct bucket *from = &plan_of(o)->buckets[o->n_out], *to = &plan_of(o)->buckets[o->n_stand - 1];
+        const struct bucket *from = &plan_of(o)->buckets[o->n_out],
+                            *to = &plan_of(o)->buckets[o->n_stand - 1];
         *first = to->last - to->n_layers + 1;
         *n = from->last - *first + 1;
         o->n_out = o->n_stand;

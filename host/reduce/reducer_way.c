@@ -1,20 +1,24 @@
-/* reducer_way.c : a step whose narrow buckets go by another way than MPI, and the vote that lets it fail.
+/* reducer_way.c : a step whose narrow buckets go by another way than MPI, and the vote that lets it
+ * fail.
  *
  *     group after group: exponents --way.max--> shifts, bucket after bucket --way.sum--> means      as far as this rank gets
  *     one vote of all ranks: what has any of them missed?
- *     group after group: missed exponents, then missed buckets and those that travel in fp32, in ascending order, over MPI
+ *     group after group: missed exponents, then missed buckets and those that travel in fp32, in
+ *         ascending order, over MPI
  *
- * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not encoded again; a rank
- * that had the way's result takes part and replaces it by an equal one. Nothing else of the step comes before the vote:
- * ranks that got different results must not meet in different collectives. A group with inf or nan ends the
- * step: who missed its exponents learns so from the ones made up. */
+ * Codes stay until the vote, and their shifts are the next guesses, so what is done again is not
+ * encoded again; a rank that had the way's result takes part and replaces it by an equal one.
+ * Nothing else of the step comes before the vote: ranks that got different results must not meet in
+ * different collectives. A group with inf or nan ends the step: who missed its exponents learns so
+ * from the ones made up. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include "hls/crc32c.h"
 #include <string.h>
 
-/* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of which there are no more. */
+/* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of
+ * which there are no more. */
 enum { BIT_FATAL, BIT_BUCKETS };
 
 static int bit_max(const struct reducer *r, int group)
@@ -40,12 +44,13 @@ static bool marked(const struct reducer *r, int bit)
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
     const struct codec *c = &s->r->codecs[NARROW];
-    const uint64_t words[] = {s->step,
-                              bucket,
-                              n,
-                              (uint64_t)c->fmt.e << 24 | (uint64_t)c->fmt.m << 16 | (uint64_t)c->fmt.fn << 8,
-                              (uint64_t)c->out.e << 24 | (uint64_t)c->out.m << 16 | (uint64_t)c->out.fn << 8,
-                              (uint64_t)c->scale << 32 | (uint64_t)c->overflow};
+    const uint64_t words[] = {
+        s->step,
+        bucket,
+        n,
+        (uint64_t)c->fmt.e << 24 | (uint64_t)c->fmt.m << 16 | (uint64_t)c->fmt.fn << 8,
+        (uint64_t)c->out.e << 24 | (uint64_t)c->out.m << 16 | (uint64_t)c->out.fn << 8,
+        (uint64_t)c->scale << 32 | (uint64_t)c->overflow};
     uint8_t bytes[sizeof words];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);
@@ -58,7 +63,8 @@ static int max_by_way(const struct reducing *s, const struct group *g, int k)
     struct reducer *r = s->r;
     const size_t n = (size_t)g->n_layers;
     const double start = reducer_max_begin(s, g);
-    int rc = r->way->max(r->way_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n), r->exponents + g->first, n);
+    int rc = r->way->max(r->way_arg, tag_of(s, 0, UINT32_MAX - (uint32_t)k, n),
+                         r->exponents + g->first, n);
     reducer_max_end(s, g, start);
     return rc;
 }
@@ -88,8 +94,8 @@ static int bucket_by_way(const struct reducing *s, int i, uint32_t exponents)
     return rc;
 }
 
-/* The narrow buckets of a group; what this rank does not get is marked. rc: as the step stands, 0 or WAY_GAVE_UP. Returns it,
- * or a negative errno. */
+/* The narrow buckets of a group; what this rank does not get is marked. rc: as the step stands, 0
+ * or WAY_GAVE_UP. Returns it, or a negative errno. */
 static int buckets_by_way(const struct reducing *s, const struct group *g, int rc)
 {
     struct reducer *r = s->r;

@@ -1,4 +1,5 @@
-/* cast_avx2.c : largest magnitude and fp32 to codes with AVX2: cast_plan.h's three ways, 8 floats a register. */
+/* cast_avx2.c : largest magnitude and fp32 to codes with AVX2: cast_plan.h's three ways, 8 floats a
+ * register. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
@@ -55,17 +56,21 @@ CAST_INLINE __m256i code_cut(const struct enc_plan *p, __m256i a, __m256i u)
 }
 
 /* kept + 1 where what is dropped asks for it. sig: 24 bits; k: bits that go, >= 0. */
-CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k, const uint32_t *random)
+CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k,
+                              const uint32_t *random)
 {
     const __m256i one = all(1);
     if (p->round == MF_ZERO)
         return _mm256_srlv_epi32(sig, k);
-    if (p->round == MF_STOCHASTIC) { /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    if (p->round == MF_STOCHASTIC) {
         const __m256i kept = _mm256_srlv_epi32(sig, k),
                       rest_left = _mm256_sllv_epi32(sig, _mm256_sub_epi32(all(32), k));
-        const __m256i rest = _mm256_or_si256(rest_left, _mm256_srlv_epi32(sig, _mm256_sub_epi32(k, all(32))));
+        const __m256i rest =
+            _mm256_or_si256(rest_left, _mm256_srlv_epi32(sig, _mm256_sub_epi32(k, all(32))));
         const __m256i words = _mm256_loadu_si256((const void *)random);
-        const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words); /* rest <= random: -1 */
+        /* rest <= random: -1 */
+        const __m256i stays = _mm256_cmpeq_epi32(_mm256_max_epu32(rest, words), words);
         return _mm256_add_epi32(_mm256_add_epi32(kept, one), stays);
     }
     sig = _mm256_slli_epi32(sig, 7); /* so that half a unit is a bit even where nothing goes */
@@ -78,7 +83,8 @@ CAST_INLINE __m256i round_any(const struct enc_plan *p, __m256i sig, __m256i k, 
 
 CAST_INLINE __m256i code_any(const struct enc_plan *p, __m256i a, __m256i u, const uint32_t *random)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is exact. */
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
+     * exact. */
     const __m256i zero = _mm256_setzero_si256(), one = all(1);
     const __m256i as_float = _mm256_castps_si256(_mm256_cvtepi32_ps(a));
     const __m256i small = _mm256_cmpgt_epi32(all(0x00800000), a);
@@ -108,13 +114,15 @@ CAST_INLINE __m256i narrow_16(__m256i a, __m256i b)
 CAST_INLINE __m256i narrow_8(const __m256i c[4])
 {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
+    const __m256i bytes =
+        _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
     return _mm256_permutevar8x32_epi32(bytes, order);
 }
 
 CAST_INLINE __m128i narrow_4(const __m256i c[4])
 {
-    const __m256i pairs = _mm256_maddubs_epi16(narrow_8(c), _mm256_set1_epi16(0x1001)); /* even + 16 * odd */
+    /* even + 16 * odd */
+    const __m256i pairs = _mm256_maddubs_epi16(narrow_8(c), _mm256_set1_epi16(0x1001));
     return _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
 }
 
@@ -159,8 +167,8 @@ CAST_INLINE uint32_t largest(__m256i v)
 }
 
 /* STEP elements; returns the lanes' largest |x|. */
-CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
-                         const uint32_t *random, uint8_t *codes, bool stream)
+CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
 {
     __m256i u[4], a[4], c[4];
     for (int i = 0; i < 4; i++) {
@@ -186,7 +194,8 @@ CAST_INLINE __m256i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 static uint32_t avx2_absmax(const float *x, size_t n)
 {
     const __m256i mask = all(0x7fffffff);
-    __m256i max[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+    __m256i max[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
+                      _mm256_setzero_si256()};
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
         cast_ahead(x + i);
@@ -223,18 +232,20 @@ static const struct cast_loops loops = {
     .unpack = pack_bmi2_read,
 };
 
-static uint32_t avx2_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                                 uint8_t *codes)
+static uint32_t avx2_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
 {
     return cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static void avx2_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+static void avx2_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                        uint8_t *codes)
 {
     cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static void avx2_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+static void avx2_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                        float *x)
 {
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }

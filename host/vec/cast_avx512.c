@@ -1,10 +1,11 @@
-/* cast_avx512.c : largest magnitude and fp32 to codes with AVX-512 (F, BW, CD, DQ, VL): cast_plan.h's three ways, 16 floats a register. */
+/* cast_avx512.c : largest magnitude and fp32 to codes with AVX-512 (F, BW, CD, DQ, VL):
+ * cast_plan.h's three ways, 16 floats a register. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), \
-                             apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
@@ -51,15 +52,18 @@ CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
 }
 
 /* kept + 1 where what is dropped asks for it. sig: 24 bits, or 0; k: bits that go, >= 0. */
-CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k, const uint32_t *random)
+CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k,
+                              const uint32_t *random)
 {
     const __m512i one = all(1);
     if (p->round == MF_ZERO)
         return _mm512_srlv_epi32(sig, k);
-    if (p->round == MF_STOCHASTIC) { /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    /* the rest in units of 2^-32 of the kept unit; counts of 32 and more give 0 */
+    if (p->round == MF_STOCHASTIC) {
         const __m512i kept = _mm512_srlv_epi32(sig, k),
                       rest_left = _mm512_sllv_epi32(sig, _mm512_sub_epi32(all(32), k));
-        const __m512i rest = _mm512_or_si512(rest_left, _mm512_srlv_epi32(sig, _mm512_sub_epi32(k, all(32))));
+        const __m512i rest =
+            _mm512_or_si512(rest_left, _mm512_srlv_epi32(sig, _mm512_sub_epi32(k, all(32))));
         const __mmask16 up = _mm512_cmpgt_epu32_mask(rest, _mm512_loadu_si512(random));
         return _mm512_mask_add_epi32(kept, up, kept, one);
     }
@@ -73,7 +77,8 @@ CAST_INLINE __m512i round_any(const struct enc_plan *p, __m512i sig, __m512i k, 
 
 CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, const uint32_t *random)
 {
-    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is exact. */
+    /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
+     * exact. */
     const __m512i zero = _mm512_setzero_si512(), one = all(1);
     const __mmask16 small = _mm512_cmplt_epu32_mask(a, all(0x00800000));
     const __m512i as_float = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
@@ -104,7 +109,8 @@ CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
 CAST_INLINE __m512i narrow_8(const __m512i c[4])
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes = _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
+    const __m512i bytes =
+        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
     return _mm512_permutexvar_epi32(order, bytes);
 }
 
@@ -119,7 +125,8 @@ CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)
 CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *to, bool stream)
 {
     if (shape == CAST_4) {
-        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001)); /* even + 16 * odd */
+        /* even + 16 * odd */
+        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001));
         const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
         if (stream)
             _mm256_stream_si256((void *)to, bytes);
@@ -149,8 +156,8 @@ CAST_INLINE uint32_t largest(__m512i v)
 }
 
 /* STEP elements; returns the lanes' largest |x|. */
-CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x,
-                         const uint32_t *random, uint8_t *codes, bool stream)
+CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                         const float *x, const uint32_t *random, uint8_t *codes, bool stream)
 {
     __m512i u[4], a[4], c[4];
     for (int i = 0; i < 4; i++) {
@@ -175,7 +182,8 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 static uint32_t avx512_absmax(const float *x, size_t n)
 {
     const __m512i mask = all(0x7fffffff);
-    __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                      _mm512_setzero_si512()};
     size_t i = 0;
     for (; i + STEP <= n; i += STEP)
         for (int j = 0; j < 4; j++) {
@@ -206,18 +214,20 @@ static const struct cast_loops loops = {
     .unpack = pack_bmi2_read,
 };
 
-static uint32_t avx512_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                                   uint8_t *codes)
+static uint32_t avx512_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                   int shift, uint8_t *codes)
 {
     return cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static void avx512_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+static void avx512_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                          int shift, uint8_t *codes)
 {
     cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
+                          float divisor, float *x)
 {
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }

@@ -1,6 +1,8 @@
-/* cast_body.h : a vector of floats through an instruction set's step: the head that lets codes stream, whole steps, the
- * rest. cast_avx2.c and cast_avx512.c include it once, after they have defined, for the compiler's target of the moment:
- *     VEC, STEP      a register of STEP bytes; elements of a step, which are four registers of floats
+/* cast_body.h : a vector of floats through an instruction set's step: the head that lets codes
+ * stream, whole steps, the rest. cast_avx2.c and cast_avx512.c include it once, after they have
+ * defined, for the compiler's target of the moment:
+ *     VEC, STEP      a register of STEP bytes; elements of a step, which are four registers of
+ *                    floats
  *     step()         STEP elements to codes; returns their lanes' largest |x|
  *     larger(), largest()      of two registers' lanes; of a register's lanes */
 #ifndef CAST_BODY_H
@@ -8,8 +10,8 @@
 #include "vec/cast_x86.h"
 
 /* Fewer than STEP elements, by way of buffers. */
-CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                          const uint32_t *random, uint8_t *codes)
+CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                          const float *x, size_t n, const uint32_t *random, uint8_t *codes)
 {
     float in[STEP] = {0};
     uint8_t out[STEP * 4];
@@ -19,8 +21,9 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_
     return max;
 }
 
-CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape, const float *x, size_t n,
-                          const uint32_t *random, uint8_t *codes, bool stream)
+CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
+                          const float *x, size_t n, const uint32_t *random, uint8_t *codes,
+                          bool stream)
 {
     size_t i = 0;
     VEC max = {0};
@@ -47,8 +50,8 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream) \
      : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream) \
                          : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
-static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
-                            const uint32_t *random, void *codes, bool stream)
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                            size_t n, const uint32_t *random, void *codes, bool stream)
 {
     switch (shape) {
     case CAST_4:

@@ -1,7 +1,9 @@
-/* cast_c.c : casts in plain C, written so that gcc and clang vectorise the loops with whatever the target has.
+/* cast_c.c : casts in plain C, written so that gcc and clang vectorise the loops with whatever the
+ * target has.
  *
- * One arithmetic a loop, on words of 32 bits, in blocks: floats -> codes, a word each -> their shape. Choices are masks:
- * compilers do not vectorise a choice between an integer and what a float addition gave. */
+ * One arithmetic a loop, on words of 32 bits, in blocks: floats -> codes, a word each -> their
+ * shape. Choices are masks: compilers do not vectorise a choice between an integer and what a float
+ * addition gave. */
 #include "hls/philox.h"
 #include "vec/cast_drive.h"
 #include "vec/pack.h"
@@ -74,23 +76,29 @@ static void codes_cut(const struct enc_plan *plan, const uint32_t *x, size_t n, 
 }
 
 /* random [n], or NULL. */
-static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint32_t *random, size_t n, uint32_t *codes)
+static void codes_any(const struct enc_plan *plan, const uint32_t *x, const uint32_t *random,
+                      size_t n, uint32_t *codes)
 {
     const struct enc_plan p = *plan;
     for (size_t i = 0; i < n; i++) {
-        /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is exact. */
+        /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float
+         * is exact. */
         const uint32_t a = x[i] & 0x7fffffff, as_float = bits_of((float)(int32_t)a) - (149u << 23);
         const uint32_t wide = choose(below(a, 0x00800000), as_float, a);
         const int32_t field = ((int32_t)wide >> 23) + p.rebias;
         const int32_t lower = field < 1 ? 1 - field : 0, over = field > 1 ? field - 1 : 0;
         const uint32_t binade = (uint32_t)(over < p.binades ? over : p.binades);
 
-        /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than half a unit alone */
+        /* | kept | rest in units of 2^-32 of the kept unit |; what falls off below is less than
+         * half a unit alone */
         const uint32_t go = p.drop + (uint32_t)lower;
-        const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32, split = sig >> (go < 63 ? go : 63);
+        const uint64_t sig = (uint64_t)((wide & 0x007fffff) | 0x00800000) << 32,
+                       split = sig >> (go < 63 ? go : 63);
         const uint32_t kept = (uint32_t)(split >> 32), rest = (uint32_t)split;
-        const uint32_t half = 0x80000000 - (kept & 1); /* ties to even: from an odd number one up sooner */
-        const uint32_t up = p.round == MF_ZERO ? 0 : rest > (p.round == MF_NEAREST ? half : random[i]);
+        /* ties to even: from an odd number one up sooner */
+        const uint32_t half = 0x80000000 - (kept & 1);
+        const uint32_t up =
+            p.round == MF_ZERO ? 0 : rest > (p.round == MF_NEAREST ? half : random[i]);
         uint32_t code = (binade << p.m) + kept + up;
         code = code < p.most ? code : p.most;
         code = a == 0 ? 0 : a == 0x7f800000 ? p.beyond : a > 0x7f800000 ? p.nan : code;
@@ -185,8 +193,8 @@ static uint32_t absmax_c(const float *x, size_t n)
     return (uint32_t)max;
 }
 
-static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
-                            const uint32_t *random, void *codes, bool stream)
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                            size_t n, const uint32_t *random, void *codes, bool stream)
 {
     (void)stream;
     uint32_t absmax = 0, bits[BLOCK], words[BLOCK];
@@ -211,7 +219,8 @@ static void values(const struct dec_plan *plan, const uint32_t *codes, size_t n,
     const struct dec_plan p = *plan;
     for (size_t i = 0; i < n; i++) {
         const uint32_t mag = codes[i] & p.nan;
-        const uint32_t units = bits_of((float)(int32_t)mag * p.unit), moved = (mag << p.up) + p.rebias;
+        const uint32_t units = bits_of((float)(int32_t)mag * p.unit),
+                       moved = (mag << p.up) + p.rebias;
         uint32_t v = choose(below(mag, p.normal), units, moved);
         v = choose(~below(mag, p.inf), p.inf_bits, v);
         v = choose(below(p.inf, mag), 0x7fffffff, v);
@@ -224,8 +233,8 @@ static void values(const struct dec_plan *plan, const uint32_t *codes, size_t n,
         x[i] /= p.divisor;
 }
 
-static void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x,
-                        bool stream)
+static void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
+                        size_t n, float *x, bool stream)
 {
     (void)stream;
     uint32_t words[BLOCK];
@@ -239,7 +248,8 @@ static void decode_loop(const struct dec_plan *p, enum cast_shape shape, const v
 static void random_words(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {
     for (size_t b = 0; b < n_blocks; b++) {
-        const struct philox_block counter = {{(uint32_t)(block + b), (uint32_t)((block + b) >> 32), 0, 0}};
+        const struct philox_block counter = {
+            {(uint32_t)(block + b), (uint32_t)((block + b) >> 32), 0, 0}};
         memcpy(words + 4 * b, philox_rounds(key, counter).w, 16);
     }
 }
@@ -252,18 +262,20 @@ static const struct cast_loops loops = {
     .unpack = unpack,
 };
 
-static void encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+static void encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                     uint8_t *codes)
 {
     cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static uint32_t scan_encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                              uint8_t *codes)
+static uint32_t scan_encode_c(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                              int shift, uint8_t *codes)
 {
     return cast_encode(&loops, cast, x, n, at, shift, codes);
 }
 
-static void decode_c(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+static void decode_c(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                     float *x)
 {
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }

@@ -1,10 +1,13 @@
-/* cast_drive.c : cuts a cast into what an instruction set's loops can do: at once, or in blocks with a buffer between. */
+/* cast_drive.c : cuts a cast into what an instruction set's loops can do: at once, or in blocks
+ * with a buffer between. */
 #include "vec/cast_drive.h"
 #include "vec/fp_mode.h"
 
 enum {
-    BLOCK = 1024,            /* elements; buffers stay in the first-level cache; every block starts on a byte */
-    STREAM_BYTES = 4u << 20, /* output from here on goes past the caches: it would not stay there anyway */
+    /* elements; buffers stay in the first-level cache; every block starts on a byte */
+    BLOCK = 1024,
+    /* output from here on goes past the caches: it would not stay there anyway */
+    STREAM_BYTES = 4u << 20,
 };
 
 static enum cast_shape shape_of(unsigned width)
@@ -27,17 +30,19 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The random words of elements at ... at + n - 1: those of whole philox blocks, from the first element's on. */
-static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at, size_t n,
-                                 uint32_t words[BLOCK + CAST_STEP])
+/* The random words of elements at ... at + n - 1: those of whole philox blocks, from the first
+ * element's on. */
+static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
+                                 size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
     const unsigned lead = (unsigned)(at % 4);
     loops->random(key, at / 4, (lead + n + 3) / 4, words);
     return words + lead;
 }
 
-static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_plan *p, const struct vec_cast *cast,
-                              const float *x, size_t n, size_t at, uint8_t *codes)
+static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_plan *p,
+                              const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                              uint8_t *codes)
 {
     const unsigned width = mf_width(cast->fmt);
     const enum cast_shape shape = shape_of(width);
@@ -45,10 +50,11 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = block_at(i, n);
         const bool stochastic = cast->round == MF_STOCHASTIC;
-        const uint32_t *random = stochastic ? random_of(loops, cast->key, (uint64_t)at + i, k, words) : NULL;
+        const uint32_t *random =
+            stochastic ? random_of(loops, cast->key, (uint64_t)at + i, k, words) : NULL;
         uint8_t *to = codes + i / 8 * width;
-        absmax =
-            larger(absmax, loops->encode(p, shape, x + i, k, random, is_shape(width) ? to : (void *)buffer, false));
+        absmax = larger(absmax, loops->encode(p, shape, x + i, k, random,
+                                              is_shape(width) ? to : (void *)buffer, false));
         if (!is_shape(width))
             loops->pack(width, buffer, k, to);
     }
@@ -56,8 +62,8 @@ static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_p
 }
 
 /* The fp8 paper's cast: halves, of which the upper byte stays. */
-static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p, const float *x, size_t n,
-                             uint8_t *codes)
+static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_plan *p,
+                             const float *x, size_t n, uint8_t *codes)
 {
     uint32_t absmax = 0;
     uint16_t halves[BLOCK];
@@ -70,12 +76,13 @@ static uint32_t encode_trunc(const struct cast_loops *loops, const struct enc_pl
     return absmax;
 }
 
-uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                     int shift, uint8_t *codes)
+uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x,
+                     size_t n, size_t at, int shift, uint8_t *codes)
 {
     const unsigned width = mf_width(cast->fmt);
-    const struct enc_plan p = cast->trunc ? enc_plan_make(mf_half(), MF_NEAREST, MF_INF, shift)
-                                          : enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
+    const struct enc_plan p = cast->trunc
+                                  ? enc_plan_make(mf_half(), MF_NEAREST, MF_INF, shift)
+                                  : enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
     const uint64_t mode = fp_mode_ieee();
     uint32_t absmax;
     if (cast->trunc) {
@@ -83,16 +90,16 @@ uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast
     } else if (!is_shape(width) || cast->round == MF_STOCHASTIC) {
         absmax = encode_blocks(loops, &p, cast, x, n, at, codes);
     } else {
-        const bool stream =
-            vec_bytes(cast->fmt, n) >= STREAM_BYTES && (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
+        const bool stream = vec_bytes(cast->fmt, n) >= STREAM_BYTES &&
+                            (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
         absmax = loops->encode(&p, shape_of(width), x, n, NULL, codes, stream);
     }
     fp_mode_back(mode);
     return absmax;
 }
 
-void cast_decode(const struct cast_loops *loops, struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
-                 float divisor, float *x)
+void cast_decode(const struct cast_loops *loops, struct mf_fmt fmt, const uint8_t *codes, size_t n,
+                 int shift, float divisor, float *x)
 {
     const unsigned width = mf_width(fmt);
     const enum cast_shape shape = shape_of(width);

@@ -1,7 +1,8 @@
 /* cast_drive.h : a cast of a whole vector, made of the few loops that an instruction set brings.
  *
- * Those loops know codes of four shapes: two in a byte, a byte, two bytes and four bytes each. Formats of 4, 8, 16 and
- * 32 bits are written as they are; all others go through a small buffer of the next larger shape, and the packers. */
+ * Those loops know codes of four shapes: two in a byte, a byte, two bytes and four bytes each.
+ * Formats of 4, 8, 16 and 32 bits are written as they are; all others go through a small buffer of
+ * the next larger shape, and the packers. */
 #ifndef CAST_DRIVE_H
 #define CAST_DRIVE_H
 #include "vec/cast_plan.h"
@@ -9,30 +10,32 @@
 enum { CAST_STEP = 64 }; /* elements that the loops take at a time */
 enum cast_shape { CAST_4, CAST_8, CAST_16, CAST_32, CAST_SHAPES };
 
-/* One instruction set's loops. n may be anything; pointers to codes have no alignment; nothing is read or written
- * beyond. They run in IEEE floating-point mode. */
+/* One instruction set's loops. n may be anything; pointers to codes have no alignment; nothing is
+ * read or written beyond. They run in IEEE floating-point mode. */
 struct cast_loops {
-    /* codes = cast(x); returns absmax(x). random: stochastic rounding only, n words and room to read on to a
-     * multiple of CAST_STEP. stream: past the caches; codes lies on a multiple of the shape's size. */
+    /* codes = cast(x); returns absmax(x). random: stochastic rounding only, n words and room to
+     * read on to a multiple of CAST_STEP. stream: past the caches; codes lies on a multiple of the
+     * shape's size. */
     uint32_t (*encode)(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
                        const uint32_t *random, void *codes, bool stream);
 
     /* x = value(codes) * 2^shift / divisor; stream: x past the caches. */
-    void (*decode)(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream);
+    void (*decode)(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                   float *x, bool stream);
 
     /* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
     void (*random)(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
 
-    /* Codes of the byte, two-byte or four-byte shape that has room for width, to a bit string and back; unpack may
-     * write 8 bytes at a time. */
+    /* Codes of the byte, two-byte or four-byte shape that has room for width, to a bit string and
+     * back; unpack may write 8 bytes at a time. */
     void (*pack)(unsigned width, const void *codes, size_t n, uint8_t *bytes);
     void (*unpack)(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 };
 
 /* The slots encode, scan_encode and decode of vec.h by an instruction set's loops. */
-uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x, size_t n, size_t at,
-                     int shift, uint8_t *codes);
-void cast_decode(const struct cast_loops *loops, struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
-                 float divisor, float *x);
+uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast, const float *x,
+                     size_t n, size_t at, int shift, uint8_t *codes);
+void cast_decode(const struct cast_loops *loops, struct mf_fmt fmt, const uint8_t *codes, size_t n,
+                 int shift, float divisor, float *x);
 
 #endif

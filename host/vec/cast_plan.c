@@ -8,15 +8,17 @@ static int clamp(int x, int limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* fp32 bits of the normal number that a code (field > 0) would be if no code were special, over 2^shift. */
+/* fp32 bits of the normal number that a code (field > 0) would be if no code were special, over
+ * 2^shift. */
 static int64_t number_bits(struct mf_fmt f, uint32_t code, int shift)
 {
     const int64_t up = (int64_t)code << (23 - f.m);
     return up + (int64_t)(127 - mf_bias(f) - shift) * (1 << 23);
 }
 
-/* Both limits in fp32's normals with room for what is added (23 - m binades more), and all of fp32's subnormals below
- * half of the smallest value: 2^-126 <= 2^(field of lowest - 127) * 2^-m / 2. */
+/* Both limits in fp32's normals with room for what is added (23 - m binades more), and all of
+ * fp32's subnormals below half of the smallest value: 2^-126 <= 2^(field of lowest - 127) * 2^-m /
+ * 2. */
 static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
 {
     const int lowest_field = 127 + 1 - mf_bias(f) - shift;
@@ -24,7 +26,8 @@ static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 
-struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow, int shift)
+struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow,
+                              int shift)
 {
     shift = clamp(shift, 1000); /* everything is zero or beyond long before */
     const uint32_t beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f);
@@ -56,8 +59,8 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     return p;
 }
 
-/* The shift in three factors that are fp32 normals: the last takes what it can, so that what a factor before it rounds
- * (because the product became subnormal) is zero in the end. */
+/* The shift in three factors that are fp32 normals: the last takes what it can, so that what a
+ * factor before it rounds (because the product became subnormal) is zero in the end. */
 static void set_factors(struct dec_plan *p, int shift)
 {
     shift = clamp(shift, 378);

@@ -1,4 +1,5 @@
-/* cast_plan.h : the constants of one cast, worked out once a call, and the arithmetic that all instruction sets share.
+/* cast_plan.h : the constants of one cast, worked out once a call, and the arithmetic that all
+ * instruction sets share.
  *
  * Encode, |x| * 2^shift to a code without its sign, in one of three ways that give mf_enc()'s bits:
  *
@@ -6,7 +7,8 @@
  *
  *                  lift = 2^(23-m) * 2^max(exponent of x, lowest)        so that x ends m bits behind its own leading bit
  *                  x + lift = | exponent of lift | 0000 1xx.x |          rounded to nearest even by the adder, and the
- *                  code = 1xx.x + (binade << m)                          low bits are the significand of the code
+ *                  code = 1xx.x + (binade << m)
+ *                  low bits are the significand of the code
  *
  *              The format is moved to x, not x to the format: lowest and top are the format's limits / 2^shift. Fp32
  *              subnormals lie below half the smallest value, so flushing them changes nothing.
@@ -14,8 +16,8 @@
  *                  code = (x + half - 1 + last kept bit) >> (23-m)
  *   ENC_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
  *
- * What is too large is cut to `top`, the number that the code `beyond` would be, before it is rounded. Lanes with nan
- * take the way ENC_ANY. */
+ * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
+ * rounded. Lanes with nan take the way ENC_ANY. */
 #ifndef CAST_PLAN_H
 #define CAST_PLAN_H
 #include "vec/vec.h"
@@ -24,25 +26,29 @@ enum enc_way { ENC_ADD, ENC_CUT, ENC_ANY };
 
 struct enc_plan {
     enum enc_way way;
-    enum mf_round round;   /* ENC_ANY; the others are nearest */
-    uint32_t nan, beyond;  /* codes: of nan, of inf and what is too large. nan is the mask of all codes too */
-    uint32_t most;         /* largest code of a finite x: beyond, or the largest finite when rounding toward zero */
-    unsigned sign_right;   /* an fp32's bits >> this have the sign above the code */
-    unsigned drop;         /* 23 - m, fraction bits that go */
-    uint32_t top;          /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
-    uint32_t lowest, lift; /* ENC_ADD: fp32 bits of 2^(1-bias) / 2^shift; lowest + ((23 - m) << 23) */
-    uint32_t half, odd;    /* ENC_CUT: half a unit less one; 1, or 0 where nothing is cut */
-    int32_t rebias;        /* ENC_ANY: fp32's exponent field + this = the code's */
-    int32_t binades;       /* ENC_ANY: 2^e, beyond any format's */
+    enum mf_round round; /* ENC_ANY; the others are nearest */
+    /* codes: of nan, of inf and what is too large. nan is the mask of all codes too */
+    uint32_t nan, beyond;
+    /* largest code of a finite x: beyond, or the largest finite when rounding toward zero */
+    uint32_t most;
+    unsigned sign_right; /* an fp32's bits >> this have the sign above the code */
+    unsigned drop;       /* 23 - m, fraction bits that go */
+    uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
+    /* ENC_ADD: fp32 bits of 2^(1-bias) / 2^shift; lowest + ((23 - m) << 23) */
+    uint32_t lowest, lift;
+    uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 where nothing is cut */
+    int32_t rebias;     /* ENC_ANY: fp32's exponent field + this = the code's */
+    int32_t binades;    /* ENC_ANY: 2^e, beyond any format's */
     unsigned m;
 };
 
-struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_overflow overflow, int shift);
+struct enc_plan enc_plan_make(struct mf_fmt fmt, enum mf_round round, enum mf_overflow overflow,
+                              int shift);
 
-/* Decode, code to fp32 bits: field and fraction move up (normals), or the fraction is a number of smallest values
- * (subnormals: below `normal`); both with the shift in them where that gives normal numbers alone. Otherwise the shift
- * is up to three multiplications, of which only the last one rounds (or the result is zero); a fourth one takes the
- * place of dividing by a power of two. */
+/* Decode, code to fp32 bits: field and fraction move up (normals), or the fraction is a number of
+ * smallest values (subnormals: below `normal`); both with the shift in them where that gives normal
+ * numbers alone. Otherwise the shift is up to three multiplications, of which only the last one
+ * rounds (or the result is zero); a fourth one takes the place of dividing by a power of two. */
 struct dec_plan {
     uint32_t nan, inf;    /* codes without sign: mask of all; from here on no number */
     uint32_t inf_bits;    /* what `inf` itself is in fp32 */

@@ -1,4 +1,5 @@
-/* cast_x86.h : the pieces of the x86 casts that lie in files of their own; slots of cast_drive.h. */
+/* cast_x86.h : the pieces of the x86 casts that lie in files of their own; slots of
+ * cast_drive.h. */
 #ifndef CAST_X86_H
 #define CAST_X86_H
 #include "vec/cast_drive.h"
@@ -14,11 +15,13 @@ void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes)
 
 /* AVX2: random; decode. */
 void philox_avx2(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
-void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream);
+void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                 float *x, bool stream);
 
 /* AVX-512: random; decode. */
 void philox_avx512(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
-void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream);
+void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                   float *x, bool stream);
 
 #define CAST_INLINE static inline __attribute__((always_inline))
 

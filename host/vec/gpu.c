@@ -1,4 +1,5 @@
-/* gpu.c : the GPU of this process. State: the library, once loaded, and how often its device is open.
+/* gpu.c : the GPU of this process. State: the library, once loaded, and how often its device is
+ * open.
  *
  * The library stays loaded until the process ends: CUDA keeps threads and exit handlers in it. */
 #include "vec/gpu.h"
@@ -32,7 +33,8 @@ struct cause {
     int code;
 };
 
-static int fail(struct cause *why, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct cause *why, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static int fail(struct cause *why, int code, const char *format, ...)
 {
     va_list ap;
@@ -50,8 +52,9 @@ static int find(const char **path, char place[PATH_MAX], struct cause *why)
     *path = word && *word ? word : beside(LIBRARY, place);
     if (word && *word && access(word, R_OK))
         return fail(why, -ENOENT,
-                    "NARROWCAST_CUDA names \"%s\", which cannot be read (%s): unset it, or set it to " LIBRARY, word,
-                    strerror(errno));
+                    "NARROWCAST_CUDA names \"%s\", which cannot be read (%s): unset it, or set it "
+                    "to " LIBRARY,
+                    word, strerror(errno));
     return 0;
 }
 
@@ -62,12 +65,14 @@ static int cannot_load(const char *path, struct cause *why)
     said = said ? said : "no reason given";
     if (!strchr(path, '/') && !strncmp(said, LIBRARY ":", sizeof LIBRARY))
         return fail(why, -ENOENT,
-                    "no " LIBRARY " beside this program or on the loader's path: `make` builds it where nvcc is, "
+                    "no " LIBRARY
+                    " beside this program or on the loader's path: `make` builds it where nvcc is, "
                     "NARROWCAST_CUDA=PATH names it");
     return fail(why, -ELIBACC, "\"%s\" does not load: %s", path, said);
 }
 
-/* Asked before our own library is loaded, since that takes cuDNN along: a tenth of a second, for nothing. */
+/* Asked before our own library is loaded, since that takes cuDNN along: a tenth of a second, for
+ * nothing. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -92,9 +97,10 @@ static int load(struct cause *why)
     if (!library || library->version != DEV_VERSION) {
         const int found = library ? library->version : 0;
         dlclose(handle);
-        return fail(why, -ELIBBAD,
-                    "\"%s\" is of another build (version %d, this program needs %d): build both together", path, found,
-                    DEV_VERSION);
+        return fail(
+            why, -ELIBBAD,
+            "\"%s\" is of another build (version %d, this program needs %d): build both together",
+            path, found, DEV_VERSION);
     }
     snprintf(state.path, sizeof state.path, "%s", path);
     state.library = library;

@@ -1,4 +1,5 @@
-/* gpu_lane.c : every thread's stream and pinned lists, in one registry so that closing the device frees them all. */
+/* gpu_lane.c : every thread's stream and pinned lists, in one registry so that closing the device
+ * frees them all. */
 #include "vec/gpu_lane.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,7 +11,9 @@
 static struct {
     pthread_mutex_t lock;
     pthread_key_t
-        key; /* the thread's lane; a new key for each time the device is open, so no thread keeps a stale one */
+        /* the thread's lane; a new key for each time the device is open, so no thread keeps a stale
+         * one */
+        key;
     const struct dev_run_ops *run; /* NULL: closed */
     struct gpu_lane *first;
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,8 +1,8 @@
-/* gpu_lane.h : what a thread has of its own on the GPU: a stream, and pinned lists that kernels read their arguments
- * from.
+/* gpu_lane.h : what a thread has of its own on the GPU: a stream, and pinned lists that kernels
+ * read their arguments from.
  *
- * Made when a thread first asks, freed when it ends or when the device is closed. Lists grow while they meet longer
- * ones, so a loop over the same work allocates in its first round alone. */
+ * Made when a thread first asks, freed when it ends or when the device is closed. Lists grow while
+ * they meet longer ones, so a loop over the same work allocates in its first round alone. */
 #ifndef GPU_LANE_H
 #define GPU_LANE_H
 #include "device/dev.h"
@@ -21,7 +21,8 @@ struct gpu_lane {
 /* The calling thread's. A device must be open. NULL after a line, and gpu_failed() is set. */
 struct gpu_lane *gpu_lane(void);
 
-/* Its pinned list with room for n, holding a copy of these. NULL after a line, and gpu_failed() is set. */
+/* Its pinned list with room for n, holding a copy of these. NULL after a line, and gpu_failed() is
+ * set. */
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);

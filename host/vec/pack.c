@@ -1,4 +1,5 @@
-/* pack.c : codes to a bit string and back, byte by byte; the common widths have loops of their own. */
+/* pack.c : codes to a bit string and back, byte by byte; the common widths have loops of their
+ * own. */
 #include "vec/pack.h"
 
 void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes)

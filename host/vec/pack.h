@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* codes [n], each below 2^width -> bytes [(n*width + 7) / 8], any alignment; unused high bits of the last byte
- * are zero. A run of codes whose first index is a multiple of 8 starts on a byte whatever the width: long
- * vectors go in blocks. */
+/* codes [n], each below 2^width -> bytes [(n*width + 7) / 8], any alignment; unused high bits of
+ * the last byte are zero. A run of codes whose first index is a multiple of 8 starts on a byte
+ * whatever the width: long vectors go in blocks. */
 void pack_write(unsigned width, const uint32_t *codes, size_t n, uint8_t *bytes);
 
 /* The way back; reads those bytes and none beyond, and ignores unused high bits. */

@@ -1,21 +1,24 @@
-/* pack_bmi2.c : codes that lie in bytes, pairs or fours of bytes to a dense bit string and back, by pext and pdep.
+/* pack_bmi2.c : codes that lie in bytes, pairs or fours of bytes to a dense bit string and back, by
+ * pext and pdep.
  *
- * Eight codes of w bits are w bytes. Eight that lie in bytes are one pext; eight that lie in pairs of bytes are two
- * halves of 4 w bits, of which the second begins at byte w / 2, for an odd w in the middle of it:
+ * Eight codes of w bits are w bytes. Eight that lie in bytes are one pext; eight that lie in pairs
+ * of bytes are two halves of 4 w bits, of which the second begins at byte w / 2, for an odd w in
+ * the middle of it:
  *
  *     w = 9     | 0000000 c3 | 0000000 c2 | 0000000 c1 | 0000000 c0 |  --pext-->  | c3 c2 c1 c0 |    36 bits
  *               byte 8 ... byte 4              byte 3 ... byte 0
  *               | c7 c6 c5 c4 : (4 bits of c3) | c3 c2 c1 c0 |
  *
- * Near the end of the bytes, where nothing may be touched beyond, and for wider codes, bits wait in a word until 64 of
- * them are there. */
+ * Near the end of the bytes, where nothing may be touched beyond, and for wider codes, bits wait in
+ * a word until 64 of them are there. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
 #define BMI2        __attribute__((target("bmi2")))
 #define BMI2_INLINE static inline __attribute__((always_inline, target("bmi2")))
 
-enum { ROOM = 16 }; /* bytes from a group's start on that its loads and stores may touch: w / 2 + 8 at most */
+/* bytes from a group's start on that its loads and stores may touch: w / 2 + 8 at most */
+enum { ROOM = 16 };
 
 /* Bytes a code takes while it is not packed. */
 static unsigned unit_of(unsigned width)
@@ -48,12 +51,15 @@ BMI2_INLINE void store(uint8_t *to, uint64_t word)
 }
 
 /* As many groups as have room; returns how many codes those are. unit: 1 or 2. */
-BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n, uint8_t *bytes)
+BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *codes, size_t n,
+                                uint8_t *bytes)
 {
     const uint64_t mask = unit_mask(width);
-    const unsigned odd = width % 2 * 4; /* bits of the second half's first byte that are the first half's */
+    /* bits of the second half's first byte that are the first half's */
+    const unsigned odd = width % 2 * 4;
     size_t i = 0;
-    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM; i += 8, left -= width, bytes += width) {
+    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM;
+         i += 8, left -= width, bytes += width) {
         const uint64_t first = _pext_u64(load(codes + i * unit), mask);
         store(bytes, first);
         if (unit == 2) {
@@ -64,12 +70,14 @@ BMI2_INLINE size_t write_groups(unsigned unit, unsigned width, const uint8_t *co
     return i;
 }
 
-BMI2_INLINE size_t read_groups(unsigned unit, unsigned width, const uint8_t *bytes, size_t n, uint8_t *codes)
+BMI2_INLINE size_t read_groups(unsigned unit, unsigned width, const uint8_t *bytes, size_t n,
+                               uint8_t *codes)
 {
     const uint64_t mask = unit_mask(width);
     const unsigned odd = width % 2 * 4;
     size_t i = 0;
-    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM; i += 8, left -= width, bytes += width) {
+    for (size_t left = (n * width + 7) / 8; i + 8 <= n && left >= ROOM;
+         i += 8, left -= width, bytes += width) {
         store(codes + i * unit, _pdep_u64(load(bytes), mask));
         if (unit == 2)
             store(codes + (i + 4) * unit, _pdep_u64(load(bytes + width / 2) >> odd, mask));

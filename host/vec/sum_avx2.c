@@ -1,4 +1,5 @@
-/* sum_avx2.c : sums with AVX2: codes of m <= 2 are added 32 at a time by tables, the rest by loops in C. */
+/* sum_avx2.c : sums with AVX2: codes of m <= 2 are added 32 at a time by tables, the rest by loops
+ * in C. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum_x86.h"
@@ -26,35 +27,42 @@ ADD_INLINE __m256i look_up(const void *sixteen, __m256i at)
 /* The row of four tables that the last two bits of each byte of `big` name. */
 ADD_INLINE __m256i look_up_row(const int8_t rows[4][16], __m256i big, __m256i at)
 {
-    const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6); /* to bit 7 of their bytes */
+    /* to bit 7 of their bytes */
+    const __m256i one = _mm256_slli_epi16(big, 7), two = _mm256_slli_epi16(big, 6);
     const __m256i even = _mm256_blendv_epi8(look_up(rows[0], at), look_up(rows[1], at), one);
     const __m256i odd = _mm256_blendv_epi8(look_up(rows[2], at), look_up(rows[3], at), one);
     return _mm256_blendv_epi8(even, odd, two);
 }
 
-/* a + b where any is inf or nan, by x = |a|, y = |b|: the sum's magnitude, and whose sign remains. */
-static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ, __m256i mag,
-                             __m256i *sign)
+/* a + b where any is inf or nan, by x = |a|, y = |b|: the sum's magnitude, and whose sign
+ * remains. */
+static __m256i with_specials(const struct sum_step_fmt *f, __m256i x, __m256i y, __m256i differ,
+                             __m256i mag, __m256i *sign)
 {
     const __m256i inf = bytes(f->inf), below = bytes(f->inf - 1), zero = bytes(0);
     const __m256i clash = _mm256_and_si256(_mm256_cmpeq_epi8(x, inf), _mm256_cmpeq_epi8(y, inf));
-    const __m256i any_inf = _mm256_or_si256(_mm256_cmpgt_epi8(x, below), _mm256_cmpgt_epi8(y, below));
+    const __m256i any_inf =
+        _mm256_or_si256(_mm256_cmpgt_epi8(x, below), _mm256_cmpgt_epi8(y, below));
     __m256i nan = _mm256_or_si256(_mm256_cmpgt_epi8(x, inf), _mm256_cmpgt_epi8(y, inf));
     nan = _mm256_or_si256(nan, _mm256_and_si256(clash, _mm256_cmpgt_epi8(zero, differ)));
     *sign = _mm256_andnot_si256(nan, *sign);
-    return _mm256_blendv_epi8(_mm256_blendv_epi8(mag, bytes(f->beyond), any_inf), bytes(f->nan), nan);
+    return _mm256_blendv_epi8(_mm256_blendv_epi8(mag, bytes(f->beyond), any_inf), bytes(f->nan),
+                              nan);
 }
 
 /* Codes of a + b, signs in bit 7. */
 ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __m256i b)
 {
     const struct sum_step *t = f->step;
-    const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)), far = bytes(0x70);
+    const __m256i x = _mm256_and_si256(a, bytes(0x7f)), y = _mm256_and_si256(b, bytes(0x7f)),
+                  far = bytes(0x70);
     /* a shuffle by 16 and more + 0x70 gives 0 */
     const __m256i xr = _mm256_add_epi8(x, look_up(t->renumber, _mm256_adds_epu8(x, far)));
     const __m256i yr = _mm256_add_epi8(y, look_up(t->renumber, _mm256_adds_epu8(y, far)));
-    const __m256i big = _mm256_max_epi8(xr, yr), apart = _mm256_sub_epi8(big, _mm256_min_epi8(xr, yr));
-    const __m256i at = _mm256_adds_epu8(apart, far), differ = _mm256_xor_si256(a, b), zero = bytes(0);
+    const __m256i big = _mm256_max_epi8(xr, yr),
+                  apart = _mm256_sub_epi8(big, _mm256_min_epi8(xr, yr));
+    const __m256i at = _mm256_adds_epu8(apart, far), differ = _mm256_xor_si256(a, b),
+                  zero = bytes(0);
     __m256i step_differ = look_up_row(t->differ, big, at);
     if (trunc) {
         const __m256i until = look_up(t->minus_one, _mm256_and_si256(big, bytes(3)));
@@ -71,7 +79,8 @@ ADD_INLINE __m256i add32(const struct sum_step_fmt *f, bool trunc, __m256i a, __
     __m256i sign = _mm256_and_si256(_mm256_blendv_epi8(a, b, _mm256_cmpgt_epi8(y, x)), bytes(-128));
     if (__builtin_expect(_mm256_movemask_epi8(_mm256_cmpgt_epi8(big, bytes(f->inf - 1))) != 0, 0))
         mag = with_specials(f, x, y, differ, mag, &sign);
-    return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign)); /* zero has no sign */
+    /* zero has no sign */
+    return _mm256_or_si256(mag, _mm256_andnot_si256(_mm256_cmpeq_epi8(mag, zero), sign));
 }
 
 /* Asks for what will be read some time after. */
@@ -80,13 +89,16 @@ ADD_INLINE void ahead(const uint8_t *p)
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
 }
 
-ADD_INLINE void add_lanes(const struct sum_step_fmt *f, bool trunc, uint8_t *acc, const uint8_t *codes)
+ADD_INLINE void add_lanes(const struct sum_step_fmt *f, bool trunc, uint8_t *acc,
+                          const uint8_t *codes)
 {
-    const __m256i a = _mm256_loadu_si256((const __m256i *)acc), b = _mm256_loadu_si256((const __m256i *)codes);
+    const __m256i a = _mm256_loadu_si256((const __m256i *)acc),
+                  b = _mm256_loadu_si256((const __m256i *)codes);
     _mm256_storeu_si256((__m256i *)acc, add32(f, trunc, a, b));
 }
 
-ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes, size_t n)
+ADD_INLINE void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes,
+                          size_t n)
 {
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
@@ -154,8 +166,8 @@ static void avx2_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *cod
         add_bytes(f, false, acc, codes, n);
 }
 
-static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                     int shift, uint8_t *codes)
+static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))

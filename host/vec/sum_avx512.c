@@ -1,11 +1,12 @@
-/* sum_avx512.c : sums with AVX-512: codes of m <= 2 are added 64 at a time by tables, the rest by loops in C. */
+/* sum_avx512.c : sums with AVX-512: codes of m <= 2 are added 64 at a time by tables, the rest by
+ * loops in C. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum_x86.h"
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), \
-                             apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,prefer-vector-width=512")
@@ -21,30 +22,36 @@ static inline __m512i table(const void *sixteen)
     return _mm512_broadcast_i32x4(_mm_loadu_si128(sixteen));
 }
 
-/* a + b in signed bytes that may hold inf or nan: what they make of the sum's magnitude, and whose sign remains. */
-static __m512i with_specials(const struct sum_step_fmt *f, __m512i x, __m512i y, __mmask64 differ, __m512i mag,
-                             __mmask64 *negative)
+/* a + b in signed bytes that may hold inf or nan: what they make of the sum's magnitude, and whose
+ * sign remains. */
+static __m512i with_specials(const struct sum_step_fmt *f, __m512i x, __m512i y, __mmask64 differ,
+                             __m512i mag, __mmask64 *negative)
 {
     const __m512i inf = bytes(f->inf);
     const __mmask64 x_inf = _mm512_cmpge_epi8_mask(x, inf), y_inf = _mm512_cmpge_epi8_mask(y, inf);
-    const __mmask64 nan = _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf) | (x_inf & y_inf & differ);
+    const __mmask64 nan =
+        _mm512_cmpgt_epi8_mask(x, inf) | _mm512_cmpgt_epi8_mask(y, inf) | (x_inf & y_inf & differ);
     *negative &= ~nan;
-    return _mm512_mask_mov_epi8(_mm512_mask_mov_epi8(mag, x_inf | y_inf, bytes(f->beyond)), nan, bytes(f->nan));
+    return _mm512_mask_mov_epi8(_mm512_mask_mov_epi8(mag, x_inf | y_inf, bytes(f->beyond)), nan,
+                                bytes(f->nan));
 }
 
 /* Codes of a + b, signs in bit 7. */
-static inline __attribute__((always_inline)) __m512i add64(const struct sum_step_fmt *f, bool trunc, __m512i a,
-                                                           __m512i b)
+static inline __attribute__((always_inline)) __m512i add64(const struct sum_step_fmt *f, bool trunc,
+                                                           __m512i a, __m512i b)
 {
     const struct sum_step *t = f->step;
-    const __m512i x = _mm512_and_si512(a, bytes(0x7f)), y = _mm512_and_si512(b, bytes(0x7f)), far = bytes(0x70);
+    const __m512i x = _mm512_and_si512(a, bytes(0x7f)), y = _mm512_and_si512(b, bytes(0x7f)),
+                  far = bytes(0x70);
     const __m512i renumber = table(t->renumber); /* a shuffle by 16 and more + 0x70 gives 0 */
     const __m512i xr = _mm512_add_epi8(x, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(x, far)));
     const __m512i yr = _mm512_add_epi8(y, _mm512_shuffle_epi8(renumber, _mm512_adds_epu8(y, far)));
-    const __m512i big = _mm512_max_epi8(xr, yr), apart = _mm512_sub_epi8(big, _mm512_min_epi8(xr, yr));
+    const __m512i big = _mm512_max_epi8(xr, yr),
+                  apart = _mm512_sub_epi8(big, _mm512_min_epi8(xr, yr));
     const __m512i at = _mm512_adds_epu8(apart, far);
     const __mmask64 differ = _mm512_movepi8_mask(_mm512_xor_si512(a, b));
-    const __mmask64 one = _mm512_test_epi8_mask(big, bytes(1)), two = _mm512_test_epi8_mask(big, bytes(2));
+    const __mmask64 one = _mm512_test_epi8_mask(big, bytes(1)),
+                    two = _mm512_test_epi8_mask(big, bytes(2));
 
     __m512i step = _mm512_shuffle_epi8(table(t->same[0]), at);
     step = _mm512_mask_shuffle_epi8(step, one, table(t->same[1]), at);
@@ -55,8 +62,10 @@ static inline __attribute__((always_inline)) __m512i add64(const struct sum_step
     step = _mm512_mask_shuffle_epi8(step, differ & two, table(t->differ[2]), at);
     step = _mm512_mask_shuffle_epi8(step, differ & one & two, table(t->differ[3]), at);
     if (trunc) {
-        const __m512i until = _mm512_shuffle_epi8(table(t->minus_one), _mm512_and_si512(big, bytes(3)));
-        const __mmask64 less = _mm512_cmplt_epu8_mask(apart, until) & _mm512_cmpge_epu8_mask(apart, bytes(16));
+        const __m512i until =
+            _mm512_shuffle_epi8(table(t->minus_one), _mm512_and_si512(big, bytes(3)));
+        const __mmask64 less =
+            _mm512_cmplt_epu8_mask(apart, until) & _mm512_cmpge_epu8_mask(apart, bytes(16));
         step = _mm512_mask_mov_epi8(step, less & differ, bytes(-1));
     }
 
@@ -64,7 +73,8 @@ static inline __attribute__((always_inline)) __m512i add64(const struct sum_step
     const __mmask64 low = _mm512_cmplt_epi8_mask(mag, bytes(4));
     mag = _mm512_mask_shuffle_epi8(mag, low, table(t->back), _mm512_add_epi8(mag, bytes(4)));
     mag = _mm512_min_epi8(mag, bytes(f->beyond));
-    __mmask64 negative = _mm512_movepi8_mask(_mm512_mask_mov_epi8(a, _mm512_cmplt_epi8_mask(x, y), b));
+    __mmask64 negative =
+        _mm512_movepi8_mask(_mm512_mask_mov_epi8(a, _mm512_cmplt_epi8_mask(x, y), b));
     if (__builtin_expect(_mm512_cmpge_epi8_mask(big, bytes(f->inf)) != 0, 0))
         mag = with_specials(f, x, y, differ, mag, &negative);
     negative = _mm512_mask_test_epi8_mask(negative, mag, mag); /* zero has no sign */
@@ -77,17 +87,19 @@ static inline void ahead(const uint8_t *p)
     _mm_prefetch((const char *)((uintptr_t)p + 2048), _MM_HINT_T0);
 }
 
-static inline __attribute__((always_inline)) void add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc,
-                                                            const uint8_t *codes, size_t n)
+static inline __attribute__((always_inline)) void
+add_bytes(struct sum_step_fmt f, bool trunc, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         ahead(acc + i), ahead(codes + i);
-        _mm512_storeu_si512(acc + i, add64(&f, trunc, _mm512_loadu_si512(acc + i), _mm512_loadu_si512(codes + i)));
+        _mm512_storeu_si512(
+            acc + i, add64(&f, trunc, _mm512_loadu_si512(acc + i), _mm512_loadu_si512(codes + i)));
     }
     if (i < n) {
         const __mmask64 rest = (1ull << (n - i)) - 1;
-        const __m512i a = _mm512_maskz_loadu_epi8(rest, acc + i), b = _mm512_maskz_loadu_epi8(rest, codes + i);
+        const __m512i a = _mm512_maskz_loadu_epi8(rest, acc + i),
+                      b = _mm512_maskz_loadu_epi8(rest, codes + i);
         _mm512_mask_storeu_epi8(acc + i, rest, add64(&f, trunc, a, b));
     }
 }
@@ -97,7 +109,8 @@ static inline __m512i from_nibbles(__m256i packed)
 {
     const __m512i words = _mm512_cvtepu8_epi16(packed), high = _mm512_slli_epi16(words, 4);
     const __m512i x = _mm512_and_si512(_mm512_or_si512(words, high), bytes(15));
-    return _mm512_or_si512(_mm512_and_si512(x, bytes(7)), _mm512_and_si512(_mm512_slli_epi16(x, 4), bytes(-128)));
+    return _mm512_or_si512(_mm512_and_si512(x, bytes(7)),
+                           _mm512_and_si512(_mm512_slli_epi16(x, 4), bytes(-128)));
 }
 static inline __m256i to_nibbles(__m512i x)
 {
@@ -139,8 +152,8 @@ static void avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *c
         add_bytes(f, false, acc, codes, n);
 }
 
-static void avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                       int shift, uint8_t *codes)
+static void avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                       size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))

@@ -1,4 +1,5 @@
-/* sum_blocks.c : the sum of several vectors of codes, in blocks whose accumulators stay in the nearest cache. */
+/* sum_blocks.c : the sum of several vectors of codes, in blocks whose accumulators stay in the
+ * nearest cache. */
 #include "vec/sum_blocks.h"
 
 #include <string.h>
@@ -6,9 +7,10 @@
 enum { BLOCK = 1024 }; /* elements: 8 KiB of accumulators on the stack */
 
 void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
-                void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int, uint8_t *),
-                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                int shift, uint8_t *codes)
+                void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
+                               uint8_t *),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                struct mf_fmt out, int shift, uint8_t *codes)
 {
     uint64_t acc[BLOCK];
     for (size_t i = 0, k; i < n; i += k) {
@@ -19,8 +21,9 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
     }
 }
 
-/* What the additions themselves make of a nan is not what a result's nan is (mf.h's, without a sign): trunc has one of
- * its own, and fn's overflow is a nan with a sign. Both are formats of 8 bits. */
+/* What the additions themselves make of a nan is not what a result's nan is (mf.h's, without a
+ * sign): trunc has one of its own, and fn's overflow is a nan with a sign. Both are formats of 8
+ * bits. */
 static bool nan_to_mend(const struct vec_sum *sum)
 {
     return sum->rule == VEC_TRUNC || sum->in.fn != 0;
@@ -40,8 +43,9 @@ bool sum_packs(const struct vec_sum *sum, struct mf_fmt out)
     return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
 }
 
-void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t), const struct vec_sum *sum,
-                const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
+void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                uint8_t *codes)
 {
     uint8_t acc[BLOCK * sizeof(uint32_t)];
     for (size_t i = 0, k; i < n; i += k) {

@@ -3,15 +3,19 @@
 #define SUM_BLOCKS_H
 #include "vec/vec.h"
 
-/* vec_ops.sum as it is defined: the bytes that fold() of each part and finish() make. fold, finish: a backend's. */
+/* vec_ops.sum as it is defined: the bytes that fold() of each part and finish() make. fold, finish:
+ * a backend's. */
 void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, size_t, bool),
-                void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int, uint8_t *),
-                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                int shift, uint8_t *codes);
+                void (*finish)(const struct vec_sum *, const void *, size_t, struct mf_fmt, int,
+                               uint8_t *),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                struct mf_fmt out, int shift, uint8_t *codes);
 
-/* The same by the packed addition alone: for nearest and trunc, where the result stays in their format. */
+/* The same by the packed addition alone: for nearest and trunc, where the result stays in their
+ * format. */
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out);
-void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t), const struct vec_sum *sum,
-                const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes);
+void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
+                const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                uint8_t *codes);
 
 #endif

@@ -1,5 +1,6 @@
-/* sum_body.h : the sums of vec_ops as plain loops over sum_lanes.h. Each sum_*.c includes it once, after it has told
- * the compiler for which instruction set to make vectors of them: hence functions in a header. */
+/* sum_body.h : the sums of vec_ops as plain loops over sum_lanes.h. Each sum_*.c includes it once,
+ * after it has told the compiler for which instruction set to make vectors of them: hence functions
+ * in a header. */
 #ifndef SUM_BODY_H
 #define SUM_BODY_H
 #include "vec/fp_mode.h"
@@ -19,9 +20,12 @@ enum body_adder { BODY_32, BODY_64, BODY_TRUNC };
      : (adder) == BODY_64 ? loop(BODY_64, __VA_ARGS__) \
                           : loop(BODY_TRUNC, __VA_ARGS__))
 
-BODY_INLINE uint32_t body_add(enum body_adder adder, const struct lane_fmt *k, uint32_t a, uint32_t b)
+BODY_INLINE uint32_t body_add(enum body_adder adder, const struct lane_fmt *k, uint32_t a,
+                              uint32_t b)
 {
-    return adder == BODY_32 ? lane_add32(k, a, b) : adder == BODY_64 ? lane_add64(k, a, b) : lane_trunc_add(k, a, b);
+    return adder == BODY_32   ? lane_add32(k, a, b)
+           : adder == BODY_64 ? lane_add64(k, a, b)
+                              : lane_trunc_add(k, a, b);
 }
 static enum body_adder body_adder(const struct vec_sum *sum)
 {
@@ -29,7 +33,8 @@ static enum body_adder body_adder(const struct vec_sum *sum)
 }
 static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder)
 {
-    return adder == BODY_64 ? lane_fmt64(sum->in, sum->overflow) : lane_fmt32(sum->in, sum->overflow);
+    return adder == BODY_64 ? lane_fmt64(sum->in, sum->overflow)
+                            : lane_fmt32(sum->in, sum->overflow);
 }
 
 /* ---- codes += codes, packed ---- */
@@ -61,7 +66,8 @@ BODY_INLINE void body_add_bytes(enum body_adder adder, struct lane_fmt k, uint8_
 }
 
 /* n: of codes, two a byte; an odd one leaves the last byte's high half zero. */
-static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc, const uint8_t *restrict codes, size_t n)
+static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc,
+                             const uint8_t *restrict codes, size_t n)
 {
     const size_t whole = n / 2;
     for (size_t i = 0; i < whole; i++) {
@@ -72,7 +78,8 @@ static void body_add_nibbles(struct lane_fmt k, uint8_t *restrict acc, const uin
         acc[whole] = (uint8_t)lane_add32(&k, acc[whole] & 15, codes[whole] & 15);
 }
 
-BODY_APART void body_add_in_ieee(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+BODY_APART void body_add_in_ieee(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes,
+                                 size_t n)
 {
     const enum body_adder adder = body_adder(sum);
     const struct lane_fmt k = body_fmt(sum, adder);
@@ -105,7 +112,8 @@ static void body_add_packed(const struct vec_sum *sum, uint8_t *acc, const uint8
 
 /* ---- accumulators += codes ---- */
 
-static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc, const uint32_t *restrict codes, size_t n)
+static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc,
+                            const uint32_t *restrict codes, size_t n)
 {
     const struct lane_fmt k = lane_fmt64(sum->in, sum->overflow);
     const unsigned m = sum->in.m;
@@ -114,7 +122,8 @@ static void body_fold_exact(const struct vec_sum *sum, uint64_t *restrict acc, c
 }
 
 /* x += value, in fp32. Formats of 8 exponent bits are fp32 with fewer mantissa bits. */
-static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc, const uint32_t *restrict codes, size_t n)
+static void body_fold_fp32(const struct vec_sum *sum, float *restrict acc,
+                           const uint32_t *restrict codes, size_t n)
 {
     const struct lane_fmt k = lane_fmt32(sum->in, sum->overflow);
     const uint32_t wide = sum->in.e == 8 ? UINT32_MAX : 0;
@@ -139,7 +148,8 @@ BODY_INLINE void body_fold_kahan(enum body_adder adder, struct lane_fmt k, uint3
     }
 }
 
-BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n)
+BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const uint8_t *codes,
+                                  size_t n)
 {
     const enum body_adder adder = body_adder(sum);
     const struct lane_fmt k = body_fmt(sum, adder);
@@ -158,7 +168,8 @@ BODY_APART void body_fold_in_ieee(const struct vec_sum *sum, void *acc, const ui
     }
 }
 
-static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                      bool first)
 {
     if (first)
         memset(acc, 0, vec_acc_bytes(sum, n));
@@ -169,8 +180,8 @@ static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes
 
 /* ---- accumulators, rounded ---- */
 
-static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict acc, size_t n, struct mf_fmt out,
-                             int shift, uint32_t *restrict codes)
+static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict acc, size_t n,
+                             struct mf_fmt out, int shift, uint32_t *restrict codes)
 {
     const struct lane_out o = lane_out(out, sum->overflow);
     const uint64_t exp = (uint64_t)(1 - mf_bias(sum->in) - sum->in.m - shift);
@@ -179,8 +190,9 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
 }
 
 /* acc: codes of the format `from`, `step` words from one to the next. */
-static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from, const uint32_t *restrict acc, size_t step,
-                             size_t n, struct mf_fmt out, uint32_t *restrict codes)
+static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
+                             const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
+                             uint32_t *restrict codes)
 {
     const struct lane_out o = lane_out(out, sum->overflow);
     const struct lane_fmt k = lane_fmt64(from, sum->overflow);
@@ -190,8 +202,8 @@ static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from, cons
         codes[i] = lane_round_code(&o, &k, m, exp, acc[i * step]);
 }
 
-static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,
-                        uint8_t *codes)
+static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                        int shift, uint8_t *codes)
 {
     const struct mf_fmt from = sum->rule == VEC_FP32 ? mf_fp32() : sum->in;
     const size_t step = sum->rule == VEC_KAHAN ? 2 : 1;
@@ -208,7 +220,8 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
 
 /* ---- wide partial sums ---- */
 
-/* Words of `bytes` bytes overlap in memory: each but the last few is written, or read, as 8 bytes. */
+/* Words of `bytes` bytes overlap in memory: each but the last few is written, or read, as 8
+ * bytes. */
 static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
@@ -224,7 +237,8 @@ static void body_spill(const struct vec_sum *sum, const void *acc, size_t n, uin
     }
 }
 
-static void body_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first)
+static void body_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                           bool first)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
     const size_t bytes = vec_wide_bytes(sum, 1), quick = BODY_LITTLE && n > 8 ? n - 8 : 0;
@@ -250,8 +264,8 @@ static bool body_all_fp32(const struct vec_sum *sum, struct mf_fmt out)
     return BODY_LITTLE && sum->rule == VEC_FP32 && mf_width(sum->in) == 32 && mf_width(out) == 32;
 }
 
-BODY_APART void body_sum_fp32(enum mf_overflow overflow, const uint8_t *const *parts, int n_parts, size_t n,
-                              uint8_t *codes)
+BODY_APART void body_sum_fp32(enum mf_overflow overflow, const uint8_t *const *parts, int n_parts,
+                              size_t n, uint8_t *codes)
 {
     const uint32_t beyond = overflow == MF_SATURATE ? mf_max(mf_fp32()) : mf_inf(mf_fp32());
     float acc[BODY_BLOCK], x[BODY_BLOCK];
@@ -273,8 +287,8 @@ BODY_APART void body_sum_fp32(enum mf_overflow overflow, const uint8_t *const *p
     }
 }
 
-static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                     int shift, uint8_t *codes)
+static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
 {
     const uint64_t mode = fp_mode_ieee();
     if (body_all_fp32(sum, out))

@@ -1,4 +1,5 @@
-/* sum_c.c : sums in plain C, for every CPU: what compilers make of the loops with the instructions all of them have. */
+/* sum_c.c : sums in plain C, for every CPU: what compilers make of the loops with the instructions
+ * all of them have. */
 #include "vec/sum_body.h"
 #include "vec/vec_isa.h"
 

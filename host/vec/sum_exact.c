@@ -29,12 +29,15 @@ static uint32_t half_of(struct mf_fmt f, uint32_t code)
     return sign | (mag == mf_nan(f) && f.fn ? 0x7e00u : mag << (HALF_M - f.m));
 }
 
-bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift, struct sum_exact *plan)
+bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, int shift,
+                    struct sum_exact *plan)
 {
     const struct mf_fmt in = sum->in;
     const unsigned in_width = mf_width(in), out_width = mf_width(out);
-    const int span = in.e == 5 ? 15 : (1 << in.e) - 1 + in.fn, scale = HALF_BIAS - mf_bias(in) - shift;
-    if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4) || in.e > 5 || (in.fn && in.e != 4))
+    const int span = in.e == 5 ? 15 : (1 << in.e) - 1 + in.fn,
+              scale = HALF_BIAS - mf_bias(in) - shift;
+    if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4) || in.e > 5 ||
+        (in.fn && in.e != 4))
         return false;
     if (span + in.m + log2_up(n_parts) > FP32_BITS || scale > SCALE_MAX || scale < -SCALE_MAX)
         return false;

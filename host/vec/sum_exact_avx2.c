@@ -1,4 +1,5 @@
-/* sum_exact_avx2.c : exact sums of packed codes with AVX2 and F16C, 32 elements in registers to the end. */
+/* sum_exact_avx2.c : exact sums of packed codes with AVX2 and F16C, 32 elements in registers to the
+ * end. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
@@ -40,48 +41,62 @@ EXACT_INLINE __m256i to_halves(const struct sum_exact *p, __m256i codes)
     if (p->two || p->nibbles) /* e5m2 is one already */
         return codes;
     const __m256i sign = _mm256_set1_epi16((short)0x8000), mag = _mm256_andnot_si256(sign, codes);
-    const __m256i special = _mm256_cmpgt_epi16(mag, _mm256_set1_epi16((short)((p->special << 8) - 1)));
+    const __m256i special =
+        _mm256_cmpgt_epi16(mag, _mm256_set1_epi16((short)((p->special << 8) - 1)));
     const __m256i half = _mm256_srl_epi16(mag, _mm_cvtsi32_si128(p->right));
     const __m256i add = _mm256_and_si256(special, _mm256_set1_epi16((short)p->special_add));
     return _mm256_or_si256(_mm256_add_epi16(half, add), _mm256_and_si256(codes, sign));
 }
 
-/* 8 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan, too). */
+/* 8 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan,
+ * too). */
 EXACT_INLINE void add_halves(const struct sum_exact *p, __m128i halves, __m256 *low, __m256 *high)
 {
     const __m256 x = _mm256_cvtph_ps(halves);
-    const __m256 part = p->two ? _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(2)), _mm256_set1_ps(-2)) : x;
+    const __m256 part =
+        p->two ? _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(2)), _mm256_set1_ps(-2)) : x;
     *low = _mm256_add_ps(*low, part);
     if (p->two)
         *high = _mm256_add_ps(*high, _mm256_sub_ps(x, part));
 }
 
-/* low + high rounded to odd. The error of the nearest sum is exact (Knuth); it is nan where the sum is inf or nan. */
+/* low + high rounded to odd. The error of the nearest sum is exact (Knuth); it is nan where the sum
+ * is inf or nan. */
 EXACT_INLINE __m256 add_odd(__m256 a, __m256 b)
 {
-    const __m256 s = _mm256_add_ps(a, b), b_part = _mm256_sub_ps(s, a), a_part = _mm256_sub_ps(s, b_part);
+    const __m256 s = _mm256_add_ps(a, b), b_part = _mm256_sub_ps(s, a),
+                 a_part = _mm256_sub_ps(s, b_part);
     const __m256 error = _mm256_add_ps(_mm256_sub_ps(a, a_part), _mm256_sub_ps(b, b_part));
     const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), error);
-    const __m256i lost = _mm256_castps_si256(_mm256_cmp_ps(_mm256_setzero_ps(), size, _CMP_LT_OQ)); /* no nan is */
-    const __m256i bits = _mm256_castps_si256(s), differ = _mm256_xor_si256(bits, _mm256_castps_si256(error));
-    const __m256i above = _mm256_and_si256(lost, _mm256_srai_epi32(differ, 31)); /* -1: one step back */
-    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_add_epi32(bits, above), _mm256_srli_epi32(lost, 31)));
+    /* no nan is */
+    const __m256i lost = _mm256_castps_si256(_mm256_cmp_ps(_mm256_setzero_ps(), size, _CMP_LT_OQ));
+    const __m256i bits = _mm256_castps_si256(s),
+                  differ = _mm256_xor_si256(bits, _mm256_castps_si256(error));
+    /* -1: one step back */
+    const __m256i above = _mm256_and_si256(lost, _mm256_srai_epi32(differ, 31));
+    return _mm256_castsi256_ps(
+        _mm256_or_si256(_mm256_add_epi32(bits, above), _mm256_srli_epi32(lost, 31)));
 }
 
 /* Codes of 8 sums, a word each. */
 EXACT_INLINE __m256i round_sums(const struct sum_exact *p, __m256 sum)
 {
-    const __m256i bits = _mm256_castps_si256(sum), positive = _mm256_and_si256(bits, words(0x7fffffff));
+    const __m256i bits = _mm256_castps_si256(sum),
+                  positive = _mm256_and_si256(bits, words(0x7fffffff));
     const __m256 x = _mm256_mul_ps(_mm256_castsi256_ps(positive), _mm256_set1_ps(p->scale));
     const __m256i a = _mm256_castps_si256(x), low = words((int)p->low);
     const __m128i drop = _mm_cvtsi32_si128((int)p->drop);
-    const __m256i even = _mm256_or_si256(_mm256_and_si256(_mm256_srl_epi32(a, drop), words(1)), words((int)p->odd));
+    const __m256i even =
+        _mm256_or_si256(_mm256_and_si256(_mm256_srl_epi32(a, drop), words(1)), words((int)p->odd));
     const __m256i up = _mm256_add_epi32(a, _mm256_add_epi32(even, words((int)p->half)));
     const __m256i normal = _mm256_sub_epi32(_mm256_srl_epi32(up, drop), words((int)p->rebias));
-    const __m256i units = _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(x, _mm256_castsi256_ps(low))), low);
-    const __m256i small = _mm256_cmpgt_epi32(words((int)p->first), a), nan = _mm256_cmpgt_epi32(a, words(0x7f800000));
+    const __m256i units =
+        _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(x, _mm256_castsi256_ps(low))), low);
+    const __m256i small = _mm256_cmpgt_epi32(words((int)p->first), a),
+                  nan = _mm256_cmpgt_epi32(a, words(0x7f800000));
     __m256i mag = _mm256_min_epu32(_mm256_blendv_epi8(normal, units, small), words((int)p->beyond));
-    const __m256i unsigned_ = _mm256_or_si256(nan, _mm256_cmpeq_epi32(mag, words(0))); /* nan and zero */
+    /* nan and zero */
+    const __m256i unsigned_ = _mm256_or_si256(nan, _mm256_cmpeq_epi32(mag, words(0)));
     mag = _mm256_blendv_epi8(mag, words((int)p->nan), nan);
     const __m256i negative = _mm256_andnot_si256(unsigned_, _mm256_srai_epi32(bits, 31));
     return _mm256_or_si256(mag, _mm256_and_si256(negative, words((int)(1u << (p->out_width - 1)))));
@@ -113,8 +128,8 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const __m256i *c, uint8
 }
 
 /* Elements [i, i + n), n <= 32, of all parts. */
-EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts, size_t i, size_t n,
-                        uint8_t *codes)
+EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
+                        size_t i, size_t n, uint8_t *codes)
 {
     const size_t at = p->nibbles ? i / 2 : i;
     const __m256i zero = _mm256_setzero_si256();
@@ -138,8 +153,8 @@ EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, 
 }
 
 /* Constants for the three kinds of input make three loops. */
-EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles, const uint8_t *const *parts, int n_parts,
-                          size_t n, uint8_t *codes)
+EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
+                          const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {
     plan.two = two;
     plan.nibbles = nibbles;
@@ -150,8 +165,9 @@ EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles, const u
         sum32(&plan, parts, n_parts, i, n - i, codes);
 }
 
-static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan, const uint8_t *const *parts,
-                                                  int n_parts, size_t n, uint8_t *codes)
+static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
+                                                  const uint8_t *const *parts, int n_parts,
+                                                  size_t n, uint8_t *codes)
 {
     if (plan->two)
         sum_all(*plan, true, false, parts, n_parts, n, codes);
@@ -161,7 +177,8 @@ static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan, 
         sum_all(*plan, false, false, parts, n_parts, n, codes);
 }
 
-void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
+void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                    size_t n, uint8_t *codes)
 {
     const uint64_t mode = fp_mode_ieee();
     sum_in_ieee(plan, parts, n_parts, n, codes);

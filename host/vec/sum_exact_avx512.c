@@ -1,12 +1,13 @@
-/* sum_exact_avx512.c : exact sums of packed codes with AVX-512, 64 elements in registers to the end. */
+/* sum_exact_avx512.c : exact sums of packed codes with AVX-512, 64 elements in registers to the
+ * end. */
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/fp_mode.h"
 #include "vec/sum_x86.h"
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), \
-                             apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
@@ -41,17 +42,20 @@ EXACT_INLINE __m512i to_halves(const struct sum_exact *p, __m512i words)
     if (p->two || p->nibbles) /* e5m2 is one already */
         return words;
     const __m512i sign = _mm512_set1_epi16((short)0x8000), mag = _mm512_andnot_si512(sign, words);
-    const __mmask32 special = _mm512_cmpge_epi16_mask(mag, _mm512_set1_epi16((short)(p->special << 8)));
+    const __mmask32 special =
+        _mm512_cmpge_epi16_mask(mag, _mm512_set1_epi16((short)(p->special << 8)));
     __m512i half = _mm512_srlv_epi16(mag, _mm512_set1_epi16((short)p->right));
     half = _mm512_mask_add_epi16(half, special, half, _mm512_set1_epi16((short)p->special_add));
     return _mm512_ternarylogic_epi32(sign, words, half, 0xca);
 }
 
-/* 16 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan, too). */
+/* 16 halves into their windows. Two: of |x| at most 2 goes into low, the rest into high (of nan,
+ * too). */
 EXACT_INLINE void add_halves(const struct sum_exact *p, __m256i halves, __m512 *low, __m512 *high)
 {
     const __m512 x = _mm512_cvtph_ps(halves);
-    const __m512 part = p->two ? _mm512_range_ps(x, _mm512_set1_ps(2), 2) : x; /* the smaller one, with x's sign */
+    /* the smaller one, with x's sign */
+    const __m512 part = p->two ? _mm512_range_ps(x, _mm512_set1_ps(2), 2) : x;
     *low = _mm512_add_ps(*low, part);
     if (p->two)
         *high = _mm512_add_ps(*high, _mm512_sub_ps(x, part));
@@ -68,7 +72,8 @@ EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
 {
     const __m512 down = _mm512_add_round_ps(a, b, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     const __m512 up = _mm512_add_round_ps(a, b, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
-    const __m512i cut = _mm512_castps_si512(_mm512_add_round_ps(a, b, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+    const __m512i cut =
+        _mm512_castps_si512(_mm512_add_round_ps(a, b, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
     const __mmask16 lost = _mm512_cmp_ps_mask(down, up, _CMP_NEQ_OQ); /* not of nan */
     return _mm512_castsi512_ps(_mm512_mask_or_epi32(cut, lost, cut, _mm512_set1_epi32(1)));
 }
@@ -77,17 +82,21 @@ EXACT_INLINE __m512 add_odd(__m512 a, __m512 b)
 EXACT_INLINE __m512i round_sums(const struct sum_exact *p, __m512 sum, __mmask16 *negative)
 {
     const __m512i all = _mm512_set1_epi32(0x7fffffff), bits = _mm512_castps_si512(sum);
-    const __m512 x = _mm512_mul_ps(_mm512_castsi512_ps(_mm512_and_si512(bits, all)), _mm512_set1_ps(p->scale));
+    const __m512 x =
+        _mm512_mul_ps(_mm512_castsi512_ps(_mm512_and_si512(bits, all)), _mm512_set1_ps(p->scale));
     const __m512i a = _mm512_castps_si512(x), low = _mm512_set1_epi32((int)p->low);
     const __m512i drop = _mm512_set1_epi32((int)p->drop);
     const __m512i last = _mm512_and_si512(_mm512_srlv_epi32(a, drop), _mm512_set1_epi32(1));
     const __m512i even = _mm512_or_si512(last, _mm512_set1_epi32((int)p->odd));
     const __m512i up = _mm512_add_epi32(a, _mm512_add_epi32(even, _mm512_set1_epi32((int)p->half)));
-    const __m512i normal = _mm512_sub_epi32(_mm512_srlv_epi32(up, drop), _mm512_set1_epi32((int)p->rebias));
-    const __m512i units = _mm512_sub_epi32(_mm512_castps_si512(_mm512_add_ps(x, _mm512_castsi512_ps(low))), low);
+    const __m512i normal =
+        _mm512_sub_epi32(_mm512_srlv_epi32(up, drop), _mm512_set1_epi32((int)p->rebias));
+    const __m512i units =
+        _mm512_sub_epi32(_mm512_castps_si512(_mm512_add_ps(x, _mm512_castsi512_ps(low))), low);
     const __mmask16 small = _mm512_cmplt_epi32_mask(a, _mm512_set1_epi32((int)p->first));
     const __mmask16 nan = _mm512_cmpgt_epi32_mask(a, _mm512_set1_epi32(0x7f800000));
-    __m512i mag = _mm512_min_epu32(_mm512_mask_mov_epi32(normal, small, units), _mm512_set1_epi32((int)p->beyond));
+    __m512i mag = _mm512_min_epu32(_mm512_mask_mov_epi32(normal, small, units),
+                                   _mm512_set1_epi32((int)p->beyond));
     mag = _mm512_mask_mov_epi32(mag, nan, _mm512_set1_epi32((int)p->nan));
     *negative = _mm512_mask_test_epi32_mask(_mm512_movepi32_mask(bits) & ~nan, mag, mag);
     return mag;
@@ -108,14 +117,16 @@ EXACT_INLINE __m512i join(__m256i low, __m256i high)
 }
 
 /* 64 sums to codes. words: in the order of unpacking, of which packing is the inverse. */
-EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *sum, uint8_t *codes, size_t n)
+EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *sum, uint8_t *codes,
+                              size_t n)
 {
     const __m512i a = join(round_words(p, sum->x[0]), round_words(p, sum->x[1]));
     const __m512i b = join(round_words(p, sum->x[2]), round_words(p, sum->x[3]));
     if (p->out_width == 16) {
         const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
         const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-        _mm512_mask_storeu_epi16(codes, (__mmask32)first_bytes(n), _mm512_permutex2var_epi64(a, first, b));
+        _mm512_mask_storeu_epi16(codes, (__mmask32)first_bytes(n),
+                                 _mm512_permutex2var_epi64(a, first, b));
         _mm512_mask_storeu_epi16(codes + 64, (__mmask32)(first_bytes(n) >> 32),
                                  _mm512_permutex2var_epi64(a, second, b));
         return;
@@ -127,12 +138,13 @@ EXACT_INLINE void store_codes(const struct sum_exact *p, const struct floats *su
     }
     const __m512i nibbles = _mm512_maskz_mov_epi8(first_bytes(n), bytes);
     const __m512i pairs = _mm512_or_si512(nibbles, _mm512_srli_epi16(nibbles, 4));
-    _mm256_mask_storeu_epi8(codes, (__mmask32)first_bytes((n + 1) / 2), _mm512_cvtepi16_epi8(pairs));
+    _mm256_mask_storeu_epi8(codes, (__mmask32)first_bytes((n + 1) / 2),
+                            _mm512_cvtepi16_epi8(pairs));
 }
 
 /* Elements [i, i + n), n <= 64, of all parts. */
-EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts, size_t i, size_t n,
-                        uint8_t *codes)
+EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
+                        size_t i, size_t n, uint8_t *codes)
 {
     const size_t at = p->nibbles ? i / 2 : i;
     struct floats low, high;
@@ -150,8 +162,8 @@ EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, 
 }
 
 /* Constants for the three kinds of input make three loops. */
-EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles, const uint8_t *const *parts, int n_parts,
-                          size_t n, uint8_t *codes)
+EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
+                          const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {
     plan.two = two;
     plan.nibbles = nibbles;
@@ -162,8 +174,9 @@ EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles, const u
         sum64(&plan, parts, n_parts, i, n - i, codes);
 }
 
-static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan, const uint8_t *const *parts,
-                                                  int n_parts, size_t n, uint8_t *codes)
+static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
+                                                  const uint8_t *const *parts, int n_parts,
+                                                  size_t n, uint8_t *codes)
 {
     if (plan->two)
         sum_all(*plan, true, false, parts, n_parts, n, codes);
@@ -173,7 +186,8 @@ static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan, 
         sum_all(*plan, false, false, parts, n_parts, n, codes);
 }
 
-void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
+void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                      size_t n, uint8_t *codes)
 {
     const uint64_t mode = fp_mode_ieee();
     sum_in_ieee(plan, parts, n_parts, n, codes);

@@ -1,30 +1,34 @@
-/* sum_step.h : tables that add two codes of 8 bits or fewer, with m <= 2, by looking up how far the sum is from the
- * larger one: what AVX2 and AVX-512 do sixteen bytes at a time with one shuffle.
+/* sum_step.h : tables that add two codes of 8 bits or fewer, with m <= 2, by looking up how far the
+ * sum is from the larger one: what AVX2 and AVX-512 do sixteen bytes at a time with one shuffle.
  *
- * Codes grow like logarithms: from one binade to the next, the same mantissa is 2^m codes further. So for normals
+ * Codes grow like logarithms: from one binade to the next, the same mantissa is 2^m codes further.
+ * So for normals
  *
- *     code(A + B) = A + step,      step a function of A's mantissa, of A - B, and of whether the signs differ,
+ *     code(A + B) = A + step,
+ *     step a function of A's mantissa, of A - B, and of whether the signs differ,
  *
- * and the step is 0 from a distance of 16 on (trunc: -1 for a while). Subnormals join in when they are renumbered as if
- * they were normals of binades below, and 0 when it is put far below all:
+ * and the step is 0 from a distance of 16 on (trunc: -1 for a while). Subnormals join in when they
+ * are renumbered as if they were normals of binades below, and 0 when it is put far below all:
  *
  *     e5m2    code  0     1     2     3     4 = the smallest normal
  *             here  -52   -4    0     2     4
  *
- * Sums that need no rounding need none here; no other number below 4 comes out. Made from mf_add() and
- * mf_e5m2_trunc_add(); test_vec_sum.c holds every pair of every format against them. */
+ * Sums that need no rounding need none here; no other number below 4 comes out. Made from mf_add()
+ * and mf_e5m2_trunc_add(); test_vec_sum.c holds every pair of every format against them. */
 #ifndef SUM_STEP_H
 #define SUM_STEP_H
 #include <stdint.h>
 
-enum { STEP_LOST = -128, STEP_NEVER = 0 }; /* A - A: saturates to far below; trunc's -1 beyond 15 begins nowhere */
+/* A - A: saturates to far below; trunc's -1 beyond 15 begins nowhere */
+enum { STEP_LOST = -128, STEP_NEVER = 0 };
 
 struct sum_step {
     int8_t renumber[16]; /* added to magnitudes 0..15 */
     int8_t back[16];     /* magnitude of a number n < 4, at n + 4; others below 4 are 0 */
     int8_t same[4][16];  /* [last two bits of A][A - B] */
     int8_t differ[4][16];
-    uint8_t minus_one[16]; /* [last two bits of A]: where signs differ, the step is -1 for 16 <= A - B < this */
+    /* [last two bits of A]: where signs differ, the step is -1 for 16 <= A - B < this */
+    uint8_t minus_one[16];
 };
 
 #define STEP_LOW_0 .renumber = {-52}, .back = {[5] = 1, [6] = 2, [7] = 3}

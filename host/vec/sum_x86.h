@@ -1,4 +1,5 @@
-/* sum_x86.h : the pieces of the x86 sums that lie in files of their own, and which formats the step tables add. */
+/* sum_x86.h : the pieces of the x86 sums that lie in files of their own, and which formats the step
+ * tables add. */
 #ifndef SUM_X86_H
 #define SUM_X86_H
 #include "vec/sum_exact.h"
@@ -26,7 +27,8 @@ static inline bool sum_step_fmt(const struct vec_sum *sum, struct sum_step_fmt *
     return true;
 }
 
-/* The formats of 8 bits that the step tables do not add: a rounded sum of two is an exact one that is rounded. */
+/* The formats of 8 bits that the step tables do not add: a rounded sum of two is an exact one that
+ * is rounded. */
 static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exact *out)
 {
     const struct vec_sum exact = {.rule = VEC_EXACT, .overflow = sum->overflow, .in = sum->in};
@@ -35,7 +37,9 @@ static inline bool sum_exact_add_plan(const struct vec_sum *sum, struct sum_exac
 }
 
 /* The exact sum of n_parts vectors, by a plan made for as many. */
-void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes);
-void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes);
+void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                    size_t n, uint8_t *codes);
+void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                      size_t n, uint8_t *codes);
 
 #endif

@@ -45,7 +45,8 @@ CAST_INLINE __m256i get_codes(enum cast_shape shape, const uint8_t *from)
         int pairs;
         memcpy(&pairs, from, 4);
         const __m128i bytes = _mm_cvtsi32_si128(pairs), high = _mm_srli_epi16(bytes, 4);
-        return _mm256_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high)); /* even: | odd : even |, high bits ignored */
+        /* even: | odd : even |, high bits ignored */
+        return _mm256_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high));
     }
     if (shape == CAST_8)
         return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from));
@@ -54,8 +55,8 @@ CAST_INLINE __m256i get_codes(enum cast_shape shape, const uint8_t *from)
     return _mm256_loadu_si256((const void *)from);
 }
 
-CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, float *x,
-                             bool stream)
+CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             float *x, bool stream)
 {
     for (int i = 0; i < 4; i++) {
         const uint8_t *from = codes + cast_shape_bytes(shape, 8) * (size_t)i;
@@ -69,7 +70,8 @@ CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, co
 
 #include "vec/uncast_body.h"
 
-void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream)
+void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                 float *x, bool stream)
 {
     decode_loop(p, shape, codes, n, x, stream);
 }

@@ -3,7 +3,8 @@
 #ifdef VEC_X86
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), \
+                             apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
@@ -24,7 +25,8 @@ CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
     v = _mm512_mask_mov_epi32(v, _mm512_cmpgt_epu32_mask(mag, _mm512_set1_epi32((int)p->inf)),
                               _mm512_set1_epi32(0x7fffffff));
     const __m512i sign = _mm512_sll_epi32(code, _mm_cvtsi32_si128((int)p->sign_left));
-    v = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), v, sign, 0xca); /* 0x7fffffff ? v : sign */
+    /* 0x7fffffff ? v : sign */
+    v = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), v, sign, 0xca);
     __m512 x = _mm512_castsi512_ps(v);
     for (int i = 0; i < 4 && p->scaled; i++)
         x = _mm512_mul_ps(x, _mm512_set1_ps(p->factor[i]));
@@ -38,7 +40,8 @@ CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
         uint64_t pairs;
         memcpy(&pairs, from, 8);
         const __m128i bytes = _mm_cvtsi64_si128((long long)pairs), high = _mm_srli_epi16(bytes, 4);
-        return _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high)); /* even: | odd : even |, high bits ignored */
+        /* even: | odd : even |, high bits ignored */
+        return _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, high));
     }
     if (shape == CAST_8)
         return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)from));
@@ -47,8 +50,8 @@ CAST_INLINE __m512i get_codes(enum cast_shape shape, const uint8_t *from)
     return _mm512_loadu_si512(from);
 }
 
-CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, float *x,
-                             bool stream)
+CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             float *x, bool stream)
 {
     for (int i = 0; i < 4; i++) {
         const uint8_t *from = codes + cast_shape_bytes(shape, 16) * (size_t)i;
@@ -62,7 +65,8 @@ CAST_INLINE void decode_step(const struct dec_plan *p, enum cast_shape shape, co
 
 #include "vec/uncast_body.h"
 
-void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x, bool stream)
+void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
+                   float *x, bool stream)
 {
     decode_loop(p, shape, codes, n, x, stream);
 }

@@ -1,14 +1,16 @@
-/* uncast_body.h : a vector of codes through an instruction set's step: the head that lets floats stream, whole steps, the
- * rest. uncast_avx2.c and uncast_avx512.c include it once, after they have defined, for the compiler's target of the
- * moment:
- *     STEP               bytes of a register; elements of a step, which are four registers of floats
+/* uncast_body.h : a vector of codes through an instruction set's step: the head that lets floats
+ * stream, whole steps, the rest. uncast_avx2.c and uncast_avx512.c include it once, after they have
+ * defined, for the compiler's target of the moment:
+ *     STEP               bytes of a register; elements of a step, which are four registers of
+ *                        floats
  *     decode_step()      STEP codes to floats */
 #ifndef UNCAST_BODY_H
 #define UNCAST_BODY_H
 #include "vec/cast_x86.h"
 
 /* Fewer than STEP elements, by way of buffers. */
-CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x)
+CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                             size_t n, float *x)
 {
     uint8_t in[STEP * 4] = {0};
     float out[STEP];
@@ -17,8 +19,8 @@ CAST_INLINE void decode_part(const struct dec_plan *p, enum cast_shape shape, co
     memcpy(x, out, n * sizeof *x);
 }
 
-CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes, size_t n, float *x,
-                              bool stream)
+CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, const uint8_t *codes,
+                              size_t n, float *x, bool stream)
 {
     size_t i = -(uintptr_t)x % STEP / sizeof *x; /* elements before a whole store */
     stream = stream && !(shape == CAST_4 && i % 2);
@@ -36,8 +38,8 @@ CAST_INLINE void decode_shape(const struct dec_plan *p, enum cast_shape shape, c
 }
 
 /* One loop for each shape. */
-CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n, float *x,
-                             bool stream)
+CAST_INLINE void decode_loop(const struct dec_plan *p, enum cast_shape shape, const void *codes,
+                             size_t n, float *x, bool stream)
 {
     switch (shape) {
     case CAST_4:

@@ -1,4 +1,5 @@
-/* vec.c : what all backends share: sizes of accumulators and of wide partial sums, many spans one after the other. */
+/* vec.c : what all backends share: sizes of accumulators and of wide partial sums, many spans one
+ * after the other. */
 #include "vec/vec.h"
 #include <string.h>
 
@@ -40,7 +41,8 @@ static void pad(struct mf_fmt fmt, const struct vec_span *span)
     memset(span->codes + used, 0, vec_bytes(fmt, span->padded) - used);
 }
 
-void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
+                     int n_spans)
 {
     for (int i = 0; i < n_spans; i++) {
         const struct vec_cast own = cast_of(cast, &spans[i]);
@@ -49,17 +51,19 @@ void vec_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, str
     }
 }
 
-void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast,
+                          struct vec_span *spans, int n_spans)
 {
     for (int i = 0; i < n_spans; i++) {
         const struct vec_cast own = cast_of(cast, &spans[i]);
-        spans[i].absmax = ops->scan_encode(&own, spans[i].x, spans[i].n, spans[i].at, spans[i].shift, spans[i].codes);
+        spans[i].absmax = ops->scan_encode(&own, spans[i].x, spans[i].n, spans[i].at,
+                                           spans[i].shift, spans[i].codes);
         pad(cast->fmt, &spans[i]);
     }
 }
 
-void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
-                     float divisor)
+void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
+                     int n_spans, float divisor)
 {
     for (int i = 0; i < n_spans; i++)
         ops->decode(fmt, spans[i].codes, spans[i].n, spans[i].shift, divisor, spans[i].x);

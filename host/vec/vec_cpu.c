@@ -1,4 +1,5 @@
-/* vec_cpu.c : the CPU's table of operations, filled once from what CPUID says and NARROWCAST_ISA allows. */
+/* vec_cpu.c : the CPU's table of operations, filled once from what CPUID says and NARROWCAST_ISA
+ * allows. */
 #include "base/err.h"
 #include "vec/vec_isa.h"
 #include <pthread.h>
@@ -35,8 +36,9 @@ static bool isa_here(enum vec_isa isa)
 #ifdef VEC_X86
     unsigned a, b, c, d;
     __builtin_cpu_init();
-    bool avx2 = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx2") &&
-                __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    bool avx2 = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) &&
+                __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                __builtin_cpu_supports("bmi2");
     if (isa == VEC_AVX2 || !avx2)
         return avx2;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -93,6 +95,7 @@ int vec_best_check(void)
     if (!word || !strcmp(word, vec_best()->name))
         return 0;
     if (!strcmp(word, isas[isa_of(word)].name))
-        return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU has %s at most", word, vec_best()->name);
+        return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU has %s at most", word,
+                   vec_best()->name);
     return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2 or avx512", word);
 }

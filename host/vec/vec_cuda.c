@@ -22,8 +22,8 @@ static bool done(struct gpu_lane *lane, int rc)
 
 enum pass { ABSMAX, ENCODE, SCAN_ENCODE };
 
-static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
-                  struct dev_stream *s)
+static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *spans, int n_spans,
+                  size_t n_elems, struct dev_stream *s)
 {
     const struct dev_vec_ops *vec = gpu()->vec;
     if (pass == ABSMAX)
@@ -32,7 +32,8 @@ static int launch(enum pass pass, const struct vec_cast *cast, struct vec_span *
 }
 
 /* One launch for all spans. */
-static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_span *spans,
+                      int n_spans)
 {
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
@@ -49,13 +50,14 @@ static void cuda_absmax_all(const struct vec_ops *ops, struct vec_span *spans, i
     (void)ops;
     all_spans(ABSMAX, NULL, spans, n_spans);
 }
-static void cuda_encode_all(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans, int n_spans)
+static void cuda_encode_all(const struct vec_ops *ops, const struct vec_cast *cast,
+                            struct vec_span *spans, int n_spans)
 {
     (void)ops;
     all_spans(ENCODE, cast, spans, n_spans);
 }
-static void cuda_scan_encode_all(const struct vec_ops *ops, const struct vec_cast *cast, struct vec_span *spans,
-                                 int n_spans)
+static void cuda_scan_encode_all(const struct vec_ops *ops, const struct vec_cast *cast,
+                                 struct vec_span *spans, int n_spans)
 {
     (void)ops;
     all_spans(SCAN_ENCODE, cast, spans, n_spans);
@@ -68,35 +70,38 @@ static uint32_t cuda_absmax(const float *x, size_t n)
     return span.absmax;
 }
 
-static struct vec_span one_span(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                                uint8_t *codes)
+static struct vec_span one_span(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                int shift, uint8_t *codes)
 {
-    return (struct vec_span){.x = x, .codes = codes, .n = n, .padded = n, .at = at, .key = cast->key, .shift = shift};
+    return (struct vec_span){
+        .x = x, .codes = codes, .n = n, .padded = n, .at = at, .key = cast->key, .shift = shift};
 }
 
-static void cuda_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+static void cuda_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
+                        uint8_t *codes)
 {
     struct vec_span span = one_span(cast, x, n, at, shift, codes);
     all_spans(ENCODE, cast, &span, 1);
 }
 
-static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                                 uint8_t *codes)
+static uint32_t cuda_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
 {
     struct vec_span span = one_span(cast, x, n, at, shift, codes);
     all_spans(SCAN_ENCODE, cast, &span, 1);
     return span.absmax;
 }
 
-static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
+                        float *x)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
         (void)done(lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
 }
 
-static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans, int n_spans,
-                            float divisor)
+static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
+                            const struct vec_out *spans, int n_spans, float divisor)
 {
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
@@ -105,20 +110,22 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt, const 
     for (int i = 0; i < n_spans; i++)
         n_elems += spans[i].n;
     if (list)
-        (void)done(lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
+        (void)done(lane,
+                   gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
 }
 
 /* ---- sums, all on the GPU ---- */
 
-static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                      bool first)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
         (void)done(lane, gpu()->vec->fold(sum, acc, codes, n, first, lane->stream));
 }
 
-static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,
-                        uint8_t *codes)
+static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                        int shift, uint8_t *codes)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
@@ -132,8 +139,8 @@ static void cuda_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *cod
         (void)done(lane, gpu()->vec->add(sum, acc, codes, n, lane->stream));
 }
 
-static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                     int shift, uint8_t *codes)
+static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                     struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
@@ -148,7 +155,8 @@ static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uin
         (void)done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
 }
 
-static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first)
+static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                           bool first)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
@@ -162,15 +170,17 @@ static bool little(size_t bytes)
     return bytes < VEC_CUDA_SUM_MIN;
 }
 
-static void pinned_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+static void pinned_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                        bool first)
 {
     (little(vec_acc_bytes(sum, n)) ? vec_best()->fold : cuda_fold)(sum, acc, codes, n, first);
 }
 
-static void pinned_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,
-                          uint8_t *codes)
+static void pinned_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                          int shift, uint8_t *codes)
 {
-    (little(vec_acc_bytes(sum, n)) ? vec_best()->finish : cuda_finish)(sum, acc, n, out, shift, codes);
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->finish : cuda_finish)(sum, acc, n, out, shift,
+                                                                       codes);
 }
 
 static void pinned_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
@@ -178,8 +188,8 @@ static void pinned_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *c
     (little(2 * vec_bytes(sum->in, n)) ? vec_best()->add : cuda_add)(sum, acc, codes, n);
 }
 
-static void pinned_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                       int shift, uint8_t *codes)
+static void pinned_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                       size_t n, struct mf_fmt out, int shift, uint8_t *codes)
 {
     const bool cpu = little((size_t)n_parts * vec_bytes(sum->in, n));
     (cpu ? vec_best()->sum : cuda_sum)(sum, parts, n_parts, n, out, shift, codes);
@@ -190,9 +200,11 @@ static void pinned_spill(const struct vec_sum *sum, const void *acc, size_t n, u
     (little(vec_acc_bytes(sum, n)) ? vec_best()->spill : cuda_spill)(sum, acc, n, wide);
 }
 
-static void pinned_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first)
+static void pinned_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                             bool first)
 {
-    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold_wide : cuda_fold_wide)(sum, acc, wide, n, first);
+    (little(vec_acc_bytes(sum, n)) ? vec_best()->fold_wide : cuda_fold_wide)(sum, acc, wide, n,
+                                                                             first);
 }
 
 /* ---- memory ---- */
@@ -216,10 +228,10 @@ static void free_pinned(void *p)
         gpu()->run->free_pinned(p);
 }
 
-#define CASTS                                                                                              \
-    .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode, .decode = cuda_decode,  \
-    .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, .scan_encode_all = cuda_scan_encode_all, \
-    .decode_all = cuda_decode_all
+#define CASTS                                                                            \
+    .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode,       \
+    .decode = cuda_decode, .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, \
+    .scan_encode_all = cuda_scan_encode_all, .decode_all = cuda_decode_all
 
 static const struct vec_ops pinned = {
     .name = "cuda",

@@ -1,8 +1,9 @@
-/* vec_isa.h : what each instruction set brings to the CPU's table of operations; inside host/vec and its tests only.
+/* vec_isa.h : what each instruction set brings to the CPU's table of operations; inside host/vec
+ * and its tests only.
  *
- * A table starts as vec_plain. Every instruction set that the CPU has overwrites, in the order below, the slots that
- * it does better; a slot it leaves alone keeps what the ones before put there. All that they put there gives the same
- * bits as vec_plain. */
+ * A table starts as vec_plain. Every instruction set that the CPU has overwrites, in the order
+ * below, the slots that it does better; a slot it leaves alone keeps what the ones before put
+ * there. All that they put there gives the same bits as vec_plain. */
 #ifndef VEC_ISA_H
 #define VEC_ISA_H
 #include "vec/vec.h"
@@ -11,12 +12,14 @@
 #define VEC_X86 1
 #endif
 
-enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_ISAS }; /* avx2: with F16C, FMA, BMI2; avx512: F, BW, CD, DQ, VL */
+/* avx2: with F16C, FMA, BMI2; avx512: F, BW, CD, DQ, VL */
+enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_ISAS };
 
 /* "scalar", "avx2", "avx512": the words of NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
 
-/* Fills *ops (its name too) for an instruction set. Returns false, *ops untouched, where this CPU lacks it. */
+/* Fills *ops (its name too) for an instruction set. Returns false, *ops untouched, where this CPU
+ * lacks it. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
 /* absmax, encode, scan_encode, decode */

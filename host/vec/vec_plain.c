@@ -1,8 +1,9 @@
-/* vec_plain.c : the plain backend: loops over hls/mf.h, in blocks that are unpacked, worked on and packed again.
+/* vec_plain.c : the plain backend: loops over hls/mf.h, in blocks that are unpacked, worked on and
+ * packed again.
  *
- * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU can change. The two,
- * the additions of VEC_FP32 and decode's division, run in IEEE mode: a library built with -ffast-math may have set
- * another one for the whole process. */
+ * All but two operations are integer arithmetic, which no rounding or flush-to-zero mode of the CPU
+ * can change. The two, the additions of VEC_FP32 and decode's division, run in IEEE mode: a library
+ * built with -ffast-math may have set another one for the whole process. */
 #include "base/buf.h"
 #include "hls/philox.h"
 #include "vec/fp_mode.h"
@@ -37,21 +38,24 @@ static uint32_t plain_absmax(const float *x, size_t n)
     return max;
 }
 
-static void cast_block(const struct vec_cast *cast, size_t at, int shift, const uint32_t *x, size_t n, uint32_t *codes)
+static void cast_block(const struct vec_cast *cast, size_t at, int shift, const uint32_t *x,
+                       size_t n, uint32_t *codes)
 {
     if (cast->trunc) {
         for (size_t i = 0; i < n; i++)
             codes[i] = mf_e5m2_trunc_enc(x[i], shift);
     } else if (cast->round == MF_STOCHASTIC) {
         for (size_t i = 0; i < n; i++)
-            codes[i] = mf_enc(cast->fmt, x[i], shift, MF_STOCHASTIC, cast->overflow, philox_u32(cast->key, at + i));
+            codes[i] = mf_enc(cast->fmt, x[i], shift, MF_STOCHASTIC, cast->overflow,
+                              philox_u32(cast->key, at + i));
     } else {
         for (size_t i = 0; i < n; i++)
             codes[i] = mf_enc(cast->fmt, x[i], shift, cast->round, cast->overflow, 0);
     }
 }
 
-static void plain_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift, uint8_t *codes)
+static void plain_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                         int shift, uint8_t *codes)
 {
     uint32_t bits[BLOCK], block[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
@@ -62,8 +66,8 @@ static void plain_encode(const struct vec_cast *cast, const float *x, size_t n, 
     }
 }
 
-static uint32_t plain_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at, int shift,
-                                  uint8_t *codes)
+static uint32_t plain_scan_encode(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                  int shift, uint8_t *codes)
 {
     plain_encode(cast, x, n, at, shift, codes);
     return plain_absmax(x, n);
@@ -75,7 +79,8 @@ static __attribute__((noinline)) void divide(float *x, size_t n, float divisor)
         x[i] /= divisor;
 }
 
-static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor, float *x)
+static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
+                         float divisor, float *x)
 {
     uint32_t block[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
@@ -91,7 +96,8 @@ static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int 
     fp_mode_back(mode);
 }
 
-/* ---- sums: one adder and one reader for each rule; zero bytes are an empty accumulator for all of them ---- */
+/* ---- sums: one adder and one reader for each rule; zero bytes are an empty accumulator for all of
+ * them ---- */
 
 static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *codes, size_t n)
 {
@@ -100,7 +106,8 @@ static void add_exact(const struct vec_sum *sum, uint64_t *acc, const uint32_t *
 }
 
 /* +0 is added to first, so no sum is ever -0. */
-static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float *acc, const uint32_t *codes, size_t n)
+static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float *acc,
+                                               const uint32_t *codes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = mf_dec(sum->in, codes[i], 0);
@@ -122,8 +129,9 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
         acc[i] = mf_e5m2_trunc_add(acc[i], codes[i]);
 }
 
-/* acc = pairs (sum, what the sum has too much). Every operation rounds into the format, as CPD does; a sum that
- * becomes inf turns to nan at the next addend, as Kahan's summation does in any format. */
+/* acc = pairs (sum, what the sum has too much). Every operation rounds into the format, as CPD
+ * does; a sum that becomes inf turns to nan at the next addend, as Kahan's summation does in any
+ * format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
     const struct mf_fmt f = sum->in;
@@ -137,7 +145,8 @@ static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *
     }
 }
 
-static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first)
+static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n,
+                       bool first)
 {
     uint32_t block[BLOCK];
     const uint64_t mode = fp_mode_ieee();
@@ -166,7 +175,8 @@ static void plain_fold(const struct vec_sum *sum, void *acc, const uint8_t *code
     fp_mode_back(mode);
 }
 
-/* Accumulator i as fp32 bits, for all rules but exact: every value of every format is an fp32 value. */
+/* Accumulator i as fp32 bits, for all rules but exact: every value of every format is an fp32
+ * value. */
 static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
@@ -174,7 +184,8 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
     return sum->rule == VEC_FP32 ? word : mf_dec(sum->in, word, 0);
 }
 
-/* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it as they like). */
+/* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it
+ * as they like). */
 static uint32_t round_sum(struct mf_fmt out, uint32_t bits, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)
@@ -183,15 +194,16 @@ static uint32_t round_sum(struct mf_fmt out, uint32_t bits, enum mf_overflow ove
     return (code & mf_nan(out)) != 0 ? code : 0;
 }
 
-static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out, int shift,
-                         uint8_t *codes)
+static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
+                         int shift, uint8_t *codes)
 {
     uint32_t block[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t k = block_at(i, n);
         for (size_t j = 0; j < k; j++)
             block[j] = sum->rule == VEC_EXACT
-                           ? mf_acc_round(sum->in, ((const uint64_t *)acc)[i + j], shift, out, sum->overflow)
+                           ? mf_acc_round(sum->in, ((const uint64_t *)acc)[i + j], shift, out,
+                                          sum->overflow)
                            : round_sum(out, read_acc(sum, acc, i + j), sum->overflow);
         pack_write(mf_width(out), block, k, codes + byte_at(out, i));
     }
@@ -215,13 +227,14 @@ static void plain_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *co
     }
 }
 
-static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n, struct mf_fmt out,
-                      int shift, uint8_t *codes)
+static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                      struct mf_fmt out, int shift, uint8_t *codes)
 {
     sum_blocks(plain_fold, plain_finish, sum, parts, n_parts, n, out, shift, codes);
 }
 
-/* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest byte first ---- */
+/* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest
+ * byte first ---- */
 
 static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
@@ -235,7 +248,8 @@ static void plain_spill(const struct vec_sum *sum, const void *acc, size_t n, ui
     }
 }
 
-static void plain_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n, bool first)
+static void plain_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
+                            bool first)
 {
     const unsigned bits = (unsigned)mf_acc_bits(sum->in, (unsigned)sum->n_ranks);
     const size_t bytes = vec_wide_bytes(sum, 1);

@@ -1,4 +1,5 @@
-/* blas.cpp : the stand-in for cuBLAS: GEMM in plain loops, sums in double, one rounding at the end. */
+/* blas.cpp : the stand-in for cuBLAS: GEMM in plain loops, sums in double, one rounding at the
+ * end. */
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -100,7 +101,8 @@ struct blas_matrix {
     int rows, columns, pitch;
     size_t at(int row, int column) const
     {
-        return transposed ? (size_t)row * (size_t)pitch + (size_t)column : (size_t)column * (size_t)pitch + (size_t)row;
+        return transposed ? (size_t)row * (size_t)pitch + (size_t)column
+                          : (size_t)column * (size_t)pitch + (size_t)row;
     }
     size_t bytes() const { return (at(rows - 1, columns - 1) + 1) * (type == CUDA_R_32F ? 4 : 2); }
     bool is_good(const char *name) const
@@ -118,18 +120,22 @@ struct blas_matrix {
     }
 };
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cublasOperation_t as_b, int m, int n, int k,
-                            const void *alpha, const void *a, cudaDataType_t a_type, int a_pitch, const void *b,
-                            cudaDataType_t b_type, int b_pitch, const void *beta, void *c, cudaDataType_t c_type,
-                            int c_pitch, cublasComputeType_t compute, cublasGemmAlgo_t)
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cublasOperation_t as_b,
+                            int m, int n, int k, const void *alpha, const void *a,
+                            cudaDataType_t a_type, int a_pitch, const void *b,
+                            cudaDataType_t b_type, int b_pitch, const void *beta, void *c,
+                            cudaDataType_t c_type, int c_pitch, cublasComputeType_t compute,
+                            cublasGemmAlgo_t)
 {
     const blas_matrix left = {(void *)a, a_type, as_a == CUBLAS_OP_T, m, k, a_pitch};
     const blas_matrix right = {(void *)b, b_type, as_b == CUBLAS_OP_T, k, n, b_pitch};
     const blas_matrix to = {c, c_type, false, m, n, c_pitch};
     const float times = *(const float *)alpha, keep = *(const float *)beta;
-    const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 || handle->mode == CUBLAS_TF32_TENSOR_OP_MATH;
+    const bool tf32 =
+        compute == CUBLAS_COMPUTE_32F_FAST_TF32 || handle->mode == CUBLAS_TF32_TENSOR_OP_MATH;
     if (!handle->workspace) {
-        fprintf(stderr, "emu: cublas: no workspace: a graph cannot hold what cuBLAS would allocate\n");
+        fprintf(stderr,
+                "emu: cublas: no workspace: a graph cannot hold what cuBLAS would allocate\n");
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
     if (m < 1 || n < 1 || k < 1 || !left.is_good("a") || !right.is_good("b") || !to.is_good("c"))
@@ -141,7 +147,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
         memset(workspace, 0xa5, 4096);
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++) {
-                double sum = keep != 0 ? keep * (double)blas_load(c, c_type, to.at(i, j), false) : 0;
+                double sum =
+                    keep != 0 ? keep * (double)blas_load(c, c_type, to.at(i, j), false) : 0;
                 for (int l = 0; l < k; l++)
                     sum += times * (double)blas_load(left.p, a_type, left.at(i, l), tf32) *
                            (double)blas_load(right.p, b_type, right.at(l, j), tf32);

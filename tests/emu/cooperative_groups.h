@@ -6,9 +6,15 @@
 namespace cooperative_groups
 {
 struct grid_group {
-    void sync(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const { emu_grid_barrier(file, line); }
+    void sync(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const
+    {
+        emu_grid_barrier(file, line);
+    }
     unsigned long long size() const { return num_blocks() * blockDim.x * blockDim.y * blockDim.z; }
-    unsigned long long num_blocks() const { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    unsigned long long num_blocks() const
+    {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    }
     unsigned long long block_rank() const
     {
         return (blockIdx.z * (unsigned long long)gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
@@ -30,7 +36,10 @@ struct thread_block {
         emu_block_barrier(file, line, 0);
     }
     unsigned size() const { return blockDim.x * blockDim.y * blockDim.z; }
-    unsigned thread_rank() const { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+    unsigned thread_rank() const
+    {
+        return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    }
 };
 static inline thread_block this_thread_block()
 {

@@ -1,4 +1,5 @@
-/* cublas_v2.h : stands in for NVIDIA's header of that name: what device/linear.cu uses, with its numbers. */
+/* cublas_v2.h : stands in for NVIDIA's header of that name: what device/linear.cu uses, with its
+ * numbers. */
 #ifndef EMU_CUBLAS_V2_H
 #define EMU_CUBLAS_V2_H
 #include <cuda_runtime.h>
@@ -29,10 +30,12 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t s);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 const char *cublasGetStatusString(cublasStatus_t status);
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cublasOperation_t as_b, int m, int n, int k,
-                            const void *alpha, const void *a, cudaDataType_t a_type, int a_pitch, const void *b,
-                            cudaDataType_t b_type, int b_pitch, const void *beta, void *c, cudaDataType_t c_type,
-                            int c_pitch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cublasOperation_t as_b,
+                            int m, int n, int k, const void *alpha, const void *a,
+                            cudaDataType_t a_type, int a_pitch, const void *b,
+                            cudaDataType_t b_type, int b_pitch, const void *beta, void *c,
+                            cudaDataType_t c_type, int c_pitch, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm);
 }
 
 #endif

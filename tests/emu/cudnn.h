@@ -1,7 +1,8 @@
-/* cudnn.h : stands in for NVIDIA's header of that name: the part of the graph API that device/ uses, with its numbers.
+/* cudnn.h : stands in for NVIDIA's header of that name: the part of the graph API that device/
+ * uses, with its numbers.
  *
- * What it cannot do, or finds wrong, it says as the real library does: by status, and a line on stderr that names the
- * attribute. tests/emu/dnn.h has its inside. */
+ * What it cannot do, or finds wrong, it says as the real library does: by status, and a line on
+ * stderr that names the attribute. tests/emu/dnn.h has its inside. */
 #ifndef EMU_CUDNN_H
 #define EMU_CUDNN_H
 #include <cuda_runtime.h>
@@ -109,21 +110,30 @@ typedef enum {
     CUDNN_NUMERICAL_NOTE_TYPE_COUNT = 10,
 } cudnnBackendNumericalNote_t;
 
-typedef enum { CUDNN_HEUR_MODE_B = 1, CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 } cudnnBackendHeurMode_t;
+typedef enum {
+    CUDNN_HEUR_MODE_B = 1,
+    CUDNN_HEUR_MODE_FALLBACK = 2,
+    CUDNN_HEUR_MODE_A = 3
+} cudnnBackendHeurMode_t;
 
 extern "C" {
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle);
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t s);
 const char *cudnnGetErrorString(cudnnStatus_t status);
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out);
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *out);
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d);
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d);
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t n, const void *values);
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t most, int64_t *n, void *values);
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack);
+                                       cudnnBackendAttributeType_t type, int64_t n,
+                                       const void *values);
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t most, int64_t *n,
+                                       void *values);
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack);
 }
 
 #endif

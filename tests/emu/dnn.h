@@ -1,6 +1,8 @@
-/* dnn.h : the inside of the stand-in for cuDNN: descriptors as bags of attributes, convolutions read out of them.
+/* dnn.h : the inside of the stand-in for cuDNN: descriptors as bags of attributes, convolutions
+ * read out of them.
  *
- * Its engines, as heuristics propose them. Those that a caller must leave out are wrong by more than any tolerance:
+ * Its engines, as heuristics propose them. Those that a caller must leave out are wrong by more
+ * than any tolerance:
  *     4  finalises never     1  wants 1 TiB     2  nondeterministic: off by 1/16
  *     0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
  *     5  what FALLBACK has: engine 3 without workspace */
@@ -60,6 +62,7 @@ int64_t dnn_workspace_of(int engine, const dnn_conv &c);
 /* The result where it belongs; p: x, w, y. */
 void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace);
 /* A line on stderr; returns status. */
-cudnnStatus_t dnn_refuse(cudnnStatus_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+cudnnStatus_t dnn_refuse(cudnnStatus_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,4 +1,5 @@
-/* dnn_graph.cpp : the functions of the stand-in for cuDNN: descriptors, what its heuristics propose, execution. */
+/* dnn_graph.cpp : the functions of the stand-in for cuDNN: descriptors, what its heuristics
+ * propose, execution. */
 #include "dnn_rules.h"
 
 const char *cudnnGetErrorString(cudnnStatus_t status)
@@ -49,7 +50,8 @@ static dnn_state &dnn_of(cudnnBackendDescriptor_t d)
     return *((dnn_descriptor *)d)->state;
 }
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *out)
 {
     dnn_descriptor *d = new dnn_descriptor{std::make_shared<dnn_state>()};
     d->state->type = type;
@@ -72,7 +74,8 @@ static size_t dnn_value_bytes(cudnnBackendAttributeType_t type)
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t n, const void *values)
+                                       cudnnBackendAttributeType_t type, int64_t n,
+                                       const void *values)
 {
     if (!d || !values)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d: no descriptor or no values", name);
@@ -82,18 +85,21 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d: %s", name,
                           r ? "the descriptor is finalised" : "of another descriptor");
     if (r->type != type)
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "attribute %d has type %d, not %d", name, r->type,
-                          type);
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "attribute %d has type %d, not %d",
+                          name, r->type, type);
     if (n < 1 || (r->n && n != r->n))
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d has %d elements, not %d", name, (int)r->n, (int)n);
-    s.values[name] = {
-        type, n, std::vector<char>((const char *)values, (const char *)values + (size_t)n * dnn_value_bytes(type))};
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d has %d elements, not %d", name,
+                          (int)r->n, (int)n);
+    s.values[name] = {type, n,
+                      std::vector<char>((const char *)values,
+                                        (const char *)values + (size_t)n * dnn_value_bytes(type))};
     if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
         s.children[name].clear();
         for (int64_t i = 0; i < n; i++) {
             const dnn_descriptor *child = ((dnn_descriptor *const *)values)[i];
             if (!child || !child->state->finalised)
-                return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "attribute %d is not finalised", name);
+                return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+                                  "attribute %d is not finalised", name);
             s.children[name].push_back(child->state);
         }
     }
@@ -136,21 +142,28 @@ static float dnn_factor(const dnn_state &s, int name, float otherwise)
 
 dnn_conv dnn_conv_of(const dnn_state &s)
 {
-    static const int forward[] = {
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-    static const int data[] = {
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-    static const int filter[] = {
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
-    const int *names = s.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR         ? forward
-                       : s.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ? data
-                                                                                                : filter;
+    static const int forward[] = {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+    static const int data[] = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    static const int filter[] = {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+    const int *names = s.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ? forward
+                       : s.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                           ? data
+                           : filter;
     dnn_conv c = {};
     c.operation = s.type;
     c.x = dnn_tensor_of(s.child(names[0]));
@@ -175,22 +188,25 @@ static std::vector<int> dnn_proposals(cudnnBackendHeurMode_t mode, const dnn_con
     return {4, 1, 2, 0, 3};
 }
 
-static cudnnStatus_t dnn_results(const dnn_state &heuristics, int64_t most, int64_t *n, cudnnBackendDescriptor_t *out)
+static cudnnStatus_t dnn_results(const dnn_state &heuristics, int64_t most, int64_t *n,
+                                 cudnnBackendDescriptor_t *out)
 {
     const dnn_state &graph = heuristics.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     const dnn_state &op = graph.child(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-    const auto engines =
-        dnn_proposals(heuristics.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE), dnn_conv_of(op));
+    const auto engines = dnn_proposals(
+        heuristics.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE), dnn_conv_of(op));
     *n = 0;
     for (int e : engines) {
         if (*n == most)
             break;
         dnn_state &config = dnn_of(out[*n]);
         if (config.type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)
-            return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "results of heuristics want configurations to write to");
+            return dnn_refuse(CUDNN_STATUS_BAD_PARAM,
+                              "results of heuristics want configurations to write to");
         config.engine = e;
         config.finalised = true;
-        config.children[CUDNN_ATTR_OPERATIONGRAPH_OPS] = graph.children.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+        config.children[CUDNN_ATTR_OPERATIONGRAPH_OPS] =
+            graph.children.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
         ++*n;
     }
     return engines.empty() ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
@@ -201,12 +217,15 @@ static const dnn_state &dnn_operation_of(const dnn_state &plan)
     return plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).child(CUDNN_ATTR_OPERATIONGRAPH_OPS);
 }
 
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t most, int64_t *n, void *values)
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t most, int64_t *n,
+                                       void *values)
 {
     const dnn_state &s = dnn_of(d);
     if (!s.finalised || most < 1)
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "attribute %d of what is not finalised", name);
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+                          "attribute %d of what is not finalised", name);
     if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
         return dnn_results(s, most, n, (cudnnBackendDescriptor_t *)values);
     *n = 1;
@@ -216,12 +235,14 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBa
         engine.finalised = true;
     } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE && type == CUDNN_TYPE_NUMERICAL_NOTE) {
         *n = s.engine == 0 || s.engine == 2;
-        *(cudnnBackendNumericalNote_t *)values =
-            s.engine == 2 ? CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+        *(cudnnBackendNumericalNote_t *)values = s.engine == 2
+                                                     ? CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
+                                                     : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     } else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && type == CUDNN_TYPE_INT64) {
         *(int64_t *)values = dnn_workspace_of(s.engine, dnn_conv_of(dnn_operation_of(s)));
     } else {
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d cannot be read as type %d", name, type);
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "attribute %d cannot be read as type %d", name,
+                          type);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -237,10 +258,11 @@ static cudnnStatus_t dnn_place(const dnn_state &pack, const dnn_tensor &t, void 
         if (pack.get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, (size_t)i) == t.uid) {
             char *p = pack.get<char *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, (size_t)i);
             if ((uintptr_t)p % (size_t)t.alignment)
-                return dnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "tensor %d: not on %d bytes", (int)t.uid,
-                                  (int)t.alignment);
+                return dnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
+                                  "tensor %d: not on %d bytes", (int)t.uid, (int)t.alignment);
             if (!emu_find(p, &base, &all) || (size_t)(p - base) + t.bytes() > all)
-                return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "tensor %d is not in device memory, or reaches out of it",
+                return dnn_refuse(CUDNN_STATUS_BAD_PARAM,
+                                  "tensor %d is not in device memory, or reaches out of it",
                                   (int)t.uid);
             *out = p;
             return CUDNN_STATUS_SUCCESS;
@@ -248,18 +270,22 @@ static cudnnStatus_t dnn_place(const dnn_state &pack, const dnn_tensor &t, void 
     return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "variant pack: no pointer for tensor %d", (int)t.uid);
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack)
 {
     const dnn_state &p = dnn_of(plan), &v = dnn_of(pack);
     if (!p.finalised || !v.finalised)
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "plan or variant pack is not finalised");
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+                          "plan or variant pack is not finalised");
     const dnn_conv c = dnn_conv_of(dnn_operation_of(p));
     const int engine = p.engine;
     const int64_t bytes = dnn_workspace_of(engine, c);
     char *workspace = v.get<char *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), *base;
     size_t all;
-    if (bytes && (!workspace || !emu_find(workspace, &base, &all) || (size_t)(workspace - base) + (size_t)bytes > all))
-        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "workspace of %lld bytes is not there", (long long)bytes);
+    if (bytes && (!workspace || !emu_find(workspace, &base, &all) ||
+                  (size_t)(workspace - base) + (size_t)bytes > all))
+        return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "workspace of %lld bytes is not there",
+                          (long long)bytes);
     void *at[3];
     const dnn_tensor *tensors[3] = {&c.x, &c.w, &c.y};
     for (int i = 0; i < 3; i++) {

@@ -1,4 +1,5 @@
-/* dnn_run.cpp : convolutions of the stand-in for cuDNN: plain loops, sums in double, one rounding at the end. */
+/* dnn_run.cpp : convolutions of the stand-in for cuDNN: plain loops, sums in double, one rounding
+ * at the end. */
 #include "dnn.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -82,7 +83,8 @@ static std::vector<float> dnn_read(const dnn_tensor &t, const void *p, bool tf32
     return v;
 }
 
-static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v, float alpha, float beta)
+static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v, float alpha,
+                      float beta)
 {
     size_t i = 0;
     for (int64_t n = 0; n < t.dims[0]; n++)
@@ -95,7 +97,8 @@ static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v
                 }
 }
 
-/* Meets every product of the convolution once: one(y index, x index, w index) for each run of x's channels. */
+/* Meets every product of the convolution once: one(y index, x index, w index) for each run of x's
+ * channels. */
 template <class F> static void dnn_walk(const dnn_conv &c, F one)
 {
     const int64_t channels = c.x.dims[1], filters = c.w.dims[0];
@@ -104,7 +107,8 @@ template <class F> static void dnn_walk(const dnn_conv &c, F one)
             for (int64_t ox = 0; ox < c.y.dims[3]; ox++)
                 for (int64_t r = 0; r < c.w.dims[2]; r++)
                     for (int64_t s = 0; s < c.w.dims[3]; s++) {
-                        const int64_t iy = oy * c.stride[0] - c.pad[0] + r, ix = ox * c.stride[1] - c.pad[1] + s;
+                        const int64_t iy = oy * c.stride[0] - c.pad[0] + r,
+                                      ix = ox * c.stride[1] - c.pad[1] + s;
                         if (iy < 0 || iy >= c.x.dims[2] || ix < 0 || ix >= c.x.dims[3])
                             continue;
                         const int64_t x = ((n * c.x.dims[2] + iy) * c.x.dims[3] + ix) * channels;
@@ -145,5 +149,9 @@ void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace)
             for (size_t i = 0; i < run; i++)
                 sums[at_w + i] += (double)y[at_y] * (double)x[at_x + i];
         });
-    dnn_write(to, p[forward ? 2 : data ? 0 : 1], sums, engine == 2 ? 1.0625f * c.alpha : c.alpha, c.beta);
+    dnn_write(to,
+              p[forward ? 2
+                : data  ? 0
+                        : 1],
+              sums, engine == 2 ? 1.0625f * c.alpha : c.alpha, c.beta);
 }

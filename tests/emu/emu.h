@@ -1,12 +1,15 @@
 /* emu.h : work of an emulated GPU: what the headers and libraries of tests/emu/ need of each other.
  *
- * A kernel, copy or library call is a closure on a stream. It runs at once in the thread that enqueued it; with EMU_ASYNC=1
- * in a thread of its stream; while the stream is captured it becomes a node of the graph.
+ * A kernel, copy or library call is a closure on a stream. It runs at once in the thread that
+ * enqueued it; with EMU_ASYNC=1 in a thread of its stream; while the stream is captured it becomes
+ * a node of the graph.
  *
  * Environment, read when the library is loaded:
- *   EMU_DEVICES=N     so many (0: none)        EMU_OLD_DRIVER=1  the driver is too old      EMU_CC=70    compute capability 7.0
+ *   EMU_DEVICES=N     so many (0: none)        EMU_OLD_DRIVER=1  the driver is too old
+ *   EMU_CC=70    compute capability 7.0
  *   EMU_MEMORY=BYTES  device memory (4 GiB)
- *   EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that does dies with a line
+ *   EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that
+ *                     does dies with a line
  *   EMU_ASYNC=1       streams run beside the host and each other: a missing wait is seen
  *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen */
 #ifndef EMU_H
@@ -35,22 +38,25 @@ struct emu_shape { /* of a launch */
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
-    emu_shape(dim3 g, dim3 b, size_t bytes = 0, cudaStream_t s = nullptr) : grid(g), block(b), shared(bytes), stream(s)
+    emu_shape(dim3 g, dim3 b, size_t bytes = 0, cudaStream_t s = nullptr)
+        : grid(g), block(b), shared(bytes), stream(s)
     {
     }
 };
 
 /* thread: the kernel, its arguments bound; called once for each thread. kernel: its address. */
-cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape, std::function<void()> thread,
-                       bool cooperative);
-void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread, bool cooperative);
+cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &shape,
+                       std::function<void()> thread, bool cooperative);
+void emu_run_grid(const char *name, const emu_shape &shape, const std::function<void()> &thread,
+                  bool cooperative);
 
 /* Is p in device memory? Of which allocation? */
 bool emu_find(const void *p, char **base, size_t *bytes);
 void emu_memory_enter(); /* device memory may be touched from here ... */
 void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
 
-/* What k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to: emu_kernel(name, k_name<..>, shape)(args). */
+/* What k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to: emu_kernel(name,
+ * k_name<..>, shape)(args). */
 template <class... P> struct emu_call {
     const char *name;
     void (*kernel)(P...);
@@ -63,30 +69,33 @@ template <class... P> struct emu_call {
             name, (const void *)k, shape, [k, bound] { std::apply(k, bound); }, false);
     }
 };
-template <class... P> emu_call<P...> emu_kernel(const char *name, void (*kernel)(P...), const emu_shape &shape)
+template <class... P>
+emu_call<P...> emu_kernel(const char *name, void (*kernel)(P...), const emu_shape &shape)
 {
     return {name, kernel, shape};
 }
 
 template <class... P, size_t... I>
-cudaError_t emu_launch_listed(void (*k)(P...), const emu_shape &shape, void **args, bool cooperative,
-                              std::index_sequence<I...>)
+cudaError_t emu_launch_listed(void (*k)(P...), const emu_shape &shape, void **args,
+                              bool cooperative, std::index_sequence<I...>)
 {
     std::tuple<P...> bound(*(std::remove_const_t<P> *)args[I]...);
     return emu_launch(
         "kernel", (const void *)k, shape, [k, bound] { std::apply(k, bound); }, cooperative);
 }
 template <class... P>
-cudaError_t cudaLaunchCooperativeKernel(void (*k)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
-                                        cudaStream_t s = nullptr)
+cudaError_t cudaLaunchCooperativeKernel(void (*k)(P...), dim3 grid, dim3 block, void **args,
+                                        size_t shared = 0, cudaStream_t s = nullptr)
 {
-    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, true, std::index_sequence_for<P...>());
+    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, true,
+                             std::index_sequence_for<P...>());
 }
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*k)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
                              cudaStream_t s = nullptr)
 {
-    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, false, std::index_sequence_for<P...>());
+    return emu_launch_listed(k, emu_shape(grid, block, shared, s), args, false,
+                             std::index_sequence_for<P...>());
 }
 
 #endif

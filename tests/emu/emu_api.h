@@ -5,32 +5,39 @@
 
 #define CUDART_VERSION 13000
 
-#define EMU_ERRORS(X)                                                                                           \
-    X(cudaSuccess, 0, "no error")                                                                               \
-    X(cudaErrorInvalidValue, 1, "invalid argument")                                                             \
-    X(cudaErrorMemoryAllocation, 2, "out of memory")                                                            \
-    X(cudaErrorInitializationError, 3, "initialization error")                                                  \
-    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                       \
-    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                 \
-    X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")          \
-    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                            \
-    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                             \
-    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                    \
-    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                              \
-    X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")         \
-    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                           \
-    X(cudaErrorNotReady, 600, "device not ready")                                                               \
-    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                 \
-    X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
-    X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")       \
-    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                \
-    X(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                         \
-    X(cudaErrorNotSupported, 801, "operation not supported")                                                    \
-    X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")               \
-    X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")        \
-    X(cudaErrorStreamCaptureUnmatched, 903, "operation would result in a merge of separate capture sequences")  \
-    X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                                \
-    X(cudaErrorCapturedEvent, 907, "operation not permitted on an event last recorded in a capturing stream")   \
+#define EMU_ERRORS(X)                                                                             \
+    X(cudaSuccess, 0, "no error")                                                                 \
+    X(cudaErrorInvalidValue, 1, "invalid argument")                                               \
+    X(cudaErrorMemoryAllocation, 2, "out of memory")                                              \
+    X(cudaErrorInitializationError, 3, "initialization error")                                    \
+    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                         \
+    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                   \
+    X(cudaErrorInsufficientDriver, 35,                                                            \
+      "CUDA driver version is insufficient for CUDA runtime version")                             \
+    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                              \
+    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
+    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
+    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                \
+    X(cudaErrorNoKernelImageForDevice, 209,                                                       \
+      "no kernel image is available for execution on the device")                                 \
+    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                             \
+    X(cudaErrorNotReady, 600, "device not ready")                                                 \
+    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                   \
+    X(cudaErrorHostMemoryAlreadyRegistered, 712,                                                  \
+      "part or all of the requested memory range is already mapped")                              \
+    X(cudaErrorHostMemoryNotRegistered, 713,                                                      \
+      "pointer does not correspond to a registered memory region")                                \
+    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                  \
+    X(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")           \
+    X(cudaErrorNotSupported, 801, "operation not supported")                                      \
+    X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
+    X(cudaErrorStreamCaptureInvalidated, 901,                                                     \
+      "operation failed due to a previous error during capture")                                  \
+    X(cudaErrorStreamCaptureUnmatched, 903,                                                       \
+      "operation would result in a merge of separate capture sequences")                          \
+    X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                  \
+    X(cudaErrorCapturedEvent, 907,                                                                \
+      "operation not permitted on an event last recorded in a capturing stream")                  \
     X(cudaErrorUnknown, 999, "unknown error")
 enum cudaError {
 #define EMU_X(name, code, text) name = code,
@@ -57,7 +64,8 @@ struct cudaDeviceProp {
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
     int l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor;
     int regsPerBlock, regsPerMultiprocessor, maxBlocksPerMultiProcessor;
-    int cooperativeLaunch, unifiedAddressing, canMapHostMemory, asyncEngineCount, integrated, concurrentKernels;
+    int cooperativeLaunch, unifiedAddressing, canMapHostMemory, asyncEngineCount, integrated,
+        concurrentKernels;
     int pciDomainID, pciBusID, pciDeviceID;
 };
 enum cudaDeviceAttr {
@@ -84,7 +92,12 @@ cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaDriverGetVersion(int *v);
 cudaError_t cudaRuntimeGetVersion(int *v);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
-enum { cudaDeviceScheduleAuto, cudaDeviceScheduleSpin, cudaDeviceScheduleYield, cudaDeviceScheduleBlockingSync = 4 };
+enum {
+    cudaDeviceScheduleAuto,
+    cudaDeviceScheduleSpin,
+    cudaDeviceScheduleYield,
+    cudaDeviceScheduleBlockingSync = 4
+};
 
 /* Memory */
 enum cudaMemcpyKind {
@@ -94,13 +107,23 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice,
     cudaMemcpyDefault
 };
-enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered,
+    cudaMemoryTypeHost,
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
+};
 struct cudaPointerAttributes {
     cudaMemoryType type;
     int device;
     void *devicePointer, *hostPointer;
 };
-enum { cudaHostAllocDefault, cudaHostAllocPortable, cudaHostAllocMapped, cudaHostAllocWriteCombined = 4 };
+enum {
+    cudaHostAllocDefault,
+    cudaHostAllocPortable,
+    cudaHostAllocMapped,
+    cudaHostAllocWriteCombined = 4
+};
 enum { cudaHostRegisterDefault, cudaHostRegisterPortable, cudaHostRegisterMapped };
 cudaError_t cudaMalloc(void **p, size_t bytes);
 template <class T> static inline cudaError_t cudaMalloc(T **p, size_t bytes)
@@ -127,18 +150,22 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t s = nullptr);
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t s = nullptr);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t s = nullptr);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                              size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t s = nullptr);
 cudaError_t cudaMemset(void *p, int byte, size_t bytes);
 cudaError_t cudaMemsetAsync(void *p, int byte, size_t bytes, cudaStream_t s = nullptr);
 template <class T>
-static inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *src, size_t bytes, size_t at,
-                                                  cudaMemcpyKind kind, cudaStream_t s = nullptr)
+static inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *src, size_t bytes,
+                                                  size_t at, cudaMemcpyKind kind,
+                                                  cudaStream_t s = nullptr)
 {
     return cudaMemcpyAsync((char *)&symbol + at, src, bytes, kind, s);
 }
-template <class T> static inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *src, size_t bytes)
+template <class T>
+static inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *src, size_t bytes)
 {
     return cudaMemcpy((void *)&symbol, src, bytes, cudaMemcpyHostToDevice);
 }
@@ -189,7 +216,8 @@ enum cudaStreamCaptureStatus {
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long flags = 0);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g,
+                                 unsigned long long flags = 0);
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s);
 cudaError_t cudaGraphDestroy(cudaGraph_t g);
@@ -208,7 +236,8 @@ enum cudaFuncAttribute {
 cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value);
 cudaError_t emu_get_attributes(cudaFuncAttributes *a, const void *kernel);
 cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t shared);
-template <class K> static inline cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute a, int value)
+template <class K>
+static inline cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute a, int value)
 {
     return emu_set_attribute((const void *)kernel, a, value);
 }
@@ -217,8 +246,8 @@ template <class K> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttri
     return emu_get_attributes(a, (const void *)kernel);
 }
 template <class K>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *kernel, int threads,
-                                                                        size_t shared)
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *kernel,
+                                                                        int threads, size_t shared)
 {
     return emu_occupancy(blocks, (const void *)kernel, threads, shared);
 }

@@ -1,4 +1,5 @@
-/* emu_block.cpp : the threads of a block take turns: each runs until it meets a barrier; who meets last lets all go on. */
+/* emu_block.cpp : the threads of a block take turns: each runs until it meets a barrier; who meets
+ * last lets all go on. */
 #include "emu_block.h"
 #include <link.h>
 
@@ -22,14 +23,16 @@ static void emu_become(emu_block *b, int thread) /* threadIdx of that thread */
     emu_now.thread = {t % x, t / x % y, t / (x * y)};
 }
 
-/* --- warps ------------------------------------------------------------------------------------------ */
+/* --- warps
+ * ------------------------------------------------------------------------------------------ */
 
 /* The value that lane i of a complete group gets. */
 static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
 {
     const emu_member *me = &w[i];
     if (me->op == EMU_SHUFFLE)
-        return me->from < n && (group >> me->from & 1) ? w[me->from].value : 0xa5a5a5a5a5a5a5a5u; /* undefined there */
+        /* undefined there */
+        return me->from < n && (group >> me->from & 1) ? w[me->from].value : 0xa5a5a5a5a5a5a5a5u;
     uint64_t y = me->op == EMU_MIN || me->op == EMU_AND ? ~(uint64_t)0 : 0;
     for (int l = 0; l < n; l++)
         if (group >> l & 1) {
@@ -66,7 +69,8 @@ static uint64_t emu_combine(const emu_member *w, int n, unsigned group, int i)
     return y;
 }
 
-/* If all lanes of the mask that have not returned wait with that mask: they get their values and go on. */
+/* If all lanes of the mask that have not returned wait with that mask: they get their values and go
+ * on. */
 static void emu_warp_complete(emu_block *b, int first, unsigned mask)
 {
     emu_member *w = &b->lanes[(size_t)first];
@@ -85,7 +89,8 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
     const emu_member *head = &w[__builtin_ctz(group)];
     for (int l = 0; l < n; l++)
         if ((group >> l & 1) && w[l].op != head->op)
-            emu_die("%s: lanes %d and %d of a warp meet in different operations", b->name, (int)(head - w), l);
+            emu_die("%s: lanes %d and %d of a warp meet in different operations", b->name,
+                    (int)(head - w), l);
     for (int l = 0; l < n; l++)
         if (group >> l & 1)
             w[l].result = emu_combine(w, n, group, l);
@@ -94,7 +99,8 @@ static void emu_warp_complete(emu_block *b, int first, unsigned mask)
             w[l].state = EMU_READY;
 }
 
-static void emu_stop_here(emu_block *b) /* until somebody makes this thread ready and its turn comes */
+/* until somebody makes this thread ready and its turn comes */
+static void emu_stop_here(emu_block *b)
 {
     emu_fiber *me = b->running;
     emu_fiber_switch(me, &b->scheduler);
@@ -121,7 +127,8 @@ uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from)
     return me->result;
 }
 
-/* --- blocks ----------------------------------------------------------------------------------------- */
+/* --- blocks
+ * ----------------------------------------------------------------------------------------- */
 
 static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned value)
 {
@@ -133,11 +140,11 @@ static unsigned emu_barrier(emu_state kind, const char *file, int line, unsigned
         b->kind = kind;
         b->sum = 0;
     } else if (b->kind != kind || b->line != line || strcmp(b->file, file) != 0)
-        emu_die("%s: divergent barrier: threads of a block wait at %s:%d and at %s:%d", b->name, b->file, b->line, file,
-                line);
+        emu_die("%s: divergent barrier: threads of a block wait at %s:%d and at %s:%d", b->name,
+                b->file, b->line, file, line);
     if (b->n_done)
-        emu_die("%s: divergent barrier: %d threads of a block have returned, others wait at %s:%d", b->name, b->n_done,
-                file, line);
+        emu_die("%s: divergent barrier: %d threads of a block have returned, others wait at %s:%d",
+                b->name, b->n_done, file, line);
     b->sum += value;
     me->state = kind;
     if (++b->n_at == b->n) {
@@ -160,11 +167,13 @@ unsigned emu_block_barrier(const char *file, int line, unsigned value)
 void emu_grid_barrier(const char *file, int line)
 {
     if (!emu_now.runs->grid)
-        emu_die("%s: the grid's barrier in a launch that is not cooperative (%s:%d)", emu_now.runs->name, file, line);
+        emu_die("%s: the grid's barrier in a launch that is not cooperative (%s:%d)",
+                emu_now.runs->name, file, line);
     emu_barrier(EMU_AT_GRID, file, line, 0);
 }
 
-/* --- turns ------------------------------------------------------------------------------------------ */
+/* --- turns
+ * ------------------------------------------------------------------------------------------ */
 
 static bool emu_reversed()
 {
@@ -192,8 +201,8 @@ static void emu_fiber_main(emu_fiber *f)
         b->lanes[(size_t)f->thread].state = EMU_DONE;
         b->n_done++;
         if (b->n_at)
-            emu_die("%s: divergent barrier: a thread of a block returned, others wait at %s:%d", b->name, b->file,
-                    b->line);
+            emu_die("%s: divergent barrier: a thread of a block returned, others wait at %s:%d",
+                    b->name, b->file, b->line);
         const int first = f->thread & ~31;
         for (int l = first; l < b->n && l < first + 32; l++)
             if (b->lanes[(size_t)l].state == EMU_AT_WARP)
@@ -219,13 +228,16 @@ static void emu_turn(emu_block *b, emu_fiber *f)
 {
     for (int t = 0; t < b->n; t++)
         if (b->lanes[(size_t)t].state == EMU_AT_WARP)
-            emu_die("%s: thread %d of a block waits in its warp for lanes %08x, and some of them never come%s", b->name,
-                    t, b->lanes[(size_t)t].mask, b->n_at ? ": they wait at a barrier of the block" : "");
-    emu_die("%s: divergent barrier: %d of %d threads of a block wait at %s:%d", b->name, b->n_at, b->n, b->file,
-            b->line);
+            emu_die("%s: thread %d of a block waits in its warp for lanes %08x, and some of them "
+                    "never come%s",
+                    b->name, t, b->lanes[(size_t)t].mask,
+                    b->n_at ? ": they wait at a barrier of the block" : "");
+    emu_die("%s: divergent barrier: %d of %d threads of a block wait at %s:%d", b->name, b->n_at,
+            b->n, b->file, b->line);
 }
 
-/* Shared memory begins with garbage. All thread-local memory of the module is shared memory but emu_now. */
+/* Shared memory begins with garbage. All thread-local memory of the module is shared memory but
+ * emu_now. */
 static int emu_find_statics(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size, (void)data;

@@ -1,4 +1,5 @@
-/* emu_block.h : one block that runs: its threads, each on a fiber from its first barrier on. Of emu_block.cpp, emu_fiber.cpp. */
+/* emu_block.h : one block that runs: its threads, each on a fiber from its first barrier on. Of
+ * emu_block.cpp, emu_fiber.cpp. */
 #ifndef EMU_BLOCK_H
 #define EMU_BLOCK_H
 #include "emu.h"
@@ -13,7 +14,8 @@ struct emu_fiber { /* a stack to run on */
     void *fake; /* AddressSanitizer's */
 };
 void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *)); /* entry never returns */
-void emu_fiber_self(emu_fiber *f);                             /* f: the calling OS thread's own stack */
+/* f: the calling OS thread's own stack */
+void emu_fiber_self(emu_fiber *f);
 void emu_fiber_free(emu_fiber *f);
 /* Runs `to` until it comes back to `from`. */
 void emu_fiber_switch(emu_fiber *from, emu_fiber *to);
@@ -44,6 +46,7 @@ struct emu_block {
     std::vector<char> shared;
 };
 void emu_block_run(emu_block *b); /* emu_now.block, block_dim, grid_dim: set */
-void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line); /* all blocks of the grid are here */
+/* all blocks of the grid are here */
+void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line);
 
 #endif

@@ -16,7 +16,8 @@
 
 static void emu_trap(int)
 {
-    emu_die("%s: an address that is not aligned to its type, or __trap()", emu_now.runs ? emu_now.runs->name : "host");
+    emu_die("%s: an address that is not aligned to its type, or __trap()",
+            emu_now.runs ? emu_now.runs->name : "host");
 }
 __attribute__((constructor)) static void emu_hear_traps()
 {
@@ -73,7 +74,9 @@ static cudaError_t emu_chip(int device)
 {
     int n;
     const cudaError_t e = cudaGetDeviceCount(&n);
-    return e != cudaSuccess ? e : device < 0 || device >= n ? emu_error(cudaErrorInvalidDevice) : cudaSuccess;
+    return e != cudaSuccess            ? e
+           : device < 0 || device >= n ? emu_error(cudaErrorInvalidDevice)
+                                       : cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceCount(int *n)

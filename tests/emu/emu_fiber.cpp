@@ -98,8 +98,8 @@ static void emu_jump(emu_fiber *from, emu_fiber *to)
 
 void emu_fiber_make(emu_fiber *f, void (*entry)(emu_fiber *))
 {
-    void *p = mmap(nullptr, EMU_STACK + EMU_GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
+    void *p = mmap(nullptr, EMU_STACK + EMU_GUARD, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED || mprotect(p, EMU_GUARD, PROT_NONE))
         emu_die("no memory for the stack of a thread");
     f->stack = (char *)p + EMU_GUARD;

@@ -1,5 +1,5 @@
-/* emu_graph.cpp : capture of streams into graphs. A graph runs its nodes in the order of their capture, which respects all
- * that they wait for. */
+/* emu_graph.cpp : capture of streams into graphs. A graph runs its nodes in the order of their
+ * capture, which respects all that they wait for. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -45,11 +45,13 @@ cudaError_t emu_capture_record(cudaStream_t s, cudaEvent_t e)
     return cudaSuccess;
 }
 
-/* s waits for work of a capture: it joins that capture, and the work is no longer open if nothing came behind the event. */
+/* s waits for work of a capture: it joins that capture, and the work is no longer open if nothing
+ * came behind the event. */
 cudaError_t emu_capture_wait(cudaStream_t s, cudaEvent_t e)
 {
     std::lock_guard<std::mutex> hold(lock);
-    if (!e->captured) { /* recorded before the capture began: CUDA refuses a wait for work outside */
+    /* recorded before the capture began: CUDA refuses a wait for work outside */
+    if (!e->captured) {
         s->capture->failed = true;
         return emu_error(cudaErrorStreamCaptureUnsupported);
     }

@@ -1,4 +1,5 @@
-/* emu_grid.cpp : launches: what a chip would refuse is refused; blocks run one after another, cooperative ones side by side. */
+/* emu_grid.cpp : launches: what a chip would refuse is refused; blocks run one after another,
+ * cooperative ones side by side. */
 #include "emu_block.h"
 #include <algorithm>
 #include <condition_variable>
@@ -6,9 +7,15 @@
 #include <mutex>
 #include <thread>
 
-enum { EMU_SMS = 4, EMU_BLOCKS_PER_SM = 2, EMU_SHARED_MOST = 227 << 10, EMU_SHARED_PLAIN = 48 << 10 };
+enum {
+    EMU_SMS = 4,
+    EMU_BLOCKS_PER_SM = 2,
+    EMU_SHARED_MOST = 227 << 10,
+    EMU_SHARED_PLAIN = 48 << 10
+};
 
-/* --- kernels ---------------------------------------------------------------------------------------- */
+/* --- kernels
+ * ---------------------------------------------------------------------------------------- */
 
 static std::mutex kernels_lock;
 static std::map<const void *, int> shared_allowed; /* by cudaFuncSetAttribute() */
@@ -58,12 +65,12 @@ cudaError_t emu_occupancy(int *blocks, const void *kernel, int threads, size_t s
         return emu_error(cudaErrorInvalidValue);
     *blocks = shared > (size_t)emu_allowed(kernel) ? 0
               : shared > EMU_SHARED_MOST / 2       ? 1
-                                                   : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
+                                             : std::min((int)EMU_BLOCKS_PER_SM, 2048 / threads);
     return cudaSuccess;
 }
 
-cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s, std::function<void()> thread,
-                       bool cooperative)
+cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
+                       std::function<void()> thread, bool cooperative)
 {
     const dim3 g = s.grid, b = s.block;
     const uint64_t n = (uint64_t)b.x * b.y * b.z;
@@ -71,7 +78,8 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
         return emu_error(cudaErrorNoDevice);
     if (!emu_has_code())
         return emu_error(cudaErrorNoKernelImageForDevice);
-    if (!g.x || !g.y || !g.z || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535 || n < 1 || n > 1024 || b.z > 64)
+    if (!g.x || !g.y || !g.z || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535 || n < 1 ||
+        n > 1024 || b.z > 64)
         return emu_error(cudaErrorInvalidConfiguration);
     if (s.shared > (size_t)emu_allowed(kernel))
         return emu_error(cudaErrorInvalidValue);
@@ -82,7 +90,8 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
     return emu_enqueue(s.stream, [=] { emu_run_grid(name, s, thread, cooperative); });
 }
 
-/* --- blocks of a grid ------------------------------------------------------------------------------- */
+/* --- blocks of a grid
+ * ------------------------------------------------------------------------------- */
 
 struct emu_grid {
     std::mutex lock;
@@ -97,8 +106,8 @@ void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
     const unsigned turn = g->turn;
     g->n_here++;
     if (g->n_done)
-        emu_die("%s: divergent barrier: %d blocks have returned, others wait for the grid at %s:%d", name, g->n_done,
-                file, line);
+        emu_die("%s: divergent barrier: %d blocks have returned, others wait for the grid at %s:%d",
+                name, g->n_done, file, line);
     if (g->n_here == g->n_blocks) {
         g->n_here = 0;
         g->turn++;
@@ -108,10 +117,11 @@ void emu_grid_meet(emu_grid *g, const char *name, const char *file, int line)
 }
 
 static std::mutex pool_lock; /* blocks that do not run, with the stacks they have */
-static std::vector<emu_block *> &pool = *new std::vector<emu_block *>; /* never destroyed: streams outlive main() */
+/* never destroyed: streams outlive main() */
+static std::vector<emu_block *> &pool = *new std::vector<emu_block *>;
 
-static emu_block *emu_block_take(const char *name, const emu_shape &s, const std::function<void()> &body,
-                                 emu_grid *grid)
+static emu_block *emu_block_take(const char *name, const emu_shape &s,
+                                 const std::function<void()> &body, emu_grid *grid)
 {
     emu_block *b = nullptr;
     {
@@ -146,7 +156,8 @@ static void emu_block_number(emu_block *b, const emu_shape &s, uint64_t i)
     emu_block_run(b);
 }
 
-void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body, bool cooperative)
+void emu_run_grid(const char *name, const emu_shape &s, const std::function<void()> &body,
+                  bool cooperative)
 {
     static const bool reversed = emu_env("EMU_REVERSE", 0) != 0;
     const uint64_t n = (uint64_t)s.grid.x * s.grid.y * s.grid.z;

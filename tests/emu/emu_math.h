@@ -1,4 +1,5 @@
-/* emu_math.h : the arithmetic of kernels: bits of numbers, rounded operations, loads and stores with a hint. */
+/* emu_math.h : the arithmetic of kernels: bits of numbers, rounded operations, loads and stores
+ * with a hint. */
 #ifndef EMU_MATH_H
 #define EMU_MATH_H
 #include "emu.h"
@@ -122,7 +123,8 @@ static inline float __saturatef(float a)
 /* Out of range saturates and NaN gives 0, as the hardware does. */
 template <class To> static inline To emu_to_int(double x)
 {
-    const To least = std::is_signed<To>::value ? (To)((To)1 << (8 * sizeof(To) - 1)) : (To)0, most = (To)~least;
+    const To least = std::is_signed<To>::value ? (To)((To)1 << (8 * sizeof(To) - 1)) : (To)0,
+             most = (To)~least;
     return std::isnan(x) ? (To)0 : x >= (double)most ? most : x <= (double)least ? least : (To)x;
 }
 static inline int __float2int_rn(float x)

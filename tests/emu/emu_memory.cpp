@@ -1,4 +1,5 @@
-/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end, reachable from other processes by a handle. */
+/* emu_memory.cpp : device memory: full of garbage at first, guarded at its end, reachable from
+ * other processes by a handle. */
 #include "emu.h"
 #include "emu_threads.h"
 #include <algorithm>
@@ -10,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* One file of memory a process holds all its allocations, each on pages of its own; a handle names process, file, place. */
+/* One file of memory a process holds all its allocations, each on pages of its own; a handle names
+ * process, file, place. */
 struct emu_region {
     char *base;   /* what cudaMalloc gave: it ends where the pages end, rounded up to 256 bytes */
     size_t bytes; /* asked for */
@@ -27,7 +29,8 @@ struct emu_handle {
 enum { EMU_PAGE = 4096, EMU_ALIGN = 256, EMU_GARBAGE = 0xcb };
 
 static std::recursive_mutex lock;
-static std::map<char *, emu_region> &regions = *new std::map<char *, emu_region>; /* by base; never destroyed */
+/* by base; never destroyed */
+static std::map<char *, emu_region> &regions = *new std::map<char *, emu_region>;
 static std::map<char *, size_t> &pinned = *new std::map<char *, size_t>;
 static int file = -1, n_inside;
 static off_t file_end;
@@ -45,7 +48,8 @@ static void emu_fault(int, siginfo_t *info, void *)
         if (p >= r.second.pages && p < r.second.pages + r.second.length + EMU_PAGE) {
             if (p >= r.second.pages + r.second.length)
                 emu_die("access past the end of %zu bytes of device memory", r.second.bytes);
-            emu_die("the host touches device memory: byte %td of %zu", p - r.second.base, r.second.bytes);
+            emu_die("the host touches device memory: byte %td of %zu", p - r.second.base,
+                    r.second.bytes);
         }
     signal(SIGSEGV, SIG_DFL);
 }
@@ -91,7 +95,8 @@ void emu_memory_leave()
 /* length bytes of a file, and behind them a page that nobody may touch. */
 static char *emu_map(int fd, off_t at, size_t length)
 {
-    char *p = (char *)mmap(nullptr, length + EMU_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = (char *)mmap(nullptr, length + EMU_PAGE, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if ((void *)p == MAP_FAILED)
         return nullptr;
     if (mmap(p, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED) {
@@ -105,7 +110,8 @@ bool emu_find(const void *p, char **base, size_t *bytes)
 {
     std::lock_guard<std::recursive_mutex> hold(lock);
     auto r = regions.upper_bound((char *)p);
-    if (r == regions.begin() || (char *)p >= (--r)->second.base + std::max<size_t>(r->second.bytes, 1))
+    if (r == regions.begin() ||
+        (char *)p >= (--r)->second.base + std::max<size_t>(r->second.bytes, 1))
         return false;
     if (base)
         *base = r->second.base;
@@ -114,7 +120,8 @@ bool emu_find(const void *p, char **base, size_t *bytes)
     return true;
 }
 
-static cudaError_t emu_ready() /* for calls that need a device, and are illegal while the thread captures */
+/* for calls that need a device, and are illegal while the thread captures */
+static cudaError_t emu_ready()
 {
     int n;
     if (emu_capturing())
@@ -138,7 +145,8 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     const size_t whole = (bytes + EMU_ALIGN - 1) / EMU_ALIGN * EMU_ALIGN,
                  length = (whole + EMU_PAGE - 1) / EMU_PAGE * EMU_PAGE;
     emu_region r = {};
-    if (file < 0 || ftruncate(file, file_end + (off_t)length) || !(r.pages = emu_map(file, file_end, length)))
+    if (file < 0 || ftruncate(file, file_end + (off_t)length) ||
+        !(r.pages = emu_map(file, file_end, length)))
         return emu_error(cudaErrorMemoryAllocation);
     r.bytes = bytes;
     r.length = length;
@@ -201,7 +209,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     return cudaSuccess;
 }
 
-/* --- memory of the host ----------------------------------------------------------------------------- */
+/* --- memory of the host
+ * ----------------------------------------------------------------------------- */
 
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
@@ -240,7 +249,9 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
     if (e != cudaSuccess || !p || !bytes)
         return e != cudaSuccess ? e : emu_error(cudaErrorInvalidValue);
     std::lock_guard<std::recursive_mutex> hold(lock);
-    return pinned.emplace((char *)p, bytes).second ? cudaSuccess : emu_error(cudaErrorHostMemoryAlreadyRegistered);
+    return pinned.emplace((char *)p, bytes).second
+               ? cudaSuccess
+               : emu_error(cudaErrorHostMemoryAlreadyRegistered);
 }
 cudaError_t cudaHostUnregister(void *p)
 {
@@ -269,14 +280,17 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
     if (e != cudaSuccess)
         return e;
     const bool on_device = emu_find(p, nullptr, nullptr), on_host = !on_device && emu_is_pinned(p);
-    a->type = on_device ? cudaMemoryTypeDevice : on_host ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    a->type = on_device ? cudaMemoryTypeDevice
+              : on_host ? cudaMemoryTypeHost
+                        : cudaMemoryTypeUnregistered;
     a->device = on_device || on_host ? 0 : -2;
     a->devicePointer = on_device || on_host ? (void *)p : nullptr;
     a->hostPointer = on_host ? (void *)p : nullptr;
     return cudaSuccess;
 }
 
-/* --- memory of other processes ---------------------------------------------------------------------- */
+/* --- memory of other processes
+ * ---------------------------------------------------------------------- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p)
 {
@@ -301,7 +315,8 @@ cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h, unsigned)
     if (strcmp(theirs.word, "emu ipc") != 0)
         return emu_error(cudaErrorInvalidValue);
     if (theirs.pid == getpid())
-        return emu_error(cudaErrorDeviceUninitialized); /* as CUDA does: not in the process that exported */
+        /* as CUDA does: not in the process that exported */
+        return emu_error(cudaErrorDeviceUninitialized);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.file);
     const int fd = open(path, O_RDWR | O_CLOEXEC);

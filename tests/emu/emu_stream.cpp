@@ -1,4 +1,5 @@
-/* emu_stream.cpp : streams and events: work runs at once, or (EMU_ASYNC=1) in a thread of its stream. Copies. */
+/* emu_stream.cpp : streams and events: work runs at once, or (EMU_ASYNC=1) in a thread of its
+ * stream. Copies. */
 #include "emu_stream.h"
 #include "emu_threads.h"
 #include <string>
@@ -152,7 +153,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
     return emu_enqueue(s, [=] { f(data); });
 }
 
-/* --- events ----------------------------------------------------------------------------------------- */
+/* --- events
+ * ----------------------------------------------------------------------------------------- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
@@ -248,9 +250,11 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     return cudaSuccess;
 }
 
-/* --- copies ----------------------------------------------------------------------------------------- */
+/* --- copies
+ * ----------------------------------------------------------------------------------------- */
 
-/* What CUDA would read or write beyond an allocation is an error at once; other memory of the host is not known. */
+/* What CUDA would read or write beyond an allocation is an error at once; other memory of the host
+ * is not known. */
 static bool emu_inside(const void *p, size_t bytes)
 {
     char *base;
@@ -267,18 +271,22 @@ static bool emu_on_device(const void *p)
     return emu_find(p, nullptr, nullptr);
 }
 
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t s)
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t s)
 {
     const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (!bytes)
         return cudaSuccess;
-    if (!emu_inside(dst, bytes) || !emu_inside(src, bytes) || kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    if (!emu_inside(dst, bytes) || !emu_inside(src, bytes) || kind < cudaMemcpyHostToHost ||
+        kind > cudaMemcpyDefault)
         return emu_error(cudaErrorInvalidValue);
-    if (kind != cudaMemcpyDefault && ((emu_on_device(dst) && !to_device) || (emu_on_device(src) && !from_device)))
+    if (kind != cudaMemcpyDefault &&
+        ((emu_on_device(dst) && !to_device) || (emu_on_device(src) && !from_device)))
         return emu_error(cudaErrorInvalidValue);
     if (emu_async() &&
-        !emu_stream(s)->capture) { /* memory that is not pinned: read before the call returns, or written */
+        /* memory that is not pinned: read before the call returns, or written */
+        !emu_stream(s)->capture) {
         if (emu_pageable(src)) {
             const std::string staged((const char *)src, bytes);
             return emu_enqueue(s, [=] { memcpy(dst, staged.data(), bytes); });
@@ -297,12 +305,13 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind 
     const cudaError_t e = cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
     return e != cudaSuccess ? e : cudaStreamSynchronize(nullptr);
 }
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-                              size_t height, cudaMemcpyKind, cudaStream_t s)
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                              size_t width, size_t height, cudaMemcpyKind, cudaStream_t s)
 {
     if (!width || !height)
         return cudaSuccess;
-    if (width > dst_pitch || width > src_pitch || !emu_inside(dst, dst_pitch * (height - 1) + width) ||
+    if (width > dst_pitch || width > src_pitch ||
+        !emu_inside(dst, dst_pitch * (height - 1) + width) ||
         !emu_inside(src, src_pitch * (height - 1) + width))
         return emu_error(cudaErrorInvalidValue);
     return emu_enqueue(s, [=] {

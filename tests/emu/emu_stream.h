@@ -13,7 +13,8 @@
 
 struct emu_capture { /* a graph that is being recorded */
     std::vector<std::function<void()>> nodes;
-    std::set<cudaStream_t> joined, open; /* streams that work was forked to; those whose work nobody waits for yet */
+    /* streams that work was forked to; those whose work nobody waits for yet */
+    std::set<cudaStream_t> joined, open;
     std::map<cudaStream_t, size_t> last; /* each stream's last node, counted from 1 */
     cudaStream_t origin = nullptr;
     const void *owner = nullptr;        /* the thread that began */

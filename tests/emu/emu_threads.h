@@ -1,10 +1,12 @@
-/* emu_threads.h : what a kernel sees of its thread, warp and block: indices, barriers, shuffles, votes, atomics. */
+/* emu_threads.h : what a kernel sees of its thread, warp and block: indices, barriers, shuffles,
+ * votes, atomics. */
 #ifndef EMU_THREADS_H
 #define EMU_THREADS_H
 #include "emu_vectors.h"
 #include "emu_api.h"
 
-/* All that the emulator keeps for an OS thread, in one struct: the rest of thread-local memory is the blocks'. */
+/* All that the emulator keeps for an OS thread, in one struct: the rest of thread-local memory is
+ * the blocks'. */
 struct emu_thread_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
@@ -36,8 +38,20 @@ void emu_grid_barrier(const char *file, int line);
 #define __syncthreads_or(p)    (emu_block_barrier(__FILE__, __LINE__, (p) ? 1 : 0) != 0)
 #define __syncthreads_and(p)   (emu_block_barrier(__FILE__, __LINE__, (p) ? 0 : 1) == 0)
 
-/* Lanes of mask meet. SHUFFLE: each gets the value of lane `from`; else a function of all values. */
-enum emu_warp_op { EMU_SYNC, EMU_SHUFFLE, EMU_BALLOT, EMU_ADD, EMU_MIN, EMU_MAX, EMU_AND, EMU_OR, EMU_XOR, EMU_MATCH };
+/* Lanes of mask meet. SHUFFLE: each gets the value of lane `from`; else a function of all
+ * values. */
+enum emu_warp_op {
+    EMU_SYNC,
+    EMU_SHUFFLE,
+    EMU_BALLOT,
+    EMU_ADD,
+    EMU_MIN,
+    EMU_MAX,
+    EMU_AND,
+    EMU_OR,
+    EMU_XOR,
+    EMU_MATCH
+};
 uint64_t emu_warp(enum emu_warp_op op, unsigned mask, uint64_t value, int from);
 int emu_lane();
 
@@ -173,7 +187,8 @@ EMU_ATOMIC(atomicXor, was ^ x)
 EMU_ATOMIC(atomicExch, ((void)was, x))
 EMU_ATOMIC(atomicInc, was >= x ? 0 : was + 1)
 EMU_ATOMIC(atomicDec, was == 0 || was > x ? x : was - 1)
-template <class T> static inline T atomicCAS(T *p, typename emu_same<T>::type expected, typename emu_same<T>::type x)
+template <class T>
+static inline T atomicCAS(T *p, typename emu_same<T>::type expected, typename emu_same<T>::type x)
 {
     T was = expected, will = x;
     __atomic_compare_exchange(p, &was, &will, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);

@@ -17,7 +17,8 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 #define __noinline__
-/* Of a block: the threads of a block share an OS thread, and blocks that live at the same time have one each. */
+/* Of a block: the threads of a block share an OS thread, and blocks that live at the same time have
+ * one each. */
 #define __shared__ static __thread
 
 #define EMU_VECTOR(t, name)                                                     \

@@ -1,8 +1,8 @@
-/* nccl.h : stands in for NCCL's header of that name: what device/nccl.cu calls, between processes of one machine
- * (nccl_run.cpp).
+/* nccl.h : stands in for NCCL's header of that name: what device/nccl.cu calls, between processes
+ * of one machine (nccl_run.cpp).
  *
- * It is as strict as NCCL: device memory alone, one rank a GPU, non-blocking communicators answer "in progress" until
- * all are there, a dead peer is an asynchronous error. */
+ * It is as strict as NCCL: device memory alone, one rank a GPU, non-blocking communicators answer
+ * "in progress" until all are there, a dead peer is an asynchronous error. */
 #ifndef EMU_NCCL_H
 #define EMU_NCCL_H
 #include <cuda_runtime.h>
@@ -44,14 +44,17 @@ typedef enum {
 
 const char *ncclGetErrorString(ncclResult_t rc);
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId id, int rank, ncclConfig_t *config);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
-ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int to, ncclComm_t comm, cudaStream_t s);
-ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int from, ncclComm_t comm, cudaStream_t s);
-ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                           cudaStream_t s);
+ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int to, ncclComm_t comm,
+                      cudaStream_t s);
+ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int from, ncclComm_t comm,
+                      cudaStream_t s);
+ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t s);
 
 #endif

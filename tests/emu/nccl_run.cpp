@@ -1,5 +1,5 @@
-/* nccl_run.cpp : NCCL's calls between processes of one machine: a piece of shared memory with a mailbox for every
- * pair of ranks.
+/* nccl_run.cpp : NCCL's calls between processes of one machine: a piece of shared memory with a
+ * mailbox for every pair of ranks.
  *
  *     send: | full? : bytes : data | <- a chunk at a time, waits until it is empty          recv: the other end
  *
@@ -68,7 +68,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
 {
     int gpu = 0;
     cudaDeviceProp prop;
@@ -82,7 +83,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n_ranks, ncclUniqueId 
         return ncclSystemError;
     void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (p == MAP_FAILED || cudaGetDevice(&gpu) != cudaSuccess || cudaGetDeviceProperties(&prop, gpu) != cudaSuccess)
+    if (p == MAP_FAILED || cudaGetDevice(&gpu) != cudaSuccess ||
+        cudaGetDeviceProperties(&prop, gpu) != cudaSuccess)
         return ncclSystemError;
     ncclComm *c = new ncclComm{(shared *)p, bytes, rank, n_ranks, false, {ncclSuccess}, {false}};
     c->all->pid[rank] = (int)getpid();
@@ -197,8 +199,9 @@ ncclResult_t ncclGroupEnd()
     ncclComm *c = group.comm;
     const std::vector<message> messages = std::move(group.messages);
     group.messages.clear();
-    return emu_enqueue(group.stream, [c, messages] { exchange(c, messages); }) == cudaSuccess ? ncclSuccess
-                                                                                              : ncclUnhandledCudaError;
+    return emu_enqueue(group.stream, [c, messages] { exchange(c, messages); }) == cudaSuccess
+               ? ncclSuccess
+               : ncclUnhandledCudaError;
 }
 
 static void must_be_device(const void *p, size_t bytes)
@@ -209,7 +212,8 @@ static void must_be_device(const void *p, size_t bytes)
         emu_die("NCCL: %zu bytes at %p are not device memory", bytes, p);
 }
 
-static ncclResult_t post(ncclComm_t c, void *p, size_t n, ncclDataType_t type, int peer, bool sends, cudaStream_t s)
+static ncclResult_t post(ncclComm_t c, void *p, size_t n, ncclDataType_t type, int peer, bool sends,
+                         cudaStream_t s)
 {
     if (!c->ready || peer < 0 || peer >= c->n_ranks || peer == c->rank || type != ncclUint8)
         return ncclInvalidArgument;
@@ -223,12 +227,14 @@ static ncclResult_t post(ncclComm_t c, void *p, size_t n, ncclDataType_t type, i
     return ncclGroupEnd();
 }
 
-ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int to, ncclComm_t c, cudaStream_t s)
+ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int to, ncclComm_t c,
+                      cudaStream_t s)
 {
     return post(c, const_cast<void *>(p), n, type, to, true, s);
 }
 
-ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int from, ncclComm_t c, cudaStream_t s)
+ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int from, ncclComm_t c,
+                      cudaStream_t s)
 {
     return post(c, p, n, type, from, false, s);
 }
@@ -283,8 +289,8 @@ static void reduce(ncclComm *c, const uint8_t *in, uint8_t *out, size_t n, ncclD
     memcpy(out, all[0].data(), bytes);
 }
 
-ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t, ncclComm_t c,
-                           cudaStream_t s)
+ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t c, cudaStream_t s)
 {
     if (!c->ready)
         return ncclInvalidArgument;

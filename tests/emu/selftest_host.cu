@@ -1,5 +1,6 @@
-/* selftest_host.cu : what the host relies on in the emulator: memory, streams, graphs, other processes, refusals; and the
- * 16-bit floats. Called by name from tests/test_emu.c: 0, or the line that failed. */
+/* selftest_host.cu : what the host relies on in the emulator: memory, streams, graphs, other
+ * processes, refusals; and the 16-bit floats. Called by name from tests/test_emu.c: 0, or the line
+ * that failed. */
 #include "device/cu.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -22,7 +23,8 @@ static int value_of(const int *d) /* -1: the copy failed */
     return cudaMemcpy(&h, d, sizeof h, cudaMemcpyDefault) == cudaSuccess ? h : -1;
 }
 
-/* --- memory ----------------------------------------------------------------------------------------- */
+/* --- memory
+ * ----------------------------------------------------------------------------------------- */
 
 extern "C" int self_memory(void)
 {
@@ -77,8 +79,8 @@ extern "C" int self_ipc(void)
     const pid_t child = fork();
     HOLDS(child >= 0);
     if (child == 0) {
-        int ok =
-            read(there[0], &h, sizeof h) == (ssize_t)sizeof h && cudaIpcOpenMemHandle((void **)&p, h, 0) == cudaSuccess;
+        int ok = read(there[0], &h, sizeof h) == (ssize_t)sizeof h &&
+                 cudaIpcOpenMemHandle((void **)&p, h, 0) == cudaSuccess;
         ok = ok && value_of(p + 99) == 4100;
         if (ok)
             k_add<int><<<1, 100>>>(p, 100, 7);
@@ -93,14 +95,17 @@ extern "C" int self_ipc(void)
     WORKS(cudaDeviceSynchronize());
     WORKS(cudaIpcGetMemHandle(&h, p));
     int *q, ok = 0;
-    HOLDS(cudaIpcOpenMemHandle((void **)&q, h, 0) != cudaSuccess); /* not in the process that exported */
-    HOLDS(write(there[1], &h, sizeof h) == (ssize_t)sizeof h && read(back[0], &ok, sizeof ok) == sizeof ok && ok == 1);
+    /* not in the process that exported */
+    HOLDS(cudaIpcOpenMemHandle((void **)&q, h, 0) != cudaSuccess);
+    HOLDS(write(there[1], &h, sizeof h) == (ssize_t)sizeof h &&
+          read(back[0], &ok, sizeof ok) == sizeof ok && ok == 1);
     HOLDS(waitpid(child, &status, 0) == child && status == 0 && value_of(p) == 4107);
     WORKS(cudaFree(p));
     return 0;
 }
 
-/* --- streams and graphs ----------------------------------------------------------------------------- */
+/* --- streams and graphs
+ * ----------------------------------------------------------------------------- */
 
 static __global__ void k_wait_for(volatile int *flag)
 {
@@ -192,7 +197,8 @@ extern "C" int self_graphs(void)
     return 0;
 }
 
-/* --- refusals --------------------------------------------------------------------------------------- */
+/* --- refusals
+ * --------------------------------------------------------------------------------------- */
 
 extern "C" int self_refusals(void)
 {
@@ -213,7 +219,8 @@ extern "C" int self_refusals(void)
 extern "C" int self_no_device(void)
 {
     int n;
-    HOLDS(cudaGetDeviceCount(&n) == cudaErrorNoDevice && n == 0 && cudaFree(NULL) == cudaErrorNoDevice);
+    HOLDS(cudaGetDeviceCount(&n) == cudaErrorNoDevice && n == 0 &&
+          cudaFree(NULL) == cudaErrorNoDevice);
     return 0;
 }
 extern "C" int self_old_driver(void)
@@ -231,7 +238,8 @@ extern "C" int self_old_chip(void)
     return 0;
 }
 
-/* --- 16-bit floats: all of them, and roundings against hls/mf.h -------------------------------------- */
+/* --- 16-bit floats: all of them, and roundings against hls/mf.h
+ * -------------------------------------- */
 
 extern "C" int self_half(void)
 {
@@ -249,7 +257,8 @@ extern "C" int self_half(void)
         const float x = __uint_as_float(i % 2 ? near_one : bits);
         if (std::isnan(x))
             continue;
-        HOLDS(__half_as_ushort(__float2half_rn(x)) == mf_enc(half, __float_as_uint(x), 0, MF_NEAREST, MF_INF, 0));
+        HOLDS(__half_as_ushort(__float2half_rn(x)) ==
+              mf_enc(half, __float_as_uint(x), 0, MF_NEAREST, MF_INF, 0));
         HOLDS(__bfloat16_as_ushort(__float2bfloat16_rn(x)) ==
               mf_enc(bf16, __float_as_uint(x), 0, MF_NEAREST, MF_INF, 0));
     }
@@ -257,6 +266,7 @@ extern "C" int self_half(void)
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 + 0x1p-40)) == 0x3c01);
     HOLDS(__half_as_ushort(__double2half(1 + 0x1p-11 - 0x1p-40)) == 0x3c00);
     HOLDS(__half_as_ushort(__hfma(__half(1.0f), __half(1 + 0x1p-10f), __half(0x1p-11f))) == 0x3c02);
-    HOLDS(__half_as_ushort(__hfma(__half(0x1p-12f), __half(0x1p-12f), __half(1.0f) + __half(0x1p-10f))) == 0x3c01);
+    HOLDS(__half_as_ushort(__hfma(__half(0x1p-12f), __half(0x1p-12f),
+                                  __half(1.0f) + __half(0x1p-10f))) == 0x3c01);
     return 0;
 }

@@ -1,17 +1,19 @@
-/* selftest_kernels.cu : what kernels rely on in the emulator: barriers, warps, atomics, the grid's barrier. Called by name
- * from tests/test_emu.c: 0, or the line that failed. */
+/* selftest_kernels.cu : what kernels rely on in the emulator: barriers, warps, atomics, the grid's
+ * barrier. Called by name from tests/test_emu.c: 0, or the line that failed. */
 #include "device/cu.cuh"
 #include <cooperative_groups.h>
 #include "selftest.h"
 
 enum { THREADS = 200 }; /* the last warp has 8 lanes */
 
-/* --- a block ---------------------------------------------------------------------------------------- */
+/* --- a block
+ * ---------------------------------------------------------------------------------------- */
 
 static __global__ void k_turn_around(unsigned *x, int rounds)
 {
     __shared__ unsigned a[THREADS];
-    const unsigned t = threadIdx.x + threadIdx.y * blockDim.x + threadIdx.z * blockDim.x * blockDim.y;
+    const unsigned t =
+        threadIdx.x + threadIdx.y * blockDim.x + threadIdx.z * blockDim.x * blockDim.y;
     unsigned mine = x[blockIdx.x * THREADS + t];
     for (int i = 0; i < rounds; i++) {
         a[t] = mine;
@@ -19,8 +21,8 @@ static __global__ void k_turn_around(unsigned *x, int rounds)
         mine = a[THREADS - 1 - t] + 1;
         __syncthreads();
     }
-    x[blockIdx.x * THREADS + t] = mine + (__syncthreads_count((int)(t % 2)) == THREADS / 2) + __syncthreads_or(t == 7) +
-                                  __syncthreads_and(t < THREADS);
+    x[blockIdx.x * THREADS + t] = mine + (__syncthreads_count((int)(t % 2)) == THREADS / 2) +
+                                  __syncthreads_or(t == 7) + __syncthreads_and(t < THREADS);
 }
 
 extern "C" int self_barriers(void)
@@ -65,12 +67,14 @@ extern "C" int self_garbage(void)
     return 0;
 }
 
-/* --- warps ------------------------------------------------------------------------------------------ */
+/* --- warps
+ * ------------------------------------------------------------------------------------------ */
 
 /* Sums y = 1 for every check that holds. */
 static __global__ void k_warp(int *good)
 {
-    const int t = (int)threadIdx.x, lane = t % 32, left = (int)blockDim.x - t / 32 * 32, n = left < 32 ? left : 32;
+    const int t = (int)threadIdx.x, lane = t % 32, left = (int)blockDim.x - t / 32 * 32,
+              n = left < 32 ? left : 32;
     const unsigned all = n == 32 ? 0xffffffffu : (1u << n) - 1;
     int ok = 1;
     ok &= __shfl_sync(all, 10 * lane, 3) == 30;
@@ -82,9 +86,11 @@ static __global__ void k_warp(int *good)
     ok &= __any_sync(all, lane == 5) && !__any_sync(all, lane == 40) && __all_sync(all, lane < n) &&
           !__all_sync(all, lane > 0);
     ok &= __reduce_add_sync(all, lane) == n * (n - 1) / 2 && __reduce_max_sync(all, -lane) == 0;
-    ok &= __reduce_min_sync(all, -lane) == 1 - n && __reduce_max_sync(all, (unsigned)-lane) == (unsigned)-1;
+    ok &= __reduce_min_sync(all, -lane) == 1 - n &&
+          __reduce_max_sync(all, (unsigned)-lane) == (unsigned)-1;
     ok &= __match_any_sync(all, lane % 2) == (all & (lane % 2 ? 0xaaaaaaaau : 0x55555555u));
-    for (int i = 0; i < lane; i++) /* lanes come at different times, in groups that know nothing of each other */
+    /* lanes come at different times, in groups that know nothing of each other */
+    for (int i = 0; i < lane; i++)
         __syncwarp(1u << lane);
     if (lane < 4)
         ok &= __reduce_add_sync(0xfu, 1) == 4 && __shfl_sync(0xfu, lane, 2) == 2;
@@ -117,7 +123,8 @@ extern "C" int self_warps(void)
     return 0;
 }
 
-/* --- a grid ----------------------------------------------------------------------------------------- */
+/* --- a grid
+ * ----------------------------------------------------------------------------------------- */
 
 static __global__ void k_rounds(unsigned *x, unsigned *sum, int rounds)
 {
@@ -193,7 +200,8 @@ extern "C" int self_atomics(void)
     return 0;
 }
 
-/* --- bugs that must be found ------------------------------------------------------------------------ */
+/* --- bugs that must be found
+ * ------------------------------------------------------------------------ */
 
 static __global__ void k_bug(int which, unsigned *x)
 {
