@@ -1,5 +1,6 @@
 # launch.sed : k_name<types><<<grid, block, shared, stream>>>(arguments) becomes a call that the emulator's headers know.
-# A launch that is broken before its >>>( keeps its line breaks.
+# A launch that is broken before its <<< or its >>>( keeps its line breaks.
+/^ *k_[A-Za-z0-9_]*\(<.*>\)\{0,1\}$/N
 /<<</{
     :more
     />>>(/!{
@@ -7,5 +8,5 @@
         b more
     }
 }
-s/\<\(k_[A-Za-z0-9_]*\)\(<[^<;][^;]*[^>;]>\|<[^<>;]>\)\{0,1\}<<<\([^;]*\)>>>(/emu_kernel("\1", \1\2, emu_shape(\3))(/g
+s/\<\(k_[A-Za-z0-9_]*\)\(<[^<;][^;]*[^>;]>\|<[^<>;]>\)\{0,1\}\([ \n]*\)<<<\([^;]*\)>>>(/emu_kernel("\1", \1\2,\3 emu_shape(\4))(/g
 s/\(cudaLaunch[A-Za-z]*Kernel\|cudaFunc[A-Za-z]*\|cudaOccupancy[A-Za-z]*\)(\(&[^,]*, \)\{0,1\}(\(const \)\{0,1\}void \*)/\1(\2/g
