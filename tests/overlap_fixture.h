@@ -1,0 +1,239 @@
+/* overlap_fixture.h : a step run twice: as a whole, and with gradients that come into being bit by
+ * bit while buckets travel, whose means are handed out one by one. */
+#ifndef OVERLAP_FIXTURE_H
+#define OVERLAP_FIXTURE_H
+#include "check.h"
+#include "fake_way.h"
+#include "reduce/reducer.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N_LAYERS = 9, N_MOST = 1200, N_STEPS = 24, SEED = 6006 };
+static const size_t sizes[N_LAYERS] = {N_MOST, 1, 77, 640, 9, 1000, 8, 333, 50};
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+    float grads[N_LAYERS][N_MOST], late[N_LAYERS][N_MOST], early[N_LAYERS][N_MOST];
+    struct reducer_layer layers[N_LAYERS];
+    struct fake_way fake;
+} t;
+
+static inline uint32_t dice(uint32_t step, uint32_t what, uint32_t i)
+{
+    return philox_u32(philox_key(SEED, step, what, (uint32_t)t.rank, 7), i) >> 8;
+}
+
+/* Drawn alike on all ranks. */
+static inline uint32_t shared_dice(uint32_t step, uint32_t what)
+{
+    return philox_u32(philox_key(SEED, step, what, 0, 8), 0) >> 8;
+}
+
+/* Layers change their magnitude from step to step, and so their shifts. Some steps one rank has a
+ * nan. Returns whether. */
+static inline bool make_grads(uint32_t step)
+{
+    for (uint32_t l = 0; l < N_LAYERS; l++)
+        for (uint32_t i = 0; i < N_MOST; i++) {
+            const uint32_t word = philox_u32(philox_key(SEED, step, l, (uint32_t)t.rank, 2), i);
+            t.grads[l][i] = ldexpf((float)word / 4294967296.0f - 0.5f, (int)(step / (l + 1) % 5));
+        }
+    const bool bad = shared_dice(step, 0) % 6 == 0;
+    if (bad && shared_dice(step, 1) % (uint32_t)t.n_ranks == (uint32_t)t.rank) {
+        const uint32_t l = shared_dice(step, 2) % N_LAYERS;
+        t.grads[l][shared_dice(step, 3) % sizes[l]] = shared_dice(step, 4) % 2 ? NAN : -INFINITY;
+    }
+    return bad;
+}
+
+struct setting {
+    struct codec_words words;
+    const char *algo;
+    size_t bucket_bytes;
+    bool batches; /* by a backend that takes many spans in one launch, as a GPU does */
+};
+
+static struct {
+    struct vec_ops ops;
+    int launches, decodes, decoded, allocated; /* decoded: layers, of so many decodes */
+} batch;
+
+static inline void launch(const struct vec_ops *ops, const struct vec_cast *cast,
+                          struct vec_span *spans, int n_spans)
+{
+    batch.launches++;
+    vec_encode_each(ops, cast, spans, n_spans);
+}
+static inline void launch_decode(const struct vec_ops *ops, struct mf_fmt fmt,
+                                 const struct vec_out *spans, int n_spans, float divisor)
+{
+    batch.decodes++;
+    batch.decoded += n_spans;
+    vec_decode_each(ops, fmt, spans, n_spans, divisor);
+}
+static inline void *batch_alloc(size_t bytes)
+{
+    batch.allocated++;
+    return vec_best()->alloc(bytes);
+}
+static inline void batch_free(void *p)
+{
+    batch.allocated--;
+    vec_best()->free(p);
+}
+
+static inline struct reducer *open_reducer(const struct setting *s, const struct algo *algo)
+{
+    struct codec codec;
+    int group = 0;
+    struct reducer *r = NULL;
+    if (codec_parse(&s->words, &codec) < 0 ||
+        (!algo && algo_find(s->algo, t.n_ranks, &algo, &group) < 0))
+        exit(1);
+    codec.seed = SEED;
+    if (s->batches)
+        codec.ops = &batch.ops;
+    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
+        reducer_open(t.c, &codec, algo, group, s->bucket_bytes, t.layers, N_LAYERS, &r) < 0)
+        exit(1);
+    return r;
+}
+
+static inline void point(float grads[N_LAYERS][N_MOST], float *at[N_LAYERS])
+{
+    for (int l = 0; l < N_LAYERS; l++)
+        at[l] = grads[l];
+}
+
+static inline struct reducer_step run_late(struct reducer *r, uint64_t step)
+{
+    float *at[N_LAYERS];
+    struct reducer_step report = {0};
+    memcpy(t.late, t.grads, sizeof t.late);
+    point(t.late, at);
+    CHECK(reducer_run(r, step, at, &report) == 0, "step %d", (int)step);
+    CHECK(report.hidden_s == 0 && report.exposed_s > 0 && report.waited_s > 0,
+          "%g s hidden without a thread", report.hidden_s);
+    return report;
+}
+
+/* Which layers get ready together and when: groups of neighbours, cut and shuffled anew on every
+ * rank in every step. */
+static inline int cut_groups(uint32_t step, int first[N_LAYERS])
+{
+    int order[N_LAYERS], n = 0;
+    for (int l = 0; l < N_LAYERS; l++)
+        if (l == 0 || dice(step, 10, (uint32_t)l) % 3)
+            order[n++] = l;
+    for (int i = n - 1; i > 0 && step % 2; i--) { /* else backward order */
+        const int j = (int)(dice(step, 11, (uint32_t)i) % (uint32_t)(i + 1)), was = order[i];
+        order[i] = order[j];
+        order[j] = was;
+    }
+    for (int i = 0; i < n; i++)
+        first[i] = step % 2 ? order[i] : order[n - 1 - i];
+    return n;
+}
+
+static inline int group_end(const int *first, int n, int i)
+{
+    int end = N_LAYERS;
+    for (int j = 0; j < n; j++)
+        if (first[j] > first[i] && first[j] < end)
+            end = first[j];
+    return end;
+}
+
+static inline void nap(long ns)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+/* Layers whose means are handed out: the bits of run_late(), and nobody else's from then on. */
+static inline void take_means(struct reducer *r, uint32_t step, bool bad, bool out[N_LAYERS])
+{
+    int first = -1, n = -1;
+    while (reducer_next(r, &first, &n)) {
+        CHECK(!bad, "step %u: means of layers %d+%d of a step with a nan", step, first, n);
+        CHECK(first >= 0 && n > 0 && first + n <= N_LAYERS, "step %u: layers %d+%d", step, first,
+              n);
+        for (int l = first; l < first + n; l++) {
+            CHECK(!out[l], "step %u: layer %d twice", step, l);
+            CHECK(bad || memcmp(t.late[l], t.early[l], sizes[l] * sizeof(float)) == 0,
+                  "step %u: layer %d is handed out with other bits", step, l);
+            out[l] = true;
+            memset(t.early[l], 0x5a, sizeof t.early[l]);
+        }
+    }
+    for (int l = 0; l < N_LAYERS; l++)
+        CHECK(out[l] == !bad, "step %u: layer %d handed out: %d, nan: %d", step, l, out[l], bad);
+    CHECK(!reducer_next(r, &first, &n), "step %u: there is more after the end", step);
+}
+
+/* Who was handed a layer's means may do what he likes with it; here they are put back. */
+static inline void check_taken(uint32_t step, const bool out[N_LAYERS])
+{
+    for (int l = 0; l < N_LAYERS; l++) {
+        int touched = 0;
+        for (int i = 0; i < N_MOST && out[l]; i++)
+            touched += memcmp(&t.early[l][i], "ZZZZ", 4) != 0;
+        CHECK(!touched, "step %u: layer %d was touched after it was handed out", step, l);
+        if (out[l])
+            memcpy(t.early[l], t.late[l], sizes[l] * sizeof(float));
+    }
+}
+
+/* After run_late(). Gradients come into being just before they are said to be ready; before, they
+ * are what no step survives. */
+static inline struct reducer_step run_early(struct reducer *r, uint32_t step, bool bad)
+{
+    float *at[N_LAYERS];
+    int first[N_LAYERS];
+    bool out[N_LAYERS] = {false};
+    struct reducer_step report = {0};
+    for (int l = 0; l < N_LAYERS; l++)
+        for (int i = 0; i < N_MOST; i++)
+            t.early[l][i] = NAN;
+    point(t.early, at);
+    reducer_begin(r, step, at);
+    const int n = cut_groups(step, first);
+    for (int i = 0; i < n; i++) {
+        const int end = group_end(first, n, i);
+        if (dice(step, 12, (uint32_t)i) % 4 == 0)
+            nap(200000);
+        memcpy(t.early[first[i]], t.grads[first[i]], (size_t)(end - first[i]) * sizeof t.grads[0]);
+        if (i < n - 1 || step % 3) /* what is left is taken as ready in the end */
+            reducer_ready(r, first[i], end - first[i]);
+    }
+    if (dice(step, 13, 0) % 4) /* else finish() hands out all */
+        take_means(r, step, bad, out);
+    CHECK(reducer_finish(r, &report) == 0, "step %u", step);
+    check_taken(step, out);
+    CHECK(report.hidden_s >= 0 && report.exposed_s >= 0 && report.waited_s > 0 &&
+              report.hidden_s + report.exposed_s > 0,
+          "%g s hidden, %g s exposed", report.hidden_s, report.exposed_s);
+    return report;
+}
+
+/* Opens the communicator and lays out the layers; the process ends where it cannot. */
+static inline void overlap_fixture_open(void)
+{
+    if (comm_open(60, &t.c) < 0)
+        exit(1);
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %d\n", SEED);
+    for (int l = 0; l < N_LAYERS; l++)
+        t.layers[l] =
+            (struct reducer_layer){.name = "layer", .n = sizes[l], .fp32 = l == 4 || l == 8};
+    batch.ops = *vec_best();
+    batch.ops.encode_all = launch;
+    batch.ops.decode_all = launch_decode;
+    batch.ops.alloc = batch_alloc;
+    batch.ops.free = batch_free;
+}
+#endif

@@ -1,0 +1,106 @@
+/* reducer_fixture.h : layers of many kinds, gradients of every rank that each rank can work out, and
+ * a reducer over them. */
+#ifndef REDUCER_FIXTURE_H
+#define REDUCER_FIXTURE_H
+#include "check.h"
+#include "hls/philox.h"
+#include "reduce/reducer.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 8, N_LAYERS = 10, N_MOST = 700 };
+static const uint64_t seed = 31337;
+
+/* Two layers of zeros, one that only one rank fills, one of fp32 subnormals (f > 127), one near the
+ * top of fp32. */
+enum kind { NORMAL, ZERO, ONE_RANK, SUBNORMAL, HUGE_VALUES };
+static const struct {
+    size_t n;
+    enum kind kind;
+    double size;
+} shape[N_LAYERS] = {{1, NORMAL, 1},          {7, ZERO, 0},           {8, NORMAL, 1e-3},
+                     {9, ONE_RANK, 0.25},     {N_MOST, NORMAL, 3e-2}, {333, SUBNORMAL, 1e-41},
+                     {64, HUGE_VALUES, 1e37}, {257, NORMAL, 1e-12},   {40, NORMAL, 1},
+                     {5, NORMAL, 0.3}};
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+    float grads[MOST][N_LAYERS][N_MOST]; /* of every rank: each of them can work out all */
+    float mine[N_LAYERS][N_MOST];        /* what the reducer works on */
+    float *at[N_LAYERS];                 /* into mine */
+    struct reducer_layer layers[N_LAYERS];
+} t;
+
+/* tame: no layer outside of what every format holds without a scale. */
+static inline void make_grads(uint32_t step, bool tame)
+{
+    for (int r = 0; r < t.n_ranks; r++)
+        for (int l = 0; l < N_LAYERS; l++) {
+            const uint64_t key = philox_key(seed, step, (uint32_t)l, (uint32_t)r, 1);
+            const bool zero =
+                shape[l].kind == ZERO || (shape[l].kind == ONE_RANK && r != t.n_ranks / 2);
+            const double size = zero ? 0 : tame ? 1 : shape[l].size;
+            for (size_t i = 0; i < shape[l].n; i++) {
+                double u = (double)philox_u32(key, 2 * i) / 4294967296.0 - 0.5,
+                       v = (double)philox_u32(key, 2 * i + 1) / 4294967296.0;
+                t.grads[r][l][i] = (float)(size * u * v * v * 2); /* many small ones, |x| <= size */
+            }
+        }
+}
+
+static inline void take_mine(void)
+{
+    for (int l = 0; l < N_LAYERS; l++)
+        memcpy(t.mine[l], t.grads[t.rank][l], sizeof t.mine[l]);
+}
+
+static inline bool mine_unchanged(void)
+{
+    bool same = true;
+    for (int l = 0; l < N_LAYERS; l++)
+        same = same && memcmp(t.mine[l], t.grads[t.rank][l], sizeof t.mine[l]) == 0;
+    return same;
+}
+
+static inline struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+                                           size_t bucket_bytes, struct codec *codec)
+{
+    const struct algo *algo;
+    int group;
+    struct reducer *r = NULL;
+    if (codec_parse(words, codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+        algo_settle(algo, group, t.n_ranks, codec) < 0 ||
+        reducer_open(t.c, codec, algo, group, bucket_bytes, t.layers, N_LAYERS, &r) < 0) {
+        fprintf(stderr, "cannot open %s\n", words->format);
+        exit(1);
+    }
+    return r;
+}
+
+static inline struct reducer_step run(struct reducer *r, uint64_t step)
+{
+    struct reducer_step s = {.skipped = true};
+    take_mine();
+    CHECK(reducer_run(r, step, t.at, &s) == 0, "step %d", (int)step);
+    CHECK(s.skipped || comm_check_equal(t.c, t.mine, sizeof t.mine, "the mean") == 0, "step %d",
+          (int)step);
+    return s;
+}
+
+/* Opens the communicator and lays out the layers; the process ends where it cannot. */
+static inline void reducer_fixture_open(void)
+{
+    if (comm_open(120, &t.c) < 0)
+        exit(1);
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %llu\n", (unsigned long long)seed);
+    for (int l = 0; l < N_LAYERS; l++) {
+        t.layers[l] = (struct reducer_layer){.name = "layer", .n = shape[l].n};
+        t.at[l] = t.mine[l];
+    }
+}
+#endif
