@@ -9,11 +9,11 @@ log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
 bad=0
 for how in vote some; do
-    timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
+    timeout -k 2 100 mpirun -np 3 "$B/tests/test_comm_fail_mpi" stopped $how >"$log.$how" 2>&1 </dev/null &
     pids="${pids-} $!"
 done
 ends() {  # ends HOW LINE: 4 ranks, some silent
-    timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_mpi" silent "$1" >"$log" 2>&1 </dev/null
+    timeout -k 2 100 mpirun -np 4 "$B/tests/test_comm_fail_mpi" silent "$1" >"$log" 2>&1 </dev/null
     rc=$?
     said=$(tr -d '\0' <"$log" | grep '^narrowcast:')
     if [ "$rc" = 0 ] || [ "$rc" = 124 ] || [ "$said" != "narrowcast: $2" ]; then

@@ -39,7 +39,7 @@ lacks parts 'verilator --|shell_rtl|-lfabric|host/offload/wire_fabric\.c|\.cpp|e
 
 # built TARGET WORD...: what is there works
 tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)
-programs=(test_sim_listen test_offload_fabric test_comm_mpi test_offload_mpi test_attack)
+programs=(test_sim_listen test_offload_fabric test_comm_mpi test_comm_fail_mpi test_offload_mpi test_attack)
 built() {
     local b=$dir/build said=$dir/said
     make -s TOOLS=no B="$b" "${@:2}" all >"$said" 2>&1 || { fail "make ${*:2}: $(tail -n 5 "$said")" && return; }

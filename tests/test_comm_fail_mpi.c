@@ -1,0 +1,243 @@
+/* test_comm_fail_mpi.c : ranks that hold different things, fail, or are refused by MPI: comm/ agrees
+ * on it and says one line. */
+/* RANKS: 1 2 3 4 6 8 */
+/* With the arguments `silent HOW` it is a job in which the last rank never answers, with `stopped
+ * HOW` one whose other ranks are stopped: for test_deadline.sh. */
+#include "base/err.h"
+#include "capture.h"
+#include "check.h"
+#include "comm/comm_mpi.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST = 8 }; /* ranks */
+
+static void nap(double s)
+{
+    nanosleep(
+        &(struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)},
+        NULL);
+}
+
+/* From one set of ranks to the next: every set of up to 4 ranks, some of more. */
+static unsigned mask_step(const struct comm *c)
+{
+    return c->n_ranks > 4 ? 7 : 1;
+}
+
+/* One call of comm_check_equal in which the ranks of a mask hold something else (or something
+ * longer). */
+static void check_equal_once(struct comm *c, unsigned others, bool longer, size_t bytes)
+{
+    static uint8_t buf[20001];
+    struct capture cap;
+    memset(buf, 5, sizeof buf);
+    const bool odd = others >> c->rank & 1;
+    if (odd && !longer)
+        buf[bytes - 1] = 6;
+    capture_begin(&cap);
+    int rc = comm_check_equal(c, buf, odd && longer ? bytes + 1 : bytes, "the thing");
+    capture_end(&cap);
+    unsigned wrong = others & 1 ? ~others : others; /* those that differ from rank 0 */
+    wrong &= (1u << c->n_ranks) - 1;
+    int first = 0;
+    while (wrong && !(wrong >> first & 1))
+        first++;
+    char want[200] = "";
+    if (wrong && c->rank == 0)
+        snprintf(
+            want, sizeof want,
+            "narrowcast: the thing differs between ranks: rank %d does not have what rank 0 has\n",
+            first);
+    CHECK(rc == (wrong ? -EPROTO : 0), "others %x: %d", others, rc);
+    CHECK(strcmp(cap.text, want) == 0, "others %x: said \"%s\", not \"%s\"", others, cap.text,
+          want);
+}
+
+static void test_check_equal(struct comm *c)
+{
+    for (unsigned others = 0; others < 1u << c->n_ranks; others += mask_step(c)) {
+        check_equal_once(c, others, false, 1);
+        check_equal_once(c, others, false, 20000);
+        check_equal_once(c, others, true, 20000);
+    }
+}
+
+/* Ranks of a mask fail, each with a line and a code of its own. */
+static void agree_once(struct comm *c, unsigned failing)
+{
+    struct capture cap;
+    int lowest = 0;
+    while (lowest < c->n_ranks && !(failing >> lowest & 1))
+        lowest++;
+    const bool any = lowest < c->n_ranks;
+    capture_begin(&cap);
+    err_hold();
+    int rc = failing >> c->rank & 1 ? ERR(-10 - c->rank, "rank %d", c->rank) : 3;
+    if (rc == 3)
+        err_warn("of rank %d", c->rank);
+    rc = comm_agree(c, rc);
+    capture_end(&cap);
+    char want[100] = "";
+    if (any && c->rank == lowest)
+        snprintf(want, sizeof want, "narrowcast: rank %d\n", lowest);
+    if (!any && c->rank == 0)
+        snprintf(want, sizeof want, "narrowcast: warning: of rank 0\n");
+    CHECK(rc == (any ? -10 - lowest : 0), "failing %x: %d", failing, rc);
+    CHECK(strcmp(cap.text, want) == 0, "failing %x: said \"%s\", not \"%s\"", failing, cap.text,
+          want);
+}
+
+static void test_mpi_error(struct comm *c)
+{
+    struct capture cap;
+    capture_begin(&cap);
+    int rc = comm_send(c, c->n_ranks, "x", 1);
+    capture_end(&cap);
+    CHECK(rc == -EIO && capture_lines(cap.text) == 1 &&
+              strncmp(cap.text, "narrowcast: cannot send: ", 25) == 0,
+          "%d \"%s\"", rc, cap.text);
+    CHECK(comm_barrier(c) == 0, "the job goes on");
+}
+
+/* A message longer than its receive: an error that only the wait finds. */
+static void test_mpi_error_in_wait(struct comm *c)
+{
+    char long_one[64] = "", short_one[8];
+    struct capture cap;
+    int rc = 0;
+    capture_begin(&cap);
+    if (c->rank == 0)
+        rc = comm_send(c, 1, long_one, sizeof long_one);
+    if (c->rank == 1)
+        rc = comm_recv(c, 0, short_one, sizeof short_one);
+    if (rc == 0)
+        rc = comm_wait(c);
+    capture_end(&cap);
+    CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
+    CHECK(c->rank != 1 ||
+              strncmp(cap.text, "narrowcast: cannot exchange messages: MPI_ERR_TRUNCATE", 54) == 0,
+          "\"%s\"", cap.text);
+}
+
+/* The same while another message is under way: when comm_some() has failed, MPI writes into no
+ * buffer any more. */
+static void test_mpi_error_in_some(struct comm *c)
+{
+    char from[64] = "x", to[2][8] = {"", ""};
+    struct comm_lot lots[2] = {{.n_places = 1}, {.at = 1, .n_places = 1}};
+    struct capture cap;
+    int rc = comm_lots_begin(c, 2);
+    capture_begin(&cap);
+    /* the first one is too long for its buffer */
+    for (int i = 0; i < 2 && rc == 0 && c->rank < 2; i++)
+        rc = c->rank == 0
+                 ? comm_lot_send(c, &lots[i], COMM_TAG_DATA, 1, from, i == 0 ? sizeof from : 1)
+                 : comm_lot_recv(c, &lots[i], COMM_TAG_DATA, 0, to[i], sizeof to[i]);
+    while (rc >= 0 && c->rank == 1 && !(comm_lot_done(c, &lots[0]) && comm_lot_done(c, &lots[1])))
+        rc = comm_some(c, true);
+    capture_end(&cap);
+    CHECK(rc == (c->rank == 1 ? -EIO : 0), "%d", rc);
+    CHECK(c->rank != 1 || (comm_lot_done(c, &lots[1]) && to[1][0] == 'x'),
+          "a receive is still under way");
+    CHECK(comm_wait(c) == 0, "the job goes on");
+}
+static int test_all(void)
+{
+    struct comm *c = NULL;
+    MPI_Init(NULL, NULL);
+    if (comm_open(60, &c) < 0)
+        return 1;
+    CHECK(c->n_ranks <= MOST, "%d ranks", c->n_ranks);
+    test_check_equal(c);
+    for (unsigned failing = 0; failing < 1u << c->n_ranks; failing += mask_step(c))
+        agree_once(c, failing);
+    test_mpi_error(c);
+    if (c->n_ranks > 1)
+        test_mpi_error_in_wait(c), test_mpi_error_in_some(c);
+    comm_close(c);
+    MPI_Finalize();
+    DONE();
+}
+
+/* The last rank (with `two`, the one before as well) sleeps; the others wait for it in the way that
+ * `how` says. */
+static int silent(const char *how)
+{
+    struct comm *c;
+    char buf[8] = "";
+    if (comm_open(1.5, &c) < 0)
+        return 1;
+    const int n = c->n_ranks, first_silent = strcmp(how, "two") == 0 ? n - 2 : n - 1;
+    (void)comm_barrier(c);
+    if (strcmp(how, "mismatch") == 0) { /* nobody sleeps, but ranks wait for different things */
+        if (c->rank > 0)
+            (void)comm_recv(c, (c->rank + 1) % n, buf, 1);
+        (void)(c->rank > 0 ? comm_wait(c) : comm_barrier(c));
+    } else if (c->rank >= first_silent) {
+        nap(60);
+    } else if (strcmp(how, "ring") == 0) { /* every rank waits for its neighbour */
+        (void)(comm_recv(c, (c->rank + n - 1) % n, buf, 1), comm_wait(c));
+    } else if (strcmp(how, "held") == 0) { /* an error is held back while ranks agree */
+        err_hold();
+        (void)comm_agree(c, ERR(-EINVAL, "held line"));
+    } else {
+        nap(c->rank == 0 ? 1 : 0); /* deadlines need not pass together */
+        (void)comm_barrier(c);
+    }
+    return 0; /* not reached: the deadline ends the job */
+}
+
+/* All ranks but the last are stopped while they wait for it, for longer than the deadline: the job
+ * goes on. */
+static int stopped(const char *how)
+{
+    enum { DEADLINE_S = 4, STOPPED_S = 5 };
+    struct comm *c;
+    pid_t mine = getpid(), pids[MOST];
+    uint64_t bit = 1;
+    if (comm_open(DEADLINE_S, &c) < 0 || comm_gather(c, &mine, sizeof mine, pids) < 0 ||
+        comm_bcast(c, pids, sizeof pids, 0) < 0)
+        return 1;
+    const int last = c->n_ranks - 1;
+    bit <<= c->rank;
+    if (c->rank == last) {
+        nap(0.5); /* so that they wait */
+        for (int r = 0; r < last; r++)
+            kill(pids[r], SIGSTOP);
+        nap(STOPPED_S);
+        for (int r = 0; r < last; r++)
+            kill(pids[r], SIGCONT);
+    }
+    if (strcmp(how, "vote") == 0) {
+        CHECK(comm_vote(c, &bit, 1) == 0 && bit == (2ull << last) - 1, "the vote says %llx",
+              (unsigned long long)bit);
+    } else {
+        char buf[1] = "";
+        struct comm_lot lots[MOST];
+        CHECK(comm_lots_begin(c, MOST) == 0, "lots");
+        for (int r = 0; r < last; r++) {
+            lots[r] = (struct comm_lot){.at = (size_t)r, .n_places = 1};
+            if (c->rank == last)
+                CHECK(comm_lot_send(c, &lots[r], COMM_TAG_DATA, r, "x", 1) == 0, "send");
+            else if (c->rank == r)
+                CHECK(comm_lot_recv(c, &lots[r], COMM_TAG_DATA, last, buf, 1) == 0 &&
+                          comm_some(c, true) == 1 && *buf == 'x',
+                      "rank %d has '%c'", r, *buf);
+        }
+        CHECK(comm_wait(c) == 0, "the end of it");
+    }
+    comm_close(c);
+    DONE();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "stopped") == 0)
+        return stopped(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "silent") == 0)
+        return silent(argv[2]);
+    return test_all();
+}
