@@ -60,6 +60,10 @@ MF_FN int mf_bias(struct mf_fmt f)
 {
     return (1 << (f.e - 1)) - 1;
 }
+MF_FN int mf_same(struct mf_fmt a, struct mf_fmt b)
+{
+    return a.e == b.e && a.m == b.m && a.fn == b.fn;
+}
 
 /* The one nan that is ever made: all ones (m = 0: the code of inf). Codes of other payloads are
  * read as nan too. */

@@ -12,11 +12,6 @@
 
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, fp32 = {8, 23, 0};
 
-static bool same_format(struct mf_fmt a, struct mf_fmt b)
-{
-    return a.e == b.e && a.m == b.m && a.fn == b.fn;
-}
-
 /* 62 bits hold no sum of e > 5 anyway; e is there to be read. */
 static bool fits_exact(struct mf_fmt f, int n_ranks)
 {
@@ -71,7 +66,7 @@ static int check_exact(const struct codec *c)
 static int check_trunc(const struct codec *c)
 {
     char name[CODEC_NAME_BYTES];
-    if (!same_format(c->fmt, e5m2))
+    if (!mf_same(c->fmt, e5m2))
         return ERR(-EINVAL, "cannot add format %s by --sum trunc: it is a rule of e5m2",
                    codec_format_name(c->fmt, name));
     if (c->round != MF_NEAREST)
@@ -202,24 +197,11 @@ static struct vec_cast cast_of(const struct codec *c, uint64_t key)
                              .key = key};
 }
 
-void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
-                       const float *x, size_t at, size_t n, int shift, uint8_t *codes)
-{
-    const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
-    c->ops->encode(&cast, x + at, n, at, shift, codes + vec_bytes(c->fmt, at));
-}
-
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
                   const float *x, size_t n, int shift, uint8_t *codes)
 {
-    codec_encode_part(c, step, layer, rank, x, 0, n, shift, codes);
-}
-
-uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
-                           const float *x, size_t n, int shift, uint8_t *codes)
-{
     const struct vec_cast cast = cast_of(c, codec_key(c, step, layer, rank));
-    return c->ops->scan_encode(&cast, x, n, 0, shift, codes);
+    c->ops->encode(&cast, x, n, 0, shift, codes);
 }
 
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x)

@@ -69,16 +69,6 @@ int codec_shift(const struct codec *c, int8_t exponent);
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
                   const float *x, size_t n, int shift, uint8_t *codes);
 
-/* The same codes of elements at..at+n alone, at a multiple of 8: x and codes are the layer's
- * first. */
-void codec_encode_part(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
-                       const float *x, size_t at, size_t n, int shift, uint8_t *codes);
-
-/* The same codes, and the largest |x| as fp32 bits on the way: for a shift that is known, or
- * guessed, before the exponent of x is. */
-uint32_t codec_scan_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
-                           const float *x, size_t n, int shift, uint8_t *codes);
-
 /* Many layers at once, one launch on a GPU: spans that codec_span() has filled.
  *   key        codec_key() of the layer, for this step and rank
  *   x, codes   the layer's first

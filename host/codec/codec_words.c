@@ -34,7 +34,7 @@ const char *codec_format_name(struct mf_fmt fmt, char name[CODEC_NAME_BYTES])
 {
     snprintf(name, CODEC_NAME_BYTES, "e%um%u%s", fmt.e, fmt.m, fmt.fn ? "fn" : "");
     for (size_t i = 0; i < N_FORMATS; i++)
-        if (formats[i].fmt.e == fmt.e && formats[i].fmt.m == fmt.m && formats[i].fmt.fn == fmt.fn)
+        if (mf_same(formats[i].fmt, fmt))
             snprintf(name, CODEC_NAME_BYTES, "%s", formats[i].name);
     return name;
 }

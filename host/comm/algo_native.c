@@ -53,16 +53,11 @@ static const struct choice {
 };
 enum { N_CHOICES = sizeof choices / sizeof choices[0] };
 
-static bool same_format(struct mf_fmt a, struct mf_fmt b)
-{
-    return a.e == b.e && a.m == b.m && a.fn == b.fn;
-}
-
 static unsigned native_rules_for(struct mf_fmt fmt)
 {
     unsigned rules = 0;
     for (int i = 0; i < N_CHOICES; i++)
-        if (same_format(choices[i].fmt, fmt))
+        if (mf_same(choices[i].fmt, fmt))
             rules |= 1u << choices[i].rule;
     return rules;
 }
@@ -70,7 +65,7 @@ static unsigned native_rules_for(struct mf_fmt fmt)
 static const struct choice *find_choice(const struct codec *codec)
 {
     for (int i = 0; i < N_CHOICES; i++)
-        if (same_format(choices[i].fmt, codec->fmt) && choices[i].rule == codec->rule &&
+        if (mf_same(choices[i].fmt, codec->fmt) && choices[i].rule == codec->rule &&
             choices[i].overflow == codec->overflow)
             return &choices[i];
     return NULL;

@@ -24,7 +24,7 @@ enum { N_CHOICES = sizeof choices / sizeof choices[0] };
 static const struct choice *find_choice(struct mf_fmt fmt)
 {
     for (int i = 0; i < N_CHOICES; i++)
-        if (choices[i].fmt.e == fmt.e && choices[i].fmt.m == fmt.m && choices[i].fmt.fn == fmt.fn)
+        if (mf_same(choices[i].fmt, fmt))
             return &choices[i];
     return NULL;
 }
