@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
-#include "vec/gpu.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -45,32 +44,6 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
         const struct codec *codec = &r->codecs[layers[i].fp32];
         const bool scaled = codec->scale == CODEC_APS || codec->scale == CODEC_APS_TIGHT;
         r->guesses[i] = scaled ? NO_GUESS : codec_shift(codec, 0);
-    }
-    return 0;
-}
-
-static int make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
-{
-    struct plan *p = &r->plans[all_fp32];
-    p->buckets = buf_alloc((size_t)r->n_layers * sizeof *p->buckets);
-    p->places = buf_alloc((size_t)r->n_layers * sizeof *p->places);
-    p->starts = buf_alloc((size_t)r->n_layers * sizeof *p->starts);
-    p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
-    if (!p->buckets || !p->places || !p->starts || !p->bucket_of)
-        return -ENOMEM;
-    p->n_buckets = bucket_cut(r->layers, r->n_layers, r->folds, all_fp32, bucket_bytes, p->buckets);
-    for (int i = 0; i < p->n_buckets; i++) {
-        const struct bucket *b = &p->buckets[i];
-        const struct fold *f = &r->folds[b->fp32];
-        const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
-        size_t at = 0;
-        for (int l = b->last; l > b->last - b->n_layers; l--) {
-            p->starts[l] = at;
-            p->bucket_of[l] = i;
-            p->places[l] = place + f->ops->in_bytes(f, at);
-            at += bucket_padded(f, r->layers[l].n);
-        }
-        p->code_bytes += f->ops->in_bytes(f, b->n);
     }
     return 0;
 }
@@ -120,8 +93,8 @@ static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     for (int i = 0; i < 2 && r->algo->check; i++)
         TRY(r->algo->check(&r->codecs[i], n_ranks, r->group));
     TRY(copy_layers(r, layers));
-    TRY(make_plan(r, false, bucket_bytes));
-    TRY(make_plan(r, true, bucket_bytes));
+    TRY(reducer_make_plan(r, false, bucket_bytes));
+    TRY(reducer_make_plan(r, true, bucket_bytes));
     return make_buffers(r);
 }
 
@@ -214,89 +187,6 @@ bool reducer_overlaps(const struct reducer *r)
 }
 
 /* ---- a step ---- */
-
-int reducer_n_groups(const struct reducer *r)
-{
-    return r->overlap ? r->plans[r->force_fp32].n_buckets : 1;
-}
-
-struct group reducer_group(const struct reducer *r, int g)
-{
-    const struct plan *p = &r->plans[r->force_fp32];
-    if (!r->overlap)
-        return (struct group){.n_buckets = p->n_buckets, .n_layers = r->n_layers};
-    const struct bucket *b = &p->buckets[g];
-    return (struct group){
-        .bucket = g, .n_buckets = 1, .first = b->last - b->n_layers + 1, .n_layers = b->n_layers};
-}
-
-enum trace_row reducer_row(const struct reducer *r)
-{
-    return r->overlap ? TRACE_REDUCE : TRACE_MAIN;
-}
-
-/* Those of buckets 0..n_buckets; none of a GPU that has failed, which ends the step. */
-static void hand_out_means(struct reducer *r, int n_buckets)
-{
-    if (!r->batches || gpu_failed() == 0)
-        overlap_hand_out(r->overlap, n_buckets);
-}
-
-/* When the last group is finite the step will be taken: means are handed out from then on. */
-static int step_mpi(const struct reducing *s, bool *finite)
-{
-    struct reducer *r = s->r;
-    const int n_groups = reducer_n_groups(r);
-    *finite = true;
-    for (int k = 0; k < n_groups && *finite; k++) {
-        const struct group g = reducer_group(r, k);
-        TRY(reducer_scan(s, &g));
-        TRY(reducer_max_mpi(s, &g));
-        *finite = reducer_all_finite(r, &g);
-        for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
-            if (k == n_groups - 1)
-                hand_out_means(r, i);
-            TRY(reducer_bucket_mpi(s, i));
-        }
-    }
-    return 0;
-}
-
-/* Is there a way for this step's narrow buckets? 1, 0, or a negative errno. */
-static int way_is_open(const struct reducer *r)
-{
-    bool narrow = false;
-    for (int i = 0; i < r->n_layers; i++)
-        narrow = narrow || !r->layers[i].fp32;
-    return r->way && narrow && !r->force_fp32 ? r->way->begin(r->way_arg) : 0;
-}
-
-static uint64_t sent(const struct reducer *r)
-{
-    return comm_counted(r->comm).sent_bytes + (r->way ? r->way->counted(r->way_arg).sent_bytes : 0);
-}
-
-int reducer_step_all(struct reducer *r)
-{
-    struct reducer_step *done = &r->done;
-    const struct reducing s = {r, r->step, r->grads, done};
-    const uint64_t sent_before = sent(r);
-    const double start = clock_s();
-    bool finite = false;
-    r->max_s = 0;
-    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
-                                  .fp32_bytes = r->fp32_bytes};
-    int open = way_is_open(r);
-    TRY(open);
-    done->comm_s = clock_s() - start;
-    TRY(open ? reducer_step_way(&s, &finite) : step_mpi(&s, &finite));
-    if (r->batches)
-        TRY(gpu_failed());
-    done->skipped = !finite;
-    done->by_way = open && !done->n_redone;
-    done->sent_bytes = sent(r) - sent_before;
-    return 0;
-}
 
 void reducer_begin(struct reducer *r, uint64_t step, float *const *grads)
 {

@@ -77,11 +77,10 @@ struct reducing {
     struct reducer_step *report;
 };
 
-/* ---- reducer.c ---- */
+/* ---- reducer_plan.c ---- */
 
-/* The step that reducer_begin() gave, all of it, by this thread; fills r->done. Returns 0 or a
- * negative errno. */
-int reducer_step_all(struct reducer *r);
+/* Cuts the layers as configured, or all in fp32, and places their codes. Returns 0 or -ENOMEM. */
+int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes);
 
 /* The groups of the plan in use: 0, 1, ..., in the order in which they travel. */
 int reducer_n_groups(const struct reducer *r);
@@ -140,6 +139,12 @@ int reducer_step_way(const struct reducing *s, bool *finite);
 /* Words of the vote for so many buckets. */
 size_t reducer_vote_words(int n_buckets);
 
+/* ---- reducer_step.c ---- */
+
+/* The step that reducer_begin() gave, all of it, by this thread; fills r->done. Returns 0 or a
+ * negative errno. */
+int reducer_step_all(struct reducer *r);
+
 /* ---- reducer_thread.c: the communication thread: asleep between steps and until a bucket's
  * gradients are there ---- */
 
@@ -150,6 +155,8 @@ void overlap_begin(struct overlap *o);
 void overlap_ready(struct overlap *o, int first, int n);
 bool overlap_next(struct overlap *o, int *first, int *n);
 int overlap_finish(struct overlap *o); /* what reducer_step_all() returned */
+
+/* ---- reducer_meet.c: the thread meets the main one, in mid-step ---- */
 
 /* In the thread: from rest to work its time counts as neither hidden nor exposed. o NULL:
  * nothing. */

@@ -9,96 +9,10 @@
  * Between begin and finish the thread alone calls MPI and touches gradients that are ready, until
  * it hands out their means; all that both look at is under the lock. */
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_inside.h"
-#include <pthread.h>
+#include "reduce/reducer_meet.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum state { IDLE, RUNNING, DONE };
-
-struct overlap {
-    struct reducer *r;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done; /* the thread sleeps on wake, next and finish on done */
-    enum state state;
-    bool quit;
-    bool *there;        /* [n_layers] gradients are */
-    int *missing;       /* [n_layers] of each bucket: layers whose gradients are not there */
-    int n_stand, n_out; /* buckets whose means may be used, and those that next handed out */
-    bool works;         /* the thread: it waits for neither gradients nor exponents */
-    bool waits;         /* the main thread, in next or finish */
-    double since;       /* by clock_s(); when one of these changed */
-    double hidden_s, exposed_s;
-    int rc;
-};
-
-/* Before `works` or `waits` changes. Locked. */
-static void count_work(struct overlap *o)
-{
-    const double now = clock_s();
-    if (o->works)
-        *(o->waits ? &o->exposed_s : &o->hidden_s) += now - o->since;
-    o->since = now;
-}
-
-static void set_works(struct overlap *o, bool works)
-{
-    count_work(o);
-    o->works = works;
-}
-
-static void set_waits(struct overlap *o, bool waits)
-{
-    count_work(o);
-    o->waits = waits;
-}
-
-void overlap_rest(struct overlap *o)
-{
-    if (!o)
-        return;
-    pthread_mutex_lock(&o->lock);
-    set_works(o, false);
-    pthread_mutex_unlock(&o->lock);
-}
-
-void overlap_work(struct overlap *o)
-{
-    if (!o)
-        return;
-    pthread_mutex_lock(&o->lock);
-    set_works(o, true);
-    pthread_mutex_unlock(&o->lock);
-}
-
-void overlap_hand_out(struct overlap *o, int n_buckets)
-{
-    if (!o)
-        return;
-    pthread_mutex_lock(&o->lock);
-    o->n_stand = n_buckets;
-    pthread_cond_signal(&o->done);
-    pthread_mutex_unlock(&o->lock);
-}
-
-int overlap_await(struct overlap *o, int bucket)
-{
-    if (!o)
-        return 0;
-    pthread_mutex_lock(&o->lock);
-    if (o->missing[bucket] > 0) {
-        set_works(o, false);
-        while (o->missing[bucket] > 0 && !o->quit)
-            pthread_cond_wait(&o->wake, &o->lock);
-        set_works(o, true);
-    }
-    const int rc = o->quit ? -ECANCELED : 0;
-    pthread_mutex_unlock(&o->lock);
-    return rc;
-}
 
 static const struct plan *plan_of(const struct overlap *o)
 {
@@ -114,11 +28,11 @@ static void *run(void *arg)
             pthread_cond_wait(&o->wake, &o->lock);
         if (o->quit)
             break;
-        set_works(o, true);
+        overlap_set_works(o, true);
         pthread_mutex_unlock(&o->lock);
         const int rc = reducer_step_all(o->r);
         pthread_mutex_lock(&o->lock);
-        set_works(o, false);
+        overlap_set_works(o, false);
         o->rc = rc;
         if (rc == 0 && !o->r->done.skipped)
             o->n_stand = plan_of(o)->n_buckets;
@@ -220,11 +134,11 @@ void overlap_ready(struct overlap *o, int first, int n)
 bool overlap_next(struct overlap *o, int *first, int *n)
 {
     pthread_mutex_lock(&o->lock);
-    set_waits(o, true);
+    overlap_set_waits(o, true);
     take(o, 0, o->r->n_layers);
     while (o->n_stand == o->n_out && o->state != DONE)
         pthread_cond_wait(&o->done, &o->lock);
-    set_waits(o, false);
+    overlap_set_waits(o, false);
     const bool some = o->n_stand > o->n_out;
     if (some) {
         const struct bucket *from = &plan_of(o)->buckets[o->n_out],
@@ -240,11 +154,11 @@ bool overlap_next(struct overlap *o, int *first, int *n)
 int overlap_finish(struct overlap *o)
 {
     pthread_mutex_lock(&o->lock);
-    set_waits(o, true);
+    overlap_set_waits(o, true);
     take(o, 0, o->r->n_layers);
     while (o->state != DONE)
         pthread_cond_wait(&o->done, &o->lock);
-    set_waits(o, false);
+    overlap_set_waits(o, false);
     o->state = IDLE;
     o->r->done.hidden_s = o->hidden_s;
     o->r->done.exposed_s = o->exposed_s;

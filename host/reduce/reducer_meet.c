@@ -1,0 +1,70 @@
+/* reducer_meet.c : where the communication thread meets the main one in mid-step: gradients waited
+ * for, means handed out, and whose time it is. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "reduce/reducer_meet.h"
+
+/* Before `works` or `waits` changes. Locked. */
+static void count_work(struct overlap *o)
+{
+    const double now = clock_s();
+    if (o->works)
+        *(o->waits ? &o->exposed_s : &o->hidden_s) += now - o->since;
+    o->since = now;
+}
+
+void overlap_set_works(struct overlap *o, bool works)
+{
+    count_work(o);
+    o->works = works;
+}
+
+void overlap_set_waits(struct overlap *o, bool waits)
+{
+    count_work(o);
+    o->waits = waits;
+}
+
+void overlap_rest(struct overlap *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_lock(&o->lock);
+    overlap_set_works(o, false);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void overlap_work(struct overlap *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_lock(&o->lock);
+    overlap_set_works(o, true);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void overlap_hand_out(struct overlap *o, int n_buckets)
+{
+    if (!o)
+        return;
+    pthread_mutex_lock(&o->lock);
+    o->n_stand = n_buckets;
+    pthread_cond_signal(&o->done);
+    pthread_mutex_unlock(&o->lock);
+}
+
+int overlap_await(struct overlap *o, int bucket)
+{
+    if (!o)
+        return 0;
+    pthread_mutex_lock(&o->lock);
+    if (o->missing[bucket] > 0) {
+        overlap_set_works(o, false);
+        while (o->missing[bucket] > 0 && !o->quit)
+            pthread_cond_wait(&o->wake, &o->lock);
+        overlap_set_works(o, true);
+    }
+    const int rc = o->quit ? -ECANCELED : 0;
+    pthread_mutex_unlock(&o->lock);
+    return rc;
+}

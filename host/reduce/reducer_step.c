@@ -1,0 +1,68 @@
+/* reducer_step.c : a step from its first exponent to its last mean, over MPI or by the way. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "reduce/reducer_inside.h"
+#include "vec/gpu.h"
+
+/* Those of buckets 0..n_buckets; none of a GPU that has failed, which ends the step. */
+static void hand_out_means(struct reducer *r, int n_buckets)
+{
+    if (!r->batches || gpu_failed() == 0)
+        overlap_hand_out(r->overlap, n_buckets);
+}
+
+/* When the last group is finite the step will be taken: means are handed out from then on. */
+static int step_mpi(const struct reducing *s, bool *finite)
+{
+    struct reducer *r = s->r;
+    const int n_groups = reducer_n_groups(r);
+    *finite = true;
+    for (int k = 0; k < n_groups && *finite; k++) {
+        const struct group g = reducer_group(r, k);
+        TRY(reducer_scan(s, &g));
+        TRY(reducer_max_mpi(s, &g));
+        *finite = reducer_all_finite(r, &g);
+        for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
+            if (k == n_groups - 1)
+                hand_out_means(r, i);
+            TRY(reducer_bucket_mpi(s, i));
+        }
+    }
+    return 0;
+}
+
+/* Is there a way for this step's narrow buckets? 1, 0, or a negative errno. */
+static int way_is_open(const struct reducer *r)
+{
+    bool narrow = false;
+    for (int i = 0; i < r->n_layers; i++)
+        narrow = narrow || !r->layers[i].fp32;
+    return r->way && narrow && !r->force_fp32 ? r->way->begin(r->way_arg) : 0;
+}
+
+static uint64_t sent(const struct reducer *r)
+{
+    return comm_counted(r->comm).sent_bytes + (r->way ? r->way->counted(r->way_arg).sent_bytes : 0);
+}
+
+int reducer_step_all(struct reducer *r)
+{
+    struct reducer_step *done = &r->done;
+    const struct reducing s = {r, r->step, r->grads, done};
+    const uint64_t sent_before = sent(r);
+    const double start = clock_s();
+    bool finite = false;
+    r->max_s = 0;
+    *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
+                                  .fp32_bytes = r->fp32_bytes};
+    int open = way_is_open(r);
+    TRY(open);
+    done->comm_s = clock_s() - start;
+    TRY(open ? reducer_step_way(&s, &finite) : step_mpi(&s, &finite));
+    if (r->batches)
+        TRY(gpu_failed());
+    done->skipped = !finite;
+    done->by_way = open && !done->n_redone;
+    done->sent_bytes = sent(r) - sent_before;
+    return 0;
+}
