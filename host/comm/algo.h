@@ -55,6 +55,11 @@ struct algo {
     unsigned rules;   /* bit (1 << VEC_x) for each sum it can add by */
     bool grouped;     /* takes :K */
     bool flows;       /* heeds algo_call.flow; else that is NULL */
+    /* Gradients on GPUs (mates_choose.h): the same sums with codes exchanged by NCCL, by CUDA IPC;
+     * NULL: not this algorithm. And may codes be device memory over MPI, as nothing but the fold
+     * touches them? */
+    const struct algo *by_nccl, *by_ipc;
+    bool device_codes;
     /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every
      * format. */
     unsigned (*rules_for)(struct mf_fmt fmt);
@@ -73,8 +78,7 @@ struct algo {
 extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter,
     algo_gather, algo_native;
 
-/* Those of the same name for gradients on GPUs that exchange codes by CUDA IPC or by NCCL:
- * mates_choose.h picks them. */
+/* by_ipc and by_nccl of those. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 

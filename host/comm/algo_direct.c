@@ -283,4 +283,7 @@ const struct algo algo_direct = {
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,
+    .by_nccl = &algo_direct_nccl,
+    .by_ipc = &algo_direct_ipc,
+    .device_codes = true,
 };

@@ -64,4 +64,5 @@ const struct algo algo_gather = {
         1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
+    .device_codes = true,
 };

@@ -97,4 +97,7 @@ const struct algo algo_group_master = {
     .check = master_check,
     .scratch_bytes = master_scratch_bytes,
     .run = master_run,
+    .by_nccl = &algo_group_master_nccl,
+    .by_ipc = &algo_group_master_ipc,
+    .device_codes = true,
 };

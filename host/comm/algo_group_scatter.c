@@ -100,4 +100,7 @@ const struct algo algo_group_scatter = {
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
+    .by_nccl = &algo_group_scatter_nccl,
+    .by_ipc = &algo_group_scatter_ipc,
+    .device_codes = true,
 };

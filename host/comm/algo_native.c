@@ -164,4 +164,5 @@ const struct algo algo_native = {
     .check = native_check,
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
+    .by_nccl = &algo_native_nccl,
 };

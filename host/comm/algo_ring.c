@@ -46,4 +46,5 @@ const struct algo algo_ring = {
     .rules = 1u << VEC_NEAREST | 1u << VEC_TRUNC,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,
+    .device_codes = true,
 };

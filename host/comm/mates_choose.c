@@ -1,6 +1,5 @@
 /* mates_choose.c : by what gradients on GPUs travel: what is asked for, what this job can, and the
- * algorithm that fits.
- * */
+ * algorithm that fits. */
 #include "comm/mates_choose.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,21 +16,11 @@
 enum transport { NCCL, IPC, MPI, PINNED, N_TRANSPORTS };
 static const char *const words[N_TRANSPORTS] = {"nccl", "ipc", "mpi", "pinned"};
 
-/* Every algorithm on GPUs: NULL: not by this transport. MPI and pinned memory: the algorithm
- * itself. */
-static const struct row {
-    const struct algo *plain, *by[MPI];
-    /* over MPI it never touches a code but by the fold: codes may be device memory */
-    bool device_codes;
-} rows[] = {
-    {&algo_direct, {&algo_direct_nccl, &algo_direct_ipc}, true},
-    {&algo_group_scatter, {&algo_group_scatter_nccl, &algo_group_scatter_ipc}, true},
-    {&algo_group_master, {&algo_group_master_nccl, &algo_group_master_ipc}, true},
-    {&algo_ring, {NULL, NULL}, true},
-    {&algo_gather, {NULL, NULL}, true},
-    {&algo_native, {&algo_native_nccl, NULL}, false}, /* MPI adds by functions of the CPU */
-};
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+/* What runs by this transport; NULL: nothing. */
+static const struct algo *by(const struct algo *a, enum transport t)
+{
+    return t == NCCL ? a->by_nccl : t == IPC ? a->by_ipc : a;
+}
 
 static const char mpi_is_silent[] = "MPI does not say that it takes device memory";
 
@@ -119,7 +108,7 @@ static int try_ipc(struct comm *c, const int32_t *nodes, bool *works)
     return rc;
 }
 
-static int ipc_fact(struct comm *c, const struct row *row, int group, const int32_t *nodes,
+static int ipc_fact(struct comm *c, const struct algo *a, int group, const int32_t *nodes,
                     struct facts *f)
 {
     const int size = group ? group : comm_n_ranks(c);
@@ -129,14 +118,14 @@ static int ipc_fact(struct comm *c, const struct row *row, int group, const int3
             f->no[IPC] = group ? "a group spans machines" : "the ranks are on several machines";
             return 0;
         }
-    if (!row->by[IPC])
+    if (!a->by_ipc)
         return 0;
     TRY(try_ipc(c, nodes, &works));
     f->no[IPC] = works ? NULL : "a rank cannot open another one's GPU memory";
     return 0;
 }
 
-static int find_facts(struct comm *c, const struct row *row, bool cards, int group, struct facts *f)
+static int find_facts(struct comm *c, const struct algo *a, bool cards, int group, struct facts *f)
 {
     struct place *places = buf_alloc((size_t)comm_n_ranks(c) * sizeof *places);
     int32_t *nodes = buf_alloc((size_t)comm_n_ranks(c) * sizeof *nodes);
@@ -147,14 +136,14 @@ static int find_facts(struct comm *c, const struct row *row, bool cards, int gro
         rc = library_facts(c, f);
     if (rc == 0) {
         nccl_fact(c, places, f);
-        rc = ipc_fact(c, row, group, nodes, f);
+        rc = ipc_fact(c, a, group, nodes, f);
     }
     free(places);
     free(nodes);
-    for (int t = NCCL; t < MPI; t++)
-        if (!row->by[t])
+    for (enum transport t = NCCL; t < MPI; t++)
+        if (!by(a, t))
             f->no[t] = "the algorithm goes by MPI alone";
-    if (!row->device_codes)
+    if (!a->device_codes)
         f->no[MPI] = "the algorithm adds on the CPU";
     for (int t = NCCL; t < PINNED && cards; t++)
         f->no[t] = "codes go to cards, which take them from the CPU's memory";
@@ -182,7 +171,7 @@ static int asked(struct comm *c, enum transport *out)
     return 0;
 }
 
-static int take(struct comm *c, const struct row *row, enum transport wanted, struct facts *f,
+static int take(struct comm *c, const struct algo *a, enum transport wanted, struct facts *f,
                 enum transport *out)
 {
     if (wanted == MPI && f->no[MPI] == mpi_is_silent)
@@ -190,8 +179,8 @@ static int take(struct comm *c, const struct row *row, enum transport wanted, st
     if (wanted < N_TRANSPORTS && f->no[wanted])
         return comm_rank(c) > 0
                    ? -EINVAL
-                   : ERR(-EINVAL, "cannot run \"%s\" with NARROWCAST_GPU_TRANSPORT=%s: %s",
-                         row->plain->name, words[wanted], f->no[wanted]);
+                   : ERR(-EINVAL, "cannot run \"%s\" with NARROWCAST_GPU_TRANSPORT=%s: %s", a->name,
+                         words[wanted], f->no[wanted]);
     int t = wanted < N_TRANSPORTS ? (int)wanted : 0;
     while (f->no[t])
         t++; /* pinned is always possible */
@@ -199,16 +188,16 @@ static int take(struct comm *c, const struct row *row, enum transport wanted, st
     return 0;
 }
 
-static void say(const struct row *row, enum transport t, const struct facts *f, char *said,
+static void say(const struct algo *a, enum transport t, const struct facts *f, char *said,
                 size_t size)
 {
     static const char *const names[N_TRANSPORTS] = {"NCCL", "CUDA IPC", "MPI from device memory",
                                                     "MPI from pinned memory"};
-    const int first = row->by[NCCL] ? NCCL : row->by[IPC] ? IPC : MPI;
+    const int first = a->by_nccl ? NCCL : a->by_ipc ? IPC : MPI;
     if ((int)t == first || !f->no[first])
-        snprintf(said, size, "%s by %s", row->plain->name, names[t]);
+        snprintf(said, size, "%s by %s", a->name, names[t]);
     else
-        snprintf(said, size, "%s by %s (not %s: %s)", row->plain->name, names[t], names[first],
+        snprintf(said, size, "%s by %s (not %s: %s)", a->name, names[t], names[first],
                  f->no[first]);
 }
 
@@ -217,21 +206,18 @@ int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo
 {
     struct facts facts = {.no = {NULL}};
     enum transport wanted = N_TRANSPORTS, t = PINNED;
-    int i = 0;
     if (*algo == &algo_self) { /* nothing travels */
         *ops = cards ? vec_cuda() : vec_cuda_device();
         snprintf(said, size, "self, on the GPU");
         return 0;
     }
-    while (i < N_ROWS - 1 && rows[i].plain != *algo)
-        i++;
     TRY(asked(c, &wanted));
     if (group && algo_check_group((*algo)->name, comm_n_ranks(c), group) < 0)
         return -EINVAL;
-    TRY(find_facts(c, &rows[i], cards, group, &facts));
-    TRY(take(c, &rows[i], wanted, &facts, &t));
-    say(&rows[i], t, &facts, said, size);
-    *algo = t < MPI ? rows[i].by[t] : rows[i].plain;
+    TRY(find_facts(c, *algo, cards, group, &facts));
+    TRY(take(c, *algo, wanted, &facts, &t));
+    say(*algo, t, &facts, said, size);
+    *algo = by(*algo, t);
     *ops = t == PINNED ? vec_cuda() : vec_cuda_device();
     return 0;
 }
