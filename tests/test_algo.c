@@ -19,8 +19,14 @@ int main(void)
                                         "group-scatter:99999999999999999999",
                                         "direct:",
                                         ":2"};
-    static const char *const right[] = {
-        "self", "direct", "ring", "gather", "native", "group-master:3", "group-scatter:12"};
+    static const struct {
+        const char *word;
+        int k;
+    } right[] = {
+        {"self", 0},   {"direct", 0}, {"ring", 0}, {"group-master:3", 3}, {"group-scatter:12", 12},
+        {"gather", 0}, {"native", 0},
+    };
+    const int n_right = sizeof right / sizeof right[0];
     const struct algo *a = NULL;
     int k = -7;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -28,14 +34,13 @@ int main(void)
         CHECK(algo_find(wrong[i], 4, &a, &k) == -EINVAL && !a && k == -7, "\"%s\"", wrong[i]);
         err_release(false);
     }
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        CHECK(algo_find(right[i], 4, &a, &k) == 0 &&
-                  strncmp(a->name, right[i], strlen(a->name)) == 0,
-              "\"%s\"", right[i]);
-        CHECK(k == (i == 5 ? 3 : i == 6 ? 12 : 0), "\"%s\": %d", right[i], k);
+    for (int i = 0; i < n_right; i++) {
+        CHECK(algo_find(right[i].word, 4, &a, &k) == 0 && a == algo_at(i) && a->help, "\"%s\"",
+              right[i].word);
+        CHECK(k == right[i].k && !a->grouped == !k, "\"%s\": %d", right[i].word, k);
     }
     CHECK(algo_find("auto", 1, &a, &k) == 0 && a == &algo_self, "auto alone");
     CHECK(algo_find("auto", 2, &a, &k) == 0 && a == &algo_direct && k == 0, "auto");
-    CHECK(algo_at(-1) == NULL && algo_at(7) == NULL && algo_at(6) == &algo_native, "the list");
+    CHECK(algo_at(-1) == NULL && algo_at(n_right) == NULL, "the list");
     DONE();
 }

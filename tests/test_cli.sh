@@ -207,6 +207,11 @@ for option in data model epochs steps batch lr momentum weight-decay schedule wa
 done
 models=$("$n" train --model nosuch 2>&1 | sed -n "s/^narrowcast: unknown model 'nosuch': one of //p")
 "$n" train --help | tr -s ' \n' ' ' | grep -qF -- "--model NAME One of $models. [" || fail "train --help has not the models '$models'"
+# what a wrong word may be is what --help lists
+for algo in $("$n" train --algo nosuch 2>&1 | sed -n 's/^narrowcast: no algorithm "nosuch": need one of auto//p'); do
+    grep -q "^  $algo  *[a-zA-Z]" help.train || fail "train --help lacks algorithm $algo"
+done
+grep -q "^  native  *MPI's own" help.train || fail "train --help does not say what native is"
 "$n" --version | grep -q '^narrowcast [0-9]' || fail "--version"
 if "$n" 2>stderr; then fail "no command at all was taken"; fi
 "$n" info >about

@@ -2,6 +2,7 @@
  * --help. */
 #include "app/train_options.h"
 #include "base/err.h"
+#include "comm/algo.h"
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
@@ -85,11 +86,9 @@ static const struct opt opts[] = {
 
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
-          "direct, ring, group-master:K, group-scatter:K, gather, native (MPI_Allreduce), self "
-          "(one rank) or offload "
-          "(cards in the network); auto: offload where a card is named and answers, else direct, "
-          "or self for one rank. "
-          "Exact sums have the same bits by all of them.")},
+          "An algorithm of those below, or offload (cards in the network); auto: offload where a "
+          "card is named and answers, else direct, or self for one rank. Exact sums have the same "
+          "bits by all of them.")},
     {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
@@ -176,6 +175,17 @@ static const struct opt opts[] = {
      AT(dump_first), 0, 1e12, 0},
 };
 
+static void list_algos(FILE *to)
+{
+    const struct algo *algo;
+    fprintf(to, "\nalgorithms of --algo\n");
+    for (int i = 0; (algo = algo_at(i)); i++) {
+        char word[32];
+        snprintf(word, sizeof word, "%s%s", algo->name, algo->grouped ? ":K" : "");
+        opt_help_row(to, word, algo->help);
+    }
+}
+
 const struct opt_command train_command = {
     .name = "train",
     .args = "",
@@ -194,6 +204,7 @@ const struct opt_command train_command = {
                 "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
+    .more = list_algos,
 };
 
 static int check(const struct train_options *o, const struct opt_parsed *p)

@@ -41,8 +41,9 @@ struct opt_command {
     int min_args, max_args;       /* positional arguments */
     const char *about, *examples; /* paragraphs of --help */
     const struct opt *opts;
-    int n_opts; /* 64 at most */
-    bool alone; /* a program of its own: messages say `name`, not `narrowcast name` */
+    int n_opts;             /* 64 at most */
+    void (*more)(FILE *to); /* further groups of --help, below the options; NULL: none */
+    bool alone;             /* a program of its own: messages say `name`, not `narrowcast name` */
 };
 
 struct opt_parsed {
@@ -63,6 +64,9 @@ bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, c
 /* Prints the help of a subcommand: usage, about, every option with its default by groups,
  * examples. */
 void opt_help(const struct opt_command *cmd, FILE *to);
+
+/* For `more`: a row as those of options are. */
+void opt_help_row(FILE *to, const char *word, const char *help);
 
 /* Parses one value into values. Returns 0 or -EINVAL with a line. */
 int opt_set(const struct opt *o, const char *text, void *values);

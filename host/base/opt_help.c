@@ -23,16 +23,28 @@ static int wrap(FILE *to, const char *text, int at, int indent)
     return at;
 }
 
-static void help_option(const struct opt *o, FILE *to)
+/* Behind a word that ends in column `at`; returns the column it ends in. */
+static int explain(FILE *to, int at, const char *help)
 {
-    int at =
-        fprintf(to, "  --%s%s%s", o->name, o->metavar ? " " : "", o->metavar ? o->metavar : "");
     if (at + 2 > COLUMN) {
         fputc('\n', to);
         at = 0;
     }
     fprintf(to, "%*s", COLUMN - at, "");
-    at = wrap(to, o->help, COLUMN, COLUMN);
+    return wrap(to, help, COLUMN, COLUMN);
+}
+
+void opt_help_row(FILE *to, const char *word, const char *help)
+{
+    explain(to, fprintf(to, "  %s", word), help);
+    fputc('\n', to);
+}
+
+static void help_option(const struct opt *o, FILE *to)
+{
+    int at =
+        fprintf(to, "  --%s%s%s", o->name, o->metavar ? " " : "", o->metavar ? o->metavar : "");
+    at = explain(to, at, o->help);
     char fallback[128];
     snprintf(fallback, sizeof fallback, "[%s]",
              o->fallback           ? o->fallback
@@ -53,6 +65,8 @@ void opt_help(const struct opt_command *cmd, FILE *to)
             fprintf(to, "\n%s\n", cmd->opts[i].name);
         else
             help_option(&cmd->opts[i], to);
+    if (cmd->more)
+        cmd->more(to);
     fprintf(to, "\nDefaults stand in brackets. `--name value` and `--name=value` are the same.\n");
     if (cmd->examples)
         fprintf(to, "\nexamples\n%s", cmd->examples);

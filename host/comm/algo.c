@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const struct algo *const table[] = {
-    &algo_self,          &algo_direct, &algo_ring,   &algo_group_master,
-    &algo_group_scatter, &algo_gather, &algo_native,
+#define ALGO(name) &algo_##name,
+#include "comm/algos.def"
+#undef ALGO
 };
 enum { N_ALGOS = sizeof table / sizeof table[0] };
 

@@ -75,14 +75,15 @@ struct algo {
 };
 
 /* One file each. */
-extern const struct algo algo_self, algo_direct, algo_ring, algo_group_master, algo_group_scatter,
-    algo_gather, algo_native;
+#define ALGO(name) extern const struct algo algo_##name;
+#include "comm/algos.def"
+#undef ALGO
 
 /* by_ipc and by_nccl of those. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 
-/* All of them, for --help: NULL behind the last. */
+/* All of them, as algos.def lists them; NULL behind the last. */
 const struct algo *algo_at(int i);
 
 /* Finds "name" or "name:K" ("auto": self for one rank, else direct).

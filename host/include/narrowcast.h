@@ -67,7 +67,7 @@ struct nc_options {
     const char *out_format; /* auto or a format: what the sum travels back in */
     const char *overflow;   /* saturate inf */
     const char *round;      /* nearest stochastic zero */
-    /* auto self direct ring group-master:K group-scatter:K gather native offload */
+    /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4 */
     const char *algo;
     /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names
      * them */
