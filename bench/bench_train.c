@@ -132,7 +132,8 @@ static int make_data(struct bench *b)
 {
     const size_t side = (size_t)b->o.size, n = 2 * (size_t)b->o.batch,
                  bytes = n * side * side * (size_t)b->o.channels;
-    b->data = (struct dataset){.h = (int)side,
+    b->data = (struct dataset){.samples = &sample_images,
+                               .h = (int)side,
                                .w = (int)side,
                                .c = (int)b->o.channels,
                                .n_classes = CLASSES,

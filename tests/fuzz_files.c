@@ -20,8 +20,7 @@
 #include "app/codes_in.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "nn/cifar10.h"
-#include "nn/idx.h"
+#include "nn/sources.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,9 +156,9 @@ static void fuzz_dataset(int kind, int rc, struct dataset *d)
         MUST(d->n_train > 0 && d->n_test > 0 && d->h >= DATASET_SIDE_MIN &&
              d->w <= DATASET_SIDE_MAX);
         for (size_t i = 0; i < d->n_train; i++)
-            MUST(d->train_y[i] < DATASET_CLASSES);
+            MUST(d->train_y[i] < d->n_classes);
         for (size_t i = 0; i < d->n_test; i++)
-            MUST(d->test_y[i] < DATASET_CLASSES);
+            MUST(d->test_y[i] < d->n_classes);
         for (size_t i = 0; i < d->n_train * image; i++)
             sum += d->train_x[i];
         for (size_t i = 0; i < d->n_test * image; i++)

@@ -268,13 +268,13 @@ static void test_lying_header(void)
 static void test_specs(void)
 {
     static const char *const specs[][2] = {
-        {"", "unknown data set '', expected idx:DIR, cifar10:DIR or synthetic[:n,seed]"},
+        {"", "unknown data set '', expected one of synthetic[:n,seed], idx:DIR, cifar10:DIR"},
         {"mnist", "unknown data set 'mnist'"},
         {"id:/tmp", "unknown data set 'id:/tmp'"},
         {"idxx:/tmp", "unknown data set 'idxx:/tmp'"},
-        {"idx", "data set 'idx' names no directory, expected idx:DIR"},
-        {"idx:", "data set 'idx:' names no directory, expected idx:DIR"},
-        {"cifar10:", "data set 'cifar10:' names no directory, expected cifar10:DIR"},
+        {"idx", "data set 'idx' says no DIR, expected idx:DIR"},
+        {"idx:", "data set 'idx:' says no DIR, expected idx:DIR"},
+        {"cifar10:", "data set 'cifar10:' says no DIR, expected cifar10:DIR"},
         {"synthetic:", "is malformed, expected synthetic:n,seed"},
         {"synthetic:400", "is malformed"},
         {"synthetic:400,", "is malformed"},

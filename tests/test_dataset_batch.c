@@ -121,7 +121,7 @@ static void test_plain(const struct dataset *d)
     const uint32_t index[4] = {7, 0, 7, (uint32_t)d->n_train - 1};
     const struct dataset_augment none = {0};
     for (int with = 0; with < 2; with++) {
-        dataset_batch(d, index, 4, with ? &none : NULL, x, y);
+        dataset_batch(d, false, index, 4, with ? &none : NULL, x, y);
         for (int i = 0; i < 4; i++) {
             view_of(d, index[i], 0, 0, 0, 0, want);
             CHECK(memcmp(want, x + (size_t)i * size, size * sizeof *x) == 0,
@@ -129,7 +129,7 @@ static void test_plain(const struct dataset *d)
             CHECK(y[i] == d->train_y[index[i]], "label %d", i);
         }
     }
-    dataset_test_batch(d, 1, 2, x, y);
+    dataset_batch(d, true, (const uint32_t[]){1, 2}, 2, NULL, x, y);
     for (size_t i = 0; i < 2 * size; i++)
         CHECK(x[i] == normal(d, (int)i % d->c, d->test_x[size + i]), "test pixel %zu", i);
     CHECK(y[0] == d->test_y[1] && y[1] == d->test_y[2], "test labels %d %d", y[0], y[1]);
@@ -151,7 +151,7 @@ static void test_augment(const struct dataset *d, int crop)
         const struct dataset_augment a = {crop, 1, SEED, epoch};
         for (uint32_t i = 0; i < N; i++)
             index[i] = (i * 5 + (uint32_t)epoch) % N;
-        dataset_batch(d, index, N, &a, x, y);
+        dataset_batch(d, false, index, N, &a, x, y);
         for (uint32_t i = 0; i < N; i++) {
             int v = find_view(d, index[i], crop, x + i * size), places = 2 * crop + 1;
             CHECK(v >= 0 && y[i] == d->train_y[index[i]], "epoch %d: no view of image %u",
@@ -164,7 +164,7 @@ static void test_augment(const struct dataset *d, int crop)
             last = v;
         }
         uint32_t one = (uint32_t)epoch % N;
-        dataset_batch(d, &index[one], 1, &a, alone, y);
+        dataset_batch(d, false, &index[one], 1, &a, alone, y);
         CHECK(memcmp(alone, x + one * size, size * sizeof *x) == 0,
               "image %u differs when it is alone", index[one]);
     }
@@ -187,9 +187,9 @@ static void test_no_flip(const struct dataset *d)
     int32_t y;
     for (uint32_t i = 0; i < 12; i++) {
         const struct dataset_augment a = {4, 0, SEED, 1}, b = {4, 1, SEED, 1};
-        dataset_batch(d, &i, 1, &a, x, &y);
+        dataset_batch(d, false, &i, 1, &a, x, &y);
         int v = find_view(d, i, 4, x);
-        dataset_batch(d, &i, 1, &b, x, &y);
+        dataset_batch(d, false, &i, 1, &b, x, &y);
         CHECK(v >= 0 && v % 2 == 0 && find_view(d, i, 4, x) / 2 == v / 2, "image %u", i);
     }
     free(x);

@@ -22,7 +22,8 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
                                        int flip)
 {
     struct feed_test t = {.size = (size_t)(h * w * c)};
-    t.data = (struct dataset){.h = h, .w = w, .c = c, .n_classes = 10, .n_train = TRAIN};
+    t.data = (struct dataset){
+        .samples = &sample_images, .h = h, .w = w, .c = c, .n_classes = 10, .n_train = TRAIN};
     t.data.train_x = layers_memory(TRAIN * t.size);
     t.data.train_y = layers_memory(TRAIN);
     for (size_t i = 0; i < TRAIN * t.size; i++)
@@ -60,8 +61,8 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
         g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size,
                      t->size, g->s);
     }
-    dataset_batch(&t->data, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL, t->want,
-                  t->labels);
+    dataset_batch(&t->data, false, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL,
+                  t->want, t->labels);
 }
 
 static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip)

@@ -228,9 +228,9 @@ static void check_feed(void)
                       step + 1 == 3 ? 5 : 8);
         const struct nn_result a = step < 5 ? feed_train(f, 3, NULL, NULL) : feed_eval(f);
         if (step < 5)
-            dataset_batch(data, index, n, &now, x, labels);
+            dataset_batch(data, false, index, n, &now, x, labels);
         else
-            dataset_test_batch(data, 1, 6, x, labels);
+            dataset_batch(data, true, (const uint32_t[]){1, 2, 3, 4, 5, 6}, 6, NULL, x, labels);
         const struct nn_result b = step < 5 ? nn_model_train(plain, x, labels, n, 3, NULL, NULL)
                                             : nn_model_eval(plain, x, labels, 6);
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct && a.loss_sum > 0,

@@ -40,7 +40,7 @@ static void check_train(struct feed *f, struct nn_model *fed, struct nn_model *p
         CHECK(feed_waiting(f) == (step + 1 < STEPS ? 2 : 1), "step %d: %d waiting", step,
               feed_waiting(f));
         const struct nn_result a = feed_train(f, (uint64_t)step, NULL, NULL);
-        dataset_batch(data, order + step * BATCH, size_of(step), &augment, x, labels);
+        dataset_batch(data, false, order + step * BATCH, size_of(step), &augment, x, labels);
         const struct nn_result b =
             nn_model_train(plain, x, labels, size_of(step), (uint64_t)step, NULL, NULL);
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "step %d: loss %g, not %g",
@@ -56,11 +56,14 @@ static void check_eval(struct feed *f, struct nn_model *plain)
     size_t image = (size_t)(data->h * data->w * data->c);
     real *x = malloc(BATCH * image * sizeof *x);
     int32_t labels[BATCH];
+    uint32_t index[BATCH];
     feed_next_test(f, 5, BATCH);
     feed_next_test(f, 60, 9);
     for (int i = 0; i < 2; i++) {
         const struct nn_result a = feed_eval(f);
-        dataset_test_batch(data, i ? 60 : 5, i ? 9 : BATCH, x, labels);
+        for (uint32_t j = 0; j < BATCH; j++)
+            index[j] = (i ? 60 : 5) + j;
+        dataset_batch(data, true, index, i ? 9 : BATCH, NULL, x, labels);
         const struct nn_result b = nn_model_eval(plain, x, labels, i ? 9 : BATCH);
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "test %d: loss %g, not %g", i,
               a.loss_sum, b.loss_sum);

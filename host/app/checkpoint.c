@@ -21,7 +21,7 @@ static int parts_init(struct parts *p, const struct train *t)
     struct text text = text_in(p->text, sizeof p->text);
     opt_lines(&train_command, t->o, TRAIN_BITS, &text);
     text_add(&text, "device in use=%s\n", t->nn == &nn_cpu ? "cpu" : "cuda");
-    if (t->schedule.kind != SCHEDULE_CONST) /* the rate depends on how long the run will be */
+    if (schedule_by_length(&t->schedule))
         text_add(&text, "steps in all=%llu\n", (unsigned long long)t->n_steps);
     struct checkpoint_file *f = &p->file;
     f->text = p->text;

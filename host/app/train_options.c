@@ -3,6 +3,8 @@
 #include "app/train_options.h"
 #include "base/err.h"
 #include "comm/algo.h"
+#include "nn/dataset.h"
+#include "nn/optim.h"
 #include <string.h>
 
 #define AT(field) offsetof(struct train_options, field)
@@ -14,23 +16,14 @@
     name, words, fallback, help, OPT_CHOICE, AT(field), 0, 0, mark
 #define FLAG(name, field, mark, help) name, NULL, NULL, help, OPT_FLAG, AT(field), 0, 0, mark
 
-static const char model_help[] = "One of"
-#define MODEL(name, build, depth) " " #name
-#include "nn/models.def"
-#undef MODEL
-                                 ".";
-
 static const struct opt opts[] = {
     {GROUP("data and model")},
-    {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS,
-          "synthetic[:n,seed] (generated images, no download), idx:DIR (MNIST, Fashion-MNIST; "
-          "plain or .gz) or "
-          "cifar10:DIR (binary version).")},
+    {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
     {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.",
      OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
     {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
             "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
-    {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, model_help)},
+    {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",
@@ -42,10 +35,7 @@ static const struct opt opts[] = {
      "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
      AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
-    {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS,
-          "const, step[:A,B...] (a tenth from each fraction of the run on, as step:0.5,0.75), "
-          "linear or cosine (both "
-          "to zero).")},
+    {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS, schedule_help)},
     {"warmup", "X", "0.5", "Epochs in which the rate grows linearly from 0.", OPT_REAL, AT(warmup),
      0, 1e6, TRAIN_BITS},
     {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS,

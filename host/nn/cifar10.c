@@ -2,14 +2,15 @@
  *
  *     | label 1 byte | red 1024 | green 1024 | blue 1024 |  x 10000 in the original; any number > 0 is read
  * Source: www.cs.toronto.edu/~kriz/cifar.html, "binary version". */
-#include "nn/cifar10.h"
 #include "base/err.h"
 #include "nn/datafile.h"
+#include "nn/sources.h"
 #include <stdlib.h>
 
 enum {
     SIDE = 32,
     N_CHANNELS = 3,
+    CLASSES = 10,
     PLANE = SIDE * SIDE,
     IMAGE = N_CHANNELS * PLANE,
     RECORD = 1 + IMAGE,
@@ -34,9 +35,8 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
             "the file ends inside a record, expected %zu bytes more (records of %d bytes)",
             RECORD - bytes % RECORD, RECORD);
     for (size_t at = 0; at < bytes; at += RECORD)
-        if (records[at] >= DATASET_CLASSES)
-            return datafile_err(f, at, "label %u, expected 0 to %d", records[at],
-                                DATASET_CLASSES - 1);
+        if (records[at] >= CLASSES)
+            return datafile_err(f, at, "label %u, expected 0 to %d", records[at], CLASSES - 1);
     return 0;
 }
 
@@ -84,7 +84,8 @@ int cifar10_load(const char *dir, struct dataset *d)
                                         "data_batch_4.bin", "data_batch_5.bin"};
     d->h = d->w = SIDE;
     d->c = N_CHANNELS;
-    d->n_classes = DATASET_CLASSES;
+    d->n_classes = CLASSES;
+    d->samples = &sample_images;
     for (size_t i = 0; i < sizeof train / sizeof *train; i++)
         TRY(load_file(dir, train[i], &d->train_x, &d->train_y, &d->n_train));
     return load_file(dir, "test_batch.bin", &d->test_x, &d->test_y, &d->n_test);

@@ -41,21 +41,27 @@ static int take_memory(struct feed *f)
     return f->by_host && !f->x ? -ENOMEM : 0;
 }
 
+/* Returns 0, -ENOSYS (it takes no bytes, or there are none), or the backend's failure. */
+static int open_backend(struct feed *f)
+{
+    struct nn_feed setup = {.max_batch = f->max_batch,
+                            .crop = f->augment.crop,
+                            .flip = f->augment.flip,
+                            .seed = f->augment.seed};
+    if (!f->d->samples->bytes_for_gpu)
+        return -ENOSYS;
+    f->d->samples->bytes_for_gpu(f->d, &setup);
+    return nn_model_ops(f->m)->feed_open(nn_model_ctx(f->m), &setup);
+}
+
 int feed_open(struct nn_model *m, const struct dataset *d, const struct dataset_augment *augment,
               int max_batch, struct feed **out)
 {
-    struct nn_feed setup = {.image = {d->h, d->w, d->c},
-                            .max_batch = max_batch,
-                            .crop = augment->crop,
-                            .flip = augment->flip,
-                            .seed = augment->seed};
-    for (int c = 0; c < d->c; c++)
-        setup.mean[c] = d->mean[c], setup.inv_std[c] = d->inv_std[c];
     struct feed *f = calloc(1, sizeof *f);
     if (!f)
         return ERR(-ENOMEM, "cannot open the feed of images: no memory");
     *f = (struct feed){.m = m, .d = d, .augment = *augment, .max_batch = max_batch};
-    int rc = nn_model_ops(m)->feed_open(nn_model_ctx(m), &setup);
+    int rc = open_backend(f);
     f->by_host = rc == -ENOSYS;
     rc = f->by_host ? 0 : rc;
     if (rc == 0)
@@ -120,9 +126,7 @@ static void send(struct feed *f, int slot)
                                    .n = b->n,
                                    .augment = !b->test,
                                    .epoch = b->epoch};
-    const uint8_t *labels = b->test ? d->test_y : d->train_y;
-    for (int i = 0; i < b->n; i++)
-        b->labels[i] = labels[b->index[i]];
+    d->samples->labels(d, b->test, b->index, b->n, b->labels);
     nn_model_ops(f->m)->feed_send(nn_model_ctx(f->m), slot, &bytes);
     b->sent = true;
 }
@@ -154,10 +158,7 @@ static void make(struct feed *f, struct batch *b)
 {
     struct dataset_augment augment = f->augment;
     augment.epoch = b->epoch;
-    if (b->test)
-        dataset_test_batch(f->d, b->index[0], b->n, f->x, b->labels);
-    else
-        dataset_batch(f->d, b->index, b->n, &augment, f->x, b->labels);
+    dataset_batch(f->d, b->test, b->index, b->n, b->test ? NULL : &augment, f->x, b->labels);
 }
 
 struct nn_result feed_train(struct feed *f, uint64_t key, nn_grad_ready *ready, void *ctx)

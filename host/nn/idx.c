@@ -3,11 +3,11 @@
  *     images  0x00000803  n  h  w  then n*h*w pixels        labels  0x00000801  n  then n labels
  * The magic's third byte is the type of the elements (8: unsigned bytes), its last the number of
  * dimensions. Source: yann.lecun.com/exdb/mnist, "the idx file format". */
-#include "nn/idx.h"
 #include "base/err.h"
 #include "nn/datafile.h"
+#include "nn/sources.h"
 
-enum { N_MAX = 10000000 };
+enum { CLASSES = 10, N_MAX = 10000000 };
 
 static uint32_t be32(const uint8_t *p)
 {
@@ -63,8 +63,8 @@ static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
 static int check_labels(const struct datafile *f, uint64_t at, const uint8_t *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (y[i] >= DATASET_CLASSES)
-            return datafile_err(f, at + i, "label %u, expected 0 to %d", y[i], DATASET_CLASSES - 1);
+        if (y[i] >= CLASSES)
+            return datafile_err(f, at + i, "label %u, expected 0 to %d", y[i], CLASSES - 1);
     return 0;
 }
 
@@ -108,7 +108,8 @@ close_images:
 int idx_load(const char *dir, struct dataset *d)
 {
     d->c = 1;
-    d->n_classes = DATASET_CLASSES;
+    d->n_classes = CLASSES;
+    d->samples = &sample_images;
     TRY(load_pair(dir, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", d, &d->train_x,
                   &d->train_y, &d->n_train));
     return load_pair(dir, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", d, &d->test_x,

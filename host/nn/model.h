@@ -27,6 +27,9 @@ enum nn_math nn_math_of(const char *word);
 
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
 
+/* All names that nn_model_open takes: a sentence. */
+extern const char nn_model_help[];
+
 /* setup: of the backend's context; NULL: fp32. name: one of models.def. in:
  * NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels; from 64 on resnet18 and resnet50 begin
  * with a 7x7 convolution and a pooling. max_batch: images a call at most. seed: of the weights; the

@@ -72,11 +72,14 @@ static const struct {
 #undef MODEL
 };
 
-static const char names[] =
 #define MODEL(name, build, depth) " " #name
+static const char names[] =
 #include "nn/models.def"
-#undef MODEL
     ;
+const char nn_model_help[] = "One of"
+#include "nn/models.def"
+                             ".";
+#undef MODEL
 
 /* The last node that has params is the classifier. */
 static void mark_last(struct nn_model *m)

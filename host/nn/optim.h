@@ -34,9 +34,9 @@ void optim_step_some(struct optim *o, int first, int n, real *weights, real *gra
 /* velocities, for checkpoints; memory of the backend */
 real *optim_state(struct optim *o, size_t *n);
 
-enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_LINEAR, SCHEDULE_COSINE };
+struct schedule_kind; /* schedule.c: a row of its table */
 struct schedule {
-    enum schedule_kind kind;
+    const struct schedule_kind *kind;
     double lr; /* peak */
     double total_steps;
     double warmup_steps; /* linear from 0 (step 0 takes lr/warmup) */
@@ -44,9 +44,13 @@ struct schedule {
     int n_at;
     double gamma; /* 0.1 */
 };
-/* "const", "step[:0.5,0.75]" (fractions of the run), "linear" (to zero), "cosine" -> kind, at,
- * n_at, gamma = 0.1; the other fields are the caller's. Returns 0 or -EINVAL with a line. */
+/* All words that schedule_parse takes, with what they mean: a sentence. */
+extern const char schedule_help[];
+/* A word of schedule_help -> kind, at, n_at, gamma = 0.1; the other fields are the caller's.
+ * Returns 0 or -EINVAL with a line. */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);
+/* Does the rate of a step depend on how long the whole run is? */
+bool schedule_by_length(const struct schedule *s);
 
 #endif

@@ -1,5 +1,4 @@
-/* schedule.c : the learning rate of a step: warm-up, then constant, steps, a line to zero, or half
- * a cosine. */
+/* schedule.c : the learning rate of a step: warm-up, then one of a table of ways. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,23 +31,81 @@ static int parse_fractions(const char *word, const char *list, double *at)
     }
 }
 
+/* ---- one function a schedule: the rate at a step, of which `done` (0..1) of the way behind the
+ * warm-up is done ---- */
+
+static double rate_const(const struct schedule *s, double step, double done)
+{
+    (void)step, (void)done;
+    return s->lr;
+}
+
+static double rate_step(const struct schedule *s, double step, double done)
+{
+    (void)done;
+    double lr = s->lr;
+    for (int i = 0; i < s->n_at; i++)
+        if (step >= s->at[i] * s->total_steps)
+            lr *= s->gamma;
+    return lr;
+}
+
+static double rate_linear(const struct schedule *s, double step, double done)
+{
+    (void)step;
+    return s->lr * (1 - done);
+}
+
+static double rate_cosine(const struct schedule *s, double step, double done)
+{
+    (void)step;
+    return s->lr * (0.5 * (1 + cos(3.14159265358979323846 * done)));
+}
+
+/* The only list of them. SCHEDULE(name, what may follow it in the word, what follows if nothing
+ * does (NULL: nothing may), does the rate depend on how long the run is, what it means) */
+#define SCHEDULES                                                             \
+    SCHEDULE(const, "", NULL, false, "")                                      \
+    SCHEDULE(step, "[:A,B...]", "0.5,0.75", true,                             \
+             " (a tenth from each fraction of the run on, as step:0.5,0.75)") \
+    SCHEDULE(linear, "", NULL, true, " (to zero)")                            \
+    SCHEDULE(cosine, "", NULL, true, " (to zero)")
+
+static const struct schedule_kind {
+    const char *name, *fractions;
+    bool by_length;
+    double (*rate)(const struct schedule *s, double step, double done);
+} kinds[] = {
+#define SCHEDULE(name, more, fractions, by_length, means) \
+    {#name, fractions, by_length, rate_##name},
+    SCHEDULES
+#undef SCHEDULE
+};
+
+#define SCHEDULE(name, more, fractions, by_length, means) " " #name more means ","
+static const char words[] = SCHEDULES " behind the warm-up";
+const char schedule_help[] = "One of" SCHEDULES " behind the warm-up.";
+#undef SCHEDULE
+
+static const struct schedule_kind *find(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == length && strncmp(word, kinds[i].name, length) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
 int schedule_parse(const char *word, struct schedule *out)
 {
-    enum schedule_kind kind;
+    const size_t length = strcspn(word, ":");
+    const struct schedule_kind *kind = find(word, length);
+    if (!kind || (word[length] && !kind->fractions))
+        return ERR(-EINVAL, "unknown schedule '%s': one of%s", word, words);
     double at[MAX_AT] = {0};
     int n_at = 0;
-    if (strcmp(word, "const") == 0) {
-        kind = SCHEDULE_CONST;
-    } else if (strcmp(word, "linear") == 0) {
-        kind = SCHEDULE_LINEAR;
-    } else if (strcmp(word, "cosine") == 0) {
-        kind = SCHEDULE_COSINE;
-    } else if (strcmp(word, "step") == 0 || strncmp(word, "step:", 5) == 0) {
-        kind = SCHEDULE_STEP;
-        n_at = parse_fractions(word, word[4] ? word + 5 : "0.5,0.75", at);
+    if (kind->fractions) {
+        n_at = parse_fractions(word, word[length] ? word + length + 1 : kind->fractions, at);
         TRY(n_at);
-    } else {
-        return ERR(-EINVAL, "unknown schedule '%s': const, step[:0.5,0.75], linear, cosine", word);
     }
     out->kind = kind;
     out->n_at = n_at;
@@ -58,27 +115,16 @@ int schedule_parse(const char *word, struct schedule *out)
     return 0;
 }
 
+bool schedule_by_length(const struct schedule *s)
+{
+    return s->kind->by_length;
+}
+
 double schedule_lr(const struct schedule *s, double step)
 {
     if (step < s->warmup_steps)
         return s->lr * fmin(1, (step + 1) / s->warmup_steps);
-    double length = s->total_steps - s->warmup_steps;
-    double done = length > 0 ? fmin(1, (step - s->warmup_steps) / length) : 1;
-    double lr = s->lr;
-    switch (s->kind) {
-    case SCHEDULE_CONST:
-        break;
-    case SCHEDULE_STEP:
-        for (int i = 0; i < s->n_at; i++)
-            if (step >= s->at[i] * s->total_steps)
-                lr *= s->gamma;
-        break;
-    case SCHEDULE_LINEAR:
-        lr *= 1 - done;
-        break;
-    case SCHEDULE_COSINE:
-        lr *= 0.5 * (1 + cos(3.14159265358979323846 * done));
-        break;
-    }
-    return lr;
+    const double length = s->total_steps - s->warmup_steps;
+    const double done = length > 0 ? fmin(1, (step - s->warmup_steps) / length) : 1;
+    return s->kind->rate(s, step, done);
 }

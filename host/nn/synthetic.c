@@ -7,14 +7,14 @@
  *
  * An image and its negative are of one class and equally likely. So linear classifiers with weights
  * W and -W have the same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
-#include "nn/synthetic.h"
 #include "base/err.h"
 #include "hls/draw.h"
+#include "nn/sources.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 28, TORUS = 32, PEAK = 127, SHIFT = 6, NOISE = 56 };
+enum { CLASSES = 10, SIDE = 28, TORUS = 32, PEAK = 127, SHIFT = 6, NOISE = 56 };
 enum { N_DEFAULT = 8000, N_MIN = 40, N_MAX = 1000000, SEED_DEFAULT = 1 };
 
 struct pattern {
@@ -83,7 +83,7 @@ static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set,
     if (!*x || !*y)
         return ERR(-ENOMEM, "cannot allocate %zu synthetic images", n);
     for (size_t i = 0; i < n; i++) {
-        (*y)[i] = (uint8_t)(i % DATASET_CLASSES);
+        (*y)[i] = (uint8_t)(i % CLASSES);
         struct draw draw = draw_open(seed, DRAW_IMAGE, set, (uint32_t)i);
         make_image(&patterns[(*y)[i]], &draw, *x + i * SIDE * SIDE);
     }
@@ -113,25 +113,28 @@ static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
             -EINVAL,
             "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)",
             arg);
-    if (*n < N_MIN || *n > N_MAX || *n % DATASET_CLASSES)
+    if (*n < N_MIN || *n > N_MAX || *n % CLASSES)
         return ERR(
             -EINVAL,
             "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
-            (unsigned long long)*n, DATASET_CLASSES, N_MIN, N_MAX);
+            (unsigned long long)*n, CLASSES, N_MIN, N_MAX);
     return 0;
 }
 
+/* arg: "n,seed" (n training images, a multiple of 10 from 40 on; n/4 for the test) or NULL for the
+ * default. The same n and seed give the same bytes on every machine: all is integers. */
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
     if (arg)
         TRY(parse_arg(arg, &n, &seed));
-    struct pattern patterns[DATASET_CLASSES];
-    for (uint32_t k = 0; k < DATASET_CLASSES; k++)
+    struct pattern patterns[CLASSES];
+    for (uint32_t k = 0; k < CLASSES; k++)
         make_pattern(seed, k, &patterns[k]);
     d->h = d->w = SIDE;
     d->c = 1;
-    d->n_classes = DATASET_CLASSES;
+    d->n_classes = CLASSES;
+    d->samples = &sample_images;
     d->n_train = n;
     d->n_test = n / 4;
     TRY(make_set(patterns, seed, 0, d->n_train, &d->train_x, &d->train_y));

@@ -1,0 +1,145 @@
+/* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
+ * and bytes to normalised pixels, cropped and flipped. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/err.h"
+#include "hls/draw.h"
+#include "nn/dataset.h"
+#include "nn/nn_ops.h"
+
+enum { CLASSES_MAX = UINT8_MAX + 1 };
+
+/* Keeps the first n/n_classes training images of every class, in their order. */
+static int take_subset(struct dataset *d, size_t n)
+{
+    size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
+    size_t has[CLASSES_MAX] = {0}, taken[CLASSES_MAX] = {0}, to = 0;
+    if (n % (size_t)d->n_classes)
+        return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes",
+                   n, d->n_classes);
+    for (size_t i = 0; i < d->n_train; i++)
+        has[d->train_y[i]]++;
+    for (int k = 0; k < d->n_classes; k++)
+        if (has[k] < quota)
+            return ERR(-EINVAL,
+                       "cannot take a subset of %zu images: '%s' has %zu of class %d, not %zu", n,
+                       d->name, has[k], k, quota);
+    for (size_t i = 0; i < d->n_train; i++) {
+        if (taken[d->train_y[i]]++ >= quota)
+            continue;
+        d->train_y[to] = d->train_y[i];
+        memmove(d->train_x + to++ * image, d->train_x + i * image, image);
+    }
+    d->n_train = n;
+    uint8_t *less = realloc(d->train_x, n * image);
+    if (less)
+        d->train_x = less;
+    return 0;
+}
+
+/* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of
+ * 1. */
+static void find_moments(struct dataset *d)
+{
+    size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
+    for (size_t c = 0; c < n_channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (const uint8_t *p = d->train_x + c; p < d->train_x + n * n_channels; p += n_channels) {
+            sum += *p;
+            squares += (uint64_t)*p * *p;
+        }
+        double mean = (double)sum / (double)n, variance = (double)squares / (double)n - mean * mean;
+        d->mean[c] = (float)(mean / 255);
+        d->inv_std[c] = variance > 1e-6 ? (float)(255 / sqrt(variance)) : 1;
+    }
+}
+
+static int images_settle(struct dataset *d, size_t subset)
+{
+    if (subset)
+        TRY(take_subset(d, subset));
+    find_moments(d);
+    return 0;
+}
+
+/* What each byte becomes, by channel. */
+struct pixels {
+    real of[DATASET_CHANNELS_MAX][256];
+};
+
+static void fill_pixels(const struct dataset *d, struct pixels *p)
+{
+    for (int c = 0; c < d->c; c++)
+        for (int v = 0; v < 256; v++)
+            p->of[c][v] = (real)((v / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
+}
+
+/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to
+ * left if flipped. */
+struct view {
+    int dy, dx, flip;
+};
+
+static struct view choose_view(const struct dataset_augment *a, uint32_t image)
+{
+    struct draw draw = draw_open(a->seed, DRAW_AUGMENT, a->epoch, image);
+    uint32_t places = 2 * (uint32_t)a->crop + 1;
+    struct view v;
+    v.dy = (int)draw_below(&draw, places) - a->crop;
+    v.dx = (int)draw_below(&draw, places) - a->crop;
+    v.flip = a->flip && draw_u32(&draw) >> 31;
+    return v;
+}
+
+static void fill_image(const struct dataset *d, const struct pixels *p, const uint8_t *image,
+                       struct view v, real *x)
+{
+    for (int row = 0; row < d->h; row++) {
+        int from_row = row + v.dy;
+        const uint8_t *line =
+            from_row >= 0 && from_row < d->h ? image + from_row * d->w * d->c : NULL;
+        for (int col = 0; col < d->w; col++) {
+            int from_col = (v.flip ? d->w - 1 - col : col) + v.dx;
+            const uint8_t *from =
+                line && from_col >= 0 && from_col < d->w ? line + from_col * d->c : NULL;
+            for (int c = 0; c < d->c; c++)
+                *x++ = p->of[c][from ? from[c] : 0];
+        }
+    }
+}
+
+static void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
+                           const struct dataset_augment *augment, real *x)
+{
+    const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c;
+    const uint8_t *images = test ? d->test_x : d->train_x;
+    struct pixels p;
+    fill_pixels(d, &p);
+    for (int i = 0; i < n; i++) {
+        const struct view v = augment ? choose_view(augment, index[i]) : (struct view){0};
+        fill_image(d, &p, images + index[i] * size, v, x + (size_t)i * size);
+    }
+}
+
+static void images_labels(const struct dataset *d, bool test, const uint32_t *index, int n,
+                          int32_t *labels)
+{
+    const uint8_t *y = test ? d->test_y : d->train_y;
+    for (int i = 0; i < n; i++)
+        labels[i] = y[index[i]];
+}
+
+static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
+{
+    out->image = (struct nn_shape){d->h, d->w, d->c};
+    for (int c = 0; c < d->c; c++)
+        out->mean[c] = d->mean[c], out->inv_std[c] = d->inv_std[c];
+}
+
+const struct sample_ops sample_images = {
+    .settle = images_settle,
+    .to_real = images_to_real,
+    .labels = images_labels,
+    .bytes_for_gpu = images_for_gpu,
+};
