@@ -4,12 +4,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "hls/packet.h"
-#include "hls/regs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_JOBS = 64, STOP_READS = 20000, NOBODY = -1 };
 
 struct peer {
     bool here;
@@ -22,127 +19,12 @@ struct peer {
 };
 
 struct control {
-    const struct shell_ops *ops;
-    void *shell;
-    bool shared;
+    struct control_jobs jobs;
     control_report *report;
     void *arg;
-    uint32_t n_jobs, n_slots;      /* of the card */
-    uint32_t job_index, job_slots; /* as these registers were written last */
-    int owner[MOST_JOBS];          /* a peer, or NOBODY */
-    uint32_t slots[MOST_JOBS];     /* of a job that has an owner */
     struct peer peer[CONTROL_PEERS];
     uint8_t body[SIMLINK_MOST]; /* of an answer */
 };
-
-/* ---- registers ---- */
-
-static int bus_read(struct control *c, uint32_t at, uint32_t *value)
-{
-    *value = 0;
-    return at < REG_WINDOW ? c->ops->read(c->shell, at, value) : 1;
-}
-
-static int bus_write(struct control *c, uint32_t at, uint32_t value)
-{
-    return at < REG_WINDOW ? c->ops->write(c->shell, at, value) : 1;
-}
-
-/* 0, 1: no such register, or of a job that is another peer's, -EIO with a line. */
-static int read_register(struct control *c, int peer, uint64_t at, uint32_t *value)
-{
-    uint32_t seen, job;
-    if (at == REG_SEEN_RANK || at == REG_SEEN_IP || at == REG_SEEN_PORT) {
-        TRY(bus_read(c, REG_SEEN_RANK, &seen));
-        job = seen >> 16 & 0x7fff;
-        if (seen >> 31 && job < MOST_JOBS && c->owner[job] != peer)
-            return 1;
-    }
-    return bus_read(c, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
-}
-
-/* Until the card has drained and cleared the job that was told to stop. */
-static int settle(struct control *c)
-{
-    for (int i = 0; i < STOP_READS; i++) {
-        uint32_t status;
-        TRY(bus_read(c, REG_STATUS, &status));
-        if (!(status & 1))
-            return 0;
-    }
-    return ERR(-EIO, "a job on the card does not stop");
-}
-
-/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other
- * job can? */
-static bool leaves_enough(const struct control *c, uint32_t start)
-{
-    uint32_t jobs = 0, left = c->n_slots;
-    for (uint32_t i = 0; i < c->n_jobs && i < MOST_JOBS; i++)
-        if (c->owner[i] != NOBODY) {
-            left -= c->slots[i];
-            jobs++;
-        }
-    return !c->shared || start & 2 || jobs + 1 >= c->n_jobs || c->job_slots <= left / 2;
-}
-
-/* JOB_COMMIT of the job that JOB_INDEX names. */
-static int commit(struct control *c, int peer, uint32_t start)
-{
-    const uint32_t index = c->job_index, slots = c->job_slots;
-    const bool known = index < c->n_jobs && index < MOST_JOBS;
-    uint32_t status;
-    if (known && c->owner[index] != NOBODY && c->owner[index] != peer)
-        return 1;
-    if (start & 1 && !leaves_enough(c, start))
-        return 1;
-    TRY(bus_write(c, REG_JOB_COMMIT, start));
-    c->job_slots = 0;
-    if (!(start & 1)) {
-        TRY(settle(c));
-        if (known)
-            c->owner[index] = NOBODY;
-        return 0;
-    }
-    TRY(bus_read(c, REG_STATUS, &status));
-    if (known && !(status & 2)) {
-        c->owner[index] = peer;
-        c->slots[index] = slots;
-    }
-    return 0;
-}
-
-/* 0, 1: no such register, or not this peer's to write, -EIO with a line. */
-static int write_register(struct control *c, int peer, uint64_t at, uint32_t value)
-{
-    const uint32_t index = c->job_index;
-    switch (at) {
-    case REG_JOB_INDEX:
-        c->job_index = value;
-        break;
-    case REG_JOB_SLOTS:
-        c->job_slots = value;
-        break;
-    case REG_JOB_COMMIT:
-        return commit(c, peer, value);
-    case REG_RANK_COMMIT:
-        if (index < MOST_JOBS && c->owner[index] != NOBODY && c->owner[index] != peer)
-            return 1;
-        break;
-    case REG_CTRL:
-        value |= c->shared ? 1 : 0;
-        break;
-    case REG_DROP_IN:
-    case REG_DROP_OUT:
-    case REG_DROP_SEED:
-        if (c->shared)
-            return 1;
-        break;
-    default:
-        break;
-    }
-    return at < REG_WINDOW ? bus_write(c, (uint32_t)at, value) : 1;
-}
 
 /* ---- messages ---- */
 
@@ -155,9 +37,9 @@ static int batch(struct control *c, int peer, const uint8_t *body, uint32_t byte
         uint32_t value = (uint32_t)pkt_get_uint(body + 8 * (size_t)i + 4, 4);
         int rc;
         if (at & read_flag) {
-            rc = read_register(c, peer, at & ~read_flag, &value);
+            rc = control_jobs_read(&c->jobs, peer, at & ~read_flag, &value);
         } else {
-            rc = write_register(c, peer, at, value);
+            rc = control_jobs_write(&c->jobs, peer, at, value);
             value = 0;
         }
         TRY(rc);
@@ -205,11 +87,11 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
     *answer = (struct simlink){.kind = SIMLINK_DONE};
     switch (m.kind) {
     case SIMLINK_WRITE:
-        TRY(rc = write_register(c, peer, m.a, (uint32_t)m.b));
+        TRY(rc = control_jobs_write(&c->jobs, peer, m.a, (uint32_t)m.b));
         answer->status = (uint32_t)rc;
         return 0;
     case SIMLINK_READ:
-        TRY(rc = read_register(c, peer, m.a, &value));
+        TRY(rc = control_jobs_read(&c->jobs, peer, m.a, &value));
         answer->status = (uint32_t)rc;
         answer->b = value;
         return 0;
@@ -218,7 +100,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
         answer->b = c->peer[peer].port;
         return 0;
     case SIMLINK_TIME:
-        time = c->ops->time(c->shell);
+        time = c->jobs.ops->time(c->jobs.card);
         answer->a = time.clocks;
         answer->b = time.beats_in;
         answer->c = time.beats_out;
@@ -326,35 +208,18 @@ int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port
 
 int control_leave(struct control *c, int peer)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < MOST_JOBS && !rc; i++) {
-        if (c->owner[i] != peer)
-            continue;
-        const uint32_t index = c->job_index;
-        rc = write_register(c, peer, REG_JOB_INDEX, i);
-        if (rc >= 0)
-            rc = commit(c, peer, 0);
-        if (rc >= 0)
-            rc = write_register(c, peer, REG_JOB_INDEX, index);
-    }
     c->peer[peer].here = false;
-    return rc < 0 ? rc : 0;
+    return control_jobs_end(&c->jobs, peer);
 }
 
 int control_jobs(const struct control *c)
 {
-    int n = 0;
-    for (int i = 0; i < MOST_JOBS; i++)
-        n += c->owner[i] != NOBODY;
-    return n;
+    return control_jobs_running(&c->jobs);
 }
 
 bool control_owns(const struct control *c, int peer)
 {
-    bool any = false;
-    for (int i = 0; i < MOST_JOBS; i++)
-        any = any || c->owner[i] == peer;
-    return any;
+    return control_jobs_owned(&c->jobs, peer);
 }
 
 int control_peers(const struct control *c)
@@ -369,27 +234,15 @@ int control_open(const struct shell_ops *ops, void *shell, bool shared, control_
                  void *arg, struct control **control)
 {
     struct control *c = buf_alloc(sizeof *c);
-    uint32_t jobs = 0, slots = 0;
     if (!c)
         return -ENOMEM;
-    c->ops = ops;
-    c->shell = shell;
-    c->shared = shared;
     c->report = report;
     c->arg = arg;
-    for (int i = 0; i < MOST_JOBS; i++)
-        c->owner[i] = NOBODY;
-    int rc = bus_read(c, REG_CAP_JOBS, &jobs);
-    if (rc >= 0)
-        rc = bus_read(c, REG_CAP_SLOTS, &slots);
-    if (rc >= 0 && shared)
-        rc = bus_write(c, REG_CTRL, 1);
-    if (rc < 0) {
+    int rc = control_jobs_init(&c->jobs, ops, shell, shared);
+    if (rc) {
         control_close(c);
         return rc;
     }
-    c->n_jobs = jobs & 0xffff;
-    c->n_slots = slots;
     *control = c;
     return 0;
 }

@@ -6,17 +6,13 @@
  *         to be told
  *     control_leave(peer)      it is gone: its jobs are stopped
  *
- * A job belongs to the peer that committed it; what the card has seen of it is read by that peer
- * alone. It leaves at least as many slots free as it takes, unless its JOB_COMMIT says otherwise
- * (bit 1) or it is the last for which the card has an index. A stop is waited for before it is
- * answered, so a batch may stop and start a job. A shared card (more than one peer) is enabled once
- * and for all, and its losses on purpose are not the peers' to set. */
+ * Whose job is which: control_jobs.h. A stop is waited for before it is answered, so a batch may
+ * stop and start a job. */
 #ifndef CONTROL_H
 #define CONTROL_H
 #include "base/text.h"
 #include "hls/simlink.h"
-#include "sim/shell.h"
-#include <stdbool.h>
+#include "sim/control_jobs.h"
 
 /* UNREAD: bytes of answers that a peer may leave unread */
 enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };

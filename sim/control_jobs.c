@@ -1,0 +1,159 @@
+/* control_jobs.c : whose job is which on a card that several programs control: what a register may
+ * be to whom. */
+#include "sim/control_jobs.h"
+#include "base/err.h"
+#include "hls/regs.h"
+
+enum { STOP_READS = 20000, NOBODY = -1 };
+
+static int bus_read(struct control_jobs *j, uint32_t at, uint32_t *value)
+{
+    *value = 0;
+    return at < REG_WINDOW ? j->ops->read(j->card, at, value) : 1;
+}
+
+static int bus_write(struct control_jobs *j, uint32_t at, uint32_t value)
+{
+    return at < REG_WINDOW ? j->ops->write(j->card, at, value) : 1;
+}
+
+int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value)
+{
+    uint32_t seen, job;
+    if (at == REG_SEEN_RANK || at == REG_SEEN_IP || at == REG_SEEN_PORT) {
+        TRY(bus_read(j, REG_SEEN_RANK, &seen));
+        job = seen >> 16 & 0x7fff;
+        if (seen >> 31 && job < CONTROL_JOBS && j->owner[job] != peer)
+            return 1;
+    }
+    return bus_read(j, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
+}
+
+/* Until the card has drained and cleared the job that was told to stop. */
+static int settle(struct control_jobs *j)
+{
+    for (int i = 0; i < STOP_READS; i++) {
+        uint32_t status;
+        TRY(bus_read(j, REG_STATUS, &status));
+        if (!(status & 1))
+            return 0;
+    }
+    return ERR(-EIO, "a job on the card does not stop");
+}
+
+/* Does a start take no more slots than it leaves to others, or ask for that, or come when no other
+ * job can? */
+static bool leaves_enough(const struct control_jobs *j, uint32_t start)
+{
+    uint32_t jobs = 0, left = j->n_slots;
+    for (uint32_t i = 0; i < j->n_jobs && i < CONTROL_JOBS; i++)
+        if (j->owner[i] != NOBODY) {
+            left -= j->slots[i];
+            jobs++;
+        }
+    return !j->shared || start & 2 || jobs + 1 >= j->n_jobs || j->job_slots <= left / 2;
+}
+
+/* JOB_COMMIT of the job that JOB_INDEX names. */
+static int commit(struct control_jobs *j, int peer, uint32_t start)
+{
+    const uint32_t index = j->job_index, slots = j->job_slots;
+    const bool known = index < j->n_jobs && index < CONTROL_JOBS;
+    uint32_t status;
+    if (known && j->owner[index] != NOBODY && j->owner[index] != peer)
+        return 1;
+    if (start & 1 && !leaves_enough(j, start))
+        return 1;
+    TRY(bus_write(j, REG_JOB_COMMIT, start));
+    j->job_slots = 0;
+    if (!(start & 1)) {
+        TRY(settle(j));
+        if (known)
+            j->owner[index] = NOBODY;
+        return 0;
+    }
+    TRY(bus_read(j, REG_STATUS, &status));
+    if (known && !(status & 2)) {
+        j->owner[index] = peer;
+        j->slots[index] = slots;
+    }
+    return 0;
+}
+
+int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value)
+{
+    const uint32_t index = j->job_index;
+    switch (at) {
+    case REG_JOB_INDEX:
+        j->job_index = value;
+        break;
+    case REG_JOB_SLOTS:
+        j->job_slots = value;
+        break;
+    case REG_JOB_COMMIT:
+        return commit(j, peer, value);
+    case REG_RANK_COMMIT:
+        if (index < CONTROL_JOBS && j->owner[index] != NOBODY && j->owner[index] != peer)
+            return 1;
+        break;
+    case REG_CTRL:
+        value |= j->shared ? 1 : 0;
+        break;
+    case REG_DROP_IN:
+    case REG_DROP_OUT:
+    case REG_DROP_SEED:
+        if (j->shared)
+            return 1;
+        break;
+    default:
+        break;
+    }
+    return at < REG_WINDOW ? bus_write(j, (uint32_t)at, value) : 1;
+}
+
+int control_jobs_end(struct control_jobs *j, int peer)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < CONTROL_JOBS && !rc; i++) {
+        if (j->owner[i] != peer)
+            continue;
+        const uint32_t index = j->job_index;
+        rc = control_jobs_write(j, peer, REG_JOB_INDEX, i);
+        if (rc >= 0)
+            rc = commit(j, peer, 0);
+        if (rc >= 0)
+            rc = control_jobs_write(j, peer, REG_JOB_INDEX, index);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+int control_jobs_running(const struct control_jobs *j)
+{
+    int n = 0;
+    for (int i = 0; i < CONTROL_JOBS; i++)
+        n += j->owner[i] != NOBODY;
+    return n;
+}
+
+bool control_jobs_owned(const struct control_jobs *j, int peer)
+{
+    bool any = false;
+    for (int i = 0; i < CONTROL_JOBS; i++)
+        any = any || j->owner[i] == peer;
+    return any;
+}
+
+int control_jobs_init(struct control_jobs *j, const struct shell_ops *ops, void *card, bool shared)
+{
+    uint32_t jobs, slots;
+    *j = (struct control_jobs){.ops = ops, .card = card, .shared = shared};
+    for (int i = 0; i < CONTROL_JOBS; i++)
+        j->owner[i] = NOBODY;
+    TRY(bus_read(j, REG_CAP_JOBS, &jobs));
+    TRY(bus_read(j, REG_CAP_SLOTS, &slots));
+    if (shared)
+        TRY(bus_write(j, REG_CTRL, 1));
+    j->n_jobs = jobs & 0xffff;
+    j->n_slots = slots;
+    return 0;
+}
