@@ -317,5 +317,11 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
     return 0;
 }
 
-const struct net_ops net_datagrams = {net_receive, net_send, net_flush,
-                                      net_report,  net_fd,   net_close};
+const struct net_ops net_datagrams = {
+    .receive = net_receive,
+    .send = net_send,
+    .flush = net_flush,
+    .report = net_report,
+    .fd = net_fd,
+    .close = net_close,
+};

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sock.h"
-#include "sim/control.h"
+#include "control/control.h"
 #include <stdlib.h>
 
 struct drive {
@@ -76,7 +76,7 @@ static int hear(struct drive *d)
 static int open_all(struct drive *d, const char *wave)
 {
     TRY(d->ops->open(wave, frame_out, d, &d->shell));
-    TRY(control_open(d->ops, d->shell, false, NULL, NULL, &d->control));
+    TRY(control_open(&d->ops->control, d->shell, false, NULL, NULL, &d->control));
     TRY(d->peer = control_join(d->control, "the program that started the card", 0, 0));
     return say(d->fd, (struct simlink){.kind = SIMLINK_HELLO, .a = SIMLINK_VERSION}, NULL);
 }

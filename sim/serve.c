@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
-#include "sim/connections.h"
+#include "control/connections.h"
 #include "sim/net.h"
 #include "sim/pcap.h"
 #include <arpa/inet.h>
@@ -147,10 +147,10 @@ static uint64_t patience(const struct server *s, int busy)
 /* Gives the card some clocks. Returns 1 while it is busy. */
 static int clock_card(struct server *s)
 {
-    const uint64_t start = now_ns(), ticks = s->ops->time(s->shell).ticks;
+    const uint64_t start = now_ns(), ticks = s->ops->ticks(s->shell);
     const int quiet = s->ops->step(s->shell, &s->in, STEP_CLOCKS);
     s->busy_ns += now_ns() - start;
-    s->ticks += s->ops->time(s->shell).ticks - ticks;
+    s->ticks += s->ops->ticks(s->shell) - ticks;
     return !quiet;
 }
 
@@ -262,7 +262,7 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     if (o->pcap)
         TRY(pcap_open(&s->pcap, o->pcap));
     TRY(ops->open(o->wave, from_card, s, &s->shell));
-    TRY(control_open(ops, s->shell, true, report, s, &s->control));
+    TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     if (o->fd >= 0)
         return connections_adopt(&s->connections, o->fd);

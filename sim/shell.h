@@ -3,6 +3,7 @@
  * which has no clock; shell_fast, the same with fast sums. */
 #ifndef SHELL_H
 #define SHELL_H
+#include "control/control_jobs.h"
 #include "sim/frame_queue.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -17,26 +18,13 @@ struct shell_run {
     int quiet;          /* 1: nothing is left to do; 0: the clocks ran out */
 };
 
-/* What a card has done since it was opened. */
-struct shell_time {
-    uint64_t
-        /* between beats that are no longer apart than it takes to be sure that nothing more comes;
-         * 0 without a clock */
-        clocks;
-    uint64_t beats_in, beats_out;
-    uint64_t ticks; /* clocks simulated at all */
-};
-
 struct shell_ops {
+    struct control_ops control; /* of the shell; its clocks are 0 without a clock */
+
     /* A card after reset. wave: FST file to write, or NULL. out is called from run, read and write.
      * Returns 0 or a negative errno with a line; *shell is freed by close. */
     int (*open)(const char *wave, shell_out *out, void *arg, void **shell);
     void (*close)(void *shell);
-
-    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line
-     * when it does not answer. */
-    int (*write)(void *shell, uint32_t at, uint32_t value);
-    int (*read)(void *shell, uint32_t at, uint32_t *value);
 
     /* Gives the card all frames of the queue, which is empty afterwards if the clocks sufficed, and
      * waits for the last answer. */
@@ -47,7 +35,7 @@ struct shell_ops {
      * accessed. The queue must be the same in every call. Returns 1 when all is quiet: nothing will
      * happen before there is a frame or a register is written. */
     int (*step)(void *shell, struct frame_queue *in, uint64_t max_clocks);
-    struct shell_time (*time)(const void *shell);
+    uint64_t (*ticks)(const void *shell); /* clocks simulated at all */
 
     /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance;
      * 0: never. */

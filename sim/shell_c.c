@@ -10,7 +10,7 @@ struct model_shell {
     struct card *card;
     shell_out *out;
     void *arg;
-    struct shell_time total;
+    struct control_time total;
 };
 
 static void leave(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -78,7 +78,7 @@ static void deal(struct model_shell *s, struct frame_queue *in)
 static struct shell_run c_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
 {
     struct model_shell *s = shell;
-    const struct shell_time before = s->total;
+    const struct control_time before = s->total;
     (void)max_clocks;
     while (frame_queue_first(in))
         deal(s, in);
@@ -94,9 +94,15 @@ static int c_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
     return !frame_queue_first(in);
 }
 
-static struct shell_time c_time(const void *shell)
+static struct control_time c_time(const void *shell)
 {
     return ((const struct model_shell *)shell)->total;
+}
+
+static uint64_t c_ticks(const void *shell)
+{
+    (void)shell;
+    return 0;
 }
 
 static void c_stall(void *shell, unsigned of_256)
@@ -104,6 +110,21 @@ static void c_stall(void *shell, unsigned of_256)
     (void)shell, (void)of_256;
 }
 
-const struct shell_ops shell_c = {c_open, c_close, c_write, c_read, c_run, c_step, c_time, c_stall};
-const struct shell_ops shell_fast = {fast_open, c_close, c_write, c_read,
-                                     c_run,     c_step,  c_time,  c_stall};
+const struct shell_ops shell_c = {
+    .control = {.write = c_write, .read = c_read, .time = c_time},
+    .open = c_open,
+    .close = c_close,
+    .run = c_run,
+    .step = c_step,
+    .ticks = c_ticks,
+    .stall = c_stall,
+};
+const struct shell_ops shell_fast = {
+    .control = {.write = c_write, .read = c_read, .time = c_time},
+    .open = fast_open,
+    .close = c_close,
+    .run = c_run,
+    .step = c_step,
+    .ticks = c_ticks,
+    .stall = c_stall,
+};

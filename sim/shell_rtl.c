@@ -39,7 +39,7 @@ struct rtl {
     /* clocks since reset; of this run's first beat that moved, and behind the last */
     uint64_t now, first, last;
     uint64_t poked; /* the clock in which a register was written last */
-    struct shell_time total;
+    struct control_time total;
 };
 
 static void bind(struct rtl *s)
@@ -165,7 +165,6 @@ static void tick(struct rtl *s)
     if (takes)
         took(s);
     s->now++;
-    s->total.ticks++;
 }
 
 /* ---- the shell's calls ---- */
@@ -261,7 +260,7 @@ static int is_quiet(const struct rtl *s, uint64_t since)
 static struct shell_run rtl_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
 {
     struct rtl *s = shell;
-    const struct shell_time before = s->total;
+    const struct control_time before = s->total;
     const uint64_t start = s->now;
     s->in = in;
     s->first = 0;
@@ -283,9 +282,14 @@ static int rtl_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
     return is_quiet(s, s->poked);
 }
 
-static struct shell_time rtl_time(const void *shell)
+static struct control_time rtl_time(const void *shell)
 {
     return ((const struct rtl *)shell)->total;
+}
+
+static uint64_t rtl_ticks(const void *shell)
+{
+    return ((const struct rtl *)shell)->now;
 }
 
 static void rtl_stall(void *shell, unsigned of_256)
@@ -293,5 +297,12 @@ static void rtl_stall(void *shell, unsigned of_256)
     ((struct rtl *)shell)->stall = of_256;
 }
 
-const struct shell_ops shell_rtl = {rtl_open, rtl_close, rtl_write, rtl_read,
-                                    rtl_run,  rtl_step,  rtl_time,  rtl_stall};
+const struct shell_ops shell_rtl = {
+    .control = {.write = rtl_write, .read = rtl_read, .time = rtl_time},
+    .open = rtl_open,
+    .close = rtl_close,
+    .run = rtl_run,
+    .step = rtl_step,
+    .ticks = rtl_ticks,
+    .stall = rtl_stall,
+};

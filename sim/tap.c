@@ -138,4 +138,11 @@ int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port,
                rc == -EPERM || rc == -EACCES ? " (it takes root or CAP_NET_ADMIN)" : "");
 }
 
-const struct net_ops net_tap = {tap_receive, tap_send, tap_flush, tap_report, tap_fd, tap_close};
+const struct net_ops net_tap = {
+    .receive = tap_receive,
+    .send = tap_send,
+    .flush = tap_flush,
+    .report = tap_report,
+    .fd = tap_fd,
+    .close = tap_close,
+};

@@ -73,14 +73,15 @@ static inline void pair_close(void)
 static inline void write_both(void *arg, uint32_t at, uint32_t value)
 {
     (void)arg;
-    CHECK(rtl.ops->write(rtl.shell, at, value) == c.ops->write(c.shell, at, value),
+    CHECK(rtl.ops->control.write(rtl.shell, at, value) == c.ops->control.write(c.shell, at, value),
           "writing register %x", at);
 }
 
 static inline uint32_t read_both(uint32_t at)
 {
     uint32_t a = 1, b = 2;
-    int rc_a = rtl.ops->read(rtl.shell, at, &a), rc_b = c.ops->read(c.shell, at, &b);
+    int rc_a = rtl.ops->control.read(rtl.shell, at, &a),
+        rc_b = c.ops->control.read(c.shell, at, &b);
     CHECK(rc_a == rc_b && a == b, "register %x: %x (%d) in RTL, %x (%d) in C", at, a, rc_a, b,
           rc_b);
     return b;
@@ -90,7 +91,7 @@ static inline void settle(void)
 {
     uint32_t busy = 1;
     for (int i = 0; busy & 1; i++) {
-        rtl.ops->read(rtl.shell, REG_STATUS, &busy);
+        rtl.ops->control.read(rtl.shell, REG_STATUS, &busy);
         if (i == 1000) {
             CHECK(0, "a job does not stop");
             return;
@@ -112,12 +113,12 @@ static inline void pair_register(struct frame_job job)
 /* All counters of one card, as they are now. */
 static inline void counters_of(struct side *s, uint64_t value[REG_COUNTERS])
 {
-    s->ops->write(s->shell, REG_CTRL, 3);
+    s->ops->control.write(s->shell, REG_CTRL, 3);
     for (uint32_t i = 0; i < REG_COUNTERS; i++) {
         uint32_t low = 0, high = 0;
-        s->ops->write(s->shell, REG_COUNTER_INDEX, i);
-        s->ops->read(s->shell, REG_COUNTER_LO, &low);
-        s->ops->read(s->shell, REG_COUNTER_HI, &high);
+        s->ops->control.write(s->shell, REG_COUNTER_INDEX, i);
+        s->ops->control.read(s->shell, REG_COUNTER_LO, &low);
+        s->ops->control.read(s->shell, REG_COUNTER_HI, &high);
         value[i] = low | (uint64_t)high << 32;
     }
 }

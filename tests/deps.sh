@@ -10,6 +10,7 @@ declare -A may=(
     [device]="device hls"
     [host/include]=""
     [host/base]="host/base hls"
+    [host/control]="host/control host/base hls"
     [host/vec]="host/vec host/base hls"
     [host/codec]="host/codec host/vec host/base hls"
     [host/comm]="host/comm host/codec host/vec host/base hls"
@@ -17,8 +18,8 @@ declare -A may=(
     [host/offload]="host/offload host/reduce host/comm host/codec host/vec host/base hls"
     [host/job]="host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
     [host/nn]="host/nn host/codec host/vec host/base hls"
-    [host/app]="host/app host/nn host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
-    [sim]="sim hls host/vec host/base"
+    [host/app]="host/app host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
+    [sim]="sim host/control hls host/vec host/base"
 )
 # The only files that may leave their folder's list, or use a foreign library.
 device_users='host/vec/(gpu.*|vec_cuda)\.[ch]|host/nn/nn_cuda.*\.[ch]|host/comm/mates.*\.[ch]|host/comm/algo_(.*_gpu|native_nccl)\.c|host/app/info_gpu\.c'

@@ -2,13 +2,14 @@
  * somebody else's goes on adding.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_control.c
- *         sim/control*.c sim/shell_c.c \ sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
+ *         host/control/c*.c sim/shell_c.c \ sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
  *         -ldl -lm
  *
  * searches on; test_sim_control.c replays. An input: (length u8, peer u8, bytes)...; length 0: that
  * peer leaves. What must hold after each is checked by abort(). */
 #include "card_frames.h"
-#include "sim/control.h"
+#include "control/control.h"
+#include "sim/shell.h"
 #include <stdlib.h>
 
 enum { FUZZ_PEERS = 3, FUZZ_JOB = 2, FUZZ_SLOT = 40 };
@@ -50,7 +51,7 @@ static void fuzz_write(void *arg, uint32_t at, uint32_t value)
 static uint32_t fuzz_read(uint32_t at)
 {
     uint32_t value = 0;
-    MUST(shell_fast.read(fuzz.shell, at, &value) == 0);
+    MUST(shell_fast.control.read(fuzz.shell, at, &value) == 0);
     return value;
 }
 
@@ -68,7 +69,7 @@ static void fuzz_open(void)
 {
     const struct frame_job job = {FUZZ_JOB, 2, FUZZ_SLOT, 4, 0, 5};
     MUST(shell_fast.open(NULL, fuzz_out, NULL, &fuzz.shell) == 0);
-    MUST(control_open(&shell_fast, fuzz.shell, true, NULL, NULL, &fuzz.control) == 0);
+    MUST(control_open(&shell_fast.control, fuzz.shell, true, NULL, NULL, &fuzz.control) == 0);
     fuzz_join(&fuzz.victim, "the victim");
     frame_register(job, fuzz_write, NULL);
     for (int i = 0; i < FUZZ_PEERS; i++)

@@ -146,12 +146,12 @@ static void losses(void)
     struct frame_job job = job_of(1, 1);
     uint64_t lost_in[2], lost_out[2];
     pair_register(job);
-    rtl.ops->write(rtl.shell, REG_DROP_IN, 1u << 31);
-    rtl.ops->write(rtl.shell, REG_DROP_OUT, 1u << 30);
+    rtl.ops->control.write(rtl.shell, REG_DROP_IN, 1u << 31);
+    rtl.ops->control.write(rtl.shell, REG_DROP_OUT, 1u << 30);
     for (int i = 0; i < 2; i++) { /* the same seed: the same frames */
         uint64_t before[2] = {counter_of(&rtl, CNT_DROP_TEST_IN),
                               counter_of(&rtl, CNT_LOST_TEST_OUT)};
-        rtl.ops->write(rtl.shell, REG_DROP_SEED, 1234);
+        rtl.ops->control.write(rtl.shell, REG_DROP_SEED, 1234);
         ping(job, PINGS);
         lost_in[i] = counter_of(&rtl, CNT_DROP_TEST_IN) - before[0];
         lost_out[i] = counter_of(&rtl, CNT_LOST_TEST_OUT) - before[1];

@@ -2,8 +2,8 @@
  * contributions of rank 1, from its address and in time: what it reads there, what can be guessed
  * and what the card counts is not enough. None is added, each is counted. Were the key known to it,
  * the job's secret would still be missing in its tags: no rank takes a wrong result. */
+#include "control/control.h"
 #include "offload/frame.h"
-#include "sim/control.h"
 #include "window_net.h"
 
 enum { STEPS = 60, N = 300, RANKS = 2 };
@@ -25,7 +25,7 @@ static int card_writes(void *card, uint32_t at, uint32_t value)
     return card_write(card, at, value) ? 1 : 0;
 }
 
-static const struct shell_ops registers = {.read = card_reads, .write = card_writes};
+static const struct control_ops registers = {.read = card_reads, .write = card_writes};
 
 /* What the control port says of a register. */
 static uint32_t ask(uint32_t at)

@@ -2,7 +2,8 @@
  * who says nothing is dropped, who finds no room is told, and when the system has no descriptor
  * left the card does not spin. */
 #include "base/err.h"
-#include "sim/connections.h"
+#include "control/connections.h"
+#include "sim/shell.h"
 #include "sim_client.h"
 #include <fcntl.h>
 #include <math.h>
@@ -154,7 +155,7 @@ int main(void)
         return 1;
     port = ntohs(at.sin_port);
     if (shell_fast.open(NULL, ignore, NULL, &shell) ||
-        control_open(&shell_fast, shell, true, NULL, NULL, &control))
+        control_open(&shell_fast.control, shell, true, NULL, NULL, &control))
         return 1;
     connections_init(&connections, control, listener, 0, port);
     idle_ones();

@@ -1,6 +1,6 @@
 /* control.c : who may do what to a card that several programs control: bytes of hls/simlink.h in,
  * answers out. No sockets. */
-#include "sim/control.h"
+#include "control/control.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "hls/packet.h"
@@ -78,7 +78,7 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
                  struct simlink *answer, uint8_t *to)
 {
     const char *why = nonsense(&m);
-    struct shell_time time;
+    struct control_time time;
     uint32_t value = 0;
     int rc = 0;
     if (why)
@@ -230,7 +230,7 @@ int control_peers(const struct control *c)
     return n;
 }
 
-int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report,
+int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control)
 {
     struct control *c = buf_alloc(sizeof *c);
@@ -238,7 +238,7 @@ int control_open(const struct shell_ops *ops, void *shell, bool shared, control_
         return -ENOMEM;
     c->report = report;
     c->arg = arg;
-    int rc = control_jobs_init(&c->jobs, ops, shell, shared);
+    int rc = control_jobs_init(&c->jobs, ops, card, shared);
     if (rc) {
         control_close(c);
         return rc;

@@ -8,13 +8,29 @@
  * purpose are not the peers' to set. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
-#include "sim/shell.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { CONTROL_JOBS = 64 };
 
+/* What a card has done since it was opened. */
+struct control_time {
+    /* clocks: between beats that are no longer apart than it takes to be sure that nothing more
+     * comes; 0: it does not say */
+    uint64_t clocks, beats_in, beats_out;
+};
+
+/* A card, simulated or real, as those who control it see it. */
+struct control_ops {
+    /* A register by its byte offset. 0, 1 where the bus answers with an error, -EIO with a line
+     * when it does not answer. */
+    int (*write)(void *card, uint32_t at, uint32_t value);
+    int (*read)(void *card, uint32_t at, uint32_t *value);
+    struct control_time (*time)(const void *card);
+};
+
 struct control_jobs {
-    const struct shell_ops *ops;
+    const struct control_ops *ops;
     void *card;
     bool shared;
     uint32_t n_jobs, n_slots;      /* of the card */
@@ -24,7 +40,8 @@ struct control_jobs {
 };
 
 /* For a card that is open and stays the caller's. Returns 0 or -EIO with a line. */
-int control_jobs_init(struct control_jobs *j, const struct shell_ops *ops, void *card, bool shared);
+int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
+                      bool shared);
 
 /* A register of any offset, on behalf of a peer. 0; 1: no such register, or not this peer's to read
  * or write; -EIO with a line: the card does not answer. */

@@ -12,7 +12,7 @@
 #define CONTROL_H
 #include "base/text.h"
 #include "hls/simlink.h"
-#include "sim/control_jobs.h"
+#include "control/control_jobs.h"
 
 /* UNREAD: bytes of answers that a peer may leave unread */
 enum { CONTROL_PEERS = 64, CONTROL_UNREAD = 1 << 18 };
@@ -24,7 +24,7 @@ typedef void control_report(void *arg, struct text *to);
 
 /* For a card that is open and stays the caller's; report: NULL when there is no wire. Returns 0 or
  * a negative errno with a line. */
-int control_open(const struct shell_ops *ops, void *shell, bool shared, control_report *report,
+int control_open(const struct control_ops *ops, void *card, bool shared, control_report *report,
                  void *arg, struct control **control);
 void control_close(struct control *control);
 

@@ -1,6 +1,6 @@
 /* control_jobs.c : whose job is which on a card that several programs control: what a register may
  * be to whom. */
-#include "sim/control_jobs.h"
+#include "control/control_jobs.h"
 #include "base/err.h"
 #include "hls/regs.h"
 
@@ -143,7 +143,8 @@ bool control_jobs_owned(const struct control_jobs *j, int peer)
     return any;
 }
 
-int control_jobs_init(struct control_jobs *j, const struct shell_ops *ops, void *card, bool shared)
+int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, void *card,
+                      bool shared)
 {
     uint32_t jobs, slots;
     *j = (struct control_jobs){.ops = ops, .card = card, .shared = shared};

@@ -1,6 +1,6 @@
 /* connections.c : the sockets of those who control a card: accepted, read, written and closed
  * without ever blocking. */
-#include "sim/connections.h"
+#include "control/connections.h"
 #include "base/err.h"
 #include "base/inet.h"
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * are seconds of any one clock. */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
-#include "sim/control.h"
+#include "control/control.h"
 #include <poll.h>
 
 enum { CONNECTIONS_POLLS = CONTROL_PEERS + 1, CONNECTIONS_IDLE_S = 10, CONNECTIONS_DEAF_S = 1 };
