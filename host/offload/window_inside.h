@@ -99,6 +99,8 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
     return PONG_LOST_STATE;
 }
 
+/* ---- window_take.c ---- */
+
 /* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is
  * taken. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
@@ -108,20 +110,40 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
  * was anything. */
 bool window_receive(struct window *w, double now, bool *drained);
 
-/* Where packet i of the work lies: elements *at.., returns how many. */
-size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
-
-/* The slot is free for packet m of its card, if there is one in this work. */
-void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
-
-/* Sends a slot's frame again. */
-void window_resend(struct window *w, struct window_slot *s, double now);
+/* ---- window_flow.c ---- */
 
 /* Something else begins, with nothing under way. */
 void window_start(struct window *w, struct window_work work, double now);
 
+/* The slot is free for packet m of its card, if there is one in this work. */
+void window_make_ready(struct window *w, struct window_slot *s, uint64_t m);
+
+/* Sends what may be sent, to all cards by turns; a slot that waits holds up no other one. True when
+ * there was anything. */
+bool window_send_new(struct window *w, double now);
+
+/* Tells the work's flow what stands: whole packets, in order, some at a time. */
+void window_have(struct window *w);
+
+/* ---- window_send.c ---- */
+
+/* Where packet i of the work lies: elements *at.., returns how many. */
+size_t window_range(const struct window_work *work, uint64_t i, size_t *at);
+
+/* Makes the slot's frame: packet i of the work. */
+void window_build(const struct window *w, struct window_slot *s, uint64_t i);
+
+/* Hands it to the wire. False: it had no room. */
+bool window_send(struct window *w, struct window_slot *s);
+
+/* Sends a slot's frame again. */
+void window_resend(struct window *w, struct window_slot *s, double now);
+
 /* Asks the card how far the slot is. */
 void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
+
+/* What the wires hold back leaves. */
+void window_flush(struct window *w);
 
 /* Gives a card up: state, and why: "card NAME " + the rest. */
 void window_lose(struct window *w, const struct window_end *end, const char *format, ...)
