@@ -95,11 +95,13 @@ struct way_count window_counted(const struct window *w)
 
 static void run_timers(struct window *w, double now)
 {
+    void (*const due)(struct window *, struct window_slot *, double) =
+        w->work.kind == WINDOW_PING ? window_path_due : window_time_due;
     w->timed_at = now;
     wheel_turn(&w->wheel, now);
     for (struct wheel_timer *t; (t = wheel_pop(&w->wheel));)
         if (w->state == WINDOW_BUSY)
-            window_ask(w, (struct window_slot *)t, now);
+            due(w, (struct window_slot *)t, now);
 }
 
 enum window_state window_turn(struct window *w, double now, bool *moved)
@@ -108,7 +110,7 @@ enum window_state window_turn(struct window *w, double now, bool *moved)
     *moved = false;
     if (w->state != WINDOW_BUSY)
         return w->state;
-    window_look(w, now);
+    window_time_look(w, now);
     *moved = window_receive(w, now, &drained);
     if (w->state == WINDOW_BUSY && (drained || now - w->timed_at > timers_s))
         run_timers(w, now);

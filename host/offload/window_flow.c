@@ -9,7 +9,7 @@ void window_start(struct window *w, struct window_work work, double now)
     work.n_packets = work.per_packet ? (work.n + work.per_packet - 1) / work.per_packet : 0;
     w->work = work;
     w->state = WINDOW_BUSY;
-    w->progress_at = w->turned_at = now;
+    window_time_start(w, now);
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         const uint64_t n_ends = (uint64_t)w->n_ends, r = (uint64_t)i, n_slots = end->card.job.slots;
@@ -106,11 +106,9 @@ static bool send_next(struct window *w, struct window_end *end, double now)
     }
     end->ready = s->next_ready;
     s->out = s->used = true;
-    s->tries = 0;
-    s->first_echo = s->echo = 0;
     end->n_out++;
     w->count.packets++;
-    window_set_timer(w, s, now);
+    window_time_sent(w, s, now);
     return true;
 }
 

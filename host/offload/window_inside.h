@@ -136,11 +136,8 @@ void window_build(const struct window *w, struct window_slot *s, uint64_t i);
 /* Hands it to the wire. False: it had no room. */
 bool window_send(struct window *w, struct window_slot *s);
 
-/* Sends a slot's frame again. */
-void window_resend(struct window *w, struct window_slot *s, double now);
-
-/* Asks the card how far the slot is. */
-void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
+/* Asks the card how far the slot is: a PING with the slot's echo. */
+void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes);
 
 /* What the wires hold back leaves. */
 void window_flush(struct window *w);
@@ -151,33 +148,37 @@ void window_lose(struct window *w, const struct window_end *end, const char *for
 
 /* ---- window_path.c ---- */
 
-/* Beats of the next ping at the start. */
-uint32_t window_ping_beats(const struct window *w, const struct window_slot *s);
+/* The timer of a ping at the start has run out. */
+void window_path_due(struct window *w, struct window_slot *s, double now);
 
 /* A pong of n bytes for it. */
 void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
                             size_t n, double now);
 
-/* No ping was answered. */
-void window_no_pong(struct window *w, const struct window_end *end);
+/* ---- window_time.c: the rule of what is asked and sent again, and when ---- */
 
-/* A datagram was longer than the path takes. */
-void window_too_long(struct window *w, const struct window_end *end);
+/* Work begins; a turn begins: deadlines move by the time that this process was away, as nobody can
+ * answer who is not heard. */
+void window_time_start(struct window *w, double now);
+void window_time_look(struct window *w, double now);
 
-/* ---- window_time.c ---- */
+/* The slot's packet was sent for the first time; its result has come. */
+void window_time_sent(struct window *w, struct window_slot *s, double now);
+void window_time_answered(struct window *w, struct window_slot *s, double now);
 
-/* What is done when a slot's timer has run out; sets it again. */
-void window_ask(struct window *w, struct window_slot *s, double now);
+/* The card has said something; its answer to one of the slot's pings. */
+void window_time_heard(struct window_end *end);
+void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
+                      double now);
 
-/* Sets a slot's timer: an answer should have come by then. */
-void window_set_timer(struct window *w, struct window_slot *s, double now);
+/* The slot's timer has run out. */
+void window_time_due(struct window *w, struct window_slot *s, double now);
 
-/* One of the slot's pings was answered: a round trip is measured if it was the first or the
- * last. */
-void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
-                     double now);
-
-/* Deadlines move by the time that this process was away: nobody can answer who is not heard. */
-void window_look(struct window *w, double now);
+/* For window_path.c. Asks the card, and sets the timer; measures a round trip, if the echo is that
+ * of the slot's first or last ping; is the card silent for longer than it may be? */
+void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now);
+void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
+                          double now);
+bool window_time_silent(const struct window *w, const struct window_end *end, double now);
 
 #endif

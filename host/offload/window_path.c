@@ -10,19 +10,6 @@
 
 enum { SURE = 3, USUAL_BEATS = 22 }; /* pings at full length; what 1500 bytes of an Ethernet hold */
 
-void window_start_pings(struct window *w, double now)
-{
-    window_start(w, (struct window_work){.kind = WINDOW_PING}, now);
-    for (int i = 0; i < w->n_ends; i++) {
-        struct window_slot *s = &w->ends[i].slots[w->ends[i].card.job.slots];
-        s->out = true;
-        s->tries = 0;
-        s->first_echo = s->echo = 0;
-        w->n_asked++;
-        window_ask(w, s, now);
-    }
-}
-
 /* What the route takes, in beats, at least one frame of the format. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
 {
@@ -31,13 +18,35 @@ static uint32_t known_beats(const struct window *w, const struct window_end *end
     return beats < w->config.beats ? (uint32_t)beats : w->config.beats;
 }
 
-uint32_t window_ping_beats(const struct window *w, const struct window_slot *s)
+/* Of the next ping at the start. */
+static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);
     for (int i = SURE; i < s->tries && beats; i++)
         beats = beats > USUAL_BEATS ? USUAL_BEATS : beats - 1;
     beats = card_fit_most(&w->config.fit, beats);
     return beats ? beats : w->config.fit.ratio;
+}
+
+void window_path_due(struct window *w, struct window_slot *s, double now)
+{
+    if (window_time_silent(w, s->end, now))
+        window_lose(w, s->end, "does not answer pings of %zu bytes, nor shorter ones",
+                    PKT_HEADER_BYTES + (size_t)known_beats(w, s->end) * PKT_BEAT_BYTES);
+    else
+        window_time_ask(w, s, (size_t)ping_beats(w, s) * PKT_BEAT_BYTES, now);
+}
+
+void window_start_pings(struct window *w, double now)
+{
+    window_start(w, (struct window_work){.kind = WINDOW_PING}, now);
+    for (int i = 0; i < w->n_ends; i++) {
+        struct window_slot *s = &w->ends[i].slots[w->ends[i].card.job.slots];
+        s->out = true;
+        w->n_asked++;
+        window_time_sent(w, s, now);
+        window_path_due(w, s, now);
+    }
 }
 
 void window_take_first_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
@@ -50,19 +59,13 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
         w->foreign++;
         return;
     }
-    window_measured(w, s, h->echo, now);
+    window_time_measured(w, s, h->echo, now);
     wheel_remove(&s->timer);
     s->out = false;
     w->n_asked--;
     window_limit(w, beats);
     if (h->chunk != UINT32_MAX || h->status)
         window_lose(w, s->end, "has slots that are not new");
-}
-
-void window_no_pong(struct window *w, const struct window_end *end)
-{
-    window_lose(w, end, "does not answer pings of %zu bytes, nor shorter ones",
-                PKT_HEADER_BYTES + (size_t)known_beats(w, end) * PKT_BEAT_BYTES);
 }
 
 uint32_t window_beats(const struct window *w)
@@ -74,11 +77,4 @@ void window_limit(struct window *w, uint32_t beats)
 {
     if (beats < w->config.beats)
         w->config.beats = beats;
-}
-
-void window_too_long(struct window *w, const struct window_end *end)
-{
-    if (w->work.kind != WINDOW_PING) /* a ping: the next one is shorter */
-        window_lose(w, end, "is behind a path that takes datagrams of %zu bytes by now",
-                    end->card.wire.ops->most(end->card.wire.own));
 }

@@ -87,10 +87,11 @@ void window_build(const struct window *w, struct window_slot *s, uint64_t i)
 /* What the wire has not sent. */
 static void not_sent(struct window *w, const struct window_end *end, int rc)
 {
-    if (rc == -EMSGSIZE)
-        window_too_long(w, end);
-    else if (rc != -EAGAIN)
+    if (rc != -EMSGSIZE && rc != -EAGAIN)
         window_lose(w, end, "cannot be sent to: %s", strerror(-rc));
+    else if (rc == -EMSGSIZE && w->work.kind != WINDOW_PING) /* a ping: the next one is shorter */
+        window_lose(w, end, "is behind a path that takes datagrams of %zu bytes by now",
+                    end->card.wire.ops->most(end->card.wire.own));
 }
 
 /* Hands a frame to the wire. False: it had no room. */
@@ -109,28 +110,14 @@ bool window_send(struct window *w, struct window_slot *s)
     return put_on_wire(w, s->end, s->frame, s->n_frame);
 }
 
-void window_resend(struct window *w, struct window_slot *s, double now)
-{
-    w->count.resent += window_send(w, s);
-    window_set_timer(w, s, now);
-}
-
-void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes, double now)
+void window_send_ping(struct window *w, struct window_slot *s, size_t payload_bytes)
 {
     uint8_t frame[WINDOW_FRAME_BYTES];
     struct pkt_header h = header_to(w, s);
     h.op = PKT_OP_PING;
-    h.echo = s->echo = ++w->last_echo;
-    if (!s->first_echo) {
-        s->first_echo = s->echo;
-        s->first_at = now;
-    }
+    h.echo = s->echo;
     memset(frame + PKT_HEADER_BYTES, 0, payload_bytes);
     w->count.pings += put_on_wire(w, s->end, frame, frame_put_header(h, payload_bytes, frame));
-    s->asked_at = now;
-    s->end->n_questions++;
-    if (s->end->silent_since == 0)
-        s->end->silent_since = now;
 }
 
 void window_flush(struct window *w)

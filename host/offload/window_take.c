@@ -6,7 +6,6 @@
  *
  * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag
  * and count, and once. */
-#include "hls/slot.h"
 #include "offload/frame.h"
 #include "offload/window_inside.h"
 #include <string.h>
@@ -60,15 +59,10 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
         const uint32_t width = w->config.fit.out_width;
         memcpy(w->work.sum.result + at * width / 8, payload, (elements * width + 7) / 8);
     }
-    wheel_remove(&s->timer);
     s->out = false;
     s->end->n_out--;
-    s->end->answered_at = now;
-    if (s->m > s->end->answered)
-        s->end->answered = s->m;
+    window_time_answered(w, s, now);
     window_make_ready(w, s, s->m + s->end->card.job.slots);
-    w->progress_at = now;
-    w->missing = 0;
 }
 
 static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
@@ -91,27 +85,10 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         w->count.stale++;
         return;
     }
-    if (s == starting) {
+    if (s == starting)
         window_take_first_pong(w, s, &h, n, now);
-        return;
-    }
-    window_measured(w, s, h.echo, now);
-    s->first_echo = s->echo = 0;
-    const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
-    const uint64_t in = h.tag | (uint64_t)h.count << 32;
-    switch (pong_says(h.status, h.chunk, in >> w->config.rank & 1, chunk,
-                      s->m < s->end->card.job.slots)) {
-    case PONG_OTHERS_LATE:
-        w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
-        break;
-    case PONG_SEND_AGAIN:
-        window_resend(w, s, now);
-        break;
-    case PONG_LOST_STATE:
-        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h.chunk, h.slot,
-                    chunk);
-        break;
-    }
+    else
+        window_time_pong(w, s, &h, now);
 }
 
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
@@ -131,8 +108,7 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
         w->foreign++;
         return;
     }
-    end->silent_since = 0;
-    end->n_questions = 0;
+    window_time_heard(end);
     struct window_slot *s = &end->slots[slot];
     switch (bytes[PKT_OP_AT]) {
     case PKT_OP_RESULT:

@@ -1,5 +1,5 @@
-/* window_time.c : what is done when a result does not come: the card is asked, by a PING of 64
- * bytes, how far the slot is.
+/* window_time.c : the whole rule of what is done when a result does not come, and when: the card is
+ * asked, by a PING of 64 bytes, how far the slot is.
  *
  *     timer ran out --PING--> FILLING, this rank is in:        others are late: wait, ask again, twice as long each time
  *                             this rank is not in, or all are: the packet or its result was lost:
@@ -13,6 +13,7 @@
  * So nothing is sent again that the card has, however long a rank is late. The time to wait follows
  * the pings' own round trips, which have no ambiguity: each has an echo of its own. */
 #include "base/deadline.h"
+#include "hls/slot.h"
 #include "offload/window_inside.h"
 
 static const double first_s = 0.05, least_s = 0.01, most_s = 0.2, later_s = 0.002;
@@ -36,7 +37,7 @@ static double timeout_s(const struct window_end *end)
     return end->rtt_s == 0 ? first_s : t > least_s ? t : least_s;
 }
 
-void window_set_timer(struct window *w, struct window_slot *s, double now)
+static void set_timer(struct window *w, struct window_slot *s, double now)
 {
     const double once = timeout_s(s->end),
                  most =
@@ -47,7 +48,61 @@ void window_set_timer(struct window *w, struct window_slot *s, double now)
     wheel_add(&w->wheel, &s->timer, now + t);
 }
 
-void window_measured(const struct window *w, const struct window_slot *s, uint64_t echo, double now)
+static void send_again(struct window *w, struct window_slot *s, double now)
+{
+    w->count.resent += window_send(w, s);
+    set_timer(w, s, now);
+}
+
+/* ---- what happens ---- */
+
+void window_time_start(struct window *w, double now)
+{
+    w->progress_at = w->turned_at = now;
+}
+
+void window_time_look(struct window *w, double now)
+{
+    const double away_s = now - w->turned_at;
+    w->turned_at = now;
+    if (away_s <= DEADLINE_GAP_S)
+        return;
+    w->back_at = now;
+    w->progress_at += away_s;
+    for (int i = 0; i < w->n_ends; i++) {
+        struct window_end *end = &w->ends[i];
+        end->answered_at += away_s;
+        if (end->silent_since != 0)
+            end->silent_since += away_s;
+    }
+}
+
+void window_time_sent(struct window *w, struct window_slot *s, double now)
+{
+    s->tries = 0;
+    s->first_echo = s->echo = 0;
+    set_timer(w, s, now);
+}
+
+void window_time_answered(struct window *w, struct window_slot *s, double now)
+{
+    struct window_end *end = s->end;
+    wheel_remove(&s->timer);
+    end->answered_at = now;
+    if (s->m > end->answered)
+        end->answered = s->m;
+    w->progress_at = now;
+    w->missing = 0;
+}
+
+void window_time_heard(struct window_end *end)
+{
+    end->silent_since = 0;
+    end->n_questions = 0;
+}
+
+void window_time_measured(const struct window *w, const struct window_slot *s, uint64_t echo,
+                          double now)
 {
     struct window_end *end = s->end;
     const double asked_at = echo == s->echo ? s->asked_at : s->first_at;
@@ -65,55 +120,68 @@ void window_measured(const struct window *w, const struct window_slot *s, uint64
     end->rtt_s += (rtt_s - end->rtt_s) / 8;
 }
 
-void window_look(struct window *w, double now)
+void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_header *h,
+                      double now)
 {
-    const double away_s = now - w->turned_at;
-    w->turned_at = now;
-    if (away_s <= DEADLINE_GAP_S)
-        return;
-    w->back_at = now;
-    w->progress_at += away_s;
-    for (int i = 0; i < w->n_ends; i++) {
-        struct window_end *end = &w->ends[i];
-        end->answered_at += away_s;
-        if (end->silent_since != 0)
-            end->silent_since += away_s;
+    window_time_measured(w, s, h->echo, now);
+    s->first_echo = s->echo = 0;
+    const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
+    const uint64_t in = h->tag | (uint64_t)h->count << 32;
+    switch (pong_says(h->status, h->chunk, in >> w->config.rank & 1, chunk,
+                      s->m < s->end->card.job.slots)) {
+    case PONG_OTHERS_LATE:
+        w->missing = slot_everyone((unsigned)w->config.n_ranks) & ~in;
+        break;
+    case PONG_SEND_AGAIN:
+        send_again(w, s, now);
+        break;
+    case PONG_LOST_STATE:
+        window_lose(w, s->end, "has lost its state: chunk %u of slot %u, not %u", h->chunk, h->slot,
+                    chunk);
+        break;
     }
 }
 
-void window_ask(struct window *w, struct window_slot *s, double now)
+/* ---- what is asked ---- */
+
+bool window_time_silent(const struct window *w, const struct window_end *end, double now)
 {
-    struct window_end *end = s->end;
-    const bool at_start = w->work.kind == WINDOW_PING;
-    if (!at_start && end->answered < s->m + OVERTAKEN && now - end->answered_at < timeout_s(end)) {
-        window_set_timer(w, s, now);
-        return;
+    return end->silent_since != 0 && now - end->silent_since > w->config.card_deadline_s;
+}
+
+void window_time_ask(struct window *w, struct window_slot *s, size_t payload_bytes, double now)
+{
+    s->echo = ++w->last_echo;
+    s->asked_at = now;
+    if (!s->first_echo) {
+        s->first_echo = s->echo;
+        s->first_at = now;
     }
-    const size_t payload = at_start ? (size_t)window_ping_beats(w, s) * PKT_BEAT_BYTES : 0;
-    if (end->silent_since != 0 && now - end->silent_since > w->config.card_deadline_s) {
-        if (at_start)
-            window_no_pong(w, end);
-        else
-            window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
-        return;
-    }
-    /* to who does not answer; others ask again */
-    if (end->n_questions >= MOST_QUESTIONS && !s->echo) {
-        wheel_add(&w->wheel, &s->timer, now + later_s);
-        return;
-    }
-    if (now - w->progress_at >
-            (w->missing ? w->config.deadline_s : TAKES_NONE * w->config.card_deadline_s) &&
-        !at_start) {
-        if (w->missing)
-            w->state = WINDOW_STRAGGLER;
-        else
-            window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu",
-                        PKT_HEADER_BYTES, s->n_frame);
-        return;
-    }
-    window_send_ping(w, s, payload, now);
+    window_send_ping(w, s, payload_bytes);
+    s->end->n_questions++;
+    if (s->end->silent_since == 0)
+        s->end->silent_since = now;
     if (s->tries < UINT8_MAX)
         s->tries++;
-    window_set_timer(w, s, now);
+    set_timer(w, s, now);
+}
+
+void window_time_due(struct window *w, struct window_slot *s, double now)
+{
+    struct window_end *end = s->end;
+    const double waited_s = now - w->progress_at;
+    if (end->answered < s->m + OVERTAKEN && now - end->answered_at < timeout_s(end))
+        set_timer(w, s, now);
+    else if (window_time_silent(w, end, now))
+        window_lose(w, end, "is silent for %.1f s", now - end->silent_since);
+    else if (end->n_questions >= MOST_QUESTIONS && !s->echo)
+        /* to who does not answer; others ask again */
+        wheel_add(&w->wheel, &s->timer, now + later_s);
+    else if (w->missing && waited_s > w->config.deadline_s)
+        w->state = WINDOW_STRAGGLER;
+    else if (!w->missing && waited_s > TAKES_NONE * w->config.card_deadline_s)
+        window_lose(w, end, "answers pings of %d bytes, but takes no packets of %zu",
+                    PKT_HEADER_BYTES, s->n_frame);
+    else
+        window_time_ask(w, s, 0, now);
 }
