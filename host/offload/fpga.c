@@ -1,21 +1,10 @@
-/* fpga.c : finds the backend of a card's name, and what backends at the end of a link share. */
+/* fpga.c : finds the backend of a card's name. */
 #include "offload/fpga.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp};
-
-int fpga_failed(struct fpga *card, int code, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(card->why, sizeof card->why, format, ap);
-    va_end(ap);
-    return code;
-}
 
 static const struct fpga_ops *backend_of(const char *where)
 {
@@ -49,69 +38,4 @@ void fpga_close(struct fpga *card)
     if (card->ops)
         card->ops->close(card);
     card->ops = NULL;
-}
-
-/* ---- at the end of a link ---- */
-
-static int link_failed(struct fpga *card, int rc)
-{
-    if (rc == -EPIPE)
-        return fpga_failed(card, rc, "card %s has closed the connection", card->name);
-    if (rc == -ETIMEDOUT)
-        return fpga_failed(card, rc, "card %s does not answer", card->name);
-    return fpga_failed(card, rc, "card %s: %s", card->name, strerror(-rc));
-}
-
-int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
-                    size_t *done, double timeout_s)
-{
-    uint8_t body[SIMLINK_MOST];
-    const struct simlink ask = {.kind = SIMLINK_BATCH, .bytes = (uint32_t)(8 * n)};
-    struct simlink answer;
-    if (8 * n > sizeof body)
-        return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once", card->name,
-                           n);
-    for (size_t i = 0; i < n; i++)
-        for (int b = 0; b < 4; b++) {
-            body[8 * i + (size_t)b] =
-                (uint8_t)((ops[i].at | (ops[i].read ? 1u << 31 : 0)) >> 8 * b);
-            body[8 * i + 4 + (size_t)b] = (uint8_t)(ops[i].value >> 8 * b);
-        }
-    int rc = fpga_link_ask(l, ask, body, &answer, clock_s() + timeout_s);
-    if (!rc && (answer.a > n || answer.bytes < 4 * answer.a || (!answer.status && answer.a < n)))
-        rc = -EPROTO;
-    if (rc)
-        return link_failed(card, rc);
-    for (size_t i = 0; i < answer.a; i++)
-        if (ops[i].read)
-            ops[i].value = (uint32_t)l->body[4 * i] | (uint32_t)l->body[4 * i + 1] << 8 |
-                           (uint32_t)l->body[4 * i + 2] << 16 | (uint32_t)l->body[4 * i + 3] << 24;
-    *done = (size_t)answer.a;
-    return 0;
-}
-
-int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
-                      double timeout_s)
-{
-    struct simlink answer;
-    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_ADDRESS}, NULL, &answer,
-                           clock_s() + timeout_s);
-    if (rc)
-        return link_failed(card, rc);
-    if (!answer.b || answer.b > UINT16_MAX)
-        return fpga_failed(card, -ENOTSUP, "card %s has no port for frames", card->name);
-    *ip = (uint32_t)answer.a;
-    *port = (uint16_t)answer.b;
-    return 0;
-}
-
-int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s)
-{
-    struct simlink answer;
-    int rc = fpga_link_ask(l, (struct simlink){.kind = SIMLINK_TIME}, NULL, &answer,
-                           clock_s() + timeout_s);
-    if (rc)
-        return link_failed(card, rc);
-    *out = (struct fpga_time){answer.a, answer.b, answer.c};
-    return 0;
 }

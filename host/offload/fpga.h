@@ -5,8 +5,11 @@
  * card.why, in one line. */
 #ifndef FPGA_H
 #define FPGA_H
-#include "offload/fpga_link.h"
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum { FPGA_WHY_BYTES = 192 };
 
 struct fpga {
     const struct fpga_ops *ops; /* NULL: not open */
@@ -67,12 +70,5 @@ int fpga_check_name(const char *where);
 /* For the backends: sets card->why, returns code. */
 int fpga_failed(struct fpga *card, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* batch, address and time of a card at the end of a link, for backends that have one. */
-int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
-                    size_t *done, double timeout_s);
-int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
-                      double timeout_s);
-int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s);
 
 #endif

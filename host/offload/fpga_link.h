@@ -5,8 +5,6 @@
 #include "hls/simlink.h"
 #include <stdbool.h>
 
-enum { FPGA_WHY_BYTES = 192 };
-
 struct fpga_link {
     int fd;        /* not blocking; owned */
     uint8_t *body; /* [SIMLINK_MOST] of the last message heard */

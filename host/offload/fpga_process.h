@@ -5,6 +5,7 @@
  * given its frames here. */
 #ifndef FPGA_PROCESS_H
 #define FPGA_PROCESS_H
+#include "offload/fpga.h"
 #include "offload/fpga_link.h"
 #include <stddef.h>
 #include <sys/types.h>

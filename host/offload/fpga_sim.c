@@ -1,7 +1,7 @@
 /* fpga_sim.c : a simulated card that this process starts and that listens on this machine alone, as
  * a card of fpga.h. */
 #include "base/err.h"
-#include "offload/fpga.h"
+#include "offload/fpga_link_ops.h"
 #include "offload/fpga_process.h"
 #include <stdlib.h>
 #include <string.h>
@@ -68,5 +68,13 @@ static bool sim_alive(struct fpga *card)
     return fpga_link_alive(&sim->link);
 }
 
-const struct fpga_ops fpga_ops_sim = {"sim",       sim_name_fits, sim_open,  sim_batch,
-                                      sim_address, sim_time,      sim_alive, sim_close};
+const struct fpga_ops fpga_ops_sim = {
+    .prefix = "sim",
+    .name_fits = sim_name_fits,
+    .open = sim_open,
+    .batch = sim_batch,
+    .address = sim_address,
+    .time = sim_time,
+    .alive = sim_alive,
+    .close = sim_close,
+};

@@ -2,7 +2,7 @@
  * host:port. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "offload/fpga.h"
+#include "offload/fpga_link_ops.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
@@ -141,5 +141,13 @@ static bool udp_alive(struct fpga *card)
     return fpga_link_alive(&u->link);
 }
 
-const struct fpga_ops fpga_ops_udp = {"udp://",    udp_name_fits, udp_open,  udp_batch,
-                                      udp_address, udp_time,      udp_alive, udp_close};
+const struct fpga_ops fpga_ops_udp = {
+    .prefix = "udp://",
+    .name_fits = udp_name_fits,
+    .open = udp_open,
+    .batch = udp_batch,
+    .address = udp_address,
+    .time = udp_time,
+    .alive = udp_alive,
+    .close = udp_close,
+};

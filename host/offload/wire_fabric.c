@@ -175,8 +175,14 @@ static void fabric_close(void *wire)
     free(f);
 }
 
-static const struct wire_ops ops = {fabric_send,    fabric_flush,   fabric_receive,
-                                    fabric_longest, fabric_address, fabric_close};
+static const struct wire_ops ops = {
+    .send = fabric_send,
+    .flush = fabric_flush,
+    .receive = fabric_receive,
+    .most = fabric_longest,
+    .address = fabric_address,
+    .close = fabric_close,
+};
 
 /* ---- opening ---- */
 

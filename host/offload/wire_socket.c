@@ -174,8 +174,14 @@ static void socket_close(void *wire)
     free(w);
 }
 
-static const struct wire_ops ops = {socket_send, socket_flush,   socket_receive,
-                                    socket_most, socket_address, socket_close};
+static const struct wire_ops ops = {
+    .send = socket_send,
+    .flush = socket_flush,
+    .receive = socket_receive,
+    .most = socket_most,
+    .address = socket_address,
+    .close = socket_close,
+};
 
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
