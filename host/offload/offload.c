@@ -1,10 +1,7 @@
-/* offload.c : the facade: the user's words, opening and closing, what it says about itself. */
+/* offload.c : the facade: the user's words, opening and closing. */
 #include "offload/offload.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/text.h"
-#include "hls/packet.h"
 #include "offload/wire_local.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
@@ -104,20 +101,6 @@ bool offload_is_open(const struct offload *o)
 const char *offload_why(const struct offload *o)
 {
     return o->why;
-}
-
-const char *offload_describe(struct offload *o)
-{
-    struct text to = text_in(o->described, sizeof o->described);
-    const struct way_count count = offload_way.counted(o);
-    text_add(&to, "%d card%s (", o->n_members, o->n_members == 1 ? "" : "s");
-    for (int i = 0; i < o->n_members; i++)
-        text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
-    text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
-    if (o->window)
-        text_add(&to, ", frames of %u bytes, RTT %.0f us",
-                 (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);
-    return o->described;
 }
 
 int offload_n_cards(const struct offload *o)

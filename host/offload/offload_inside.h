@@ -73,11 +73,16 @@ int offload_n_reached(const struct offload *o);
 void offload_say_closed(struct offload *o);
 void offload_say_members(struct offload *o);
 
-/* ---- offload_way.c ---- */
+/* ---- offload_drive.c ---- */
 
 /* Turns the window until its work is done. Returns 0, WAY_GAVE_UP with o->gave_up_why, or a
  * negative errno. in_step: other ranks may give up meanwhile, and are told of it. */
 int offload_drive(struct offload *o, bool in_step);
+
+/* Of all windows since it was opened. */
+struct way_count offload_counted(const struct offload *o);
+
+/* ---- offload_reason.c ---- */
 
 /* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one, o->blamed all
  * cards that were given up. Returns 0 or -EIO. */

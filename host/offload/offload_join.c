@@ -186,7 +186,7 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
 
 void offload_leave(struct offload *o)
 {
-    const struct way_count now = offload_way.counted(o);
+    const struct way_count now = offload_counted(o);
     window_close(o->window);
     o->window = NULL;
     o->before = now;

@@ -1,0 +1,98 @@
+/* offload_drive.c : the window is turned until its work is done, or something else says that it is
+ * over. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "offload/offload_inside.h"
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { SPINS = 10, YIELDS = 30 };
+static const double look_s = 1e-3;
+
+/* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep
+ * for a moment: in which more comes that is taken in one go. (Waiting for the first packet in
+ * poll() was slower: it wakes a rank for each.) */
+static void pause_between_polls(unsigned n_idle)
+{
+    if (n_idle < SPINS)
+        return;
+    if (n_idle < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+/* Names who has not sent anything, by the lowest rank that has, and ends the job. */
+static void end_with_stragglers(struct offload *o)
+{
+    const uint64_t missing = window_missing(o->window);
+    char list[160];
+    struct text late = text_in(list, sizeof list);
+    int speaker = 0;
+    for (int r = 0; r < comm_n_ranks(o->comm); r++) {
+        if (missing >> r & 1)
+            text_add(&late, "%s%d", late.n ? ", " : "", r);
+        speaker += speaker == r && missing >> r & 1;
+    }
+    if (comm_rank(o->comm) == speaker)
+        err_news("the cards wait for rank %s, for longer than %g s", list, o->deadline_s);
+    comm_missing(o->comm);
+}
+
+/* Does anything but the window say that it is over? */
+static bool over(struct offload *o, bool in_step)
+{
+    for (int i = 0; i < o->n_cards; i++)
+        if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
+            snprintf(o->gave_up_why, sizeof o->gave_up_why,
+                     "card %s has closed its control connection", o->names[i]);
+            o->gave_up_card = i;
+            return true;
+        }
+    return in_step && comm_given_up(o->comm);
+}
+
+int offload_drive(struct offload *o, bool in_step)
+{
+    unsigned n_idle = 0;
+    for (double looked_at = clock_s();;) {
+        const double now = clock_s();
+        bool moved, end = false;
+        switch (window_turn(o->window, now, &moved)) {
+        case WINDOW_DONE:
+            return 0;
+        case WINDOW_LOST:
+            snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", window_why(o->window));
+            o->gave_up_card = o->members[window_lost(o->window)];
+            end = true;
+            break;
+        case WINDOW_STRAGGLER:
+            end_with_stragglers(o);
+            break;
+        case WINDOW_BUSY:
+            break;
+        }
+        if (!end && now - looked_at > look_s) {
+            looked_at = now;
+            end = over(o, in_step);
+        }
+        if (end)
+            return WAY_GAVE_UP;
+        n_idle = moved ? 0 : n_idle + 1;
+        pause_between_polls(n_idle);
+    }
+}
+
+struct way_count offload_counted(const struct offload *o)
+{
+    struct way_count count = o->window ? window_counted(o->window) : (struct way_count){0};
+    count.packets += o->before.packets;
+    count.resent += o->before.resent;
+    count.pings += o->before.pings;
+    count.stale += o->before.stale;
+    count.sent_bytes += o->before.sent_bytes;
+    count.received_bytes += o->before.received_bytes;
+    return count;
+}
