@@ -114,9 +114,9 @@ static void try_cards(const char *where, const char *format, const char *out_for
     const struct offload_options options = {.where = where, .card_deadline_s = 3, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
     CHECK(codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0, "%s", format);
-    CHECK(offload_check(&t.codec, t.n_ranks) == 0, "%s", format);
+    CHECK(offload_check(&t.codec.sum, t.n_ranks) == 0, "%s", format);
     const double start = clock_s();
-    if (offload_open(t.c, &t.codec, &options, &o)) {
+    if (offload_open(t.c, &t.codec.sum, &options, &o)) {
         CHECK(0, "cannot open %s", where);
         return;
     }
@@ -168,7 +168,7 @@ static void try_one_of_two(int signal_number)
     CHECK(codec_parse(&words, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
           "codec");
-    if (offload_open(t.c, &t.codec, &options, &o)) {
+    if (offload_open(t.c, &t.codec.sum, &options, &o)) {
         CHECK(0, "cannot open two cards");
         return;
     }
@@ -198,7 +198,7 @@ static void try_nat(void)
     CHECK(codec_parse(&words, &t.codec) == 0 &&
               codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
           "codec");
-    if (offload_open(t.c, &t.codec, &options, &o) || !offload_is_open(o)) {
+    if (offload_open(t.c, &t.codec.sum, &options, &o) || !offload_is_open(o)) {
         CHECK(0, "cannot open a card");
         return;
     }
@@ -225,7 +225,7 @@ static void try_nowhere(void)
 {
     struct offload *o = NULL;
     const struct offload_options options = {.where = "udp://127.0.0.1:9", .card_deadline_s = 1};
-    CHECK(offload_open(t.c, &t.codec, &options, &o) == 0 && !offload_is_open(o),
+    CHECK(offload_open(t.c, &t.codec.sum, &options, &o) == 0 && !offload_is_open(o),
           "a card where none is");
     CHECK(step(o, 0, -1, 0) == -1, "sums where no card is");
     CHECK(t.rank || strstr(offload_why(o), "cannot reach card udp://127.0.0.1:9"), "%s",

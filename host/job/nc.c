@@ -130,7 +130,7 @@ static int open_offload(struct nc *nc, const struct nc_options *o)
     if (!nc->choice.cards)
         return 0;
     const struct offload_options options = {.where = nc->choice.cards, .deadline_s = o->deadline_s};
-    TRY(offload_open(nc->comm, &nc->codec, &options, &nc->offload));
+    TRY(offload_open(nc->comm, &nc->codec.sum, &options, &nc->offload));
     reducer_set_way(nc->reducer, &offload_way, nc->offload);
     return 0;
 }

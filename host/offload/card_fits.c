@@ -23,6 +23,8 @@ static int check_format(struct mf_fmt f, const char *what)
 
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out)
 {
+    if (!sum)
+        return ERR(-EINVAL, "a card cannot add codes of this kind: it adds minifloats");
     TRY(check_format(sum->in, "add"));
     TRY(check_format(sum->out, "make"));
     if (sum->rule != VEC_EXACT)

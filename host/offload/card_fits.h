@@ -9,8 +9,8 @@ struct card_fit {
     uint32_t wider, ratio;        /* the larger width; by how much it is larger than the other */
 };
 
-/* Can a card add n codes so? 0, or -EINVAL with a line. what: of the n, in the plural, for the
- * line. */
+/* Can a card add n codes so? sum NULL: they are no minifloats. 0, or -EINVAL with a line. what: of
+ * the n, in the plural, for the line. */
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out);
 
 /* Beats of the wider side for n codes: whole beats on both sides. */

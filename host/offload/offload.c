@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int offload_check(const struct codec *codec, int n_ranks)
+int offload_check(const struct vec_sum *sum, int n_ranks)
 {
     struct card_fit fit;
-    return card_fits(&codec->sum, n_ranks, "ranks", &fit);
+    return card_fits(sum, n_ranks, "ranks", &fit);
 }
 
 /* "a,b,c" into o->names. */
@@ -57,18 +57,19 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
-int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *words,
+int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *words,
                  struct offload **out)
 {
     struct offload *o = buf_alloc(sizeof *o);
     int rc = o ? 0 : -ENOMEM;
     if (!rc) {
         o->comm = c;
-        o->codec = *codec;
-        rc = card_fits(&codec->sum, comm_n_ranks(c), "ranks", &o->fit);
+        rc = card_fits(sum, comm_n_ranks(c), "ranks", &o->fit);
     }
-    if (!rc)
+    if (!rc) {
+        o->sum = *sum;
         rc = read_options(o, words);
+    }
     int8_t failed = rc != 0;
     int agreed = comm_max_i8(c, &failed, 1);
     if (!agreed && failed)

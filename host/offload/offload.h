@@ -30,13 +30,14 @@ struct offload_options {
     int slots;
 };
 
-/* Can any card add codes of this settled codec? 0, or -EINVAL with a line that says why not. */
-int offload_check(const struct codec *codec, int n_ranks);
+/* Can any card add codes so? sum: the settled codec's; NULL: it has none. 0, or -EINVAL with a line
+ * that says why not. */
+int offload_check(const struct vec_sum *sum, int n_ranks);
 
-/* All ranks call it, with the same options and a codec that offload_check() liked, which is copied.
+/* All ranks call it, with the same options and a sum that offload_check() liked, which is copied.
  * Whether the way is open or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL
  * (a `where` or `local` that no card can have; rank 0 speaks), -ENOMEM, -EIO. */
-int offload_open(struct comm *c, const struct codec *codec, const struct offload_options *o,
+int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *o,
                  struct offload **out);
 
 /* Removes the job from the cards, and a card that was started. All ranks have done with the last

@@ -17,7 +17,7 @@ struct offload_retry {
 
 struct offload {
     struct comm *comm;
-    struct codec codec;
+    struct vec_sum sum;
     struct card_fit fit;
     char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
         local[OFFLOAD_NAME_BYTES];
