@@ -35,7 +35,7 @@ static inline int card_open_for(struct through_card *c, struct comm *comm, const
                                 struct reducer *reducer)
 {
     const struct offload_options options = {.where = where, .provider = fabric, .slots = slots};
-    TRY(offload_open(comm, &codec->sum, &options, &c->offload));
+    TRY(offload_open(comm, codec_sum(codec), &options, &c->offload));
     if (!offload_is_open(c->offload)) {
         if (comm_rank(comm) == 0)
             return ERR(-EIO, "cannot measure offload: %s", offload_why(c->offload));

@@ -181,7 +181,7 @@ static int open_contender(struct contender *c, const char *algo_word, const char
     if (rc == 0)
         rc = algo_settle(algo, group, b.n_ranks, &codec);
     if (rc == 0 && offload)
-        rc = offload_check(&codec.sum, b.n_ranks);
+        rc = offload_check(codec_sum(&codec), b.n_ranks);
     err_release(b.rank == 0 && !b.said);
     if (rc < 0)
         return 1;

@@ -161,7 +161,8 @@ static int open_rows(struct bench *b)
     for (int i = 0; i < N_ROWS; i++) {
         struct row *r = b->rows + i;
         TRY(codec_parse(words + i, &r->codec));
-        r->refused = codec_settle(&r->codec, b->dump.n_ranks, ~0u, "in one process") < 0;
+        r->refused = codec_settle(&r->codec, b->dump.n_ranks,
+                                  &(struct codec_adder){.name = "in one process"}) < 0;
         r->bins = buf_alloc(BINS * sizeof *r->bins);
         if (!r->bins)
             return -ENOMEM;
@@ -227,7 +228,7 @@ static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int
 {
     const struct dump *d = &b->dump;
     const struct layer *layer = d->layers + l;
-    const struct fold fold = codec_fold(c);
+    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
     const int shift = codec_shift(c, codec_exponent(c, b->absmax[l]));
     for (int r = 0; r < d->n_ranks; r++) {
         const float *x = d->grads + (size_t)r * d->n + layer->offset;
@@ -316,9 +317,10 @@ static void show_table(const struct bench *b)
         if (r->refused)
             printf("refused for %d ranks\n", d->n_ranks);
         else
-            printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(r->codec.rule),
-                   codec_format_name(r->codec.out, out), 100 * r->l2 / (double)b->n_steps,
-                   100 * r->quotients / (double)r->n_quotients, 100 * median(r));
+            printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(codec_sum(&r->codec)->rule),
+                   codec_format_name(codec_sum(&r->codec)->out, out),
+                   100 * r->l2 / (double)b->n_steps, 100 * r->quotients / (double)r->n_quotients,
+                   100 * median(r));
     }
 }
 
@@ -334,8 +336,8 @@ static int show_json(const struct bench *b)
         jsonl_begin(&j, "error");
         jsonl_text(&j, "format", words[i].format);
         jsonl_text(&j, "scale", words[i].scale);
-        jsonl_text(&j, "sum", codec_rule_name(r->codec.rule));
-        jsonl_text(&j, "out_format", codec_format_name(r->codec.out, out));
+        jsonl_text(&j, "sum", codec_rule_name(codec_sum(&r->codec)->rule));
+        jsonl_text(&j, "out_format", codec_format_name(codec_sum(&r->codec)->out, out));
         jsonl_int(&j, "ranks", b->dump.n_ranks);
         jsonl_uint(&j, "elements", b->dump.n);
         jsonl_uint(&j, "steps", b->n_steps);

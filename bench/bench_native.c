@@ -73,15 +73,17 @@ static int way_open(const struct row *row, int n_ranks, int rank, size_t n, stru
     TRY(algo_find(row->algo, n_ranks, &w->algo, &group));
     TRY(codec_parse(&row->words, &w->codec));
     TRY(algo_settle(w->algo, group, n_ranks, &w->codec));
-    w->call = (struct algo_call){
-        .codec = &w->codec, .fold = codec_fold(&w->codec), .n = n, .group = group};
+    w->call = (struct algo_call){.codec = &w->codec,
+                                 .fold = codec_fold(&(struct codec_call){.codec = &w->codec}),
+                                 .n = n,
+                                 .group = group};
     if (w->algo == &algo_native) {
         w->fold_ops = *w->call.fold.ops;
         w->fold_ops.sum = leave;
         w->call.fold.ops = &w->fold_ops;
     }
-    w->codes = buf_alloc(vec_bytes(w->codec.fmt, n));
-    w->call.result = buf_alloc(vec_bytes(w->codec.out, n));
+    w->codes = buf_alloc(vec_bytes(codec_sum(&w->codec)->in, n));
+    w->call.result = buf_alloc(vec_bytes(codec_sum(&w->codec)->out, n));
     w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, group));
     if (!w->codes || !w->call.result || !w->call.scratch)
         return -ENOMEM;
@@ -91,7 +93,7 @@ static int way_open(const struct row *row, int n_ranks, int rank, size_t n, stru
         for (size_t j = 0; j < k; j++)
             x[j] = (float)philox_u32((uint64_t)rank + 1, i + j) * 0x1p-31f - 1;
         codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0,
-                     w->codes + vec_bytes(w->codec.fmt, i));
+                     w->codes + vec_bytes(codec_sum(&w->codec)->in, i));
     }
     w->call.codes = w->codes;
     return 0;

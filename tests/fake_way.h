@@ -106,7 +106,7 @@ static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
 static int fake_sum(void *way, const struct way_sum *s)
 {
     struct fake_way *f = way;
-    const struct fold fold = codec_fold(s->codec);
+    const struct fold fold = codec_fold(&(struct codec_call){.codec = s->codec});
     const size_t bytes = fold.ops->in_bytes(&fold, s->n);
     const uint8_t *parts[FAKE_MOST_RANKS];
     const size_t first = s->n / 2 / 8 * 8; /* in two parts, the later one first */

@@ -72,9 +72,10 @@ static void start_work(void)
         const uint32_t key = philox_u32(fuzz.works, (unsigned)r) | 1;
         for (uint32_t i = 0; i < CODES; i++)
             fuzz.codes[r][i] = (uint8_t)(i * key >> 24);
-        vec_plain.fold(&fuzz.job.codec.sum, acc, fuzz.codes[r], CODES, r == 0);
+        vec_plain.fold(codec_sum(&fuzz.job.codec), acc, fuzz.codes[r], CODES, r == 0);
     }
-    vec_plain.finish(&fuzz.job.codec.sum, acc, CODES, fuzz.job.codec.sum.out, 0, fuzz.want);
+    vec_plain.finish(codec_sum(&fuzz.job.codec), acc, CODES, codec_sum(&fuzz.job.codec)->out, 0,
+                     fuzz.want);
     for (int r = 0; r < 2; r++) {
         const struct way_sum sum = {.codec = &fuzz.job.codec,
                                     .n = CODES,

@@ -38,17 +38,17 @@ static void count(const struct caller *k, uint8_t *times, size_t at, size_t n)
 static void need(void *arg, size_t at, size_t n)
 {
     const struct caller *k = arg;
-    const size_t from = vec_bytes(k->codec->fmt, at);
+    const size_t from = vec_bytes(codec_sum(k->codec)->in, at);
     count(k, k->needed, at, n);
-    memcpy(k->codes + from, k->own + from, vec_bytes(k->codec->fmt, n));
+    memcpy(k->codes + from, k->own + from, vec_bytes(codec_sum(k->codec)->in, n));
 }
 
 static void have(void *arg, size_t at, size_t n)
 {
     const struct caller *k = arg;
-    const size_t from = vec_bytes(k->codec->out, at);
+    const size_t from = vec_bytes(codec_sum(k->codec)->out, at);
     count(k, k->had, at, n);
-    CHECK(memcmp(k->result + from, k->want + from, vec_bytes(k->codec->out, n)) == 0,
+    CHECK(memcmp(k->result + from, k->want + from, vec_bytes(codec_sum(k->codec)->out, n)) == 0,
           "sums %zu + %zu do not stand", at, n);
 }
 
@@ -81,8 +81,8 @@ static size_t part_n(size_t n, int i)
  * or of sums. */
 static size_t segment_n(const struct codec *codec, size_t n)
 {
-    const size_t in = vec_bytes(codec->fmt, UNIT), out = vec_bytes(codec->out, UNIT),
-                 unit_bytes = in > out ? in : out;
+    const size_t in = vec_bytes(codec_sum(codec)->in, UNIT),
+                 out = vec_bytes(codec_sum(codec)->out, UNIT), unit_bytes = in > out ? in : out;
     const size_t message = n / UNIT * unit_bytes / (size_t)t.n_ranks / 8;
     return (message < SHORT  ? SHORT
             : message > LONG ? LONG
@@ -97,8 +97,8 @@ static void check_counts(const struct codec *codec, size_t n, struct comm_count 
     const size_t each = segment_n(codec, n), segments = n > each ? (n + each - 1) / each : 1;
     for (size_t s = 0, left = n; s < segments; s++, left -= left < each ? left : each) {
         const size_t k = left < each ? left : each, mine = part_n(k, t.rank);
-        bytes += vec_bytes(codec->fmt, k - mine) +
-                 (uint64_t)(t.n_ranks - 1) * vec_bytes(codec->out, mine);
+        bytes += vec_bytes(codec_sum(codec)->in, k - mine) +
+                 (uint64_t)(t.n_ranks - 1) * vec_bytes(codec_sum(codec)->out, mine);
     }
     CHECK(after.sent_bytes - before.sent_bytes == bytes, "n %zu: %llu bytes, not %llu", n,
           (unsigned long long)(after.sent_bytes - before.sent_bytes), (unsigned long long)bytes);
@@ -109,8 +109,8 @@ static void check_counts(const struct codec *codec, size_t n, struct comm_count 
 
 static void run_once(const struct codec *codec, size_t n, bool flows)
 {
-    const struct fold f = codec_fold(codec);
-    const size_t in = vec_bytes(codec->fmt, n), out = vec_bytes(codec->out, n);
+    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
+    const size_t in = vec_bytes(codec_sum(codec)->in, n), out = vec_bytes(codec_sum(codec)->out, n);
     const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, t.n_ranks, 0);
     uint8_t *all = buf_alloc((size_t)t.n_ranks * in), *want = buf_alloc(out),
             *scratch = buf_alloc(scratch_bytes + 1);
@@ -124,10 +124,11 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
                        .n = n};
     const uint8_t *parts[MOST];
     for (int r = 0; r < t.n_ranks; r++) {
-        make_codes(codec->fmt, n, r, all + (size_t)r * in);
+        make_codes(codec_sum(codec)->in, n, r, all + (size_t)r * in);
         parts[r] = all + (size_t)r * in;
     }
-    codec->ops->sum(&codec->sum, parts, t.n_ranks, n, codec->out, codec->sum.out_shift, want);
+    codec->ops->sum(codec_sum(codec), parts, t.n_ranks, n, codec_sum(codec)->out,
+                    codec_sum(codec)->out_shift, want);
     if (flows)
         memset(k.codes, NEVER, in); /* wrong until asked for */
     else

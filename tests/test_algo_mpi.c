@@ -162,13 +162,13 @@ static uint64_t formula_bytes(const struct algo *a, int k, const struct vec_sum 
 static void run_once(const struct algo *a, int k, const struct codec *codec, size_t n,
                      const char *what)
 {
-    const struct fold f = codec_fold(codec);
+    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
     const size_t scratch_bytes = a->scratch_bytes(&f, n, t.n_ranks, k),
-                 out_bytes = vec_bytes(codec->out, n);
+                 out_bytes = vec_bytes(codec_sum(codec)->out, n);
     uint8_t *scratch = buf_alloc(scratch_bytes + 1);
     /* ends where its memory ends, for sanitizers */
-    uint8_t *mine = buf_alloc(vec_bytes(codec->fmt, n));
-    memcpy(mine, t.codes[t.rank], vec_bytes(codec->fmt, n));
+    uint8_t *mine = buf_alloc(vec_bytes(codec_sum(codec)->in, n));
+    memcpy(mine, t.codes[t.rank], vec_bytes(codec_sum(codec)->in, n));
     memset(t.result, CANARY, out_bytes + 1);
     scratch[scratch_bytes] = CANARY;
     const struct algo_call call = {.codec = codec,
@@ -183,11 +183,11 @@ static void run_once(const struct algo *a, int k, const struct codec *codec, siz
     const struct comm_count after = comm_counted(t.c);
     CHECK(t.result[out_bytes] == CANARY && scratch[scratch_bytes] == CANARY, "%s: wrote too much",
           what);
-    CHECK(memcmp(mine, t.codes[t.rank], vec_bytes(codec->fmt, n)) == 0, "%s: changed the codes",
-          what);
+    CHECK(memcmp(mine, t.codes[t.rank], vec_bytes(codec_sum(codec)->in, n)) == 0,
+          "%s: changed the codes", what);
     CHECK(memcmp(t.result, t.want, out_bytes) == 0, "%s: wrong sums", what);
     const uint64_t sent = after.sent_bytes - before.sent_bytes,
-                   want = formula_bytes(a, k, &codec->sum, n);
+                   want = formula_bytes(a, k, codec_sum(codec), n);
     CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what,
           (unsigned long long)sent, (unsigned long long)want);
     if (n >= 1000) { /* asks all ranks: not for every size */
@@ -250,12 +250,12 @@ static void test_combination(const struct algo *a, int k, const struct codec_wor
         CHECK(false, "%s", words->format);
         return;
     }
-    const bool should = runs_here(a, k) && allowed(a, rule, known.fmt);
+    const bool should = runs_here(a, k) && allowed(a, rule, codec_sum(&known)->in);
     if (!settle(a, k, words, &codec, should) || a == &algo_native)
         return;
     for (int i = 0; i<N_SIZES; i += t.n_ranks> 4 ? 3 : 1) {
-        make_codes(codec.fmt, sizes[i], (uint32_t)i);
-        work_out(a, k, &codec.sum, sizes[i]);
+        make_codes(codec_sum(&codec)->in, sizes[i], (uint32_t)i);
+        work_out(a, k, codec_sum(&codec), sizes[i]);
         snprintf(what, sizeof what, "%s:%d %s %s %s n %zu", a->name, k, words->format, words->sum,
                  words->overflow, sizes[i]);
         run_once(a, k, &codec, sizes[i], what);
@@ -295,14 +295,14 @@ static void test_long_and_chunked(void)
     for (int i = 0; (a = algo_at(i)); i++) {
         struct codec codec;
         const int k = !a->grouped ? 0 : t.n_ranks % 2 ? t.n_ranks : 2;
-        const bool exact = a->rules >> VEC_EXACT & 1;
+        const bool exact = !a->adds && (!a->needs || a->needs & FOLD_WIDE);
         if (a == &algo_native || !runs_here(a, k) ||
             !settle(a, k,
                     &(struct codec_words){.format = "e4m3", .sum = exact ? "exact" : "nearest"},
                     &codec, true))
             continue;
-        make_codes(codec.fmt, N_MOST, 77);
-        work_out(a, k, &codec.sum, N_MOST);
+        make_codes(codec_sum(&codec)->in, N_MOST, 77);
+        work_out(a, k, codec_sum(&codec), N_MOST);
         run_once(a, k, &codec, N_MOST, a->name);
         t.c->chunk_bytes = 999;
         run_once(a, k, &codec, N_MOST, a->name);
@@ -322,15 +322,16 @@ static void test_native(const char *format, const char *sum, const char *overflo
     if (!settle(&algo_native, 0, &words, &codec, true))
         return;
     const struct vec_cast cast = {
-        .fmt = codec.fmt, .round = MF_NEAREST, .overflow = codec.overflow};
+        .fmt = codec_sum(&codec)->in, .round = MF_NEAREST, .overflow = codec_sum(&codec)->overflow};
     for (int i = 0; i < N_SIZES; i++) {
         const size_t n = sizes[i];
         /* trunc: what it makes of nan is nobody's contract */
-        if (t.n_ranks <= 2 && codec.rule != VEC_TRUNC) {
-            make_codes(codec.fmt, n, 5);
-            const uint32_t max = mf_max(codec.fmt); /* twice the largest number: an overflow */
+        if (t.n_ranks <= 2 && codec_sum(&codec)->rule != VEC_TRUNC) {
+            make_codes(codec_sum(&codec)->in, n, 5);
+            const uint32_t max =
+                mf_max(codec_sum(&codec)->in); /* twice the largest number: an overflow */
             for (int r = 0; r < t.n_ranks; r++)
-                memcpy(t.codes[r], &max, vec_bytes(codec.fmt, 1));
+                memcpy(t.codes[r], &max, vec_bytes(codec_sum(&codec)->in, 1));
         } else {
             float x[5000];
             for (int r = 0; r < t.n_ranks; r++) {
@@ -339,7 +340,7 @@ static void test_native(const char *format, const char *sum, const char *overflo
                 vec_plain.encode(&cast, x, n, 0, 0, t.codes[r]);
             }
         }
-        work_out(&algo_native, 0, &codec.sum, n);
+        work_out(&algo_native, 0, codec_sum(&codec), n);
         t.c->chunk_bytes = i % 2 ? 1000 : chunk;
         run_once(&algo_native, 0, &codec, n, format);
         t.c->chunk_bytes = chunk;
@@ -358,7 +359,7 @@ static void test_native_refusals(void)
         settle(&algo_native, 0, &wrong[i], &codec, false);
     for (int i = 0; i < 2; i++) {
         settle(&algo_native, 0, &(struct codec_words){.format = i ? "fp16" : "e5m2"}, &codec, true);
-        CHECK(codec.rule == VEC_NEAREST, "auto settles on what MPI can do");
+        CHECK(codec_sum(&codec)->rule == VEC_NEAREST, "auto settles on what MPI can do");
     }
 }
 

@@ -81,7 +81,7 @@ static double error_of(const struct codec *c)
     static uint8_t codes[N * 4], result[N * 4];
     static uint64_t acc[N];
     static float mean[N];
-    const struct fold fold = codec_fold(c);
+    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
     int8_t exponent = CODEC_ALL_ZERO;
     for (int r = 0; r < c->n_ranks; r++) {
         int8_t mine = codec_exponent(c, c->ops->absmax(grads[r], N));
@@ -113,7 +113,7 @@ static int run_row(const struct row *row, int n_ranks, double *error)
     struct codec c;
     int rc = codec_parse(&words, &c);
     if (rc == 0)
-        rc = codec_settle(&c, n_ranks, ~0u, "test");
+        rc = codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test"});
     if (rc == 0)
         *error = error_of(&c);
     return rc;

@@ -9,10 +9,11 @@
 
 enum { ALL = (1 << VEC_RULES) - 1, N = 300, MAX_P = 33, SEED = 6 };
 
-static struct codec make(struct codec_words words, int n_ranks, unsigned rules)
+static struct codec make(struct codec_words words, int n_ranks, unsigned needs)
 {
     struct codec c;
-    if (codec_parse(&words, &c) || codec_settle(&c, n_ranks, rules, "test"))
+    if (codec_parse(&words, &c) ||
+        codec_settle(&c, n_ranks, &(struct codec_adder){.name = "test", .needs = needs}))
         exit(1);
     return c;
 }
@@ -45,7 +46,7 @@ static double slow_round(struct mf_fmt f, double x)
 
 static int encode_and_add(const struct codec *c, float mean[N])
 {
-    const struct fold fold = codec_fold(c);
+    const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
     static uint8_t codes[N * 4], result[N * 4];
     static uint64_t acc[N];
     int8_t exponent = CODEC_ALL_ZERO;
@@ -57,13 +58,14 @@ static int encode_and_add(const struct codec *c, float mean[N])
     int shift = codec_shift(c, exponent);
     for (int r = 0; r < c->n_ranks; r++) {
         codec_encode(c, 3, 2, (uint32_t)r, layer[r], N, shift, codes);
-        c->ops->decode(c->fmt, codes, N, 0, 1, x);
+        c->ops->decode(codec_sum(c)->in, codes, N, 0, 1, x);
         for (size_t i = 0; i < N; i++)
             values[r][i] = (double)x[i];
         fold.ops->add(&fold, 0, acc, codes, N, r == 0);
     }
-    CHECK(fold.unit == 8 && fold.ops->in_bytes(&fold, N) == vec_bytes(c->fmt, N), "bytes in");
-    CHECK(fold.ops->out_bytes(&fold, N) == vec_bytes(c->out, N), "bytes out");
+    CHECK(fold.unit == 8 && fold.ops->in_bytes(&fold, N) == vec_bytes(codec_sum(c)->in, N),
+          "bytes in");
+    CHECK(fold.ops->out_bytes(&fold, N) == vec_bytes(codec_sum(c)->out, N), "bytes out");
     fold.ops->done(&fold, 0, acc, N, result);
     codec_decode(c, result, N, shift, mean);
     return shift;
@@ -82,7 +84,7 @@ static void check_exact_mean(const char *format, const char *scale, const char *
         double sum = 0;
         for (int r = 0; r < p; r++)
             sum += values[r][i];
-        double rounded = slow_round(c.out, ldexp(sum, -out_shift));
+        double rounded = slow_round(codec_sum(&c)->out, ldexp(sum, -out_shift));
         float want = (float)ldexp(rounded, out_shift - shift) / (float)p;
         CHECK(memcmp(&mean[i], &want, sizeof want) == 0 ||
                   (mean[i] == 0 && want == 0 && !signbit(mean[i])),
@@ -109,14 +111,15 @@ static void check_exact_means(void)
 
 /* The fp32 twin: plain additions in rank order and one division, bit for bit; the same where an
  * algorithm only has nearest. */
-static void check_fp32_mean(int p, unsigned rules)
+static void check_fp32_mean(int p, unsigned needs)
 {
     const struct codec e4m3 =
-        make((struct codec_words){.format = "e4m3", .scale = "aps"}, p, rules);
-    struct codec c = codec_fp32(&e4m3, rules);
+        make((struct codec_words){.format = "e4m3", .scale = "aps"}, p, needs);
+    struct codec c = codec_fp32(&e4m3, &(struct codec_adder){.needs = needs});
     float mean[N];
     fill_layer(p, -3);
-    CHECK(c.n_ranks == p && c.sum.n_ranks == p && c.sum.out_shift == 0, "fp32 twin");
+    CHECK(c.n_ranks == p && codec_sum(&c)->n_ranks == p && codec_sum(&c)->out_shift == 0,
+          "fp32 twin");
     CHECK(encode_and_add(&c, mean) == 0, "fp32 twin has no shift");
     for (size_t i = 0; i < N; i++) {
         float sum = 0;
@@ -133,8 +136,9 @@ static void check_fold_sizes(void)
 {
     const struct codec wide = make((struct codec_words){.format = "e3m0"}, 4, ALL);
     const struct codec ring =
-        make((struct codec_words){.format = "e3m0", .out_format = "e4m3"}, 4, 1 << VEC_NEAREST);
-    const struct fold w = codec_fold(&wide), r = codec_fold(&ring);
+        make((struct codec_words){.format = "e3m0", .out_format = "e4m3"}, 4, FOLD_PARTS);
+    const struct fold w = codec_fold(&(struct codec_call){.codec = &wide}),
+                      r = codec_fold(&(struct codec_call){.codec = &ring});
     CHECK(w.ops->wide_bytes(&w, 8) == 8 * 2 && r.ops->wide_bytes(&r, 8) == 0,
           "wide bytes: exact only");
     CHECK(w.ops->acc_bytes(&w, 8) == 64 && r.ops->acc_bytes(&r, 8) == 32, "accumulators");
@@ -162,7 +166,7 @@ int main(void)
     check_exact_means();
     for (int p = 1; p <= MAX_P; p += 2) {
         check_fp32_mean(p, ALL);
-        check_fp32_mean(p, 1 << VEC_NEAREST);
+        check_fp32_mean(p, FOLD_PARTS);
     }
     check_fold_sizes();
     DONE();

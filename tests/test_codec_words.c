@@ -3,24 +3,17 @@
 #include "base/err.h"
 #include "capture.h"
 #include "check.h"
-#include "codec/codec.h"
+#include "codec/codec_minifloat.h"
 #include <string.h>
 
-enum {
-    EXACT = 1 << VEC_EXACT,
-    FP32 = 1 << VEC_FP32,
-    NEAREST = 1 << VEC_NEAREST,
-    KAHAN = 1 << VEC_KAHAN,
-    TRUNC = 1 << VEC_TRUNC,
-    ALL = EXACT | FP32 | NEAREST | KAHAN | TRUNC,
-    RING = NEAREST | TRUNC,
-};
+/* What a sum must have. */
+enum { ALL = 0, EXACT = FOLD_WIDE, RING = FOLD_PARTS };
 
 /* n_ranks 0: the words themselves are refused; else they are taken, and settling refuses them. */
 static const struct refusal {
     struct codec_words words;
     int n_ranks;
-    unsigned rules;
+    unsigned needs;
     const char *says;
 } refusals[] = {
     {{.format = "e9m2"},
@@ -121,7 +114,7 @@ static int parse_and_settle(const struct refusal *r, struct codec *c)
     if (rc < 0)
         return -1000; /* should have been taken */
     struct codec before = *c;
-    rc = codec_settle(c, r->n_ranks, r->rules, "algo");
+    rc = codec_settle(c, r->n_ranks, &(struct codec_adder){.name = "algo", .needs = r->needs});
     /* outputs only on success */
     return rc < 0 && memcmp(&before, c, sizeof before) != 0 ? -1001 : rc;
 }
@@ -148,7 +141,7 @@ static void check_refusals(void)
 static const struct choice {
     struct codec_words words;
     int n_ranks;
-    unsigned rules;
+    unsigned needs;
     enum vec_rule rule;
     const char *out;
     int out_shift;
@@ -195,15 +188,17 @@ static void check_choices(void)
         char out[CODEC_NAME_BYTES];
         int rc = codec_parse(&w->words, &c);
         for (int twice = 0; twice < 2 && rc == 0; twice++) /* settling again changes nothing */
-            rc = codec_settle(&c, w->n_ranks, w->rules, "algo");
+            rc = codec_settle(&c, w->n_ranks,
+                              &(struct codec_adder){.name = "algo", .needs = w->needs});
         CHECK(rc == 0, "choice %zu refused", i);
-        CHECK(c.rule == w->rule && c.sum.rule == w->rule, "choice %zu: rule %s", i,
-              codec_rule_name(c.rule));
-        CHECK(strcmp(codec_format_name(c.out, out), w->out) == 0, "choice %zu: out format %s", i,
-              out);
-        CHECK(c.sum.out_shift == w->out_shift && c.sum.n_ranks == w->n_ranks,
-              "choice %zu: shift %d", i, c.sum.out_shift);
-        CHECK(c.sum.overflow == c.overflow, "choice %zu: overflow", i);
+        CHECK(codec_sum(&c)->rule == w->rule, "choice %zu: rule %s", i,
+              codec_rule_name(codec_sum(&c)->rule));
+        CHECK(strcmp(codec_format_name(codec_sum(&c)->out, out), w->out) == 0,
+              "choice %zu: out format %s", i, out);
+        CHECK(codec_sum(&c)->out_shift == w->out_shift && codec_sum(&c)->n_ranks == w->n_ranks,
+              "choice %zu: shift %d", i, codec_sum(&c)->out_shift);
+        const bool inf = w->words.overflow && strcmp(w->words.overflow, "inf") == 0;
+        CHECK(codec_sum(&c)->overflow == (inf ? MF_INF : MF_SATURATE), "choice %zu: overflow", i);
     }
 }
 
@@ -217,16 +212,22 @@ static void check_words(void)
                                       .round = "zero"};
     struct codec c;
     CHECK(codec_parse(&words, &c) == 0, "words");
-    CHECK(c.fmt.e == 6 && c.fmt.m == 9 && c.fmt.fn == 0 && c.out.e == 8 && c.out.m == 7 &&
-              !c.out_auto,
+    CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.fn == 0 &&
+              codec_sum(&c)->out.e == 8 && codec_sum(&c)->out.m == 7 && !minifloat_of(&c)->out_auto,
           "formats");
-    CHECK(c.scale == CODEC_CONST && c.const_shift == -2 && !c.sum_auto && c.rule == VEC_KAHAN,
+    CHECK(minifloat_of(&c)->scale == CODEC_CONST && minifloat_of(&c)->const_shift == -2 &&
+              !minifloat_of(&c)->sum_auto && codec_sum(&c)->rule == VEC_KAHAN,
           "scale and sum");
-    CHECK(c.overflow == MF_INF && c.round == MF_ZERO && c.ops == vec_best(), "policies");
+    CHECK(codec_sum(&c)->overflow == MF_INF && minifloat_of(&c)->round == MF_ZERO &&
+              c.ops == vec_best(),
+          "policies");
     CHECK(codec_parse(&(struct codec_words){0}, &c) == 0, "defaults");
-    CHECK(c.fmt.e == 5 && c.fmt.m == 2 && c.out_auto && c.sum_auto && c.scale == CODEC_NONE,
+    CHECK(codec_sum(&c)->in.e == 5 && codec_sum(&c)->in.m == 2 && minifloat_of(&c)->out_auto &&
+              minifloat_of(&c)->sum_auto && minifloat_of(&c)->scale == CODEC_NONE,
           "defaults");
-    CHECK(c.overflow == MF_SATURATE && c.round == MF_NEAREST && c.seed == 0, "defaults");
+    CHECK(codec_sum(&c)->overflow == MF_SATURATE && minifloat_of(&c)->round == MF_NEAREST &&
+              c.seed == 0,
+          "defaults");
     static const struct {
         const char *word;
         int shift;
@@ -238,7 +239,8 @@ static void check_words(void)
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
         CHECK(codec_parse(&(struct codec_words){.scale = scales[i].word}, &c) == 0, "%s",
               scales[i].word);
-        CHECK(c.const_shift == scales[i].shift, "%s is 2^%d", scales[i].word, c.const_shift);
+        CHECK(minifloat_of(&c)->const_shift == scales[i].shift, "%s is 2^%d", scales[i].word,
+              minifloat_of(&c)->const_shift);
     }
 }
 

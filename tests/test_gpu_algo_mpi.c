@@ -78,7 +78,7 @@ static void copy(void *dst, const void *src, size_t bytes)
 static int run_buckets(const struct algo *a, int group, const struct codec *codec, struct memory *m,
                        const float *x, uint8_t *codes_out, uint8_t *out)
 {
-    const struct fold f = codec_fold(codec);
+    const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
     const bool gpu_memory = codec->ops != vec_best();
     size_t at = 0, done = 0;
     for (int b = 0; b < 2; b++) {
@@ -133,8 +133,8 @@ static void check_case(const char *transport, const struct algo *plain, const st
     err_release(false);
     if (!fits)
         return;
-    const struct fold f = codec_fold(&cpu);
-    const struct fold g = codec_fold(&device);
+    const struct fold f = codec_fold(&(struct codec_call){.codec = &cpu});
+    const struct fold g = codec_fold(&(struct codec_call){.codec = &device});
     if (!open_memory(&a, vec_best(), plain, group, &f) || !open_memory(&b, ops, on_gpu, group, &g))
         comm_abort(t.c, -ENOMEM);
     const struct comm_count before = comm_counted(t.c);
@@ -293,7 +293,7 @@ static int silent(const char *transport, const char *word)
         rc = algo_settle(a, group, t.n_ranks, &codec);
     if (rc < 0)
         comm_abort(t.c, rc);
-    const struct fold f = codec_fold(&codec);
+    const struct fold f = codec_fold(&(struct codec_call){.codec = &codec});
     if (!open_memory(&m, codec.ops, a, group, &f))
         comm_abort(t.c, -ENOMEM);
     for (int i = 0; i < 2; i++) {

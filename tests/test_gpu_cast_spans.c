@@ -4,7 +4,7 @@
 #include "check.h"
 #include "gpu_fixture.h"
 #include "vec_inputs.h"
-#include "codec/codec.h"
+#include "codec/codec_minifloat.h"
 #include "device/dev_vec.h"
 #include "vec/vec.h"
 #include <inttypes.h>
@@ -147,9 +147,9 @@ static void check_lists(void)
 
 static int want_shift(const struct dev_aps *aps, uint32_t absmax)
 {
-    const struct codec c = {.fmt = aps->cast.fmt,
-                            .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS,
-                            .n_ranks = (int)aps->n_ranks};
+    struct codec c = {.kind = &codec_minifloat, .n_ranks = (int)aps->n_ranks};
+    minifloat_set(&c, &(struct minifloat){.sum = {.in = aps->cast.fmt},
+                                          .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS});
     return codec_shift(&c, codec_exponent(&c, absmax));
 }
 

@@ -50,9 +50,9 @@ static int broken_run(struct comm *c, const struct algo_call *call)
 }
 
 static const struct algo gated = {
-    .name = "gated", .rules = 31, .scratch_bytes = gather_scratch, .run = gated_run};
+    .name = "gated", .scratch_bytes = gather_scratch, .run = gated_run};
 static const struct algo broken = {
-    .name = "broken", .rules = 31, .scratch_bytes = gather_scratch, .run = broken_run};
+    .name = "broken", .scratch_bytes = gather_scratch, .run = broken_run};
 
 /* Every layer a bucket. */
 static struct reducer *open_reducer(const struct algo *algo, bool overlap)

@@ -1,7 +1,7 @@
 /* test_hls_expmax.c : the HLS core for exponents = the codec's exponent, for blocks of every length
  * and kind of value. */
 #include "check.h"
-#include "codec/codec.h"
+#include "codec/codec_minifloat.h"
 #include "hls/expmax.h"
 #include "hls/philox.h"
 #include <string.h>
@@ -47,7 +47,8 @@ int main(void)
             x[i / 16].w[i % 16] = i < n ? value(round % 6) : GARBAGE;
         for (uint32_t i = 0; i < n; i++)
             memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);
-        struct codec codec = {.n_ranks = (int)p, .scale = CODEC_APS};
+        struct codec codec = {.kind = &codec_minifloat, .n_ranks = (int)p};
+        minifloat_set(&codec, &(struct minifloat){.scale = CODEC_APS});
         uint32_t want_max = vec_plain.absmax(plain, n), max = 1, status = 1;
         int32_t e = 1000;
         expmax_kernel(x, n, p, &e, &max, &status);

@@ -45,13 +45,13 @@ static void on_have(void *arg, size_t at, size_t n)
 static void make_codes(uint32_t step, uint32_t bucket)
 {
     const uint64_t key = philox_key(seed, step, bucket, (uint32_t)t.rank, 0);
-    for (size_t i = 0; i < vec_bytes(t.codec.fmt, N); i++)
+    for (size_t i = 0; i < vec_bytes(codec_sum(&t.codec)->in, N); i++)
         t.codes[i] = (uint8_t)philox_u32(key, i);
 }
 
 static void sum_by_direct(size_t n)
 {
-    const struct fold fold = codec_fold(&t.codec);
+    const struct fold fold = codec_fold(&(struct codec_call){.codec = &t.codec});
     const struct algo *algo = t.n_ranks > 1 ? &algo_direct : &algo_self;
     const struct algo_call call = {.codec = &t.codec,
                                    .fold = fold,
@@ -97,7 +97,7 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
         missed += rc != 0;
         if (rc == 0 && kill_at < 0) {
             sum_by_direct(n);
-            CHECK(!memcmp(t.result, t.want, vec_bytes(t.codec.sum.out, n)),
+            CHECK(!memcmp(t.result, t.want, vec_bytes(codec_sum(&t.codec)->out, n)),
                   "step %u, bucket %u: another sum", number, b);
         }
     }
@@ -113,10 +113,12 @@ static void try_cards(const char *where, const char *format, const char *out_for
     const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
     const struct offload_options options = {.where = where, .card_deadline_s = 3, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0, "%s", format);
-    CHECK(codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0, "%s", format);
-    CHECK(offload_check(&t.codec.sum, t.n_ranks) == 0, "%s", format);
+    CHECK(codec_settle(&t.codec, t.n_ranks,
+                       &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
+          "%s", format);
+    CHECK(offload_check(codec_sum(&t.codec), t.n_ranks) == 0, "%s", format);
     const double start = clock_s();
-    if (offload_open(t.c, &t.codec.sum, &options, &o)) {
+    if (offload_open(t.c, codec_sum(&t.codec), &options, &o)) {
         CHECK(0, "cannot open %s", where);
         return;
     }
@@ -166,9 +168,10 @@ static void try_one_of_two(int signal_number)
     const struct offload_options options = {
         .where = "sim:c,sim:c", .card_deadline_s = 3, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0 &&
-              codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+              codec_settle(&t.codec, t.n_ranks,
+                           &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
           "codec");
-    if (offload_open(t.c, &t.codec.sum, &options, &o)) {
+    if (offload_open(t.c, codec_sum(&t.codec), &options, &o)) {
         CHECK(0, "cannot open two cards");
         return;
     }
@@ -196,9 +199,10 @@ static void try_nat(void)
     const struct offload_options options = {
         .where = "sim:c", .card_deadline_s = 1, .deadline_s = 20};
     CHECK(codec_parse(&words, &t.codec) == 0 &&
-              codec_settle(&t.codec, t.n_ranks, 1u << VEC_EXACT, "offload") == 0,
+              codec_settle(&t.codec, t.n_ranks,
+                           &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
           "codec");
-    if (offload_open(t.c, &t.codec.sum, &options, &o) || !offload_is_open(o)) {
+    if (offload_open(t.c, codec_sum(&t.codec), &options, &o) || !offload_is_open(o)) {
         CHECK(0, "cannot open a card");
         return;
     }
@@ -225,7 +229,7 @@ static void try_nowhere(void)
 {
     struct offload *o = NULL;
     const struct offload_options options = {.where = "udp://127.0.0.1:9", .card_deadline_s = 1};
-    CHECK(offload_open(t.c, &t.codec.sum, &options, &o) == 0 && !offload_is_open(o),
+    CHECK(offload_open(t.c, codec_sum(&t.codec), &options, &o) == 0 && !offload_is_open(o),
           "a card where none is");
     CHECK(step(o, 0, -1, 0) == -1, "sums where no card is");
     CHECK(t.rank || strstr(offload_why(o), "cannot reach card udp://127.0.0.1:9"), "%s",

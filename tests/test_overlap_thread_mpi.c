@@ -25,8 +25,7 @@ static int broken_run(struct comm *c, const struct algo_call *call)
 /* The first bucket (the last layers) is summed while the other gradients do not exist. */
 static void check_that_it_overlaps(void)
 {
-    static const struct algo spy = {
-        .name = "spy", .rules = 31, .scratch_bytes = spy_scratch, .run = spy_run};
+    static const struct algo spy = {.name = "spy", .scratch_bytes = spy_scratch, .run = spy_run};
     const struct setting s = {.words = {.format = "e4m3", .scale = "aps"}, .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &spy);
     struct reducer_step report;
@@ -49,7 +48,7 @@ static void check_that_it_overlaps(void)
 static void check_failure(void)
 {
     static const struct algo broken = {
-        .name = "broken", .rules = 31, .scratch_bytes = spy_scratch, .run = broken_run};
+        .name = "broken", .scratch_bytes = spy_scratch, .run = broken_run};
     const struct setting s = {.words = {.format = "e5m2"}, .algo = "auto", .bucket_bytes = 300};
     struct reducer *r = open_reducer(&s, &broken), *left = open_reducer(&s, NULL);
     struct reducer_step report = {.n_guessed = -1};

@@ -64,7 +64,7 @@ static int check_steps(const struct codec_words *words, const char *algo)
 {
     struct codec codec;
     struct reducer *old = open_reducer(words, algo, &codec);
-    const bool scaled = codec.scale == CODEC_APS || codec.scale == CODEC_APS_TIGHT;
+    const bool scaled = codec_guess(&codec) == CODEC_NO_GUESS;
     int guessed = 0;
     for (uint32_t step = 0; step < N_STEPS; step++) {
         make_grads(step);

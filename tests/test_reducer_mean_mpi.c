@@ -1,6 +1,7 @@
 /* test_reducer_mean_mpi.c : the mean of a step's gradients against fp64, within its bound, in every
  * format. */
 /* RANKS: 1 2 4 6 */
+#include "codec/codec_minifloat.h"
 #include "reducer_fixture.h"
 
 static double max_of_layer(int l)
@@ -17,22 +18,22 @@ static int clamp(int e)
     return e < -126 ? -126 : e > 126 ? 126 : e;
 }
 
-/* f by its definition (APS paper, Algorithm 1; aps-tight: codec.h), in fp64. */
+/* f by its definition (APS paper, Algorithm 1; aps-tight: codec_minifloat.c), in fp64. */
 static int shift_of(const struct codec *c, double max)
 {
-    int e, bias = (1 << (c->fmt.e - 1)) - 1;
-    if (c->scale == CODEC_NONE || c->scale == CODEC_CONST)
-        return c->const_shift;
+    int e, bias = (1 << (codec_sum(c)->in.e - 1)) - 1;
+    if (minifloat_of(c)->scale == CODEC_NONE || minifloat_of(c)->scale == CODEC_CONST)
+        return minifloat_of(c)->const_shift;
     if (max == 0)
         return 0;
-    if (c->scale == CODEC_APS) {
+    if (minifloat_of(c)->scale == CODEC_APS) {
         double fraction = frexp(max * t.n_ranks, &e);
         return bias - clamp(fraction == 0.5 ? e - 1 : e);
     }
-    const double largest = c->fmt.fn ? 1.75 : 2 - ldexp(1, -c->fmt.m);
+    const double largest = codec_sum(c)->in.fn ? 1.75 : 2 - ldexp(1, -codec_sum(c)->in.m);
     for (e = -200; max > ldexp(largest, e);)
         e++;
-    return bias + c->fmt.fn - clamp(e);
+    return bias + codec_sum(c)->in.fn - clamp(e);
 }
 
 static double half_ulp(struct mf_fmt f, double x)
@@ -54,15 +55,16 @@ static double bound(const struct codec *c, int l, size_t i, int f)
     double addends = 0, error = 0;
     for (int r = 0; r < t.n_ranks; r++) {
         const double g = ldexp((double)t.grads[r][l][i], f);
-        error += half_ulp(c->fmt, g) + half_smallest(c->fmt);
+        error += half_ulp(codec_sum(c)->in, g) + half_smallest(codec_sum(c)->in);
         addends += fabs(g);
     }
     /* no partial sum is larger */
-    const double most = (addends + error) * pow(1 + ldexp(1, -c->fmt.m - 1), p);
-    if (c->rule == VEC_NEAREST)
-        error += (p - 1) * (half_ulp(c->fmt, most) + half_smallest(c->fmt));
+    const double most = (addends + error) * pow(1 + ldexp(1, -codec_sum(c)->in.m - 1), p);
+    if (codec_sum(c)->rule == VEC_NEAREST)
+        error += (p - 1) * (half_ulp(codec_sum(c)->in, most) + half_smallest(codec_sum(c)->in));
     error += (p + 2) * ldexp(most, -24);
-    error += half_ulp(c->out, most) + ldexp(half_smallest(c->out), c->sum.out_shift);
+    error += half_ulp(codec_sum(c)->out, most) +
+             ldexp(half_smallest(codec_sum(c)->out), codec_sum(c)->out_shift);
     return ldexp(error, -f) / p + 2 * ldexp(1, -149);
 }
 

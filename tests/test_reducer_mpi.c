@@ -98,11 +98,13 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
     for (int i = 0; i < 5; i++) {
         struct codec codec;
         struct bucket buckets[N_LAYERS];
+        struct codec_layer placed[N_LAYERS];
         struct reducer *r = open_reducer(
             &(struct codec_words){.format = format, .scale = "aps", .sum = sum, .round = round},
             "auto", bucket_bytes[i], &codec);
-        const struct fold folds[2] = {codec_fold(&codec), codec_fold(&codec)};
-        const int n = bucket_cut(t.layers, N_LAYERS, folds, false, bucket_bytes[i], buckets);
+        const struct codec codecs[2] = {codec, codec};
+        const int n =
+            bucket_cut(t.layers, N_LAYERS, codecs, false, bucket_bytes[i], buckets, placed);
         uint64_t code = 0, fp32 = 0, sent = t.n_ranks > 1 ? N_LAYERS : 0;
         for (int b = 0; b < n; b++)
             sent += t.n_ranks > 1 ? direct_bytes(buckets[b].n, bits, out_bits) : 0;
@@ -131,7 +133,7 @@ static size_t direct_scratch(const struct fold *f, size_t n, int n_ranks, int gr
 }
 static int look_and_run(struct comm *c, const struct algo_call *call)
 {
-    const size_t width = vec_bytes(call->codec->fmt, 1);
+    const size_t width = vec_bytes(codec_sum(call->codec)->in, 1);
     const uint8_t *at = call->codes;
     for (int l = N_LAYERS - 1; l >= 0; l--) {
         const size_t used = width * shape[l].n, taken = width * ((shape[l].n + 7) / 8 * 8);
@@ -146,11 +148,11 @@ static int look_and_run(struct comm *c, const struct algo_call *call)
 static void test_padding(void)
 {
     static const struct algo spy = {
-        .name = "spy", .rules = 31, .scratch_bytes = direct_scratch, .run = look_and_run};
+        .name = "spy", .scratch_bytes = direct_scratch, .run = look_and_run};
     struct codec codec;
     struct reducer *r;
     if (codec_parse(&(struct codec_words){.format = "e5m2", .scale = "aps"}, &codec) < 0 ||
-        codec_settle(&codec, t.n_ranks, 31, "spy") < 0 ||
+        codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "spy"}) < 0 ||
         reducer_open(t.c, &codec, &spy, 0, 1 << 20, t.layers, N_LAYERS, &r) < 0)
         exit(1);
     make_grads(40, false);
@@ -169,9 +171,9 @@ static void test_refusals(void)
     struct reducer *r = NULL;
     struct reducer_layer empty = {.name = "empty", .n = 0};
     if (codec_parse(&(struct codec_words){0}, &codec) < 0 ||
-        codec_settle(&codec, t.n_ranks, 31, "test") < 0 ||
+        codec_settle(&codec, t.n_ranks, &(struct codec_adder){.name = "test"}) < 0 ||
         codec_parse(&(struct codec_words){0}, &other) < 0 ||
-        codec_settle(&other, t.n_ranks + 1, 31, "test") < 0)
+        codec_settle(&other, t.n_ranks + 1, &(struct codec_adder){.name = "test"}) < 0)
         exit(1);
     const struct algo *a = &algo_direct;
     err_hold();

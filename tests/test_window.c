@@ -31,7 +31,7 @@ static void on_have(void *arg, size_t at, size_t n)
 
 static void make_codes(const struct net_job *j, size_t n, uint32_t which)
 {
-    const size_t bytes = vec_bytes(j->codec.fmt, n);
+    const size_t bytes = vec_bytes(codec_sum(&j->codec)->in, n);
     for (int r = 0; r < j->n_ranks; r++) {
         const uint64_t key = philox_key(seed, which, (uint32_t)n, (uint32_t)r, 0);
         for (size_t i = 0; i < bytes + 8; i++)
@@ -43,8 +43,9 @@ static void sum_on_host(const struct net_job *j, size_t n)
 {
     static uint64_t acc[MOST];
     for (int r = 0; r < j->n_ranks; r++)
-        vec_plain.fold(&j->codec.sum, acc, codes[r], n, r == 0);
-    vec_plain.finish(&j->codec.sum, acc, n, j->codec.sum.out, j->codec.sum.out_shift, want);
+        vec_plain.fold(codec_sum(&j->codec), acc, codes[r], n, r == 0);
+    vec_plain.finish(codec_sum(&j->codec), acc, n, codec_sum(&j->codec)->out,
+                     codec_sum(&j->codec)->out_shift, want);
 }
 
 static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
@@ -62,7 +63,7 @@ static void run_sum(struct net_job *j, size_t n, uint32_t which, bool with_flow)
     }
     const unsigned busy = net_run(j, net_everyone(j), 100);
     CHECK(!busy, "n %zu: ranks %x are not done", n, busy);
-    const size_t bytes = vec_bytes(j->codec.sum.out, n);
+    const size_t bytes = vec_bytes(codec_sum(&j->codec)->out, n);
     for (int r = 0; r < j->n_ranks; r++) {
         CHECK(j->windows[r]->state == WINDOW_DONE, "rank %d: %s", r, window_why(j->windows[r]));
         CHECK(!memcmp(got[r], want, bytes), "n %zu, rank %d: another sum than the host's", n, r);
@@ -95,7 +96,7 @@ static void run_max(struct net_job *j, size_t n, uint32_t which)
 static double overhead(const struct net_job *j, size_t n)
 {
     const double codes_bytes =
-        (double)(vec_bytes(j->codec.sum.in, n) + vec_bytes(j->codec.sum.out, n));
+        (double)(vec_bytes(codec_sum(&j->codec)->in, n) + vec_bytes(codec_sum(&j->codec)->out, n));
     return (double)(j->net->bytes_out[0] + j->net->bytes_in[0]) / codes_bytes - 1;
 }
 

@@ -221,7 +221,7 @@ static void card_fills_up(void)
     const struct fpga_rank rank = {NET_IP, NET_PORT};
     net_open(&net, 9);
     struct fpga *fpga = &net.cards[0].fpga;
-    CHECK(card_fits(&codec.sum, 1, "ranks", &fit) == 0 &&
+    CHECK(card_fits(codec_sum(&codec), 1, "ranks", &fit) == 0 &&
               fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0,
           "%s", fpga->why);
     CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS &&

@@ -22,11 +22,11 @@ static void start_step(struct net_job *j, int which, uint32_t step)
     static uint64_t acc[N];
     for (int r = 0; r < j->n_ranks; r++) {
         uint8_t *mine = codes[j->first + r];
-        for (size_t i = 0; i < vec_bytes(j->codec.fmt, N); i++)
+        for (size_t i = 0; i < vec_bytes(codec_sum(&j->codec)->in, N); i++)
             mine[i] = (uint8_t)(philox_u32(seed + 1 + (uint64_t)(j->first + r), step * N + i) >> 8);
-        vec_plain.fold(&j->codec.sum, acc, mine, N, r == 0);
+        vec_plain.fold(codec_sum(&j->codec), acc, mine, N, r == 0);
     }
-    vec_plain.finish(&j->codec.sum, acc, N, j->codec.sum.out, 0, want[which]);
+    vec_plain.finish(codec_sum(&j->codec), acc, N, codec_sum(&j->codec)->out, 0, want[which]);
     for (int r = 0; r < j->n_ranks; r++) {
         const struct way_sum sum = {.codec = &j->codec,
                                     .n = N,
@@ -128,7 +128,7 @@ int main(void)
             const struct net_job *j = &jobs[r / 2];
             CHECK(j->windows[r % 2]->state == WINDOW_DONE, "step %u, rank %d: %s", step, r,
                   window_why(j->windows[r % 2]));
-            CHECK(!memcmp(got[r], want[r / 2], vec_bytes(j->codec.sum.out, N)),
+            CHECK(!memcmp(got[r], want[r / 2], vec_bytes(codec_sum(&j->codec)->out, N)),
                   "step %u, rank %d: another sum", step, r);
         }
     }

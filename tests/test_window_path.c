@@ -42,12 +42,13 @@ static void check_sum(const char *what)
 {
     static uint64_t acc[N];
     for (int r = 0; r < 2; r++)
-        vec_plain.fold(&job.codec.sum, acc, codes[r], N, r == 0);
-    vec_plain.finish(&job.codec.sum, acc, N, job.codec.sum.out, 0, want);
+        vec_plain.fold(codec_sum(&job.codec), acc, codes[r], N, r == 0);
+    vec_plain.finish(codec_sum(&job.codec), acc, N, codec_sum(&job.codec)->out, 0, want);
     for (int r = 0; r < 2; r++) {
         CHECK(job.windows[r]->state == WINDOW_DONE, "%s: rank %d: %d %s", what, r,
               job.windows[r]->state, window_why(job.windows[r]));
-        CHECK(!memcmp(result[r], want, vec_bytes(job.codec.sum.out, N)), "%s: another sum", what);
+        CHECK(!memcmp(result[r], want, vec_bytes(codec_sum(&job.codec)->out, N)), "%s: another sum",
+              what);
     }
 }
 

@@ -276,7 +276,8 @@ static struct codec net_codec(const char *format, const char *out_format, const 
         .format = format, .out_format = out_format, .overflow = overflow, .sum = "exact"};
     struct codec codec;
     CHECK(codec_parse(&words, &codec) == 0 &&
-              codec_settle(&codec, n_ranks, 1u << VEC_EXACT, "test") == 0,
+              codec_settle(&codec, n_ranks,
+                           &(struct codec_adder){.name = "test", .needs = FOLD_WIDE}) == 0,
           "%s %s", format, out_format);
     return codec;
 }
@@ -285,7 +286,7 @@ static struct codec net_codec(const char *format, const char *out_format, const 
 static void net_job_open(struct net_job *j)
 {
     uint32_t beats = WINDOW_BEATS;
-    CHECK(card_fits(&j->codec.sum, j->n_ranks, "ranks", &j->fit) == 0, "no codec for cards");
+    CHECK(card_fits(codec_sum(&j->codec), j->n_ranks, "ranks", &j->fit) == 0, "no codec for cards");
     for (int c = 0; c < j->n_cards; c++) {
         struct fpga_rank ranks[NET_RANKS];
         struct fpga_caps caps;
@@ -303,8 +304,9 @@ static void net_job_open(struct net_job *j)
                                              .n_ranks = j->n_ranks,
                                              .nonce = 0x0123456789abcdef,
                                              .fit = j->fit,
-                                             .saturate = j->codec.sum.overflow == MF_SATURATE,
-                                             .out_shift = j->codec.sum.out_shift,
+                                             .saturate =
+                                                 codec_sum(&j->codec)->overflow == MF_SATURATE,
+                                             .out_shift = codec_sum(&j->codec)->out_shift,
                                              .beats = beats,
                                              .card_deadline_s = j->card_deadline_s,
                                              .deadline_s = j->deadline_s};

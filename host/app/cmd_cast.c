@@ -7,6 +7,7 @@
 #include "codec/codec.h"
 #include "hls/philox.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct cast_options {
     const char *format, *scale, *overflow, *round;
@@ -58,7 +59,7 @@ enum { BLOCK = 1 << 16 }; /* elements; a multiple of 8, so that blocks of codes 
 
 struct cast_job {
     struct codec codec;
-    struct vec_cast cast;
+    uint64_t key;
     struct file_in in;
     struct file_out out;
     float *x;       /* [BLOCK] */
@@ -81,7 +82,7 @@ static int read_block(struct cast_job *j, size_t *n)
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
-    if (j->codec.scale == CODEC_APS || j->codec.scale == CODEC_APS_TIGHT) {
+    if (codec_guess(&j->codec) == CODEC_NO_GUESS) {
         for (size_t n = 1; n;) {
             TRY(read_block(j, &n));
             uint32_t m = vec_best()->absmax(j->x, n);
@@ -98,12 +99,22 @@ static int find_shift(struct cast_job *j, int *shift)
 
 static int cast_all(struct cast_job *j, int *shift)
 {
+    const struct codec_call call = {.codec = &j->codec};
+    const struct fold fold = codec_fold(&call);
+    const struct codec_layer layer = {.index = 0};
     TRY(find_shift(j, shift));
     size_t n = 1;
     for (size_t at = 0; n; at += n) {
         TRY(read_block(j, &n));
-        vec_best()->encode(&j->cast, j->x, n, at, *shift, j->codes);
-        TRY(file_out_write(&j->out, j->codes, vec_bytes(j->cast.fmt, n)));
+        struct vec_span span = {.x = j->x,
+                                .codes = j->codes,
+                                .n = n,
+                                .padded = n,
+                                .at = at,
+                                .key = j->key,
+                                .shift = *shift};
+        codec_encode_all(&j->codec, &span, &(struct codec_part){.layer = &layer, .at = at}, 1);
+        TRY(file_out_write(&j->out, j->codes, fold.ops->in_bytes(&fold, n)));
     }
     return file_out_commit(&j->out);
 }
@@ -120,10 +131,8 @@ int cmd_cast(int argc, char **argv)
     struct codec_words words = {
         .format = o.format, .scale = o.scale, .overflow = o.overflow, .round = o.round};
     TRY(codec_parse(&words, &j.codec));
-    TRY(codec_settle(&j.codec, 1, (1u << VEC_RULES) - 1, "cast"));
-    j.cast =
-        (struct vec_cast){.fmt = j.codec.fmt, .round = j.codec.round, .overflow = j.codec.overflow};
-    j.cast.key = philox_key(o.seed, 0, 0, 0, 0);
+    TRY(codec_settle(&j.codec, 1, &(struct codec_adder){.name = "cast"}));
+    j.key = philox_key(o.seed, 0, 0, 0, 0);
 
     int shift = 0, rc = -ENOMEM;
     j.x = buf_alloc(BLOCK * sizeof *j.x);
@@ -134,7 +143,7 @@ int cmd_cast(int argc, char **argv)
         rc = file_out_open(&j.out, p.args[1]);
     if (!rc)
         rc = cast_all(&j, &shift);
-    if (!rc && j.codec.scale != CODEC_NONE)
+    if (!rc && strcmp(o.scale, "none") != 0)
         printf("shift %d\n", shift);
     file_out_discard(&j.out);
     file_in_close(&j.in);

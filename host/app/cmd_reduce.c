@@ -117,12 +117,12 @@ static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
     struct codec_words words = {
         .format = o->format, .sum = o->sum, .out_format = o->out_format, .overflow = o->overflow};
     TRY(codec_parse(&words, &codec));
-    TRY(codec_settle(&codec, n_in, (1u << VEC_RULES) - 1, "reduce"));
-    if (o->out_shift && codec.sum.rule != VEC_EXACT)
+    TRY(codec_settle(&codec, n_in, &(struct codec_adder){.name = "reduce"}));
+    if (o->out_shift && codec_sum(&codec)->rule != VEC_EXACT)
         return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);
     if (o->wave && strcmp(o->on, "rtl"))
         return ERR(-EINVAL, "--wave '%s' needs --on rtl", o->wave);
-    *sum = codec.sum;
+    *sum = *codec_sum(&codec);
     sum->out_shift = (int)o->out_shift;
     return 0;
 }

@@ -61,15 +61,16 @@ int cmd_uncast(int argc, char **argv)
     if (p.help)
         return opt_help(&command, stdout), 0;
 
-    struct codec codec;
-    TRY(codec_parse(&(struct codec_words){.format = o.format}, &codec));
+    struct mf_fmt fmt;
+    TRY(vec_best_check());
+    TRY(codec_format_parse("--format", o.format, &fmt));
     int rc = -ENOMEM;
     struct codes_in in = {0};
     struct file_out out = {0};
     float *x = buf_alloc(CODES_IN_BLOCK * sizeof *x);
-    uint8_t *codes = buf_alloc(vec_bytes(codec.fmt, CODES_IN_BLOCK));
+    uint8_t *codes = buf_alloc(vec_bytes(fmt, CODES_IN_BLOCK));
     if (x && codes)
-        rc = codes_in_open(&in, p.args[0], codec.fmt, o.count);
+        rc = codes_in_open(&in, p.args[0], fmt, o.count);
     if (!rc)
         rc = file_out_open(&out, p.args[1]);
     if (!rc)

@@ -15,7 +15,7 @@ int train_offload_open(struct train *t)
                                             .slots = (int)o->card_slots,
                                             .card_deadline_s = o->card_deadline,
                                             .deadline_s = o->deadline};
-    TRY(offload_open(t->comm, &t->codec.sum, &options, &t->offload));
+    TRY(offload_open(t->comm, codec_sum(&t->codec), &options, &t->offload));
     reducer_set_way(t->reducer, &offload_way, t->offload);
     return 0;
 }

@@ -38,8 +38,12 @@ static int compare_options(struct train *t)
 int train_codec(const struct train *t, struct codec *out)
 {
     const struct train_options *o = t->o;
-    const struct codec_words words = {o->format,     o->scale,    o->sum,
-                                      o->out_format, o->overflow, o->round};
+    const struct codec_words words = {.format = o->format,
+                                      .scale = o->scale,
+                                      .sum = o->sum,
+                                      .out_format = o->out_format,
+                                      .overflow = o->overflow,
+                                      .round = o->round};
     TRY(codec_parse(&words, out));
     out->seed = o->seed;
     return 0;

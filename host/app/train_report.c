@@ -149,7 +149,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     const struct report *r = &t->report;
     const struct report_epoch *e = &r->last;
     const struct report_time *all = &r->all;
-    char format[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
+    char codec[CODEC_TEXT_BYTES];
     printf("\n");
     printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
@@ -158,9 +158,8 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     char group[16] = "";
     if (t->group)
         snprintf(group, sizeof group, ":%d", t->group);
-    printf("gradients      %s, scale %s, %s sums in %s, all-reduce %s%s\n",
-           codec_format_name(t->codec.fmt, format), t->o->scale, codec_rule_name(t->codec.rule),
-           codec_format_name(t->codec.out, out), t->offload ? "offload" : t->algo->name, group);
+    printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->codec, codec),
+           t->offload ? "offload" : t->algo->name, group);
     train_offload_print(t);
     printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
     printf("loss           %.4f on the test images", e->test_loss);

@@ -14,6 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What sums may have besides being right where all addends meet in rank order. */
+enum {
+    FOLD_PARTS = 1, /* part(): a partial sum that was rounded may travel on, and be added to */
+    FOLD_WIDE = 2,  /* spill(), add_wide() */
+};
+
 struct fold;
 struct fold_ops {
     size_t (*in_bytes)(const struct fold *f, size_t n);  /* codes of n elements */
@@ -35,7 +41,7 @@ struct fold_ops {
 };
 struct fold {
     const struct fold_ops *ops;
-    const void *ctx; /* the codec's own; outlives the fold */
+    const void *ctx; /* the codec's struct codec_call; outlives the fold */
     size_t unit;     /* elements */
 };
 

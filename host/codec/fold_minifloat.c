@@ -1,28 +1,34 @@
 /* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's
  * formats filled in. */
-#include "codec/codec.h"
+#include "codec/codec_minifloat.h"
 
-static const struct codec *codec_of(const struct fold *f)
+static const struct vec_sum *sum_of(const struct fold *f)
 {
-    return f->ctx;
+    const struct codec_call *call = f->ctx;
+    return &minifloat_of(call->codec)->sum;
+}
+static const struct vec_ops *ops_of(const struct fold *f)
+{
+    const struct codec_call *call = f->ctx;
+    return call->codec->ops;
 }
 
 static size_t in_bytes(const struct fold *f, size_t n)
 {
-    return vec_bytes(codec_of(f)->sum.in, n);
+    return vec_bytes(sum_of(f)->in, n);
 }
 static size_t out_bytes(const struct fold *f, size_t n)
 {
-    return vec_bytes(codec_of(f)->sum.out, n);
+    return vec_bytes(sum_of(f)->out, n);
 }
 static size_t acc_bytes(const struct fold *f, size_t n)
 {
-    return vec_acc_bytes(&codec_of(f)->sum, n);
+    return vec_acc_bytes(sum_of(f), n);
 }
 
 static size_t wide_bytes(const struct fold *f, size_t n)
 {
-    const struct vec_sum *sum = &codec_of(f)->sum;
+    const struct vec_sum *sum = sum_of(f);
     return sum->rule == VEC_EXACT ? vec_wide_bytes(sum, n) : 0;
 }
 
@@ -31,43 +37,43 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
                 bool first)
 {
     (void)at;
-    codec_of(f)->ops->fold(&codec_of(f)->sum, acc, codes, n, first);
+    ops_of(f)->fold(sum_of(f), acc, codes, n, first);
 }
 
 static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
-    const struct vec_sum *sum = &codec_of(f)->sum;
-    codec_of(f)->ops->finish(sum, acc, n, sum->in, 0, codes);
+    const struct vec_sum *sum = sum_of(f);
+    ops_of(f)->finish(sum, acc, n, sum->in, 0, codes);
 }
 
 static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
-    const struct vec_sum *sum = &codec_of(f)->sum;
-    codec_of(f)->ops->finish(sum, acc, n, sum->out, sum->out_shift, codes);
+    const struct vec_sum *sum = sum_of(f);
+    ops_of(f)->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
 static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                       size_t n, bool last, uint8_t *codes)
 {
     (void)at;
-    const struct vec_sum *sum = &codec_of(f)->sum;
-    codec_of(f)->ops->sum(sum, parts, n_parts, n, last ? sum->out : sum->in,
-                          last ? sum->out_shift : 0, codes);
+    const struct vec_sum *sum = sum_of(f);
+    ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : sum->in, last ? sum->out_shift : 0,
+                   codes);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
 {
-    codec_of(f)->ops->spill(&codec_of(f)->sum, acc, n, wide);
+    ops_of(f)->spill(sum_of(f), acc, n, wide);
 }
 
 static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
 {
-    codec_of(f)->ops->fold_wide(&codec_of(f)->sum, acc, wide, n, first);
+    ops_of(f)->fold_wide(sum_of(f), acc, wide, n, first);
 }
 
-static const struct fold_ops minifloat_ops = {
+const struct fold_ops minifloat_fold = {
     .in_bytes = in_bytes,
     .out_bytes = out_bytes,
     .acc_bytes = acc_bytes,
@@ -79,8 +85,3 @@ static const struct fold_ops minifloat_ops = {
     .spill = spill,
     .add_wide = add_wide,
 };
-
-struct fold codec_fold(const struct codec *c)
-{
-    return (struct fold){.ops = &minifloat_ops, .ctx = c, .unit = 8};
-}

@@ -2,6 +2,7 @@
 #include "comm/algo.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "codec/codec_kind.h"
 #include "comm/algo_step.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,9 +68,9 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
     return 0;
 }
 
-unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt)
+struct codec_adder algo_adder(const struct algo *algo)
 {
-    return algo->rules_for ? algo->rules_for(fmt) : algo->rules;
+    return (struct codec_adder){.name = algo->name, .needs = algo->needs, .adds = algo->adds};
 }
 
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
@@ -79,14 +80,28 @@ void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
     home->state = NULL;
 }
 
+static bool adds_kind(const struct algo *algo, const struct codec *codec)
+{
+    return (!algo->needs || algo->needs & codec->kind->sums) && (!algo->adds || codec_sum(codec));
+}
+
+static int refuse_kind(const struct algo *algo, const struct codec *codec)
+{
+    char list[256];
+    struct text names = text_in(list, sizeof list);
+    for (int i = 0; i < N_ALGOS; i++)
+        if (adds_kind(table[i], codec))
+            text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
+    return ERR(-EINVAL, "algorithm \"%s\" cannot add codec \"%s\": need one of%s", algo->name,
+               codec->kind->name, list);
+}
+
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec)
 {
-    const unsigned rules = algo_rules(algo, codec->fmt);
-    char name[CODEC_NAME_BYTES];
-    if (rules == 0)
-        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", algo->name,
-                   codec_format_name(codec->fmt, name));
-    TRY(codec_settle(codec, n_ranks, rules, algo->name));
+    const struct codec_adder by = algo_adder(algo);
+    if (!adds_kind(algo, codec))
+        return refuse_kind(algo, codec);
+    TRY(codec_settle(codec, n_ranks, &by));
     return algo->check ? algo->check(codec, n_ranks, group) : 0;
 }
 

@@ -52,7 +52,7 @@ struct algo_call {
 struct algo {
     const char *name;
     const char *help; /* one line for --help */
-    unsigned rules;   /* bit (1 << VEC_x) for each sum it can add by */
+    unsigned needs;   /* FOLD_x, one of which sums must have; 0: it adds all codes in one place */
     bool grouped;     /* takes :K */
     bool flows;       /* heeds algo_call.flow; else that is NULL */
     /* Gradients on GPUs (mates_choose.h): the same sums with codes exchanged by NCCL, by CUDA IPC;
@@ -60,9 +60,9 @@ struct algo {
      * touches them? */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
-    /* The rules it can add codes of one format by, a part of `rules`. NULL = all of them for every
-     * format. */
-    unsigned (*rules_for)(struct mf_fmt fmt);
+    /* Can it add by this rule, in this format? The overflow does not count. NULL = it adds by the
+     * codec's fold. */
+    bool (*adds)(const struct vec_sum *sum);
     /* Can it run? Says why not. Called after the codec is settled, before any work. NULL =
      * always. */
     int (*check)(const struct codec *codec, int n_ranks, int group);
@@ -90,13 +90,13 @@ const struct algo *algo_at(int i);
  * group: K, or 0. Returns 0 or -EINVAL with a line. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* The rules that a codec of this format may be settled with for the algorithm. */
-unsigned algo_rules(const struct algo *algo, struct mf_fmt fmt);
+/* The algorithm as a codec is settled for it. */
+struct codec_adder algo_adder(const struct algo *algo);
 
 /* Before the memory of a home is freed: gives back what its algorithm keeps. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
 
-/* codec_settle() for this algorithm, and the algorithm's own check. Returns 0 or -EINVAL with a
+/* codec_settle() for this algorithm, if it can add this kind of codec, and its own check. Returns 0 or -EINVAL with a
  * line. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);
 

@@ -278,8 +278,6 @@ static int direct_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_direct = {
     .name = "direct",
     .help = "range r to rank r, which adds in rank order and sends the sum to all: 2 rounds",
-    .rules =
-        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,

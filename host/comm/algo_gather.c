@@ -60,8 +60,6 @@ const struct algo algo_gather = {
     .name = "gather",
     .help =
         "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
-    .rules =
-        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
     .device_codes = true,

@@ -152,8 +152,7 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
 
 #define MASTER                                                                                   \
     .name = "group-master", .help = "GPUs of K ranks reduce to a master's, masters form a ring", \
-    .rules = 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true, .check = master_check,        \
-    .close = master_close
+    .needs = FOLD_PARTS, .grouped = true, .check = master_check, .close = master_close
 
 const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes,
                                            .run = master_ipc};

@@ -95,7 +95,7 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 const struct algo algo_group_scatter = {
     .name = "group-scatter",
     .help = "all to all inside nodes of K ranks, then each part across nodes: 4 rounds",
-    .rules = 1u << VEC_EXACT | 1u << VEC_NEAREST | 1u << VEC_TRUNC,
+    .needs = FOLD_PARTS | FOLD_WIDE,
     .grouped = true,
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,

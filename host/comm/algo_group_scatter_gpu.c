@@ -242,8 +242,8 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 #define SCATTER                                                                            \
     .name = "group-scatter",                                                               \
     .help = "all to all among the GPUs of a node of K ranks, then each part across nodes", \
-    .rules = 1u << VEC_EXACT | 1u << VEC_NEAREST | 1u << VEC_TRUNC, .grouped = true,       \
-    .check = scatter_check, .close = scatter_close
+    .needs = FOLD_PARTS | FOLD_WIDE, .grouped = true, .check = scatter_check,              \
+    .close = scatter_close
 
 const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,
                                             .run = scatter_ipc};

@@ -53,20 +53,19 @@ static const struct choice {
 };
 enum { N_CHOICES = sizeof choices / sizeof choices[0] };
 
-static unsigned native_rules_for(struct mf_fmt fmt)
+static bool native_adds(const struct vec_sum *sum)
 {
-    unsigned rules = 0;
     for (int i = 0; i < N_CHOICES; i++)
-        if (mf_same(choices[i].fmt, fmt))
-            rules |= 1u << choices[i].rule;
-    return rules;
+        if (mf_same(choices[i].fmt, sum->in) && choices[i].rule == sum->rule)
+            return true;
+    return false;
 }
 
-static const struct choice *find_choice(const struct codec *codec)
+static const struct choice *find_choice(const struct vec_sum *sum)
 {
     for (int i = 0; i < N_CHOICES; i++)
-        if (mf_same(choices[i].fmt, codec->fmt) && choices[i].rule == codec->rule &&
-            choices[i].overflow == codec->overflow)
+        if (mf_same(choices[i].fmt, sum->in) && choices[i].rule == sum->rule &&
+            choices[i].overflow == sum->overflow)
             return &choices[i];
     return NULL;
 }
@@ -74,7 +73,7 @@ static const struct choice *find_choice(const struct codec *codec)
 static int native_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)n_ranks, (void)group;
-    if (!find_choice(codec))
+    if (!find_choice(codec_sum(codec)))
         return ERR(-EINVAL, "cannot use \"native\": MPI adds fp32 (--sum fp32), fp16, bf16 and "
                             "e5m2 (--sum nearest), and e5m2 "
                             "(--sum trunc, --overflow saturate) alone");
@@ -125,7 +124,7 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
 static int reduce_codes(struct comm *c, const struct algo_call *call, MPI_User_function *add,
                         uint8_t *sum)
 {
-    const size_t item_bytes = vec_bytes(call->codec->fmt, ITEM);
+    const size_t item_bytes = algo_bytes(&call->fold, ALGO_IN, ITEM);
     MPI_Datatype item;
     MPI_Op op;
     TRY(comm_mpi_check(MPI_Type_contiguous((int)item_bytes, MPI_BYTE, &item),
@@ -145,7 +144,7 @@ free_item:
 
 static int native_run(struct comm *c, const struct algo_call *call)
 {
-    MPI_User_function *add = find_choice(call->codec)->add;
+    MPI_User_function *add = find_choice(codec_sum(call->codec))->add;
     struct layout l;
     lay_out(&call->fold, call->n, call->scratch, &l);
     TRY(add ? reduce_codes(c, call, add, l.sum)
@@ -159,8 +158,7 @@ static int native_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_native = {
     .name = "native",
     .help = "MPI's own all-reduce: fp32, and fp16, bf16 and e5m2 rounded at every addition",
-    .rules = 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_TRUNC,
-    .rules_for = native_rules_for,
+    .adds = native_adds,
     .check = native_check,
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,

@@ -29,10 +29,10 @@ static const struct choice *find_choice(struct mf_fmt fmt)
     return NULL;
 }
 
-static unsigned native_rules_for(struct mf_fmt fmt)
+static bool native_adds(const struct vec_sum *sum)
 {
-    const struct choice *choice = find_choice(fmt);
-    return choice ? 1u << choice->rule : 0;
+    const struct choice *choice = find_choice(sum->in);
+    return choice && choice->rule == sum->rule;
 }
 
 static size_t native_scratch_bytes(const struct fold *f, size_t n, int n_ranks, int group)
@@ -52,8 +52,9 @@ static int native_run(struct comm *c, const struct algo_call *call)
     struct gpu_lane *lane = gpu_lane();
     if (!lane)
         return gpu_failed();
-    const int rc = gpu()->nccl->all_reduce(m->state, call->codes, call->scratch, call->n,
-                                           find_choice(call->codec->fmt)->type, lane->stream);
+    const int rc =
+        gpu()->nccl->all_reduce(m->state, call->codes, call->scratch, call->n,
+                                find_choice(codec_sum(call->codec)->in)->type, lane->stream);
     TRY(mates_noted(m, rc < 0 ? rc : mates_nccl_wait(m)));
     const uint8_t *const one[] = {call->scratch};
     algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, one, 1, NULL, ALGO_OUT,
@@ -72,8 +73,7 @@ const struct algo algo_native_nccl = {
     .name = "native",
     .help =
         "NCCL's own all-reduce: fp32, and fp16, bf16, e4m3fn and e5m2 rounded at every addition",
-    .rules = 1u << VEC_FP32 | 1u << VEC_NEAREST,
-    .rules_for = native_rules_for,
+    .adds = native_adds,
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
     .close = native_close,

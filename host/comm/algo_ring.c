@@ -43,7 +43,7 @@ static int ring_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_ring = {
     .name = "ring",
     .help = "partial sums travel around a ring, rounded at every hop: 2(P-1) rounds",
-    .rules = 1u << VEC_NEAREST | 1u << VEC_TRUNC,
+    .needs = FOLD_PARTS,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,
     .device_codes = true,

@@ -29,8 +29,6 @@ static int self_run(struct comm *c, const struct algo_call *call)
 const struct algo algo_self = {
     .name = "self",
     .help = "one rank alone",
-    .rules =
-        1u << VEC_EXACT | 1u << VEC_FP32 | 1u << VEC_NEAREST | 1u << VEC_KAHAN | 1u << VEC_TRUNC,
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,

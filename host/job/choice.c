@@ -47,7 +47,7 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
         return ERR(-EINVAL,
                    "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT",
                    c.cards);
-    if (c.cards && offload_check(&codec->sum, n_ranks) < 0) {
+    if (c.cards && offload_check(codec_sum(codec), n_ranks) < 0) {
         if (asked || by_word)
             return -EINVAL;
         err_release(false); /* the machine has cards, the run has a codec: no mistake */

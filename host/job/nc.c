@@ -76,12 +76,10 @@ static int read_words(struct nc *nc, const struct nc_options *o, int n_layers)
 static int check_ranks_agree(struct nc *nc, const struct nc_options *o,
                              const struct nc_layer *layers, int n_layers)
 {
-    const struct codec *c = &nc->codec;
-    char text[256];
-    snprintf(text, sizeof text, "%d.%d.%d %d.%d.%d %d %d %d %d %d %d %llu %s:%d %zu %d", c->fmt.e,
-             c->fmt.m, c->fmt.fn, c->out.e, c->out.m, c->out.fn, c->sum_auto, (int)c->rule,
-             (int)c->scale, c->const_shift, (int)c->round, (int)c->overflow,
-             (unsigned long long)c->seed, nc->algo->name, nc->group, o->bucket_bytes, nc->on_gpu);
+    char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
+    snprintf(text, sizeof text, "%s %llu %s:%d %zu %d", codec_describe(&nc->codec, codec),
+             (unsigned long long)nc->codec.seed, nc->algo->name, nc->group, o->bucket_bytes,
+             nc->on_gpu);
     TRY(comm_check_equal(nc->comm, text, strlen(text), "an option"));
     TRY(choice_agree(nc->comm, &nc->choice));
     uint64_t *shape = buf_alloc((size_t)n_layers * 2 * sizeof *shape);
@@ -130,7 +128,7 @@ static int open_offload(struct nc *nc, const struct nc_options *o)
     if (!nc->choice.cards)
         return 0;
     const struct offload_options options = {.where = nc->choice.cards, .deadline_s = o->deadline_s};
-    TRY(offload_open(nc->comm, &nc->codec.sum, &options, &nc->offload));
+    TRY(offload_open(nc->comm, codec_sum(&nc->codec), &options, &nc->offload));
     reducer_set_way(nc->reducer, &offload_way, nc->offload);
     return 0;
 }

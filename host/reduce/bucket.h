@@ -8,22 +8,25 @@
 struct bucket {
     int last, n_layers;
     size_t n;  /* elements, padding included */
-    bool fp32; /* travels in fp32, else in the codec's format */
+    bool fp32; /* travels in fp32, else by the codec */
+    struct codec_call call;
+    struct fold fold; /* of this call */
 };
 
-/* Elements a layer of n takes in its bucket: its own and zero codes up to the next multiple of
- * unit. */
+/* Elements a layer of n takes in its bucket: its own and padding up to the next multiple of unit. */
 static inline size_t bucket_padded(const struct fold *f, size_t n)
 {
     return (n + f->unit - 1) / f->unit * f->unit;
 }
 
 /* Cuts the layers into buckets, from the last layer to the first. A bucket is closed when its codes
- * reach bucket_bytes, before a layer that reaches them alone, and where fp32 layers and others
- * meet.
- *   folds   [2] of the codec and of fp32          all_fp32   every layer travels in fp32
- *   out     [n_layers] room for the most buckets there can be      Returns how many there are. */
-int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct fold *folds,
-               bool all_fp32, size_t bucket_bytes, struct bucket *out);
+ * reach bucket_bytes, before a layer that reaches them alone, where fp32 layers and others
+ * meet, and where two units do.
+ *   codecs   [2] the codec and fp32, which outlive the buckets   all_fp32   every layer travels in fp32
+ *   out      [n_layers] room for the most buckets there can be; stays where it is: a fold points into it
+ *   placed   [n_layers] out: the layers from the last to the first, of which each bucket has a run
+ * Returns how many buckets there are. */
+int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct codec *codecs,
+               bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed);
 
 #endif

@@ -1,17 +1,5 @@
-/* reducer.c : the lazy all-reduce of a step: exponents first, then bucket by bucket.
- *
- *     gradients --absmax--> exponents --max over ranks--> shifts
- *     gradients --encode, each layer with its shift--> codes --algo--> result --decode--> means, in place
- *
- * Reading the gradients is what both lines cost, so the first one encodes as well, with the shift
- * of the last step (without aps it is always known). Only layers whose shift turns out to be
- * another are encoded again: the bits are those of two passes. So the codes of all buckets stand at
- * once; where all layers travel in fp32 that would be too much memory, and buckets take turns in
- * one place.
- *
- * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
- * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
- * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. */
+/* reducer.c : opens and closes a reducer, and the caller's side of a step: begin, ready, next,
+ * finish. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -30,10 +18,10 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->guesses = buf_alloc(n * sizeof *r->guesses);
     r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
     r->spans = buf_alloc(n * sizeof *r->spans);
-    r->span_layers = buf_alloc(n * sizeof *r->span_layers);
     r->outs = buf_alloc(n * sizeof *r->outs);
+    r->parts = buf_alloc(n * sizeof *r->parts);
     if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed ||
-        !r->spans || !r->span_layers || !r->outs)
+        !r->spans || !r->outs || !r->parts)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
@@ -41,9 +29,7 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
                        layers[i].name ? layers[i].name : "?");
         r->layers[i] = layers[i];
         r->fp32_bytes += 4 * (uint64_t)layers[i].n;
-        const struct codec *codec = &r->codecs[layers[i].fp32];
-        const bool scaled = codec->scale == CODEC_APS || codec->scale == CODEC_APS_TIGHT;
-        r->guesses[i] = scaled ? NO_GUESS : codec_shift(codec, 0);
+        r->guesses[i] = codec_guess(&r->codecs[layers[i].fp32]);
     }
     return 0;
 }
@@ -61,7 +47,7 @@ static int make_buffers(struct reducer *r)
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < r->plans[p].n_buckets; i++) {
             const struct bucket *b = &r->plans[p].buckets[i];
-            const struct fold *f = &r->folds[b->fp32];
+            const struct fold *f = &b->fold;
             codes = larger(codes, f->ops->in_bytes(f, b->n));
             result = larger(result, f->ops->out_bytes(f, b->n));
             scratch =
@@ -107,9 +93,9 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
         return -ENOMEM;
     r->comm = c;
     r->codecs[NARROW] = *codec;
-    r->codecs[FP32] = codec_fp32(codec, algo_rules(algo, (struct mf_fmt){.e = 8, .m = 23}));
-    r->folds[NARROW] = codec_fold(&r->codecs[NARROW]);
-    r->folds[FP32] = codec_fold(&r->codecs[FP32]);
+    const struct codec_adder by = algo_adder(algo);
+    r->codecs[FP32] = codec_fp32(codec, &by);
+    r->tag = codec_tag(codec);
     r->algo = algo;
     r->group = group;
     r->n_layers = n_layers;
@@ -133,7 +119,7 @@ void reducer_close(struct reducer *r)
     for (int i = 0; i < 2; i++) {
         free(r->plans[i].buckets);
         free(r->plans[i].places);
-        free(r->plans[i].starts);
+        free(r->plans[i].placed);
         free(r->plans[i].bucket_of);
     }
     free(r->layers);
@@ -142,8 +128,8 @@ void reducer_close(struct reducer *r)
     free(r->guesses);
     free(r->failed);
     free(r->spans);
-    free(r->span_layers);
     free(r->outs);
+    free(r->parts);
     const struct vec_ops *ops = r->codecs[NARROW].ops;
     ops->free(r->codes);
     ops->free(r->result);

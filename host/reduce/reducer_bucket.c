@@ -13,8 +13,8 @@
 static bool part_of(const struct reducer *r, const struct bucket *b, int i, size_t at, size_t n,
                     size_t *from, size_t *to)
 {
-    const size_t start = r->plans[r->force_fp32].starts[i];
-    const size_t end = start + bucket_padded(&r->folds[b->fp32], r->layers[i].n);
+    const size_t start = reducer_layer(r, i)->at;
+    const size_t end = start + bucket_padded(&b->fold, r->layers[i].n);
     if (end <= at || start >= at + n)
         return false;
     *from = at > start ? at - start : 0;
@@ -49,22 +49,17 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
     struct reducer *r = s->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
-    const uint32_t rank = (uint32_t)comm_rank(r->comm);
     const double start = clock_s();
     int n_spans = 0;
     for (int i = b->last; i > b->last - b->n_layers; i--) {
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || guessed(r, b, i))
             continue;
-        const size_t own = r->layers[i].n, end = to < own ? to : own;
-        r->spans[n_spans++] =
-            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, rank), s->grads[i], from,
-                       end > from ? end - from : 0, to - from, codec_shift(codec, r->exponents[i]),
-                       r->codes + r->plans[r->force_fp32].places[i]);
+        reducer_span(s, i, from, to, codec_shift(codec, r->exponents[i]), n_spans++);
     }
     if (!n_spans)
         return;
-    codec_encode_all(codec, r->spans, n_spans);
+    codec_encode_all(codec, r->spans, r->parts, n_spans);
     cast_since(f, "encode", start);
 }
 
@@ -73,20 +68,21 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     struct reducer *r = f->step->r;
     const struct bucket *b = f->bucket;
     const struct codec *codec = &r->codecs[b->fp32];
-    const struct fold *fold = &r->folds[b->fp32];
     const double start = clock_s();
     int n_spans = 0;
     for (int i = b->last; i > b->last - b->n_layers; i--) {
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || from >= r->layers[i].n)
             continue;
-        const size_t end = to < r->layers[i].n ? to : r->layers[i].n;
-        const size_t place = fold->ops->out_bytes(fold, r->plans[r->force_fp32].starts[i] + from);
+        const struct codec_layer *layer = reducer_layer(r, i);
+        const size_t end = to < layer->n ? to : layer->n;
+        const size_t place = b->fold.ops->out_bytes(&b->fold, layer->at + from);
+        r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans++] =
             codec_out(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
                       f->step->grads[i] + from);
     }
-    codec_decode_all(codec, r->outs, n_spans);
+    codec_decode_all(codec, r->outs, r->parts, n_spans);
     cast_since(f, "decode", start);
 }
 
@@ -141,7 +137,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     if (whole)
         encode(&casting, 0, b->n);
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
-                                   .fold = r->folds[b->fp32],
+                                   .fold = b->fold,
                                    .n = b->n,
                                    .codes = r->codes + r->plans[r->force_fp32].places[b->last],
                                    .result = r->result,

@@ -5,19 +5,16 @@
 #include "base/trace.h"
 #include "reduce/bucket.h"
 #include "reduce/way.h"
-#include <limits.h>
 
 /* One way to cut the layers: as configured, or all fp32. */
 struct plan {
     struct bucket *buckets; /* [n_buckets], room for n_layers */
     int n_buckets;
-    size_t *places;      /* [n_layers] byte of `codes` at which a layer's codes begin */
-    size_t *starts;      /* [n_layers] element of its bucket at which a layer begins */
-    int *bucket_of;      /* [n_layers] */
-    uint64_t code_bytes; /* of all buckets */
+    struct codec_layer *placed; /* [n_layers], from the last to the first: in their buckets */
+    size_t *places;             /* [n_layers] byte of `codes` at which a layer's codes begin */
+    int *bucket_of;             /* [n_layers] */
+    uint64_t code_bytes;        /* of all buckets */
 };
-
-enum { NO_GUESS = INT_MIN };
 
 enum { NARROW, FP32 }; /* what a bucket travels in; bucket.fp32 says which */
 
@@ -33,7 +30,6 @@ struct overlap; /* the communication thread */
 struct reducer {
     struct comm *comm;
     struct codec codecs[2];
-    struct fold folds[2];
     const struct algo *algo;
     int group;
     const struct way_ops *way; /* NULL: none but MPI */
@@ -45,12 +41,13 @@ struct reducer {
     bool force_fp32;       /* which of them is in use */
     int8_t *own_exponents; /* [n_layers] of this rank's gradients */
     int8_t *exponents;     /* [n_layers] of this step, over all ranks */
-    /* [n_layers] shift of the last step's codes, or NO_GUESS; not for forced fp32 */
+    /* [n_layers] shift of the last step's codes, or CODEC_NO_GUESS; not for forced fp32 */
     int *guesses;
-    uint64_t *failed;       /* the vote: bits of reducer_way.c */
-    struct vec_span *spans; /* [n_layers] of one call */
-    int *span_layers;       /* [n_layers] whose they are */
-    struct vec_out *outs;   /* [n_layers] of one call */
+    uint64_t *failed;         /* the vote: bits of reducer_way.c */
+    struct vec_span *spans;   /* [n_layers] of one call */
+    struct vec_out *outs;     /* [n_layers] of one call */
+    struct codec_part *parts; /* [n_layers] which layers' spans or outs are */
+    uint32_t tag;             /* codec_tag() of the narrow codec */
     /* the backend takes many spans in one launch: a bucket is cast in one go */
     bool batches;
     uint8_t *codes;  /* of all buckets as configured, or of the largest one in forced fp32 */
@@ -88,6 +85,15 @@ struct group reducer_group(const struct reducer *r, int g);
 
 /* The row of the timeline that a step belongs to. */
 enum trace_row reducer_row(const struct reducer *r);
+
+/* Layer i as the plan in use has placed it. */
+static inline const struct codec_layer *reducer_layer(const struct reducer *r, int i)
+{
+    return &r->plans[r->force_fp32].placed[r->n_layers - 1 - i];
+}
+
+/* Elements from..to of layer i, padding included, as the k-th span of a call. */
+void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
 
 /* ---- reducer_scan.c ---- */
 

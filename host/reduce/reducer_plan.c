@@ -8,25 +8,41 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     struct plan *p = &r->plans[all_fp32];
     p->buckets = buf_alloc((size_t)r->n_layers * sizeof *p->buckets);
     p->places = buf_alloc((size_t)r->n_layers * sizeof *p->places);
-    p->starts = buf_alloc((size_t)r->n_layers * sizeof *p->starts);
+    p->placed = buf_alloc((size_t)r->n_layers * sizeof *p->placed);
     p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
-    if (!p->buckets || !p->places || !p->starts || !p->bucket_of)
+    if (!p->buckets || !p->places || !p->placed || !p->bucket_of)
         return -ENOMEM;
-    p->n_buckets = bucket_cut(r->layers, r->n_layers, r->folds, all_fp32, bucket_bytes, p->buckets);
+    p->n_buckets = bucket_cut(r->layers, r->n_layers, r->codecs, all_fp32, bucket_bytes, p->buckets,
+                              p->placed);
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
-        const struct fold *f = &r->folds[b->fp32];
+        const struct fold *f = &b->fold;
         const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
-        size_t at = 0;
-        for (int l = b->last; l > b->last - b->n_layers; l--) {
-            p->starts[l] = at;
-            p->bucket_of[l] = i;
-            p->places[l] = place + f->ops->in_bytes(f, at);
-            at += bucket_padded(f, r->layers[l].n);
+        for (int k = 0; k < b->n_layers; k++) {
+            p->bucket_of[b->last - k] = i;
+            p->places[b->last - k] = place + f->ops->in_bytes(f, b->call.layers[k].at);
         }
         p->code_bytes += f->ops->in_bytes(f, b->n);
     }
     return 0;
+}
+
+void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k)
+{
+    struct reducer *r = s->r;
+    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct bucket *b = &plan->buckets[plan->bucket_of[i]];
+    const struct codec_layer *layer = reducer_layer(r, i);
+    const size_t end = to < layer->n ? to : layer->n;
+    r->parts[k] = (struct codec_part){.layer = layer, .at = from};
+    r->spans[k] = (struct vec_span){
+        .x = s->grads[i] + from,
+        .codes = r->codes + plan->places[i] + b->fold.ops->in_bytes(&b->fold, from),
+        .n = end > from ? end - from : 0,
+        .padded = to - from,
+        .at = from,
+        .key = codec_key(&r->codecs[b->fp32], s->step, layer->index, (uint32_t)comm_rank(r->comm)),
+        .shift = shift};
 }
 
 int reducer_n_groups(const struct reducer *r)

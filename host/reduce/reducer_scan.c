@@ -11,28 +11,25 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 {
     struct reducer *r = s->r;
     const struct codec *codec = &r->codecs[kind];
-    const struct fold *fold = &r->folds[kind];
+    const struct plan *plan = &r->plans[r->force_fp32];
     int n_guessed = 0, n_rest = 0;
     for (int i = g->first; i < g->first + g->n_layers; i++) {
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
             continue;
-        const bool guess = !r->force_fp32 && r->guesses[i] != NO_GUESS;
+        const bool guess = !r->force_fp32 && r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
-        const size_t n = r->layers[i].n;
-        r->span_layers[at] = i;
-        r->spans[at] =
-            codec_span(codec, codec_key(codec, s->step, (uint32_t)i, (uint32_t)comm_rank(r->comm)),
-                       s->grads[i], 0, n, bucket_padded(fold, n), guess ? r->guesses[i] : 0,
-                       r->codes + r->plans[NARROW].places[i]);
+        const struct fold *fold = &plan->buckets[plan->bucket_of[i]].fold;
+        reducer_span(s, i, 0, bucket_padded(fold, r->layers[i].n), guess ? r->guesses[i] : 0, at);
     }
     const int first_rest = r->n_layers - n_rest;
     if (n_guessed)
-        codec_scan_encode_all(codec, r->spans, n_guessed);
+        codec_scan_encode_all(codec, r->spans, r->parts, n_guessed);
     if (n_rest)
-        codec_absmax_all(codec, r->spans + first_rest, n_rest);
+        codec_absmax_all(codec, r->spans + first_rest, r->parts + first_rest, n_rest);
     for (int at = 0; at < r->n_layers; at++)
         if (at < n_guessed || at >= first_rest)
-            r->own_exponents[r->span_layers[at]] = codec_exponent(codec, r->spans[at].absmax);
+            r->own_exponents[r->parts[at].layer->index] =
+                codec_exponent(codec, r->spans[at].absmax);
 }
 
 int reducer_scan(const struct reducing *s, const struct group *g)

@@ -1,4 +1,17 @@
-/* reducer_step.c : a step from its first exponent to its last mean, over MPI or by the way. */
+/* reducer_step.c : the lazy all-reduce of a step: exponents first, then bucket by bucket.
+ *
+ *     gradients --absmax--> exponents --max over ranks--> shifts
+ *     gradients --encode, each layer with its shift--> codes --algo--> result --decode--> means, in place
+ *
+ * Reading the gradients is what both lines cost, so the first one encodes as well, with the shift
+ * of the last step (without aps it is always known). Only layers whose shift turns out to be
+ * another are encoded again: the bits are those of two passes. So the codes of all buckets stand at
+ * once; where all layers travel in fp32 that would be too much memory, and buckets take turns in
+ * one place.
+ *
+ * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
+ * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
+ * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -52,6 +65,8 @@ int reducer_step_all(struct reducer *r)
     const uint64_t sent_before = sent(r);
     const double start = clock_s();
     bool finite = false;
+    for (int i = 0; i < r->plans[r->force_fp32].n_buckets; i++)
+        r->plans[r->force_fp32].buckets[i].call.step = r->step;
     r->max_s = 0;
     *done = (struct reducer_step){.code_bytes = r->plans[r->force_fp32].code_bytes,
                                   .fp32_bytes = r->fp32_bytes};

@@ -43,14 +43,7 @@ static bool marked(const struct reducer *r, int bit)
 /* What all ranks must agree on before their codes may be added. */
 static uint32_t tag_of(const struct reducing *s, uint32_t exponents, uint32_t bucket, uint64_t n)
 {
-    const struct codec *c = &s->r->codecs[NARROW];
-    const uint64_t words[] = {
-        s->step,
-        bucket,
-        n,
-        (uint64_t)c->fmt.e << 24 | (uint64_t)c->fmt.m << 16 | (uint64_t)c->fmt.fn << 8,
-        (uint64_t)c->out.e << 24 | (uint64_t)c->out.m << 16 | (uint64_t)c->out.fn << 8,
-        (uint64_t)c->scale << 32 | (uint64_t)c->overflow};
+    const uint64_t words[] = {s->step, bucket, n, s->r->tag};
     uint8_t bytes[sizeof words];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(words[i / 8] >> i % 8 * 8);

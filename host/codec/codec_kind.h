@@ -1,0 +1,66 @@
+/* codec_kind.h : what a kind of codec is: a table of operations, listed in codecs.def. */
+#ifndef CODEC_KIND_H
+#define CODEC_KIND_H
+#include "base/text.h"
+#include "codec/codec.h"
+
+struct codec_kind {
+    const char *name; /* of --codec */
+    const char *help; /* of what may follow it: a sentence of --help */
+
+    /* Reads what follows the colon (NULL: nothing does) and the words that concern the kind into
+     * c->own, which is zero before. Returns 0 or -EINVAL with a line. */
+    int (*parse)(const struct codec_words *words, const char *rest, struct codec *c);
+
+    /* FOLD_x: the properties that the kind's sums can have; an algorithm that needs another is
+     * refused before settle(). */
+    unsigned sums;
+
+    /* c->n_ranks is filled: makes the automatic choices and refuses what cannot work, with a line.
+     * Returns 0 or -EINVAL. */
+    int (*settle)(struct codec *c, const struct codec_adder *by);
+
+    /* All that c->own says, in words that are the same for what means the same; before settle(),
+     * too. */
+    void (*describe)(const struct codec *c, struct text *to);
+
+    /* As codec_sum(). NULL: there is none. */
+    const struct vec_sum *(*sum)(const struct codec *c);
+
+    /* As codec_exponent() (of what is finite and not 0; clamped by the caller), codec_shift() and
+     * codec_guess(). All three NULL: the kind has no shifts; all are 0, and known. */
+    int (*exponent)(const struct codec *c, uint32_t absmax_bits);
+    int (*shift)(const struct codec *c, int8_t exponent);
+    int (*guess)(const struct codec *c);
+
+    /* Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
+     * multiples of it, and its codes are whole bytes. Layers of different units do not share a
+     * bucket. */
+    size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
+
+    /* Over many spans, as their namesakes in codec.h. codec_absmax_x: of x as it is. */
+    void (*absmax)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans);
+    void (*encode)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans);
+    void (*scan_encode)(const struct codec *c, struct vec_span *spans,
+                        const struct codec_part *parts, int n_spans);
+    void (*decode)(const struct codec *c, const struct vec_out *outs,
+                   const struct codec_part *parts, int n_outs);
+
+    /* fold->ctx is a struct codec_call. */
+    const struct fold_ops *fold;
+};
+
+static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
+                                  const struct codec_part *parts, int n_spans)
+{
+    (void)parts;
+    c->ops->absmax_all(c->ops, spans, n_spans);
+}
+
+#define CODEC(name) extern const struct codec_kind codec_##name;
+#include "codec/codecs.def"
+#undef CODEC
+
+#endif

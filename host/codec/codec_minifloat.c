@@ -1,0 +1,118 @@
+/* codec_minifloat.c : minifloats: a format, a scale that is a power of two found for each layer and
+ * step, and a rule of adding. Source: APS paper, Algorithm 1. */
+#include "codec/codec_minifloat.h"
+
+static const struct vec_sum *sum(const struct codec *c)
+{
+    return &minifloat_of(c)->sum;
+}
+
+struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
+{
+    static const struct mf_fmt fp32 = {8, 23, 0};
+    const bool narrow = c->kind == &codec_minifloat;
+    struct minifloat m = {.sum = {.overflow = narrow ? sum(c)->overflow : MF_SATURATE,
+                                  .in = fp32,
+                                  .out = fp32,
+                                  .n_ranks = c->n_ranks},
+                          .round = MF_NEAREST};
+    m.sum.rule = minifloat_may(&m.sum, VEC_FP32, by) ? VEC_FP32 : VEC_NEAREST;
+    assert(minifloat_may(&m.sum, m.sum.rule, by));
+    struct codec f = *c;
+    f.kind = &codec_minifloat;
+    memset(f.own, 0, sizeof f.own);
+    minifloat_set(&f, &m);
+    return f;
+}
+
+/* ---- a layer ---- */
+
+/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). The caller's clamp at 126 means that
+ * layers with P * max > 2^126 meet the overflow policy; the one at -126 only leaves head-room. */
+static int exponent(const struct codec *c, uint32_t absmax_bits)
+{
+    const struct minifloat *m = minifloat_of(c);
+    return m->scale == CODEC_APS_TIGHT ? mf_exp_tight(m->sum.in, absmax_bits)
+                                       : mf_exp_up_times(absmax_bits, (uint32_t)c->n_ranks);
+}
+
+/* bias - E for aps, top exponent - t for aps-tight (the top exponent is the bias, e4m3fn: 8), log2
+ * K for const, else 0; 0 too for a layer that is all zero or not finite under aps and aps-tight. */
+static int shift(const struct codec *c, int8_t e)
+{
+    const struct minifloat *m = minifloat_of(c);
+    if (m->scale == CODEC_NONE)
+        return 0;
+    if (m->scale == CODEC_CONST)
+        return m->const_shift;
+    if (e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE)
+        return 0;
+    return mf_bias(m->sum.in) + (m->scale == CODEC_APS_TIGHT ? m->sum.in.fn : 0) - e;
+}
+
+static int guess(const struct codec *c)
+{
+    const enum codec_scale scale = minifloat_of(c)->scale;
+    return scale == CODEC_APS || scale == CODEC_APS_TIGHT ? CODEC_NO_GUESS : shift(c, 0);
+}
+
+/* Codes of 8 elements are whole bytes in every format. */
+static size_t unit(const struct codec *c, const struct codec_layer *layer)
+{
+    (void)c, (void)layer;
+    return 8;
+}
+
+/* ---- many layers ---- */
+
+static struct vec_cast cast_of(const struct codec *c)
+{
+    const struct minifloat *m = minifloat_of(c);
+    return (struct vec_cast){.fmt = m->sum.in,
+                             .round = m->round,
+                             .overflow = m->sum.overflow,
+                             .trunc = m->sum.rule == VEC_TRUNC};
+}
+
+static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans)
+{
+    (void)parts;
+    const struct vec_cast cast = cast_of(c);
+    c->ops->encode_all(c->ops, &cast, spans, n_spans);
+}
+
+static void scan_encode(const struct codec *c, struct vec_span *spans,
+                        const struct codec_part *parts, int n_spans)
+{
+    (void)parts;
+    const struct vec_cast cast = cast_of(c);
+    c->ops->scan_encode_all(c->ops, &cast, spans, n_spans);
+}
+
+static void decode(const struct codec *c, const struct vec_out *outs,
+                   const struct codec_part *parts, int n_outs)
+{
+    (void)parts;
+    c->ops->decode_all(c->ops, sum(c)->out, outs, n_outs, (float)c->n_ranks);
+}
+
+const struct codec_kind codec_minifloat = {
+    .name = "minifloat",
+    .help = "minifloat: every gradient a float of its own, as --format, --scale, --sum, "
+            "--out-format, --overflow and --round say.",
+    .parse = minifloat_parse,
+    .sums = FOLD_PARTS | FOLD_WIDE,
+    .settle = minifloat_settle,
+    .describe = minifloat_describe,
+    .sum = sum,
+    .exponent = exponent,
+    .shift = shift,
+    .guess = guess,
+    .unit = unit,
+    .absmax = codec_absmax_x,
+    .encode = encode,
+    .scan_encode = scan_encode,
+    .decode = decode,
+    .fold = &minifloat_fold,
+};

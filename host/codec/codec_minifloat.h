@@ -1,0 +1,43 @@
+/* codec_minifloat.h : the inside of a minifloat codec: for its own files, tests and benches. */
+#ifndef CODEC_MINIFLOAT_H
+#define CODEC_MINIFLOAT_H
+#include "codec/codec_kind.h"
+#include <assert.h>
+#include <string.h>
+
+enum codec_scale { CODEC_NONE, CODEC_CONST, CODEC_APS, CODEC_APS_TIGHT };
+
+struct minifloat {
+    struct vec_sum sum; /* its formats are the codec's */
+    bool out_auto, sum_auto;
+    enum codec_scale scale;
+    int const_shift; /* const:K, log2 K */
+    enum mf_round round;
+};
+
+/* Of a codec of this kind. */
+static inline const struct minifloat *minifloat_of(const struct codec *c)
+{
+    assert(c->kind == &codec_minifloat);
+    return (const void *)c->own;
+}
+static inline void minifloat_set(struct codec *c, const struct minifloat *m)
+{
+    static_assert(sizeof *m <= CODEC_OWN_BYTES, "struct codec has too little room");
+    memcpy(c->own, m, sizeof *m);
+}
+
+/* ---- minifloat_words.c, minifloat_settle.c: slots of its table (codec_kind.h) ---- */
+
+int minifloat_parse(const struct codec_words *words, const char *rest, struct codec *c);
+void minifloat_describe(const struct codec *c, struct text *to);
+int minifloat_settle(struct codec *c, const struct codec_adder *by);
+
+/* Would sums by this rule, of the formats of *sum, do for `by`? */
+bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by);
+
+/* ---- fold_minifloat.c ---- */
+
+extern const struct fold_ops minifloat_fold;
+
+#endif

@@ -1,0 +1,140 @@
+/* minifloat_settle.c : settles a minifloat codec for P ranks and who adds. */
+#include "base/err.h"
+#include "codec/codec_minifloat.h"
+
+#define EXACT_BITS_MAX 62
+
+static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0};
+
+/* FOLD_x that sums by a rule have: nearest and trunc round every partial sum into the format. */
+static const unsigned has[VEC_RULES] = {
+    [VEC_EXACT] = FOLD_WIDE, [VEC_NEAREST] = FOLD_PARTS, [VEC_TRUNC] = FOLD_PARTS};
+
+bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by)
+{
+    struct vec_sum asked = *sum;
+    asked.rule = rule;
+    return (!by->needs || by->needs & has[rule]) && (!by->adds || by->adds(&asked));
+}
+
+/* 62 bits hold no sum of e > 5 anyway; e is there to be read. */
+static bool fits_exact(struct mf_fmt f, int n_ranks)
+{
+    return f.e <= 5 && f.m <= 10 && mf_acc_bits(f, (unsigned)n_ranks) <= EXACT_BITS_MAX;
+}
+
+static int log2_up(int n)
+{
+    int log2 = 0;
+    while ((int64_t)1 << log2 < n)
+        log2++;
+    return log2;
+}
+
+/* ---- settling: each of these refuses or fills in its part ---- */
+
+/* The rules that will do, as "fp32, nearest"; "" for none. */
+static const char *list_rules(const struct vec_sum *sum, const struct codec_adder *by,
+                              char text[64])
+{
+    struct text list = text_in(text, 64);
+    for (unsigned i = 0; i < VEC_RULES; i++)
+        if (minifloat_may(sum, (enum vec_rule)i, by))
+            text_add(&list, "%s%s", list.n ? ", " : "", codec_rule_name((enum vec_rule)i));
+    return text;
+}
+
+static int settle_auto(struct minifloat *m, const struct codec_adder *by)
+{
+    static const enum vec_rule order[] = {VEC_EXACT, VEC_FP32, VEC_NEAREST};
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (minifloat_may(&m->sum, order[i], by) &&
+            (order[i] != VEC_EXACT || fits_exact(m->sum.in, m->sum.n_ranks))) {
+            m->sum.rule = order[i];
+            return 0;
+        }
+    char name[CODEC_NAME_BYTES], list[64];
+    return ERR(-EINVAL, "cannot find a sum for format %s: algorithm \"%s\" adds by %s alone",
+               codec_format_name(m->sum.in, name), by->name, list_rules(&m->sum, by, list));
+}
+
+static int check_exact(const struct minifloat *m)
+{
+    char name[CODEC_NAME_BYTES];
+    if (!fits_exact(m->sum.in, m->sum.n_ranks))
+        return ERR(-EINVAL,
+                   "cannot add format %s of %d ranks exactly: its sums take %d bits; want at most "
+                   "%d, e <= 5, m <= 10",
+                   codec_format_name(m->sum.in, name), m->sum.n_ranks,
+                   mf_acc_bits(m->sum.in, (unsigned)m->sum.n_ranks), EXACT_BITS_MAX);
+    return 0;
+}
+
+static int check_trunc(const struct minifloat *m)
+{
+    char name[CODEC_NAME_BYTES];
+    if (!mf_same(m->sum.in, e5m2))
+        return ERR(-EINVAL, "cannot add format %s by --sum trunc: it is a rule of e5m2",
+                   codec_format_name(m->sum.in, name));
+    if (m->round != MF_NEAREST)
+        return ERR(-EINVAL,
+                   "cannot take --round with --sum trunc: its cast has a rounding of its own");
+    if (m->sum.overflow != MF_SATURATE)
+        return ERR(-EINVAL, "cannot take --overflow inf with --sum trunc: it always saturates");
+    return 0;
+}
+
+static int settle_rule(struct minifloat *m, const struct codec_adder *by)
+{
+    char list[64], name[CODEC_NAME_BYTES];
+    if (list_rules(&m->sum, by, list)[0] == '\0')
+        return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", by->name,
+                   codec_format_name(m->sum.in, name));
+    if (m->sum_auto)
+        return settle_auto(m, by);
+    if (!minifloat_may(&m->sum, m->sum.rule, by))
+        return ERR(-EINVAL, "cannot add by --sum %s with algorithm \"%s\": it adds by %s",
+                   codec_rule_name(m->sum.rule), by->name, list);
+    if (m->sum.rule == VEC_EXACT)
+        return check_exact(m);
+    return m->sum.rule == VEC_TRUNC ? check_trunc(m) : 0;
+}
+
+/* aps promises P*|g|*2^f <= 2^bias, so single values go up to 2^bias/P. Nothing is left of them
+ * when that is at most half the smallest number, 2^(1-bias-m): when 2^(2*bias+m) <= P. */
+static int check_scale(const struct minifloat *m)
+{
+    char name[CODEC_NAME_BYTES];
+    int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
+    if (m->scale == CODEC_APS && room < 31 && 1 << room <= m->sum.n_ranks)
+        return ERR(-EINVAL,
+                   "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take "
+                   "aps-tight",
+                   codec_format_name(m->sum.in, name), m->sum.n_ranks, (1 << room) - 1);
+    if (m->scale == CODEC_APS_TIGHT && m->sum.rule != VEC_EXACT)
+        return ERR(-EINVAL, "cannot use --scale aps-tight with --sum %s: it needs exact sums",
+                   codec_rule_name(m->sum.rule));
+    return 0;
+}
+
+/* Formats of 4 bits and fewer lose less in e4m3 (bench/README.md); e4m3 reaches 240, their sums at
+ * most 2^bias = 8 under aps and aps-tight, in steps of at least 2^-2-c, which e4m3's 2^-9 resolves
+ * up to c = 7 (128 ranks). */
+static struct mf_fmt auto_out(const struct vec_sum *sum)
+{
+    bool wide = sum->rule == VEC_EXACT || sum->rule == VEC_FP32;
+    return mf_width(sum->in) <= 4 && wide ? e4m3 : sum->in;
+}
+
+int minifloat_settle(struct codec *c, const struct codec_adder *by)
+{
+    struct minifloat m = *minifloat_of(c);
+    m.sum.n_ranks = c->n_ranks;
+    TRY(settle_rule(&m, by));
+    TRY(check_scale(&m));
+    if (m.out_auto)
+        m.sum.out = auto_out(&m.sum);
+    m.sum.out_shift = m.scale == CODEC_APS_TIGHT ? log2_up(c->n_ranks) : 0;
+    minifloat_set(c, &m);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* minifloat_words.c : the user's words to a minifloat codec, and back. */
+#include "base/err.h"
+#include "base/number.h"
+#include "codec/codec_minifloat.h"
+#include <math.h>
+#include <string.h>
+
+static const char *const scales[] = {
+    [CODEC_NONE] = "none", [CODEC_APS] = "aps", [CODEC_APS_TIGHT] = "aps-tight"};
+static const char *const rounds[] = {
+    [MF_NEAREST] = "nearest", [MF_STOCHASTIC] = "stochastic", [MF_ZERO] = "zero"};
+
+/* K of const:K; log2 K to *shift. */
+static int read_const(const char *word, const char *k, int *shift)
+{
+    char *end;
+    int exponent;
+    double value = number_read(k, &end);
+    bool number = end != k && *end == 0 && value > 0 && isfinite(value);
+    if (!number || frexp(value, &exponent) != 0.5 || exponent - 1 < -149 || exponent - 1 > 127)
+        return ERR(-EINVAL,
+                   "bad --scale \"%s\": K of const:K is a power of two from 2^-149 to 2^127, as "
+                   "const:1024",
+                   word);
+    *shift = exponent - 1;
+    return 0;
+}
+
+static int read_scale(const char *word, struct minifloat *m)
+{
+    if (strncmp(word, "const:", 6) == 0) {
+        m->scale = CODEC_CONST;
+        return read_const(word, word + 6, &m->const_shift);
+    }
+    for (unsigned i = 0; i < sizeof scales / sizeof scales[0]; i++)
+        if (scales[i] && strcmp(word, scales[i]) == 0) {
+            m->scale = (enum codec_scale)i;
+            return 0;
+        }
+    return ERR(-EINVAL, "unknown --scale \"%s\": want none, const:K, aps or aps-tight", word);
+}
+
+static int read_sum(const char *word, struct minifloat *m)
+{
+    m->sum_auto = strcmp(word, "auto") == 0;
+    if (m->sum_auto)
+        return 0;
+    for (unsigned i = 0; i < VEC_RULES; i++)
+        if (strcmp(word, codec_rule_name((enum vec_rule)i)) == 0) {
+            m->sum.rule = (enum vec_rule)i;
+            return 0;
+        }
+    return ERR(-EINVAL, "unknown --sum \"%s\": want auto, exact, fp32, nearest, kahan or trunc",
+               word);
+}
+
+static int read_out(const char *word, struct minifloat *m)
+{
+    m->sum.out = m->sum.in;
+    m->out_auto = strcmp(word, "auto") == 0;
+    return m->out_auto ? 0 : codec_format_parse("--out-format", word, &m->sum.out);
+}
+
+static int read_overflow(const char *word, struct minifloat *m)
+{
+    if (strcmp(word, "saturate") != 0 && strcmp(word, "inf") != 0)
+        return ERR(-EINVAL, "unknown --overflow \"%s\": want saturate or inf", word);
+    m->sum.overflow = strcmp(word, "inf") == 0 ? MF_INF : MF_SATURATE;
+    return 0;
+}
+
+static int read_round(const char *word, struct minifloat *m)
+{
+    for (unsigned i = 0; i < sizeof rounds / sizeof rounds[0]; i++)
+        if (strcmp(word, rounds[i]) == 0) {
+            m->round = (enum mf_round)i;
+            return 0;
+        }
+    return ERR(-EINVAL, "unknown --round \"%s\": want nearest, stochastic or zero", word);
+}
+
+int minifloat_parse(const struct codec_words *words, const char *rest, struct codec *c)
+{
+    struct minifloat m = {.round = MF_NEAREST};
+    if (rest)
+        return ERR(-EINVAL, "cannot use --codec \"%s\": a minifloat's format is --format",
+                   words->codec);
+    TRY(codec_format_parse("--format", words->format ? words->format : "e5m2", &m.sum.in));
+    TRY(read_scale(words->scale ? words->scale : "none", &m));
+    TRY(read_sum(words->sum ? words->sum : "auto", &m));
+    TRY(read_out(words->out_format ? words->out_format : "auto", &m));
+    TRY(read_overflow(words->overflow ? words->overflow : "saturate", &m));
+    TRY(read_round(words->round ? words->round : "nearest", &m));
+    minifloat_set(c, &m);
+    return 0;
+}
+
+void minifloat_describe(const struct codec *c, struct text *to)
+{
+    const struct minifloat *m = minifloat_of(c);
+    char name[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
+    text_add(to, "%s, scale ", codec_format_name(m->sum.in, name));
+    if (m->scale == CODEC_CONST)
+        text_add(to, "const:%.17g", ldexp(1, m->const_shift));
+    else
+        text_add(to, "%s", scales[m->scale]);
+    if (c->n_ranks)
+        text_add(to, ", %s sums in %s", codec_rule_name(m->sum.rule),
+                 codec_format_name(m->sum.out, out));
+    else
+        text_add(to, ", %s sums in %s", m->sum_auto ? "auto" : codec_rule_name(m->sum.rule),
+                 m->out_auto ? "auto" : codec_format_name(m->sum.out, out));
+    if (m->round != MF_NEAREST)
+        text_add(to, ", rounded %s", rounds[m->round]);
+    if (m->sum.overflow != MF_SATURATE)
+        text_add(to, ", overflow to inf");
+}
