@@ -4,9 +4,7 @@
 #define ALLREDUCE_CARD_H
 #include "app/reduce_card.h"
 #include "base/err.h"
-#include "reduce/reducer.h"
-#include "job/choice.h"
-#include "offload/offload.h"
+#include "job/job.h"
 
 struct through_card {
     struct offload *offload;     /* NULL: MPI */
@@ -28,21 +26,16 @@ static inline struct fpga_time card_times(struct offload *o, bool asks)
     return sum;
 }
 
-/* All ranks. Returns 0, or a negative errno with a line of rank 0 when the cards do not take it:
- * here that is a failure. */
-static inline int card_open_for(struct through_card *c, struct comm *comm, const char *where,
-                                const char *fabric, int slots, const struct codec *codec,
-                                struct reducer *reducer)
+/* A job that was to go through cards must: here all else is a failure. All ranks. Returns 0, or
+ * -EIO with a line of rank 0. */
+static inline int card_check(struct through_card *c, const struct job *job)
 {
-    const struct offload_options options = {.where = where, .provider = fabric, .slots = slots};
-    TRY(offload_open(comm, codec_sum(codec), &options, &c->offload));
-    if (!offload_is_open(c->offload)) {
-        if (comm_rank(comm) == 0)
-            return ERR(-EIO, "cannot measure offload: %s", offload_why(c->offload));
-        return -EIO;
-    }
-    reducer_set_way(reducer, &offload_way, c->offload);
-    return 0;
+    c->offload = job->offload;
+    if (!c->offload || offload_is_open(c->offload))
+        return 0;
+    return comm_rank(job->comm) > 0
+               ? -EIO
+               : ERR(-EIO, "cannot measure offload: %s", offload_why(c->offload));
 }
 
 static inline void card_begin(struct through_card *c, bool asks)

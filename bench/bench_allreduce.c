@@ -6,35 +6,15 @@
  * At every size all contenders run in turn, MPI_Allreduce of fp32 by the fastest of Open MPI's
  * algorithms among them, which is found first. A run is timed on each rank from a barrier on; the
  * slowest rank counts. The sums are known: #wrong. */
-#include "allreduce_card.h"
+#include "allreduce_contender.h"
 #include "allreduce_data.h"
-#include "allreduce_peer.h"
 #include "allreduce_row.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/opt.h"
 #include "base/progress.h"
-#include "comm/algo.h"
-#include "reduce/reducer.h"
 
-enum { MAX_REPS = 1000, MAX_CONTENDERS = 32, NAME_BYTES = 24 };
-
-struct options {
-    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric;
-    int64_t factor, reps, warmup, slots;
-    bool json;
-};
-
-/* One row in the making: MPI's fp32 (no reducer) or an algorithm with a format. */
-struct contender {
-    char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
-    const struct peer *peer;
-    struct reducer *reducer;
-    struct through_card card;
-    double seconds[MAX_REPS], codec_s[MAX_REPS]; /* of this rank, by run */
-    uint64_t wrong, wire_bytes, port_bytes;
-};
+enum { MAX_CONTENDERS = 32 };
 
 static struct bench {
     struct options o;
@@ -45,7 +25,6 @@ static struct bench {
     size_t n; /* elements */
     float *own, *want, *x;
     uint64_t step;
-    bool said; /* which combinations do not exist */
     struct progress progress;
 } b;
 
@@ -75,22 +54,22 @@ static int run(struct contender *c, size_t rep)
 {
     struct reducer_step report = {.sent_bytes = 8 * (uint64_t)b.n * (uint64_t)(b.n_ranks - 1) /
                                                 (uint64_t)b.n_ranks};
-    if (c->reducer) /* in place */
+    if (!c->peer) /* in place */
         memcpy(b.x, b.own, 4 * b.n);
     TRY(comm_barrier(b.comm));
     const uint64_t port_before = port_sent();
     const double start = clock_s();
-    if (c->reducer)
-        TRY(reducer_run(c->reducer, b.step++, &b.x, &report));
-    if (c->card.offload && !report.by_way)
-        return ERR(-EIO, "the card was given up: this would measure MPI");
-    if (!c->reducer)
+    if (c->peer)
         peer_run(c->peer, b.own, b.x, b.n);
+    else
+        TRY(reducer_run(c->job.reducer, b.step++, &b.x, &report));
+    if (c->job.offload && !report.by_way)
+        return ERR(-EIO, "the card was given up: this would measure MPI");
     c->seconds[rep] = clock_s() - start;
     c->codec_s[rep] = report.codec_s;
     c->port_bytes = larger(c->port_bytes, port_sent() - port_before);
     c->wire_bytes = larger(c->wire_bytes, report.sent_bytes);
-    c->wrong = larger(c->wrong, data_wrong(b.x, b.want, b.n, c->reducer ? (float)b.n_ranks : 1));
+    c->wrong = larger(c->wrong, data_wrong(b.x, b.want, b.n, c->peer ? 1 : (float)b.n_ranks));
     return 0;
 }
 
@@ -156,41 +135,6 @@ static int choose_peer(struct contender *c)
 
 /* ---- contenders ---- */
 
-/* algo and "FORMAT" or "FORMAT/OUT". Returns 0, 1 when this combination does not exist (rank 0 has
- * said why), or a negative errno. */
-static int open_contender(struct contender *c, const char *algo_word, const char *type)
-{
-    char format[NAME_BYTES] = "", out[NAME_BYTES] = "";
-    const struct reducer_layer layer = {.name = "all", .n = b.n};
-    const struct algo *algo;
-    struct codec codec;
-    int group;
-    const bool offload = strcmp(algo_word, "offload") == 0;
-    *c = (struct contender){.wrong = 0};
-    snprintf(c->algo, sizeof c->algo, "%s", algo_word);
-    snprintf(c->type, sizeof c->type, "%s", type);
-    sscanf(type, "%23[^/]/%23s", format, out);
-    const struct codec_words words = {.format = format,
-                                      .scale = b.o.scale,
-                                      .sum = b.o.sum,
-                                      .out_format = out[0] ? out : b.o.out_format};
-    err_hold();
-    int rc = codec_parse(&words, &codec);
-    if (rc == 0)
-        rc = algo_find(choice_algo(algo_word), b.n_ranks, &algo, &group);
-    if (rc == 0)
-        rc = algo_settle(algo, group, b.n_ranks, &codec);
-    if (rc == 0 && offload)
-        rc = offload_check(codec_sum(&codec), b.n_ranks);
-    err_release(b.rank == 0 && !b.said);
-    if (rc < 0)
-        return 1;
-    TRY(reducer_open(b.comm, &codec, algo, group, (size_t)1 << 20, &layer, 1, &c->reducer));
-    return offload ? card_open_for(&c->card, b.comm, b.o.offload, b.o.fabric, (int)b.o.slots,
-                                   &codec, c->reducer)
-                   : 0;
-}
-
 /* The word of a list that begins at *at, which moves on; false behind the last. */
 static bool next_word(const char **at, char *word, size_t size)
 {
@@ -200,10 +144,11 @@ static bool next_word(const char **at, char *word, size_t size)
     return length > 0;
 }
 
-static int open_contenders(void)
+/* All ranks: those that exist; rank 0 says of the others why not. */
+static int list_contenders(void)
 {
     char algo[NAME_BYTES], type[2 * NAME_BYTES];
-    b.c[0] = (struct contender){.type = "fp32"};
+    contender_init(&b.c[0], &b.o, "", "fp32");
     b.n_contenders = 1;
     for (const char *algos = b.o.algo; next_word(&algos, algo, sizeof algo);)
         for (const char *types = b.o.format; next_word(&types, type, sizeof type);) {
@@ -212,11 +157,16 @@ static int open_contenders(void)
                            ? -EINVAL
                            : ERR(-EINVAL, "cannot compare more than %d: shorten --algo or --format",
                                  MAX_CONTENDERS - 1);
-            int rc = open_contender(&b.c[b.n_contenders], algo, type);
-            TRY(rc);
-            b.n_contenders += rc == 0;
+            struct contender *c = &b.c[b.n_contenders];
+            contender_init(c, &b.o, algo, type);
+            const int rc = job_settle(b.comm, &c->words, &c->job);
+            if (rc == 0) {
+                job_close(&c->job);
+                b.n_contenders++;
+            } else if (rc != -EINVAL) {
+                return rc;
+            }
         }
-    b.said = true;
     return b.n_contenders > 1 ? 0 : -EINVAL;
 }
 
@@ -235,13 +185,13 @@ static int report(struct contender *c, double *base_s)
         .algo = c->algo, .type = c->type, .bytes = 4 * (uint64_t)b.n, .n_ranks = b.n_ranks};
     row_times(c->seconds, n, &row.time_s, &row.p99_s);
     row_times(c->codec_s, n, &row.codec_s, &worst);
-    if (!c->reducer)
+    if (c->peer)
         *base_s = row.time_s;
     row.base_s = *base_s;
     row.wrong = wrong;
     row.wire_bytes = most[0];
     row.port_bytes = most[1];
-    row.by_card = c->card.offload != NULL;
+    row.by_card = c->job.offload != NULL;
     if (row.by_card)
         row.cost = card_cost_of(&c->card, b.rank == 0, (double)n);
     if (b.rank > 0)
@@ -279,16 +229,14 @@ static int run_size(size_t bytes)
     b.want = buf_alloc(4 * b.n);
     b.x = buf_alloc(4 * b.n);
     int rc = b.own && b.want && b.x ? 0 : -ENOMEM;
-    if (rc == 0) {
+    if (rc == 0)
         data_fill(b.own, b.want, b.n, b.rank, b.n_ranks);
-        rc = open_contenders();
-    }
+    for (int i = 1; i < b.n_contenders && rc == 0; i++)
+        rc = contender_open(&b.c[i], b.comm, b.n);
     if (rc == 0)
         rc = measure();
-    for (int i = 0; i < b.n_contenders; i++) {
-        offload_close(b.c[i].card.offload);
-        reducer_close(b.c[i].reducer);
-    }
+    for (int i = 1; i < b.n_contenders; i++)
+        job_close(&b.c[i].job);
     free(b.own);
     free(b.want);
     free(b.x);
@@ -319,6 +267,7 @@ static int run_all(void)
     TRY(comm_agree(b.comm, b.peers.n > 0
                                ? 0
                                : ERR(-EINVAL, "MPI has no all-reduce algorithm \"%s\"", b.o.mpi)));
+    TRY(list_contenders());
     progress_init(&b.progress, b.rank == 0);
     if (b.rank == 0 && !b.o.json)
         row_head(b.o.offload != NULL);
@@ -328,80 +277,6 @@ static int run_all(void)
     peers_close(&b.peers);
     return rc;
 }
-
-#define AT(field) offsetof(struct options, field)
-static const struct opt opts[] = {
-    {"algo", "LIST", "direct,ring",
-     "Algorithms, as in `narrowcast train --algo`, with commas between.", OPT_TEXT, AT(algo), 0, 0,
-     0},
-    {"offload", "WHERE", NULL, "Cards for algorithm offload, as in `narrowcast train --offload`.",
-     OPT_TEXT, AT(offload), 0, 0, 0},
-    {"card-slots", "N", "64", "Slots wanted of each card; two formats share one of 128.", OPT_INT,
-     AT(slots), 8, 1024, 0},
-    {"fabric", "NAME", NULL, "How packets reach cards, as in `narrowcast train --fabric`.",
-     OPT_TEXT, AT(fabric), 0, 0, 0},
-    {"format", "LIST", "e5m2",
-     "Formats on the wire: FORMAT, or FORMAT/OUT where sums travel back in another one.", OPT_TEXT,
-     AT(format), 0, 0, 0},
-    {"out-format", "FORMAT", NULL, "Of the sums where --format names none: auto.", OPT_TEXT,
-     AT(out_format), 0, 0, 0},
-    {"scale", "WORD", NULL, "none, const:K, aps, aps-tight.", OPT_TEXT, AT(scale), 0, 0, 0},
-    {"sum", "WORD", NULL, "auto, exact, fp32, nearest, kahan, trunc.", OPT_TEXT, AT(sum), 0, 0, 0},
-    {"sizes", "FROM:TO", "1k:256M", "Bytes of fp32 a rank; one size, or a range.", OPT_TEXT,
-     AT(sizes), 0, 0, 0},
-    {"factor", "N", "4", "From one size to the next.", OPT_INT, AT(factor), 2, 1024, 0},
-    {"reps", "N", "20",
-     "Runs of everything at each size. With fewer than 100 the p99 is the slowest.", OPT_INT,
-     AT(reps), 1, MAX_REPS, 0},
-    {"warmup", "N", "2", "Runs before those, not counted.", OPT_INT, AT(warmup), 0, 100, 0},
-    {"mpi", "WORD", NULL,
-     "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
-     OPT_TEXT, AT(mpi), 0, 0, 0},
-    {"json", NULL, NULL,
-     "JSON lines: \"allreduce\" a row, \"mpi\" a trial of one of MPI's algorithms.", OPT_FLAG,
-     AT(json), 0, 0, 0},
-    {"label", "TEXT", NULL, "Stands in every JSON row; for who runs this several times.", OPT_TEXT,
-     AT(label), 0, 0, 0},
-};
-static const struct opt_command command = {
-    .name = "bench_allreduce",
-    .args = "",
-    .about =
-        "Times an all-reduce as a user sees it: fp32 gradients in, their fp32 mean out, all casts "
-        "included.\n"
-        "\n"
-        "Columns are those of nccl-tests, in their units; time is that of the slowest rank, the "
-        "median over runs.\n"
-        "  algbw       fp32 bytes by time\n"
-        "  busbw       algbw * 2(P-1)/P\n"
-        "  #wrong      elements, on all ranks, that are not the known sum\n"
-        "  p99         the 99th percentile of the times\n"
-        "  wire_bytes  payload that a rank sends (of MPI, which does not say: that of a ring)\n"
-        "  port_bytes  what left the busiest host's interfaces, headers and all (0 within one "
-        "host)\n"
-        "  ratio       how many times faster than MPI_Allreduce of fp32\n"
-        "  packets, resent, cycles, line_us (offload)   of a rank; of the busiest card; those at "
-        "its estimated clock\n"
-        "  codec_us    spent casting on the slowest rank; with `direct` much of it while codes "
-        "travel\n"
-        "\n"
-        "The first row of a size is MPI_Allreduce of fp32 by the algorithm of Open MPI that is "
-        "fastest there: all are\n"
-        "tried before (but those that took four times the best one at the size before). All rows "
-        "of a size are run in\n"
-        "turn.\n",
-    .examples =
-        "  host/ranks.sh 4 build/bench_allreduce --sizes 1M:64M\n"
-        "  host/ranks.sh 4 build/bench_allreduce --algo direct,gather --format e5m2,e3m0/e3m0,fp32 "
-        "--scale aps\n"
-        "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "
-        "build/bench_allreduce --sizes 4M:64M'\n"
-        "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot "
-        "bench/bench_allreduce.gp\n",
-    .opts = opts,
-    .n_opts = sizeof opts / sizeof opts[0],
-    .alone = true,
-};
 
 int main(int argc, char **argv)
 {

@@ -16,8 +16,8 @@
 #include "base/jsonl.h"
 #include "base/opt.h"
 #include "base/progress.h"
-#include "comm/algo.h"
 #include "hls/philox.h"
+#include "job/job.h"
 #include "mpi_copy.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,16 +67,18 @@ static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, 
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
 }
 
-static int way_open(const struct row *row, int n_ranks, int rank, size_t n, struct way *w)
+static int way_open(struct comm *c, const struct row *row, size_t n, struct way *w)
 {
-    int group;
-    TRY(algo_find(row->algo, n_ranks, &w->algo, &group));
-    TRY(codec_parse(&row->words, &w->codec));
-    TRY(algo_settle(w->algo, group, n_ranks, &w->codec));
+    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
+    const struct job_words words = {.codec = row->words, .algo = row->algo};
+    struct job job;
+    TRY(job_settle(c, &words, &job));
+    w->algo = job.algo;
+    w->codec = job.codec;
     w->call = (struct algo_call){.codec = &w->codec,
                                  .fold = codec_fold(&(struct codec_call){.codec = &w->codec}),
                                  .n = n,
-                                 .group = group};
+                                 .group = job.group};
     if (w->algo == &algo_native) {
         w->fold_ops = *w->call.fold.ops;
         w->fold_ops.sum = leave;
@@ -84,7 +86,7 @@ static int way_open(const struct row *row, int n_ranks, int rank, size_t n, stru
     }
     w->codes = buf_alloc(vec_bytes(codec_sum(&w->codec)->in, n));
     w->call.result = buf_alloc(vec_bytes(codec_sum(&w->codec)->out, n));
-    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, group));
+    w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, job.group));
     if (!w->codes || !w->call.result || !w->call.scratch)
         return -ENOMEM;
     for (size_t i = 0; i < n; i += 1024) { /* uniform in [-1, 1) */
@@ -135,12 +137,11 @@ static double median(double *x, size_t n)
  * each. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
 {
-    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
     double best = 1e300, seconds;
     int fastest = 0;
     peers_open(&fp32->peers, NULL);
-    TRY(way_open(&rows[BLOCKING], n_ranks, rank, n, &fp32->blocking));
-    TRY(way_open(&rows[NATIVE], n_ranks, rank, n, &fp32->native));
+    TRY(way_open(c, &rows[BLOCKING], n, &fp32->blocking));
+    TRY(way_open(c, &rows[NATIVE], n, &fp32->native));
     for (int i = 0; i < 3 * fp32->peers.n; i++) {
         fp32->blocking.peer = &fp32->peers.peer[i % fp32->peers.n];
         TRY(time_once(c, &fp32->blocking, &seconds));
@@ -244,11 +245,10 @@ static int show_head(struct comm *c, const struct options *o, const struct fp32 
 
 static int run_all(struct comm *c, const struct options *o)
 {
-    const int n_ranks = comm_n_ranks(c), rank = comm_rank(c);
     const size_t n = (size_t)o->mib << 18;
     struct fp32 fp32 = {.peers = {.n = 0}};
     struct progress progress;
-    progress_init(&progress, rank == 0);
+    progress_init(&progress, comm_rank(c) == 0);
     progress.next_s = clock_s() + 2;
     int rc = fp32_open(c, n, &fp32);
     if (rc == 0)
@@ -257,7 +257,7 @@ static int run_all(struct comm *c, const struct options *o)
         struct way w = {0};
         if (o->only && !strstr(rows[i].name, o->only))
             continue;
-        rc = way_open(&rows[i], n_ranks, rank, n, &w);
+        rc = way_open(c, &rows[i], n, &w);
         if (i == BLOCKING)
             w.peer = fp32.blocking.peer;
         if (rc == 0)

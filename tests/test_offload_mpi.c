@@ -109,6 +109,7 @@ static int step(struct offload *o, uint32_t number, int kill_at, int signal_numb
 static void try_cards(const char *where, const char *format, const char *out_format,
                       int signal_number)
 {
+    char why[160];
     struct offload *o;
     const struct codec_words words = {.format = format, .out_format = out_format, .sum = "exact"};
     const struct offload_options options = {.where = where, .card_deadline_s = 3, .deadline_s = 20};
@@ -116,7 +117,8 @@ static void try_cards(const char *where, const char *format, const char *out_for
     CHECK(codec_settle(&t.codec, t.n_ranks,
                        &(struct codec_adder){.name = "offload", .needs = FOLD_WIDE}) == 0,
           "%s", format);
-    CHECK(offload_check(codec_sum(&t.codec), t.n_ranks) == 0, "%s", format);
+    CHECK(offload_check(codec_sum(&t.codec), t.n_ranks, why, sizeof why) == 0, "%s: %s", format,
+          why);
     const double start = clock_s();
     if (offload_open(t.c, codec_sum(&t.codec), &options, &o)) {
         CHECK(0, "cannot open %s", where);

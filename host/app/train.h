@@ -15,16 +15,13 @@
 #include "app/train_report.h"
 #include "base/stop.h"
 #include "base/trace.h"
-#include "comm/algo.h"
 #include "comm/comm.h"
-#include "reduce/reducer.h"
+#include "job/job.h"
 #include "nn/dataset.h"
 #include "nn/feed.h"
 #include "nn/gemm_low.h"
 #include "nn/model.h"
 #include "nn/optim.h"
-#include "job/choice.h"
-#include "offload/offload.h"
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
@@ -52,16 +49,10 @@ struct train {
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
 
-    struct codec codec;
-    const struct algo *algo;
-    int group;
-    struct reducer *reducer;
-    struct choice choice;    /* cards that gradients go through */
+    struct job job;          /* the all-reduce of the gradients */
     const struct nn_ops *nn; /* the backend of the network */
     struct nn_setup setup;
     struct gemm_rule gemm;
-    char transport[96];      /* by what gradients on GPUs travel, in words */
-    struct offload *offload; /* NULL: none */
 
     struct dataset *data;
     uint32_t *order; /* [data->n_train] of this epoch */
@@ -99,15 +90,12 @@ int train_agree(struct train *t, int rc);
 int train_open(struct train *t);
 void train_close(struct train *t);
 
-/* The codec of the options, not settled yet. Returns 0 or -EINVAL with a line. */
-int train_codec(const struct train *t, struct codec *out);
-
 /* ---- CPU or GPU (train_device.c) ---- */
 
 /* What the options say about numbers. Returns 0 or -EINVAL with a line. */
 int train_device_settle(struct train *t);
-/* Behind the choice of cards: takes the device, settles codec and algorithm for it. All ranks; ends
- * in train_agree(). */
+/* Behind job_settle(): the network lives where gradients do. All ranks. Returns 0 or a negative
+ * errno with a line. */
 int train_device_open(struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
@@ -115,12 +103,8 @@ void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */
 
-/* Behind the reducer, which goes by them from now on. All ranks; returns 0 or a negative errno,
- * cards that do not answer are none. */
-int train_offload_open(struct train *t);
 void train_offload_say(struct train *t);         /* what was chosen and why, one line of rank 0 */
 void train_offload_print(const struct train *t); /* lines of the final table */
-void train_offload_close(struct train *t);
 
 /* ---- the timeline (train_trace.c); nothing without --trace ---- */
 

@@ -3,8 +3,6 @@
 #include "app/train.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "comm/comm_node.h"
-#include "comm/mates_choose.h"
 #include "vec/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,53 +37,25 @@ int train_device_settle(struct train *t)
     return 0;
 }
 
-/* --device auto: has every rank a GPU? 1, 0 (why is filled on ranks that have none), or a negative
- * errno. */
-static int all_have_one(struct train *t, char *why, size_t size)
-{
-    int8_t none = !gpu_here(why, size);
-    TRY(comm_max_i8(t->comm, &none, 1));
-    return !none;
-}
-
-/* The codec and the algorithm as they are where gradients are on GPUs. */
-static int settle_on_gpu(struct train *t)
-{
-    TRY(mates_choose(t->comm, t->choice.cards != NULL, t->group, &t->algo, &t->codec.ops,
-                     t->transport, sizeof t->transport));
-    struct codec codec;
-    const struct vec_ops *ops = t->codec.ops;
-    TRY(train_codec(t, &codec));
-    codec.ops = ops;
-    t->codec = codec;
-    return algo_settle(t->algo, t->group, t->n_ranks, &t->codec);
-}
-
 int train_device_open(struct train *t)
 {
-    char why[256] = "";
+    const char *why = *t->job.device ? t->job.device : "other ranks have none";
     t->nn = &nn_cpu;
-    if (!strcmp(t->o->device, "cpu"))
-        return 0;
-    const int here = !strcmp(t->o->device, "cuda") ? 1 : all_have_one(t, why, sizeof why);
-    TRY(here);
-    if (!here)
-        return train_agree(t, t->setup.math == NN_FP32
-                                  ? 0
-                                  : ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s",
-                                        t->o->precision, *why ? why : "other ranks have none"));
-    const int place = comm_rank_on_node(t->comm);
-    TRY(place);
-    TRY(train_agree(t, gpu_open(place)));
+    if (!t->job.on_gpu)
+        return t->setup.math == NN_FP32
+                   ? 0
+                   : ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision,
+                         why);
+    TRY(gpu_open(0)); /* the job's, for longer than the job */
     t->nn = &nn_cuda;
-    return train_agree(t, settle_on_gpu(t));
+    return 0;
 }
 
 void train_device_say(const struct train *t)
 {
     if (t->rank == 0 && t->nn != &nn_cpu)
         fprintf(stderr, "device: %s, %s; gradients by %s\n", gpu_info()->name, t->o->precision,
-                t->transport);
+                t->job.device);
 }
 
 void train_device_close(struct train *t)

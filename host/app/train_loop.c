@@ -19,7 +19,7 @@ static void note(struct train *t, int rc)
 static void begin_epoch(struct train *t, uint64_t epoch)
 {
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
-    reducer_force_fp32(t->reducer, epoch < (uint64_t)t->o->first_epochs_fp32);
+    reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32);
 }
 
 /* This rank's share of the batch is the feed's next. */
@@ -34,7 +34,7 @@ static void feed_share(struct train *t, uint64_t epoch, uint64_t at)
 static void grads_ready(void *ctx, int first, int n)
 {
     struct train *t = ctx;
-    reducer_ready(t->reducer, first, n);
+    reducer_ready(t->job.reducer, first, n);
 }
 
 /* Forward and backward over it, while the next one of the epoch is on its way. early: the reducer
@@ -95,17 +95,17 @@ static void count_taken(struct train *t, const struct nn_result *mine)
  * travel. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
-    const char *name = reducer_overlaps(t->reducer) ? "wait" : "reduce";
+    const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
     double start_s = clock_s();
     int first, n;
-    while (reducer_next(t->reducer, &first, &n)) {
+    while (reducer_next(t->job.reducer, &first, &n)) {
         trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
         const double update_s = clock_s();
         optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
         trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         start_s = clock_s();
     }
-    TRY(reducer_finish(t->reducer, reduced));
+    TRY(reducer_finish(t->job.reducer, reduced));
     trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
     return 0;
 }
@@ -115,14 +115,14 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
 static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, double lr,
                               struct nn_result *mine, struct reducer_step *reduced)
 {
-    const bool early = reducer_overlaps(t->reducer) && !t->o->dump_dir;
+    const bool early = reducer_overlaps(t->job.reducer) && !t->o->dump_dir;
     if (early)
-        reducer_begin(t->reducer, t->state.step, t->layers);
+        reducer_begin(t->job.reducer, t->state.step, t->layers);
     *mine = compute(t, epoch, at, early);
     if (t->o->dump_dir)
         note(t, grad_dump_step(t));
     if (!early)
-        reducer_begin(t->reducer, t->state.step, t->layers);
+        reducer_begin(t->job.reducer, t->state.step, t->layers);
     return reduce_and_update(t, lr, reduced);
 }
 

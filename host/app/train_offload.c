@@ -1,36 +1,16 @@
-/* train_offload.c : a run's gradients through cards in the network: opened once, said in one line;
- * from then on the way is open or closed from step to step (reduce/way.h). */
+/* train_offload.c : what a run says about cards in the network: in one line at its start, in its
+ * final table. */
 #include "app/reduce_card.h"
 #include "app/train.h"
-#include "base/err.h"
-
-int train_offload_open(struct train *t)
-{
-    const struct train_options *o = t->o;
-    if (!t->choice.cards)
-        return 0;
-    const struct offload_options options = {.where = t->choice.cards,
-                                            .provider = o->fabric,
-                                            .local = o->fabric_address,
-                                            .slots = (int)o->card_slots,
-                                            .card_deadline_s = o->card_deadline,
-                                            .deadline_s = o->deadline};
-    TRY(offload_open(t->comm, codec_sum(&t->codec), &options, &t->offload));
-    reducer_set_way(t->reducer, &offload_way, t->offload);
-    return 0;
-}
 
 void train_offload_say(struct train *t)
 {
-    if (t->rank > 0)
-        return;
-    if (t->offload && offload_is_open(t->offload))
-        fprintf(stderr, "all-reduce: offload through %s\n", offload_describe(t->offload));
-    else if (t->offload)
-        fprintf(stderr, "all-reduce: %s until a card answers: %s\n", t->algo->name,
-                offload_why(t->offload));
-    else if (t->choice.why)
-        fprintf(stderr, "all-reduce: %s: %s\n", t->algo->name, t->choice.why);
+    char line[2048];
+    struct text path = text_in(line, sizeof line);
+    if (t->rank == 0)
+        job_path(&t->job, &path);
+    if (path.n)
+        fprintf(stderr, "all-reduce: %s\n", line);
 }
 
 static void print_cards(struct offload *offload)
@@ -48,18 +28,13 @@ static void print_cards(struct offload *offload)
 void train_offload_print(const struct train *t)
 {
     const struct report *r = &t->report;
-    if (!t->offload)
+    if (!t->job.offload)
         return;
-    const struct way_count c = offload_way.counted(t->offload);
+    const struct way_count c = offload_way.counted(t->job.offload);
     printf("offload        %llu of %.0f steps; %llu buckets repeated by %s\n",
            (unsigned long long)r->steps_by_way, r->all.steps, (unsigned long long)r->redone,
-           t->algo->name);
+           t->job.algo->name);
     printf("packets        %llu of rank 0, %llu sent again; a card answers in %.0f us\n",
            (unsigned long long)c.packets, (unsigned long long)c.resent, 1e6 * c.rtt_s);
-    print_cards(t->offload);
-}
-
-void train_offload_close(struct train *t)
-{
-    offload_close(t->offload);
+    print_cards(t->job.offload);
 }

@@ -35,20 +35,6 @@ static int compare_options(struct train *t)
                differ.name, differ.mine, differ.theirs);
 }
 
-int train_codec(const struct train *t, struct codec *out)
-{
-    const struct train_options *o = t->o;
-    const struct codec_words words = {.format = o->format,
-                                      .scale = o->scale,
-                                      .sum = o->sum,
-                                      .out_format = o->out_format,
-                                      .overflow = o->overflow,
-                                      .round = o->round};
-    TRY(codec_parse(&words, out));
-    out->seed = o->seed;
-    return 0;
-}
-
 /* What the options mean for this number of ranks; before any work. */
 static int settle(struct train *t)
 {
@@ -59,12 +45,36 @@ static int settle(struct train *t)
                    (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
     t->share = (int)(o->batch / (uint64_t)t->n_ranks);
     t->eval_batch = t->share > EVAL_BATCH_MIN ? t->share : EVAL_BATCH_MIN;
-    TRY(train_codec(t, &t->codec));
     TRY(train_device_settle(t));
-    TRY(algo_find(choice_algo(o->algo), t->n_ranks, &t->algo, &t->group));
-    TRY(algo_settle(t->algo, t->group, t->n_ranks, &t->codec));
-    TRY(choice_cards(o->algo, o->offload, &t->codec, t->n_ranks, &t->choice));
     return schedule_parse(o->schedule, &t->schedule);
+}
+
+static enum job_if job_if(const char *word, const char *yes)
+{
+    return !strcmp(word, "auto") ? JOB_AUTO : !strcmp(word, yes) ? JOB_YES : JOB_NO;
+}
+
+static int settle_job(struct train *t)
+{
+    const struct train_options *o = t->o;
+    const struct job_words words = {.codec = {.format = o->format,
+                                              .scale = o->scale,
+                                              .sum = o->sum,
+                                              .out_format = o->out_format,
+                                              .overflow = o->overflow,
+                                              .round = o->round},
+                                    .seed = o->seed,
+                                    .algo = o->algo,
+                                    .gpu = job_if(o->device, "cuda"),
+                                    .overlap = job_if(o->overlap, "on"),
+                                    .bucket_bytes = o->bucket_bytes,
+                                    .cards = {.where = o->offload,
+                                              .provider = o->fabric,
+                                              .local = o->fabric_address,
+                                              .slots = (int)o->card_slots,
+                                              .card_deadline_s = o->card_deadline,
+                                              .deadline_s = o->deadline}};
+    return job_settle(t->comm, &words, &t->job);
 }
 
 static int open_data(struct train *t)
@@ -115,26 +125,17 @@ static int open_model(struct train *t)
     return 0;
 }
 
-static int open_reducer(struct train *t)
+static int open_job(struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
     if (!layers)
-        return -ENOMEM;
+        comm_abort(t->comm, -ENOMEM); /* the others open the job */
     for (int i = 0; i < t->n_params; i++)
         layers[i] = (struct reducer_layer){t->params[i].name, t->params[i].n,
                                            t->o->fp32_last_layer && t->params[i].last};
-    int rc = reducer_open(t->comm, &t->codec, t->algo, t->group, t->o->bucket_bytes, layers,
-                          t->n_params, &t->reducer);
+    int rc = job_open(&t->job, layers, t->n_params);
     free(layers);
     return rc;
-}
-
-/* Do buckets travel while the backward pass goes on? Behind count_fp32(), which has none. */
-static int open_overlap(struct train *t)
-{
-    const bool on =
-        !strcmp(t->o->overlap, "on") || (t->nn != &nn_cpu && !strcmp(t->o->overlap, "auto"));
-    return on ? reducer_set_overlap(t->reducer, true) : 0;
 }
 
 /* One all-reduce of zeros in fp32: what a step would send without narrow floats, by the same
@@ -143,8 +144,8 @@ static int count_fp32(struct train *t)
 {
     struct reducer_step step;
     TRY(nn_model_put(t->model, t->grads, t->host, t->n_weights)); /* zeros, still */
-    reducer_force_fp32(t->reducer, true);
-    TRY(reducer_run(t->reducer, 0, t->layers, &step));
+    reducer_force_fp32(t->job.reducer, true);
+    TRY(reducer_run(t->job.reducer, 0, t->layers, &step));
     t->report.fp32_sent_bytes = step.sent_bytes;
     return 0;
 }
@@ -155,14 +156,12 @@ int train_open(struct train *t)
     t->n_ranks = comm_n_ranks(t->comm);
     TRY(train_agree(t, compare_options(t)));
     TRY(train_agree(t, settle(t)));
-    TRY(train_agree(t, choice_agree(t->comm, &t->choice)));
-    TRY(train_device_open(t));
+    TRY(train_agree(t, settle_job(t)));
+    TRY(train_agree(t, train_device_open(t)));
     TRY(train_agree(t, open_data(t)));
     TRY(train_agree(t, open_model(t)));
-    TRY(train_agree(t, open_reducer(t)));
+    TRY(train_agree(t, open_job(t)));
     TRY(train_agree(t, count_fp32(t)));
-    TRY(train_agree(t, open_overlap(t)));
-    TRY(train_agree(t, train_offload_open(t)));
     TRY(train_agree(t, train_trace_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
     if (t->o->resume)
@@ -177,8 +176,7 @@ int train_open(struct train *t)
 void train_close(struct train *t)
 {
     report_close(t);
-    train_offload_close(t);
-    reducer_close(t->reducer);
+    job_close(&t->job);
     train_trace_close(t);
     free(t->wide);
     free(t->own_stats);

@@ -156,10 +156,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
            t->n_ranks > 1 ? "s" : "", (unsigned long long)t->n_steps,
            (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
     char group[16] = "";
-    if (t->group)
-        snprintf(group, sizeof group, ":%d", t->group);
-    printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->codec, codec),
-           t->offload ? "offload" : t->algo->name, group);
+    if (t->job.group)
+        snprintf(group, sizeof group, ":%d", t->job.group);
+    printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->job.codec, codec),
+           t->job.offload ? "offload" : t->job.algo->name, group);
     train_offload_print(t);
     printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
     printf("loss           %.4f on the test images", e->test_loss);
@@ -168,13 +168,13 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     if (all->steps > 0) {
         printf("speed          %.0f images/s\n", all->steps * (double)t->o->batch / all->seconds);
         printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes,
-               fp32_bytes, t->algo->name);
+               fp32_bytes, t->job.algo->name);
         printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
         printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% "
                "casting\n",
                reduce_percent(all), 100 * all->comm_s / all->seconds,
                100 * all->codec_s / all->seconds);
-        if (reducer_overlaps(t->reducer))
+        if (reducer_overlaps(t->job.reducer))
             printf("hidden         %.1f %% of the all-reduce, behind the backward pass; %.1f %% of "
                    "the time was waited "
                    "for it\n",

@@ -18,7 +18,7 @@ int train_trace_open(struct train *t)
         buf_alloc((t->rank ? 1 : (size_t)t->n_ranks + 1) * BLOCK * sizeof *t->trace_block);
     if (!t->trace_block)
         return -ENOMEM;
-    reducer_set_trace(t->reducer, t->trace);
+    reducer_set_trace(t->job.reducer, t->trace);
     return 0;
 }
 

@@ -27,41 +27,40 @@ static const char *cards_of(const char *word, bool *by_word)
 }
 
 int choice_cards(const char *algo, const char *word, const struct codec *codec, int n_ranks,
-                 struct choice *out)
+                 const char **out, char *why, size_t size)
 {
     const bool asked = is(algo, "offload");
     bool by_word;
-    struct choice c = {.cards = cards_of(word, &by_word)};
-    if (asked && !c.cards)
+    const char *cards = cards_of(word, &by_word);
+    why[0] = 0;
+    if (asked && !cards)
         return ERR(
             -EINVAL,
             "--algo offload needs cards: --offload udp://HOST:PORT or sim, or NARROWCAST_OFFLOAD");
-    if (c.cards && by_word && !asked && !is(algo, "auto"))
-        return ERR(
-            -EINVAL,
-            "--algo %s does not go through cards: leave --offload '%s' out, or take --algo offload",
-            algo, word);
-    if (c.cards && !asked && !is(algo, "auto"))
-        c.cards = NULL;
-    if (c.cards && !strncmp(c.cards, "xrt:", 4))
+    if (cards && !asked && !is(algo, "auto")) {
+        if (by_word)
+            return ERR(-EINVAL,
+                       "--algo %s does not go through cards: leave --offload '%s' out, or take "
+                       "--algo offload",
+                       algo, word);
+        cards = NULL;
+    }
+    if (cards && !strncmp(cards, "xrt:", 4))
         return ERR(-EINVAL,
                    "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT",
-                   c.cards);
-    if (c.cards && offload_check(codec_sum(codec), n_ranks) < 0) {
+                   cards);
+    if (cards && offload_check(codec_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
-            return -EINVAL;
-        err_release(false); /* the machine has cards, the run has a codec: no mistake */
-        err_hold();
-        c = (struct choice){.why = "cards do not add this format by this sum"};
+            return ERR(-EINVAL, "%s", why);
+        cards = NULL; /* the machine has cards, the run has a codec: no mistake */
     }
-    *out = c;
+    *out = cards;
     return 0;
 }
 
-int choice_agree(struct comm *c, const struct choice *choice)
+int choice_agree(struct comm *c, const char *cards)
 {
-    const char *cards = choice->cards ? choice->cards : "";
     return comm_check_equal(
-        c, cards, strlen(cards),
+        c, cards ? cards : "", cards ? strlen(cards) : 0,
         "what NARROWCAST_OFFLOAD or --offload names (mpirun -x hands the first to all ranks)");
 }

@@ -4,41 +4,50 @@
 #include "codec/codec.h"
 #include "hls/beat.h"
 #include "hls/packet.h"
+#include <stdio.h>
 
 static uint32_t format_byte(struct mf_fmt f)
 {
     return f.e <= 5 && f.m <= 10 ? beat_format_byte(f) : 256;
 }
 
-static int check_format(struct mf_fmt f, const char *what)
+/* -EINVAL, and the reason. */
+#define REFUSE(...) return snprintf(why, size, __VA_ARGS__), -EINVAL
+
+static int check_format(struct mf_fmt f, const char *what, char *why, size_t size)
 {
     char name[CODEC_NAME_BYTES];
     if (!beat_format(format_byte(f)).width)
-        return ERR(-EINVAL,
-                   "a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of "
-                   "mantissa",
-                   what, codec_format_name(f, name));
+        REFUSE("a card cannot %s %s: it takes 4, 8 or 16 bits, at most 5 of exponent and 10 of "
+               "mantissa",
+               what, codec_format_name(f, name));
+    return 0;
+}
+
+int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
+                size_t size)
+{
+    if (!sum)
+        REFUSE("a card cannot add codes of this kind: it adds minifloats");
+    TRY(check_format(sum->in, "add", why, size));
+    TRY(check_format(sum->out, "make", why, size));
+    if (sum->rule != VEC_EXACT)
+        REFUSE("a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
+    if (n > PKT_MAX_RANKS)
+        REFUSE("a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
+    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n))
+        REFUSE("a card cannot add %d %s of fp16: 32 at most fit its sums", n, what);
+    if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
+        REFUSE("a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift, PKT_MAX_SHIFT);
+    const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;
+    *out = (struct card_fit){format_byte(sum->in),     format_byte(sum->out), in, to, wider,
+                             wider * wider / (in * to)};
     return 0;
 }
 
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out)
 {
-    if (!sum)
-        return ERR(-EINVAL, "a card cannot add codes of this kind: it adds minifloats");
-    TRY(check_format(sum->in, "add"));
-    TRY(check_format(sum->out, "make"));
-    if (sum->rule != VEC_EXACT)
-        return ERR(-EINVAL, "a card cannot add by --sum %s: it adds exactly",
-                   codec_rule_name(sum->rule));
-    if (n > PKT_MAX_RANKS)
-        return ERR(-EINVAL, "a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n))
-        return ERR(-EINVAL, "a card cannot add %d %s of fp16: 32 at most fit its sums", n, what);
-    if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
-        return ERR(-EINVAL, "a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift,
-                   PKT_MAX_SHIFT);
-    const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;
-    *out = (struct card_fit){format_byte(sum->in),     format_byte(sum->out), in, to, wider,
-                             wider * wider / (in * to)};
-    return 0;
+    char why[160];
+    const int rc = card_fit_of(sum, n, what, out, why, sizeof why);
+    return rc < 0 ? ERR(rc, "%s", why) : 0;
 }

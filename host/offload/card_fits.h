@@ -13,6 +13,10 @@ struct card_fit {
  * the n, in the plural, for the line. */
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out);
 
+/* The same in silence: the line is in why [size]. */
+int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
+                size_t size);
+
 /* Beats of the wider side for n codes: whole beats on both sides. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int offload_check(const struct vec_sum *sum, int n_ranks)
+int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
 {
     struct card_fit fit;
-    return card_fits(sum, n_ranks, "ranks", &fit);
+    return card_fit_of(sum, n_ranks, "ranks", &fit, why, size);
 }
 
 /* "a,b,c" into o->names. */

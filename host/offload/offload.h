@@ -30,9 +30,9 @@ struct offload_options {
     int slots;
 };
 
-/* Can any card add codes so? sum: the settled codec's; NULL: it has none. 0, or -EINVAL with a line
- * that says why not. */
-int offload_check(const struct vec_sum *sum, int n_ranks);
+/* Can any card add codes so? sum: the settled codec's; NULL: it has none. 0, or -EINVAL, in silence:
+ * why [size] says it. */
+int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size);
 
 /* All ranks call it, with the same options and a sum that offload_check() liked, which is copied.
  * Whether the way is open or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL

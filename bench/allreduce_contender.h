@@ -1,0 +1,52 @@
+/* allreduce_contender.h : a row of bench_allreduce in the making: MPI's fp32, or a job, which is an
+ * algorithm with a format. */
+#ifndef ALLREDUCE_CONTENDER_H
+#define ALLREDUCE_CONTENDER_H
+#include "allreduce_card.h"
+#include "allreduce_options.h"
+#include "allreduce_peer.h"
+
+enum { NAME_BYTES = 24 };
+
+struct contender {
+    char algo[PEER_NAME_BYTES + 8], type[2 * NAME_BYTES];
+    const struct peer *peer; /* MPI's; NULL: the job */
+    char format[NAME_BYTES], out[NAME_BYTES];
+    struct job_words words;
+    struct job job; /* open while a size is measured */
+    struct through_card card;
+    double seconds[MAX_REPS], codec_s[MAX_REPS]; /* of this rank, by run */
+    uint64_t wrong, wire_bytes, port_bytes;
+};
+
+/* type: "FORMAT" or "FORMAT/OUT". */
+static inline void contender_init(struct contender *c, const struct options *o, const char *algo,
+                                  const char *type)
+{
+    *c = (struct contender){.wrong = 0};
+    snprintf(c->algo, sizeof c->algo, "%s", algo);
+    snprintf(c->type, sizeof c->type, "%s", type);
+    sscanf(type, "%23[^/]/%23s", c->format, c->out);
+    c->words = (struct job_words){.codec = {.format = c->format,
+                                            .scale = o->scale,
+                                            .sum = o->sum,
+                                            .out_format = c->out[0] ? c->out : o->out_format},
+                                  .algo = c->algo,
+                                  .bucket_bytes = (size_t)1 << 20};
+    if (!strcmp(algo, "offload"))
+        c->words.cards = (struct offload_options){
+            .where = o->offload, .provider = o->fabric, .slots = (int)o->slots};
+}
+
+/* All ranks, for n elements. Returns 0, -EINVAL (this combination does not exist, one rank has said
+ * why), or another negative errno. */
+static inline int contender_open(struct contender *c, struct comm *comm, size_t n)
+{
+    const struct reducer_layer layer = {.name = "all", .n = n};
+    c->wrong = c->wire_bytes = c->port_bytes = 0;
+    TRY(job_settle(comm, &c->words, &c->job));
+    TRY(job_open(&c->job, &layer, 1));
+    return card_check(&c->card, &c->job);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* job.c : a job is settled, opened, closed: what each part of it takes from the words, and where
+ * the ranks agree. */
+#include "job/job.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "job/choice.h"
+#include "job/job_gpu.h"
+#include "vec/gpu.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one rank can find out alone. codec: settled for the algorithm as found; j->codec is settled
+ * later: by then it may be a GPU's. */
+static int read_words(const struct job_words *w, struct job *j, struct codec *codec)
+{
+    const int n_ranks = comm_n_ranks(j->comm);
+    const char *algo = w->algo ? w->algo : "auto";
+    TRY(codec_parse(&w->codec, &j->codec));
+    j->codec.seed = w->seed;
+    TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
+    *codec = j->codec;
+    TRY(algo_settle(j->algo, j->group, n_ranks, codec));
+    return choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks,
+                        &j->cards.where, j->no_cards, sizeof j->no_cards);
+}
+
+/* All ranks mean the same, in whatever words: else they would meet in different collectives. */
+static int check_same_words(const struct job *j, const struct codec *c, const struct job_words *w)
+{
+    char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
+    snprintf(text, sizeof text, "%s %llu %s:%d %zu %d %d", codec_describe(c, codec),
+             (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes, (int)w->gpu,
+             (int)w->overlap);
+    TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
+    return choice_agree(j->comm, j->cards.where);
+}
+
+static int settle(struct job *j, const struct job_words *words)
+{
+    struct codec codec;
+    err_hold();
+    TRY(comm_agree(j->comm, read_words(words, j, &codec)));
+    TRY(check_same_words(j, &codec, words));
+    TRY(job_gpu(j, words->gpu));
+    j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);
+    err_hold();
+    return comm_agree(j->comm, algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec));
+}
+
+int job_settle(struct comm *c, const struct job_words *words, struct job *out)
+{
+    struct job j = {.comm = c, .bucket_bytes = words->bucket_bytes, .cards = words->cards};
+    const int rc = settle(&j, words);
+    if (rc < 0)
+        job_close(&j);
+    else
+        *out = j;
+    return rc;
+}
+
+/* All ranks: they have the same layers. */
+static int check_same_layers(struct comm *c, const struct reducer_layer *layers, int n_layers)
+{
+    const size_t bytes = (size_t)n_layers * 2 * sizeof(uint64_t);
+    uint64_t *shape = buf_alloc(bytes);
+    if (!shape)
+        comm_abort(c, -ENOMEM); /* the others are in the comparison already */
+    for (int i = 0; i < n_layers; i++) {
+        shape[2 * i] = layers[i].n;
+        shape[2 * i + 1] = layers[i].fp32;
+    }
+    const int rc = comm_check_equal(c, shape, bytes, "the list of layers");
+    free(shape);
+    return rc;
+}
+
+static int open_cards(struct job *j)
+{
+    if (!j->cards.where)
+        return 0;
+    TRY(offload_open(j->comm, codec_sum(&j->codec), &j->cards, &j->offload));
+    reducer_set_way(j->reducer, &offload_way, j->offload);
+    return 0;
+}
+
+int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
+{
+    TRY(check_same_layers(j->comm, layers, n_layers));
+    err_hold();
+    TRY(comm_agree(j->comm, reducer_open(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes,
+                                         layers, n_layers, &j->reducer)));
+    err_hold();
+    TRY(comm_agree(j->comm, j->overlap ? reducer_set_overlap(j->reducer, true) : 0));
+    err_hold();
+    return comm_agree(j->comm, open_cards(j));
+}
+
+void job_close(struct job *j)
+{
+    offload_close(j->offload);
+    reducer_close(j->reducer);
+    if (j->on_gpu)
+        gpu_close();
+    *j = (struct job){.comm = NULL};
+}
+
+void job_path(struct job *j, struct text *to)
+{
+    if (j->offload && offload_is_open(j->offload))
+        text_add(to, "offload through %s", offload_describe(j->offload));
+    else if (j->offload)
+        text_add(to, "%s until a card answers: %s", j->algo->name, offload_why(j->offload));
+    else if (*j->no_cards)
+        text_add(to, "%s: %s", j->algo->name, j->no_cards);
+}

@@ -1,0 +1,61 @@
+/* job.h : the all-reduce of a run's gradients, opened from words: the one place where these become
+ * a codec, an algorithm, a way between GPUs, cards and a reducer.
+ *
+ *     job_settle   words -> what they mean for these ranks, the same on all of them; a GPU is taken
+ *     job_open     layers -> the reducer and the cards it goes by; then reducer_run(job.reducer, ...)
+ *     job_close
+ *
+ * All ranks make each call. It ends in comm_agree(): one rank says what failed, and all get its
+ * code. A process may have several jobs. */
+#ifndef JOB_H
+#define JOB_H
+#include "base/text.h"
+#include "comm/algo.h"
+#include "offload/offload.h"
+#include "reduce/reducer.h"
+
+enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
+
+/* As `narrowcast train --help` has them. What all ranks must mean alike may be said in other words.
+ */
+struct job_words {
+    struct codec_words codec;
+    uint64_t seed;       /* of stochastic rounding */
+    const char *algo;    /* one of algos.def, offload or auto; NULL: auto */
+    enum job_if gpu;     /* are gradients on GPUs? JOB_AUTO: if every rank has one */
+    enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
+    size_t bucket_bytes;
+    /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */
+    struct offload_options cards;
+};
+
+struct job {
+    struct comm *comm;       /* the caller's; outlives the job */
+    struct codec codec;      /* settled */
+    const struct algo *algo; /* of what does not go through cards */
+    int group;
+    bool on_gpu, overlap;
+    /* on GPUs: by what codes travel; else why there is none ("": not asked, or of other ranks) */
+    char device[256];
+    size_t bucket_bytes;
+    struct offload_options cards; /* where: NULL: none. Words of the caller, until job_open() */
+    char no_cards[160];           /* why not, though the environment names some; else "" */
+    struct reducer *reducer;
+    struct offload *offload; /* NULL: none */
+};
+
+/* out: as job_close() takes it, if 0 is returned. -EINVAL: words or combinations; -EPROTO: ranks
+ * differ; -EIO; of a GPU also what gpu_open() returns. */
+int job_settle(struct comm *c, const struct job_words *words, struct job *out);
+
+/* layers [n_layers], in forward order. After a failure job_close() remains to be called. */
+int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);
+
+/* Leaves it all zero; of such a job: nothing. */
+void job_close(struct job *job);
+
+/* Of an open job, on rank 0: by which way gradients go, and why, where that is more than the
+ * algorithm; else nothing is added. */
+void job_path(struct job *job, struct text *to);
+
+#endif
