@@ -1,0 +1,119 @@
+/* test_job_mpi.c : a job is the same whoever opens it: words that mean the same, two jobs at once,
+ * what is refused leaves nothing behind, and by which way it goes. */
+/* RANKS: 1 2 */
+#include "base/err.h"
+#include "capture.h"
+#include "check.h"
+#include "job/job.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct comm *comm;
+static int rank, n_ranks;
+static const struct reducer_layer layers[] = {{"a", 100, false}, {"b", 28, true}};
+
+/* The means of a step by this job. */
+static void run(struct job *job, float x[128])
+{
+    float *const grads[] = {x, x + 100};
+    struct reducer_step step;
+    for (int i = 0; i < 128; i++)
+        x[i] = (float)(i + rank) / 64;
+    CHECK(reducer_run(job->reducer, 3, grads, &step) == 0 && !step.skipped, "a step");
+}
+
+static struct job_words plain(void)
+{
+    return (struct job_words){.codec = {.format = "e4m3"}, .bucket_bytes = 64};
+}
+
+/* Ranks say the same differently. */
+static void test_words(void)
+{
+    struct job job = {.comm = NULL};
+    struct job_words words = plain();
+    if (rank == n_ranks - 1 && n_ranks > 1) {
+        words.algo = "direct";
+        words.codec = (struct codec_words){"e4m3", "none", "exact", "e4m3", "saturate", "nearest"};
+        words.cards.where = "off";
+    }
+    CHECK(job_settle(comm, &words, &job) == 0, "the same in other words");
+    CHECK(!strcmp(job.algo->name, n_ranks > 1 ? "direct" : "self") && !job.on_gpu && !job.overlap,
+          "%s", job.algo->name);
+    job_close(&job);
+    job_close(&job);
+}
+
+static void test_two_jobs(void)
+{
+    struct job narrow, wide;
+    float x[128], first[128];
+    struct job_words words = plain();
+    CHECK(job_settle(comm, &words, &narrow) == 0 && job_open(&narrow, layers, 2) == 0, "e4m3");
+    words.codec.format = "fp32";
+    words.overlap = JOB_YES;
+    CHECK(job_settle(comm, &words, &wide) == 0 && job_open(&wide, layers, 2) == 0, "fp32");
+    run(&narrow, first);
+    run(&wide, x);
+    for (int i = 0; i < 128; i++)
+        CHECK(x[i] == ((float)i + (float)(n_ranks - 1) / 2) / 64, "fp32, element %d", i);
+    run(&narrow, x);
+    CHECK(!memcmp(x, first, sizeof x), "another job between two steps");
+    job_close(&wide);
+    run(&narrow, x);
+    CHECK(!memcmp(x, first, sizeof x), "another job was closed");
+    job_close(&narrow);
+}
+
+static void test_refused(void)
+{
+    struct job job;
+    struct capture said;
+    struct job_words words = plain();
+    memset(&job, 7, sizeof job);
+    const struct job before = job;
+    words.algo = "tree";
+    capture_begin(&said);
+    const int unknown = job_settle(comm, &words, &job);
+    words = plain();
+    words.bucket_bytes += rank == n_ranks - 1;
+    const int differ = n_ranks > 1 ? job_settle(comm, &words, &job) : -EPROTO;
+    capture_end(&said);
+    CHECK(unknown == -EINVAL && differ == -EPROTO, "%d, %d", unknown, differ);
+    CHECK(!memcmp(&job, &before, sizeof job), "a job that was refused is written");
+    CHECK(capture_lines(said.text) == (rank ? 0 : n_ranks > 1 ? 2 : 1), "said \"%s\"", said.text);
+}
+
+/* The environment names cards, and what the job sends they cannot add; no GPU, and why. */
+static void test_ways(void)
+{
+    struct job job;
+    char line[256];
+    struct text path = text_in(line, sizeof line);
+    struct job_words words = plain();
+    setenv("NARROWCAST_OFFLOAD", "sim:c", 1);
+    setenv("NARROWCAST_CUDA", "nosuch.so", 1);
+    words.codec.format = "fp32";
+    words.cards.where = "auto";
+    words.gpu = words.overlap = JOB_AUTO;
+    CHECK(job_settle(comm, &words, &job) == 0 && job_open(&job, layers, 2) == 0, "auto");
+    job_path(&job, &path);
+    CHECK(!job.offload && strstr(line, ": a card cannot add fp32: "), "%s", line);
+    CHECK(!job.on_gpu && !job.overlap && strstr(job.device, "nosuch.so"), "%s", job.device);
+    job_close(&job);
+    unsetenv("NARROWCAST_OFFLOAD");
+}
+
+int main(void)
+{
+    if (comm_open(60, &comm) < 0)
+        return 1;
+    rank = comm_rank(comm);
+    n_ranks = comm_n_ranks(comm);
+    test_words();
+    test_two_jobs();
+    test_refused();
+    test_ways();
+    comm_close(comm);
+    DONE();
+}
