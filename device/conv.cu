@@ -46,7 +46,7 @@ void conv_close(struct dev_nn *d)
     d->conv = NULL;
 }
 
-static struct conv_window *window_of(const struct nn_conv *c, const struct dev_window *g)
+static struct conv_window *window_of(const struct nn_conv *c, const struct nn_window *g)
 {
     struct conv_window *w = c->windows;
     while (w && memcmp(&w->g, g, sizeof *g))
@@ -59,7 +59,7 @@ static bool is_aligned(const void *p)
     return (uintptr_t)p % CONV_ALIGNMENT == 0;
 }
 
-static struct conv_key key_of(const struct dev_window *g, int batch, enum conv_pass pass,
+static struct conv_key key_of(const struct nn_window *g, int batch, enum conv_pass pass,
                               bool aligned)
 {
     struct conv_key key;
@@ -71,7 +71,7 @@ static struct conv_key key_of(const struct dev_window *g, int batch, enum conv_p
     return key;
 }
 
-int nn_conv_plan(struct dev_nn *d, const struct dev_window *g, int max_batch, size_t *scratch_bytes)
+int nn_conv_plan(struct dev_nn *d, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
 {
     if (d->is_low)
         return low_conv_plan(g, max_batch, scratch_bytes);
@@ -103,7 +103,7 @@ int nn_conv_plan(struct dev_nn *d, const struct dev_window *g, int max_batch, si
 }
 
 /* One pass; the tensors are as cuDNN reads and writes them, but for dw, which stays float. */
-static int run(struct dev_nn *d, const struct dev_window *g, int batch, enum conv_pass pass,
+static int run(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                const struct conv_tensors *t, void *scratch)
 {
     const struct conv_window *w = window_of(d->conv, g);
@@ -119,7 +119,7 @@ static int run(struct dev_nn *d, const struct dev_window *g, int batch, enum con
     return status == CUDNN_STATUS_SUCCESS ? 0 : conv_failed(d, &key, status);
 }
 
-int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+int nn_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                     const float *w, const float *bias, void *y, void *scratch)
 {
     if (d->is_low)
@@ -131,7 +131,7 @@ int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, con
     return rows_add_bias(d, conv_elements(g->out, batch) / (size_t)g->out.c, g->out.c, bias, y);
 }
 
-int nn_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+int nn_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                      const float *w, const void *dy, void *dx, bool add, float *dw, float *dbias,
                      void *scratch)
 {

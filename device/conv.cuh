@@ -17,7 +17,7 @@ enum {
 };
 
 struct conv_key {
-    struct dev_window g;
+    struct nn_window g;
     int batch;
     int pass;
     int is_aligned; /* x, w and y begin on CONV_ALIGNMENT */
@@ -42,7 +42,7 @@ struct conv_plan {
 };
 
 struct conv_window { /* what nn_conv_plan() was asked for */
-    struct dev_window g;
+    struct nn_window g;
     size_t scratch_bytes;
     struct conv_window *next;
 };
@@ -78,10 +78,10 @@ int linear_open(struct dev_nn *d);
 void linear_close(struct dev_nn *d);
 
 /* --- conv_low.cu: the same by a rule of rounding, on fp32 activations --- */
-int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_bytes);
-int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+int low_conv_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes);
+int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                      const float *w, const float *bias, float *y, void *scratch);
-int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+int low_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                       const float *w, const float *dy, float *dx, bool add, float *dw, float *dbias,
                       void *scratch);
 int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w,
@@ -100,12 +100,12 @@ size_t rows_partial_bytes(int c);
 int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g);
 int rows_unscale(struct dev_nn *d, size_t n, float *g);
 
-static inline size_t conv_elements(struct dev_shape s, int batch)
+static inline size_t conv_elements(struct nn_shape s, int batch)
 {
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-static inline size_t conv_weights(const struct dev_window *g)
+static inline size_t conv_weights(const struct nn_window *g)
 {
     return (size_t)g->out.c * (size_t)g->k * (size_t)g->k * (size_t)g->in.c;
 }

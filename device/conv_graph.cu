@@ -70,13 +70,13 @@ static void build_close(struct build *b)
 
 /* --- tensors and operations --- */
 static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, int64_t uid,
-                                       bool is_aligned, int n, struct dev_shape s)
+                                       bool is_aligned, int n, struct nn_shape s)
 {
     const int64_t h = s.h, w = s.w, c = s.c;
     const int64_t dims[4] = {n, c, h, w}, strides[4] = {h * w * c, 1, w * c, c};
-    const cudnnDataType_t type = d->math == DEV_FP16   ? CUDNN_DATA_HALF
-                                 : d->math == DEV_BF16 ? CUDNN_DATA_BFLOAT16
-                                                       : CUDNN_DATA_FLOAT;
+    const cudnnDataType_t type = d->math == NN_FP16   ? CUDNN_DATA_HALF
+                                 : d->math == NN_BF16 ? CUDNN_DATA_BFLOAT16
+                                                      : CUDNN_DATA_FLOAT;
     cudnnBackendDescriptor_t t = make(b, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     set_int(b, t, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
     set_type(b, t, CUDNN_ATTR_TENSOR_DATA_TYPE, type);
@@ -88,7 +88,7 @@ static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, 
     return t;
 }
 
-static cudnnBackendDescriptor_t convolution(struct build *b, const struct dev_window *g)
+static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_window *g)
 {
     const int64_t strides[2] = {g->stride, g->stride}, pads[2] = {g->pad, g->pad}, ones[2] = {1, 1};
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
@@ -137,11 +137,11 @@ static const struct names filter_names = {
 static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
                                          const struct conv_key *key)
 {
-    const struct dev_window *g = &key->g;
+    const struct nn_window *g = &key->g;
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
                                 : key->pass == CONV_FILTER ? &filter_names
                                                            : &data_names;
-    const struct dev_shape filter = {g->k, g->k, g->in.c};
+    const struct nn_shape filter = {g->k, g->k, g->in.c};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
     set_child(b, op, names->convolution, convolution(b, g));
@@ -176,7 +176,7 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
     for (int64_t i = 0; wanted && i < n; i++)
         switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-            wanted = d->math != DEV_FP32;
+            wanted = d->math != NN_FP32;
             break;
         case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
             wanted = nn_bytes(d) == 2;

@@ -22,19 +22,19 @@ enum {
 
 /* ---- rows and back ---- */
 
-static __host__ __device__ inline size_t row_values(const dev_window &g)
+static __host__ __device__ inline size_t row_values(const nn_window &g)
 {
     return (size_t)g.k * (size_t)g.k * (size_t)g.in.c;
 }
 
-static __host__ __device__ inline size_t pixels_of(dev_shape s)
+static __host__ __device__ inline size_t pixels_of(nn_shape s)
 {
     return (size_t)s.h * (size_t)s.w;
 }
 
 /* rows [n][k*k*in.c] = what lies under the windows of output pixels first .. first + n; zero
  * outside the image. */
-static __global__ void k_low_rows(dev_window g, const float *x, size_t first, size_t n, float *rows)
+static __global__ void k_low_rows(nn_window g, const float *x, size_t first, size_t n, float *rows)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, row = row_values(g),
                  wide = pixels_of(g.out);
@@ -51,12 +51,12 @@ static __global__ void k_low_rows(dev_window g, const float *x, size_t first, si
 }
 
 /* The first output line or column whose window reaches i, and the one behind the last. */
-static __device__ inline int first_of(const dev_window &g, int i)
+static __device__ inline int first_of(const nn_window &g, int i)
 {
     const int reach = i + g.pad - g.k + 1;
     return reach <= 0 ? 0 : (reach + g.stride - 1) / g.stride;
 }
-static __device__ inline int end_of(const dev_window &g, int i, int out)
+static __device__ inline int end_of(const nn_window &g, int i, int out)
 {
     const int end = (i + g.pad) / g.stride + 1;
     return end < out ? end : out;
@@ -64,7 +64,7 @@ static __device__ inline int end_of(const dev_window &g, int i, int out)
 
 /* dx += the values of rows that k_low_rows would take from there, pixel after pixel; dx: of image0,
  * ... */
-static __global__ void k_low_back(dev_window g, const float *rows, size_t first, size_t n,
+static __global__ void k_low_back(nn_window g, const float *rows, size_t first, size_t n,
                                   size_t image0, size_t size, float *dx)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
@@ -87,7 +87,7 @@ static __global__ void k_low_back(dev_window g, const float *rows, size_t first,
 }
 
 /* to [k*k turned][out][in] = w [out][k*k][in] */
-static __global__ void k_low_turn(dev_window g, const float *w, float *to)
+static __global__ void k_low_turn(nn_window g, const float *w, float *to)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     const size_t in = (size_t)g.in.c, out = (size_t)g.out.c, taps = (size_t)g.k * (size_t)g.k;
@@ -98,7 +98,7 @@ static __global__ void k_low_turn(dev_window g, const float *w, float *to)
 }
 
 /* dw [out][k*k][in] = turned [in][k*k turned][out] */
-static __global__ void k_low_turn_back(dev_window g, const float *turned, float *dw)
+static __global__ void k_low_turn_back(nn_window g, const float *turned, float *dw)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     const size_t in = (size_t)g.in.c, out = (size_t)g.out.c, taps = (size_t)g.k * (size_t)g.k;
@@ -163,13 +163,13 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
 /* ---- conv2d ---- */
 
 /* The convolution that carries dy back to dx, for stride 1. */
-static dev_window turned(const dev_window *g)
+static nn_window turned(const nn_window *g)
 {
-    const dev_window back = {g->out, g->in, g->k, 1, g->k - 1 - g->pad};
+    const nn_window back = {g->out, g->in, g->k, 1, g->k - 1 - g->pad};
     return back;
 }
 
-static bool can_turn(const dev_window *g)
+static bool can_turn(const nn_window *g)
 {
     return g->stride == 1 && g->pad < g->k;
 }
@@ -186,7 +186,7 @@ struct cut {
     int parts; /* sums of blocks at once */
 };
 
-static cut cut_of(const dev_window *g, int batch)
+static cut cut_of(const nn_window *g, int batch)
 {
     cut c;
     c.row = row_values(*g);
@@ -205,29 +205,29 @@ struct low_scratch {
     float *weights, *dweights, *parts, *rows;
 };
 
-static size_t parts_size(const dev_window *g, int batch)
+static size_t parts_size(const nn_window *g, int batch)
 {
     return (size_t)cut_of(g, batch).parts * conv_weights(g);
 }
 
-static size_t rows_size(const dev_window *g, int batch)
+static size_t rows_size(const nn_window *g, int batch)
 {
     const cut c = cut_of(g, batch);
     return at_most(c.chunk, c.all) * c.row;
 }
 
 /* Of both windows: which one is used is not known before the pass. */
-static size_t larger(size_t (*size)(const dev_window *, int), const dev_window *g, int batch)
+static size_t larger(size_t (*size)(const nn_window *, int), const nn_window *g, int batch)
 {
     const size_t there = size(g, batch);
     if (!can_turn(g))
         return there;
-    const dev_window back = turned(g);
+    const nn_window back = turned(g);
     const size_t turned_size = size(&back, batch);
     return turned_size > there ? turned_size : there;
 }
 
-static low_scratch scratch_of(const dev_window *g, int batch, void *memory)
+static low_scratch scratch_of(const nn_window *g, int batch, void *memory)
 {
     low_scratch s;
     s.weights = (float *)memory;
@@ -237,7 +237,7 @@ static low_scratch scratch_of(const dev_window *g, int batch, void *memory)
     return s;
 }
 
-int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_bytes)
+int low_conv_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes)
 {
     *scratch_bytes =
         (2 * conv_weights(g) + larger(parts_size, g, max_batch) + larger(rows_size, g, max_batch)) *
@@ -245,14 +245,14 @@ int low_conv_plan(const struct dev_window *g, int max_batch, size_t *scratch_byt
     return 0;
 }
 
-static int make_rows(const dev_window *g, const float *x, size_t first, size_t n, float *rows,
+static int make_rows(const nn_window *g, const float *x, size_t first, size_t n, float *rows,
                      cudaStream_t s)
 {
     k_low_rows<<<cu_blocks(n * row_values(*g)), CU_THREADS, 0, s>>>(*g, x, first, n, rows);
     return cu_check("rows of a convolution");
 }
 
-int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                      const float *w, const float *bias, float *y, void *scratch)
 {
     const cudaStream_t s = cu_stream(d->s);
@@ -271,12 +271,12 @@ int low_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, co
 }
 
 /* dx and dw for stride 1: both from the rows of dy. */
-static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, const float *x,
+static int backward_turned(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                            const float *w, const float *dy, float *dx, bool add, float *dw,
                            const low_scratch &memory)
 {
     const cudaStream_t s = cu_stream(d->s);
-    const dev_window back = turned(g);
+    const nn_window back = turned(g);
     const cut c = cut_of(&back, batch);
     const int in = g->in.c, row = (int)c.row;
     const unsigned weight_blocks = cu_blocks(conv_weights(g));
@@ -299,7 +299,7 @@ static int backward_turned(struct dev_nn *d, const dev_window *g, int batch, con
 }
 
 /* What rows of pixels first .. first + n hold goes back to the images they came from. */
-static int add_back(const dev_window *g, const float *rows, size_t first, size_t n, float *dx,
+static int add_back(const nn_window *g, const float *rows, size_t first, size_t n, float *dx,
                     cudaStream_t s)
 {
     const size_t image0 = first / pixels_of(g->out), image1 = (first + n - 1) / pixels_of(g->out);
@@ -310,7 +310,7 @@ static int add_back(const dev_window *g, const float *rows, size_t first, size_t
 }
 
 /* dw from the rows of x, and dx, if wanted, by adding rows back: for any stride. */
-static int backward_rows(struct dev_nn *d, const dev_window *g, int batch, const float *x,
+static int backward_rows(struct dev_nn *d, const nn_window *g, int batch, const float *x,
                          const float *w, const float *dy, float *dx, bool add, float *dw,
                          const low_scratch &memory)
 {
@@ -336,7 +336,7 @@ static int backward_rows(struct dev_nn *d, const dev_window *g, int batch, const
     return rc;
 }
 
-int low_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const float *x,
+int low_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                       const float *w, const float *dy, float *dx, bool add, float *dw, float *dbias,
                       void *scratch)
 {

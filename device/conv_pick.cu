@@ -18,17 +18,17 @@ static const float hopeless = 3; /* times the best: not worth more than one run 
 
 static const char *math_name(const struct dev_nn *d)
 {
-    return d->math == DEV_FP32   ? "fp32"
-           : d->math == DEV_TF32 ? "tf32"
-           : d->math == DEV_FP16 ? "fp16"
-                                 : "bf16";
+    return d->math == NN_FP32   ? "fp32"
+           : d->math == NN_TF32 ? "tf32"
+           : d->math == NN_FP16 ? "fp16"
+                                : "bf16";
 }
 
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status)
 {
     static const char *passes[] = {"", ", data gradient", ", data gradient added",
                                    ", weight gradient"};
-    const struct dev_window *g = &key->g;
+    const struct nn_window *g = &key->g;
     return cu_say(-EIO, "gpu: conv %dx%d %d->%d %dx%d stride %d batch %d %s%s: cuDNN says %s", g->k,
                   g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, key->batch, math_name(d),
                   passes[key->pass], cudnnGetErrorString(status));

@@ -62,8 +62,8 @@ static int dropout_of(struct dev_nn *d, size_t n, float p, const uint64_t *key, 
     return dropout<T>(d, n, p, key, node, (const T *)x, (T *)y);
 }
 
-int nn_dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
+int nn_dropout(struct dev_nn *d, size_t n, double p, const uint64_t *key, uint32_t node,
                const void *x, void *y)
 {
-    return n == 0 ? 0 : NN_BY_TYPE(d, dropout_of, d, n, p, key, node, x, y);
+    return n == 0 ? 0 : NN_BY_TYPE(d, dropout_of, d, n, (float)p, key, node, x, y);
 }

@@ -292,4 +292,6 @@ static int gemm(const struct gemm_rule *rule, bool ta, bool tb, int m, int n, in
     return launch(rule, job, 1, cu_stream(stream));
 }
 
-extern "C" const struct dev_gemm_ops dev_gemm = {gemm};
+extern "C" const struct dev_gemm_ops dev_gemm = {
+    .gemm = gemm,
+};

@@ -6,5 +6,10 @@
 #include "device/dev_vec.h"
 
 extern "C" __attribute__((visibility("default"))) const struct dev_library narrowcast_cuda = {
-    DEV_VERSION, &dev_run, &dev_vec, &dev_nn, &dev_gemm, &dev_nccl,
+    .version = DEV_VERSION,
+    .run = &dev_run,
+    .vec = &dev_vec,
+    .nn = &dev_nn,
+    .gemm = &dev_gemm,
+    .nccl = &dev_nccl,
 };

@@ -36,8 +36,8 @@ int linear_open(struct dev_nn *d)
     if (rc < 0)
         return rc;
     /* fp32 stays fp32; 16 bits are summed as float to the end. */
-    const cublasMath_t math = d->math == DEV_FP32 ? CUBLAS_DEFAULT_MATH
-                              : d->math == DEV_TF32
+    const cublasMath_t math = d->math == NN_FP32 ? CUBLAS_DEFAULT_MATH
+                              : d->math == NN_TF32
                                   ? CUBLAS_TF32_TENSOR_OP_MATH
                                   : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     cublasStatus_t status = cublasCreate(&d->blas->handle);
@@ -76,11 +76,11 @@ static cublasStatus_t gemm(const struct dev_nn *d, int m, int n, int k, struct m
                            struct matrix b, void *c, bool c_is_float)
 {
     const float one = 1, zero = 0;
-    const cudaDataType_t type = d->math == DEV_FP16   ? CUDA_R_16F
-                                : d->math == DEV_BF16 ? CUDA_R_16BF
-                                                      : CUDA_R_32F;
+    const cudaDataType_t type = d->math == NN_FP16   ? CUDA_R_16F
+                                : d->math == NN_BF16 ? CUDA_R_16BF
+                                                     : CUDA_R_32F;
     const cublasComputeType_t compute =
-        d->math == DEV_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+        d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     return cublasGemmEx(d->blas->handle, a.as, b.as, m, n, k, &one, a.p, type, a.pitch, b.p, type,
                         b.pitch, &zero, c, c_is_float ? CUDA_R_32F : type, m, compute,
                         CUBLAS_GEMM_DEFAULT);

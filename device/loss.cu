@@ -49,7 +49,7 @@ static __device__ inline int is_top(const T *z, int classes, int label, int lane
 
 template <typename T>
 static __device__ inline void add_up(int batch, int classes, int lanes, const T *logits,
-                                     const int32_t *labels, dev_result *result)
+                                     const int32_t *labels, nn_result *result)
 {
     __shared__ double loss[LOSS_THREADS];
     __shared__ int hits[LOSS_THREADS];
@@ -84,7 +84,7 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
 template <typename T>
 static __global__ void __launch_bounds__(LOSS_THREADS)
     k_softmax_loss(int batch, int classes, int lanes, const T *logits, const int32_t *labels,
-                   T *dlogits, const float *scale, dev_result *result)
+                   T *dlogits, const float *scale, nn_result *result)
 {
     if (blockIdx.x == 0) {
         add_up(batch, classes, lanes, logits, labels, result);
@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(LOSS_THREADS)
 
 template <typename T>
 static int loss_of(struct dev_nn *d, int batch, int classes, const void *logits,
-                   const int32_t *labels, void *dlogits, struct dev_result *result)
+                   const int32_t *labels, void *dlogits, struct nn_result *result)
 {
     const int lanes = classes <= 32 ? 4 : 32, groups = LOSS_THREADS / lanes;
     const unsigned blocks = dlogits ? (unsigned)((batch + groups - 1) / groups) + 1 : 1;
@@ -116,7 +116,7 @@ static int loss_of(struct dev_nn *d, int batch, int classes, const void *logits,
 }
 
 int nn_softmax_loss(struct dev_nn *d, int batch, int classes, const void *logits,
-                    const int32_t *labels, void *dlogits, struct dev_result *result)
+                    const int32_t *labels, void *dlogits, struct nn_result *result)
 {
     return NN_BY_TYPE(d, loss_of, d, batch, classes, logits, labels, dlogits, result);
 }

@@ -218,6 +218,15 @@ static int check(struct dev_nccl *)
 #endif
 
 extern "C" const struct dev_nccl_ops dev_nccl = {
-    here,      gpu_id, make_id, open_nccl,  close_nccl, group_begin,
-    group_end, send,   recv,    all_reduce, check,
+    .here = here,
+    .gpu_id = gpu_id,
+    .id = make_id,
+    .open = open_nccl,
+    .close = close_nccl,
+    .group_begin = group_begin,
+    .group_end = group_end,
+    .send = send,
+    .recv = recv,
+    .all_reduce = all_reduce,
+    .check = check,
 };

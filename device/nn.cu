@@ -13,7 +13,7 @@ void nn_close(struct dev_nn *d)
     free(d);
 }
 
-int nn_open(enum dev_math math, struct dev_stream *s, struct dev_nn **out)
+int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out)
 {
     struct dev_nn *d = (struct dev_nn *)calloc(1, sizeof *d);
     if (!d)
@@ -59,7 +59,7 @@ void nn_loss_scale(struct dev_nn *d, const float *scale)
 
 int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule)
 {
-    if (rule && d->math != DEV_FP32)
+    if (rule && d->math != NN_FP32)
         return cu_say(-EINVAL, "gpu: products that are rounded to a format need fp32 activations");
     d->is_low = rule != NULL;
     if (rule)
@@ -67,39 +67,17 @@ int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule)
     return 0;
 }
 
-/* In the order of the struct. */
 extern "C" const struct dev_nn_ops dev_nn = {
-    nn_open,
-    nn_close,
-    nn_weights_open,
-    nn_weights,
-    nn_loss_scale,
-    nn_gemm,
-    nn_conv_plan,
-    nn_conv_forward,
-    nn_conv_backward,
-    nn_linear_forward,
-    nn_linear_backward,
-    nn_norm_plan,
-    nn_norm_forward,
-    nn_norm_eval,
-    nn_norm_backward,
-    nn_relu_forward,
-    nn_relu_backward,
-    nn_add,
-    nn_scale,
-    nn_pool_max_forward,
-    nn_pool_max_backward,
-    nn_pool_avg_forward,
-    nn_pool_avg_backward,
-    nn_mean_forward,
-    nn_mean_backward,
-    nn_shortcut_forward,
-    nn_shortcut_backward,
-    nn_dropout,
-    nn_softmax_loss,
-    nn_sgd,
-    nn_feed,
-    nn_to_math,
-    nn_from_math,
+    .open = nn_open,
+    .close = nn_close,
+    .weights_open = nn_weights_open,
+    .weights = nn_weights,
+    .loss_scale = nn_loss_scale,
+    .gemm = nn_gemm,
+#define PASS(name, params, args) .name = nn_##name,
+#include "hls/layers.def"
+    .sgd = nn_sgd,
+    .feed = nn_feed,
+    .to_math = nn_to_math,
+    .from_math = nn_from_math,
 };

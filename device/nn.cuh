@@ -11,7 +11,7 @@ struct nn_conv; /* conv.cu: cuDNN's handle and the plans made so far */
 struct nn_blas; /* linear.cu: cuBLAS's handle */
 
 struct dev_nn {
-    enum dev_math math;
+    enum nn_math math;
     struct dev_stream *s;
     const float *weights; /* [n_weights] the masters; NULL until weights_open() */
     size_t n_weights;
@@ -25,7 +25,7 @@ struct dev_nn {
 
 static inline size_t nn_bytes(const struct dev_nn *d) /* of an activation */
 {
-    return d->math == DEV_FP16 || d->math == DEV_BF16 ? 2 : 4;
+    return d->math == NN_FP16 || d->math == NN_BF16 ? 2 : 4;
 }
 
 /* Where a layer reads weights that the caller names by their master. */
@@ -35,57 +35,20 @@ static inline const void *nn_weight(const struct dev_nn *d, const float *w)
 }
 
 /* Calls launch<T>(args) with T = float, __half or __nv_bfloat16, as the math says. */
-#define NN_BY_TYPE(d, launch, ...)                                \
-    ((d)->math == DEV_FP16   ? launch<__half>(__VA_ARGS__)        \
-     : (d)->math == DEV_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \
-                             : launch<float>(__VA_ARGS__))
+#define NN_BY_TYPE(d, launch, ...)                               \
+    ((d)->math == NN_FP16   ? launch<__half>(__VA_ARGS__)        \
+     : (d)->math == NN_BF16 ? launch<__nv_bfloat16>(__VA_ARGS__) \
+                            : launch<float>(__VA_ARGS__))
 
-int nn_open(enum dev_math math, struct dev_stream *s, struct dev_nn **out);
+int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out);
 void nn_close(struct dev_nn *d);
 int nn_weights_open(struct dev_nn *d, const float *w, size_t n);
 int nn_weights(struct dev_nn *d);
 void nn_loss_scale(struct dev_nn *d, const float *scale);
 int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
-int nn_conv_plan(struct dev_nn *d, const struct dev_window *g, int max_batch,
-                 size_t *scratch_bytes);
-int nn_conv_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
-                    const float *w, const float *bias, void *y, void *scratch);
-int nn_conv_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
-                     const float *w, const void *dy, void *dx, bool add, float *dw, float *dbias,
-                     void *scratch);
-int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
-                      const float *bias, void *y);
-int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
-                       const void *dy, void *dx, float *dw, float *dbias);
-int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes);
-int nn_norm_forward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
-                    const void *addend, void *y, void *scratch);
-int nn_norm_eval(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
-                 const void *addend, void *y, void *scratch);
-int nn_norm_backward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
-                     const void *y, void *dy, void *dx, float *dgamma, float *dbeta, void *scratch);
-int nn_relu_forward(struct dev_nn *d, size_t n, const void *x, void *y);
-int nn_relu_backward(struct dev_nn *d, size_t n, const void *y, const void *dy, void *dx);
-int nn_add(struct dev_nn *d, size_t n, const void *a, const void *b, void *y);
-int nn_scale(struct dev_nn *d, size_t n, float k, const void *x, void *y);
-int nn_pool_max_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
-                        void *y);
-int nn_pool_max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
-                         const void *y, const void *dy, void *dx);
-int nn_pool_avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
-                        void *y);
-int nn_pool_avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy,
-                         void *dx);
-int nn_mean_forward(struct dev_nn *d, int batch, int pixels, int c, const void *x, void *y);
-int nn_mean_backward(struct dev_nn *d, int batch, int pixels, int c, const void *dy, void *dx);
-int nn_shortcut_forward(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const void *x,
-                        void *y);
-int nn_shortcut_backward(struct dev_nn *d, struct dev_shape in, int out_c, int batch,
-                         const void *dy, void *dx);
-int nn_dropout(struct dev_nn *d, size_t n, float p, const uint64_t *key, uint32_t node,
-               const void *x, void *y);
-int nn_softmax_loss(struct dev_nn *d, int batch, int classes, const void *logits,
-                    const int32_t *labels, void *dlogits, struct dev_result *result);
+#define PASS(name, params, args) int nn_##name(struct dev_nn *d, LIST params);
+#define ACT                      void
+#include "hls/layers.def"
 int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
            const float *rate, float *w, const float *g, float *v, float *scratch);
 int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,

@@ -164,7 +164,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
 
 struct back { /* of one call */
     struct dev_nn *d;
-    const struct dev_norm *f;
+    const struct nn_norm *f;
     size_t n;
     float *dgamma, *dbeta;
     void *scratch;
@@ -173,7 +173,7 @@ struct back { /* of one call */
 template <typename T, int V, enum norm_gate FIRST, enum norm_gate SECOND>
 static int back_gated(const struct back *b, const T *x, const T *y, T *dy, T *dx)
 {
-    const struct dev_norm *f = b->f;
+    const struct nn_norm *f = b->f;
     const cudaStream_t s = cu_stream(b->d->s);
     const norm_arrays arrays = {f->mean, f->inv_std, f->gamma, f->beta};
     const struct norm_grid g = norm_grid(b->n, f->c, V, NORM_BLOCKS),
@@ -208,7 +208,7 @@ static int back_typed(const struct back *b, const void *x, const void *y, void *
     return back_wide<T, 1>(b, (const T *)x, (const T *)y, (T *)dy, (T *)dx);
 }
 
-int nn_norm_backward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+int nn_norm_backward(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
                      const void *y, void *dy, void *dx, float *dgamma, float *dbeta, void *scratch)
 {
     if (n == 0)

@@ -188,7 +188,7 @@ static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
 }
 
 template <typename T, int V>
-static int apply_wide(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n,
+static int apply_wide(struct dev_nn *d, const struct nn_norm *f, const float *mean, size_t n,
                       const T *x, const T *addend, T *y)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, 2 * NORM_BLOCKS);
@@ -204,7 +204,7 @@ static int apply_wide(struct dev_nn *d, const struct dev_norm *f, const float *m
 }
 
 template <typename T>
-static int apply(struct dev_nn *d, const struct dev_norm *f, const float *mean, size_t n,
+static int apply(struct dev_nn *d, const struct nn_norm *f, const float *mean, size_t n,
                  const void *x, const void *addend, void *y)
 {
     if (act_wide<T>((size_t)f->c, x, f->addend ? addend : NULL, y))
@@ -213,11 +213,12 @@ static int apply(struct dev_nn *d, const struct dev_norm *f, const float *mean, 
 }
 
 template <typename T, int V>
-static int train_wide(struct dev_nn *d, const struct dev_norm *f, size_t n, const T *x,
+static int train_wide(struct dev_nn *d, const struct nn_norm *f, size_t n, const T *x,
                       float2 *partial)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, NORM_BLOCKS);
-    const statistics out = {f->momentum, f->eps, f->run_mean, f->run_var, f->mean, f->inv_std};
+    const statistics out = {(float)f->momentum, (float)f->eps, f->run_mean,
+                            f->run_var,         f->mean,       f->inv_std};
     const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD),
         fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
     k_norm_moments<T, V><<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, x, partial);
@@ -227,7 +228,7 @@ static int train_wide(struct dev_nn *d, const struct dev_norm *f, size_t n, cons
 }
 
 template <typename T>
-static int train(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+static int train(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
                  const void *addend, void *y, void *scratch)
 {
     const int rc = act_wide<T>((size_t)f->c, x)
@@ -243,7 +244,7 @@ int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
     return 0;
 }
 
-int nn_norm_forward(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+int nn_norm_forward(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
                     const void *addend, void *y, void *scratch)
 {
     if (n == 0)
@@ -251,13 +252,13 @@ int nn_norm_forward(struct dev_nn *d, const struct dev_norm *f, size_t n, const 
     return NN_BY_TYPE(d, train, d, f, n, x, addend, y, scratch);
 }
 
-int nn_norm_eval(struct dev_nn *d, const struct dev_norm *f, size_t n, const void *x,
+int nn_norm_eval(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
                  const void *addend, void *y, void *scratch)
 {
     (void)scratch;
     if (n == 0)
         return 0;
-    k_norm_inv_std<<<cu_blocks((size_t)f->c), CU_THREADS, 0, cu_stream(d->s)>>>(f->c, f->run_var,
-                                                                                f->eps, f->inv_std);
+    k_norm_inv_std<<<cu_blocks((size_t)f->c), CU_THREADS, 0, cu_stream(d->s)>>>(
+        f->c, f->run_var, (float)f->eps, f->inv_std);
     return NN_BY_TYPE(d, apply, d, f, f->run_mean, n, x, addend, y);
 }

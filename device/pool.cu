@@ -9,7 +9,7 @@ struct pixel {
     size_t image;
     int y, x, c;
 };
-template <int V> static __device__ inline pixel pixel_of(dev_shape s, size_t i)
+template <int V> static __device__ inline pixel pixel_of(nn_shape s, size_t i)
 {
     const unsigned per_pixel = (unsigned)(s.c / V), per_line = per_pixel * (unsigned)s.w;
     pixel p;
@@ -21,7 +21,7 @@ template <int V> static __device__ inline pixel pixel_of(dev_shape s, size_t i)
     p.c = (int)((rest - line * per_line) % per_pixel) * V;
     return p;
 }
-static __device__ inline size_t element(dev_shape s, size_t image, int y, int x, int c)
+static __device__ inline size_t element(nn_shape s, size_t image, int y, int x, int c)
 {
     return ((image * (unsigned)s.h + (unsigned)y) * (unsigned)s.w + (unsigned)x) * (unsigned)s.c +
            (unsigned)c;
@@ -32,7 +32,7 @@ static __device__ inline size_t element(dev_shape s, size_t image, int y, int x,
 struct patch {
     int y0, y1, x0, x1;
 };
-static __device__ inline patch patch_under(const dev_window &g, int oy, int ox)
+static __device__ inline patch patch_under(const nn_window &g, int oy, int ox)
 {
     const int y = oy * g.stride - g.pad, x = ox * g.stride - g.pad;
     const patch p = {max(y, 0), min(y + g.k, g.in.h), max(x, 0), min(x + g.k, g.in.w)};
@@ -43,7 +43,7 @@ static __device__ inline int first_over(int at, int k, int stride)
 {
     return at < k ? 0 : (at - k) / stride + 1;
 }
-static __device__ inline patch patch_over(const dev_window &g, int iy, int ix)
+static __device__ inline patch patch_over(const nn_window &g, int iy, int ix)
 {
     const int y = iy + g.pad, x = ix + g.pad;
     const patch p = {first_over(y, g.k, g.stride), min(y / g.stride + 1, g.out.h),
@@ -53,7 +53,7 @@ static __device__ inline patch patch_over(const dev_window &g, int iy, int ix)
 
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_pool_max(size_t n, dev_window g, const T *x, T *y)
+    k_pool_max(size_t n, nn_window g, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
  * the window does. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_pool_max_back(size_t n, dev_window g, const T *x, const T *y, const T *dy, T *dx)
+    k_pool_max_back(size_t n, nn_window g, const T *x, const T *y, const T *dy, T *dx)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_pool_avg(size_t n, dev_window g, float share, const T *x, T *y)
+    k_pool_avg(size_t n, nn_window g, float share, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_pool_avg_back(size_t n, dev_window g, float share, const T *dy, T *dx)
+    k_pool_avg_back(size_t n, nn_window g, float share, const T *dy, T *dx)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -157,18 +157,18 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 /* Packs of v channels. */
-static size_t packs(struct dev_shape s, int batch, int v)
+static size_t packs(struct nn_shape s, int batch, int v)
 {
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)(s.c / v);
 }
 
-static float share_of(const struct dev_window *g)
+static float share_of(const struct nn_window *g)
 {
     return 1.0f / (float)(g->k * g->k);
 }
 
 template <typename T, int V>
-static int max_forward(struct dev_nn *d, const struct dev_window *g, int batch, const T *x, T *y)
+static int max_forward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x, T *y)
 {
     const size_t n = packs(g->out, batch, V);
     k_pool_max<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, x, y);
@@ -176,7 +176,7 @@ static int max_forward(struct dev_nn *d, const struct dev_window *g, int batch, 
 }
 
 template <typename T, int V>
-static int max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const T *x,
+static int max_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x,
                         const T *y, const T *dy, T *dx)
 {
     const size_t n = packs(g->in, batch, V);
@@ -185,7 +185,7 @@ static int max_backward(struct dev_nn *d, const struct dev_window *g, int batch,
 }
 
 template <typename T, int V>
-static int avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, const T *x, T *y)
+static int avg_forward(struct dev_nn *d, const struct nn_window *g, int batch, const T *x, T *y)
 {
     const size_t n = packs(g->out, batch, V);
     k_pool_avg<T, V><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), x, y);
@@ -193,7 +193,7 @@ static int avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, 
 }
 
 template <typename T, int V>
-static int avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const T *dy, T *dx)
+static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *dy, T *dx)
 {
     const size_t n = packs(g->in, batch, V);
     k_pool_avg_back<T, V>
@@ -207,14 +207,14 @@ static int avg_backward(struct dev_nn *d, const struct dev_window *g, int batch,
            : launch<T, 1>(d, g, batch, __VA_ARGS__)
 
 template <typename T>
-static int max_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+static int max_of(struct dev_nn *d, const struct nn_window *g, int batch, const void *x, void *y)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y);
     return POOL_BY_WIDTH(max_forward, g, wide, (const T *)x, (T *)y);
 }
 
 template <typename T>
-static int max_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+static int max_back_of(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                        const void *y, const void *dy, void *dx)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y, dy, dx);
@@ -222,39 +222,39 @@ static int max_back_of(struct dev_nn *d, const struct dev_window *g, int batch, 
 }
 
 template <typename T>
-static int avg_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *x, void *y)
+static int avg_of(struct dev_nn *d, const struct nn_window *g, int batch, const void *x, void *y)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, x, y);
     return POOL_BY_WIDTH(avg_forward, g, wide, (const T *)x, (T *)y);
 }
 
 template <typename T>
-static int avg_back_of(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy,
+static int avg_back_of(struct dev_nn *d, const struct nn_window *g, int batch, const void *dy,
                        void *dx)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, dy, dx);
     return POOL_BY_WIDTH(avg_backward, g, wide, (const T *)dy, (T *)dx);
 }
 
-int nn_pool_max_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+int nn_pool_max_forward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                         void *y)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, max_of, d, g, batch, x, y);
 }
 
-int nn_pool_max_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+int nn_pool_max_backward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                          const void *y, const void *dy, void *dx)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, max_back_of, d, g, batch, x, y, dy, dx);
 }
 
-int nn_pool_avg_forward(struct dev_nn *d, const struct dev_window *g, int batch, const void *x,
+int nn_pool_avg_forward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
                         void *y)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, avg_of, d, g, batch, x, y);
 }
 
-int nn_pool_avg_backward(struct dev_nn *d, const struct dev_window *g, int batch, const void *dy,
+int nn_pool_avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const void *dy,
                          void *dx)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, avg_back_of, d, g, batch, dy, dx);

@@ -35,9 +35,9 @@ int nn_add(struct dev_nn *d, size_t n, const void *a, const void *b, void *y)
     return NN_BY_TYPE(d, map, d->s, n, op_add(), a, b, y, "sum of activations");
 }
 
-int nn_scale(struct dev_nn *d, size_t n, float k, const void *x, void *y)
+int nn_scale(struct dev_nn *d, size_t n, double k, const void *x, void *y)
 {
-    const op_scale op = {k};
+    const op_scale op = {(float)k};
     return NN_BY_TYPE(d, map, d->s, n, op, x, NULL, y, "scale");
 }
 
@@ -81,9 +81,9 @@ int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y)
 {
     if (n == 0)
         return 0;
-    if (d->math == DEV_FP16)
+    if (d->math == NN_FP16)
         return convert(d, n, x, (__half *)y);
-    if (d->math == DEV_BF16)
+    if (d->math == NN_BF16)
         return convert(d, n, x, (__nv_bfloat16 *)y);
     return copy(d, n, x, y);
 }
@@ -92,9 +92,9 @@ int nn_from_math(struct dev_nn *d, size_t n, const void *x, float *y)
 {
     if (n == 0)
         return 0;
-    if (d->math == DEV_FP16)
+    if (d->math == NN_FP16)
         return convert(d, n, (const __half *)x, y);
-    if (d->math == DEV_BF16)
+    if (d->math == NN_BF16)
         return convert(d, n, (const __nv_bfloat16 *)x, y);
     return copy(d, n, x, y);
 }

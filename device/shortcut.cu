@@ -6,7 +6,7 @@
 /* y [batch, (h + 1) / 2, (w + 1) / 2, out_c]. i: index of V channels of an output pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_shortcut(size_t n, dev_shape in, int out_c, const T *x, T *y)
+    k_shortcut(size_t n, nn_shape in, int out_c, const T *x, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 /* i: index of V channels of an input pixel. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_shortcut_back(size_t n, dev_shape in, int out_c, const T *dy, T *dx)
+    k_shortcut_back(size_t n, nn_shape in, int out_c, const T *dy, T *dx)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 }
 
 template <typename T, int V>
-static int forward_wide(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const T *x,
+static int forward_wide(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const T *x,
                         T *y)
 {
     const size_t pixels = (size_t)batch * (size_t)((in.h + 1) / 2) * (size_t)((in.w + 1) / 2);
@@ -55,7 +55,7 @@ static int forward_wide(struct dev_nn *d, struct dev_shape in, int out_c, int ba
 }
 
 template <typename T, int V>
-static int backward_wide(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const T *dy,
+static int backward_wide(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const T *dy,
                          T *dx)
 {
     const size_t n = (size_t)batch * (size_t)in.h * (size_t)in.w * (size_t)(in.c / V);
@@ -64,7 +64,7 @@ static int backward_wide(struct dev_nn *d, struct dev_shape in, int out_c, int b
 }
 
 template <typename T>
-static int forward(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const void *x,
+static int forward(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const void *x,
                    void *y)
 {
     if (act_wide<T>((size_t)in.c, x, y) && act_wide<T>((size_t)out_c))
@@ -73,7 +73,7 @@ static int forward(struct dev_nn *d, struct dev_shape in, int out_c, int batch, 
 }
 
 template <typename T>
-static int backward(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const void *dy,
+static int backward(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const void *dy,
                     void *dx)
 {
     if (act_wide<T>((size_t)in.c, dy, dx) && act_wide<T>((size_t)out_c))
@@ -81,14 +81,14 @@ static int backward(struct dev_nn *d, struct dev_shape in, int out_c, int batch,
     return backward_wide<T, 1>(d, in, out_c, batch, (const T *)dy, (T *)dx);
 }
 
-int nn_shortcut_forward(struct dev_nn *d, struct dev_shape in, int out_c, int batch, const void *x,
+int nn_shortcut_forward(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const void *x,
                         void *y)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, forward, d, in, out_c, batch, x, y);
 }
 
-int nn_shortcut_backward(struct dev_nn *d, struct dev_shape in, int out_c, int batch,
-                         const void *dy, void *dx)
+int nn_shortcut_backward(struct dev_nn *d, struct nn_shape in, int out_c, int batch, const void *dy,
+                         void *dx)
 {
     return batch == 0 ? 0 : NN_BY_TYPE(d, backward, d, in, out_c, batch, dy, dx);
 }

@@ -2,7 +2,16 @@
 #include "device/vec.cuh"
 
 extern "C" const struct dev_vec_ops dev_vec = {
-    vec_gpu_absmax, vec_gpu_encode,     vec_gpu_scan_encode, vec_gpu_aps,
-    vec_gpu_decode, vec_gpu_decode_all, vec_gpu_fold,        vec_gpu_finish,
-    vec_gpu_add,    vec_gpu_sum,        vec_gpu_spill,       vec_gpu_fold_wide,
+    .absmax = vec_gpu_absmax,
+    .encode = vec_gpu_encode,
+    .scan_encode = vec_gpu_scan_encode,
+    .aps = vec_gpu_aps,
+    .decode = vec_gpu_decode,
+    .decode_all = vec_gpu_decode_all,
+    .fold = vec_gpu_fold,
+    .finish = vec_gpu_finish,
+    .add = vec_gpu_add,
+    .sum = vec_gpu_sum,
+    .spill = vec_gpu_spill,
+    .fold_wide = vec_gpu_fold_wide,
 };

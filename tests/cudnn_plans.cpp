@@ -16,12 +16,12 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
     if (name == CUDNN_ATTR_OPERATIONGRAPH_HANDLE)
         return CUDNN_STATUS_SUCCESS;
     if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE)
-        return cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                        &device);
+        return cudnnBackendSetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     cudnnStatus_t status = cudnnBackendSetAttribute(d, name, type, n, values);
     if (status == CUDNN_STATUS_SUCCESS && name == CUDNN_ATTR_ENGINEHEUR_MODE)
-        status =
-            cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+        status = cudnnBackendSetAttribute(d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     if (status != CUDNN_STATUS_SUCCESS && n_failed++ < 10)
         fprintf(stderr, "attribute %d: %s\n", name, cudnnGetErrorString(status));
     return status;
@@ -36,21 +36,26 @@ static bool describe(int compute_capability)
     char json[1024];
     snprintf(json, sizeof json,
              "{\"deviceName\":\"a GPU\",\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,"
-             "\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+             "\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+             "\"regsPerBlock\":65536,"
              "\"multiProcessorCount\":132,\"warpSize\":32,\"totalGlobalMem\":80000000000,"
              "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
-             "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"pciDeviceId\":0,\"isTccDriver\":0,"
-             "\"supportCoopLaunch\":1,\"smClockRateKHz\":1500000,\"memClockRateKHz\":2600000,\"l2CacheSize\":41943040,"
+             "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"pciDeviceId\":0,"
+             "\"isTccDriver\":0,"
+             "\"supportCoopLaunch\":1,\"smClockRateKHz\":1500000,\"memClockRateKHz\":2600000,"
+             "\"l2CacheSize\":41943040,"
              "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048}",
              compute_capability, compute_capability == 800 ? 166912 : 232448);
-    return cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) == CUDNN_STATUS_SUCCESS &&
-           cudnnBackendSetAttribute(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                                    (int64_t)strlen(json), json) == CUDNN_STATUS_SUCCESS &&
+    return cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) ==
+               CUDNN_STATUS_SUCCESS &&
+           cudnnBackendSetAttribute(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                    CUDNN_TYPE_CHAR, (int64_t)strlen(json),
+                                    json) == CUDNN_STATUS_SUCCESS &&
            cudnnBackendFinalize(device) == CUDNN_STATUS_SUCCESS;
 }
 
 static const struct {
-    struct dev_window g;
+    struct nn_window g;
     int batch;
 } windows[] = {
     {{{28, 28, 1}, {28, 28, 6}, 5, 1, 2}, 64}, /* lenet5 */
@@ -90,13 +95,13 @@ int main()
                 key.batch = w.batch;
                 key.pass = i / 4 % 4;
                 key.is_aligned = i < 16;
-                d.math = (enum dev_math)(i % 4);
+                d.math = (enum nn_math)(i % 4);
                 const int n = conv_candidates(&d, &key, CONV_SCRATCH_MOST, plans, &why);
                 n_passes++;
                 n_plans += n;
                 if (n == 0 && n_failed++ < 10)
-                    fprintf(stderr, "sm %d: conv %dx%d %d->%d batch %d %s pass %d%s: %s\n", chip, w.g.k, w.g.k,
-                            w.g.in.c, w.g.out.c, w.batch, maths[i % 4], key.pass,
+                    fprintf(stderr, "sm %d: conv %dx%d %d->%d batch %d %s pass %d%s: %s\n", chip,
+                            w.g.k, w.g.k, w.g.in.c, w.g.out.c, w.batch, maths[i % 4], key.pass,
                             key.is_aligned ? "" : " on odd addresses", cudnnGetErrorString(why));
                 for (int j = 0; j < n; j++)
                     conv_plan_close(&plans[j]);

@@ -21,7 +21,7 @@ struct layers {
     const struct dev_nn_ops *nn;
     struct dev_stream *s;
     struct dev_nn *d;
-    enum dev_math math;
+    enum nn_math math;
     size_t skew; /* elements between a tensor and a 256-byte boundary */
     void *cpu;   /* nn_cpu's context */
     struct {
@@ -32,7 +32,7 @@ struct layers {
     uint64_t key; /* of the next random numbers */
 };
 
-static const enum dev_math layers_maths[] = {DEV_FP32, DEV_FP16, DEV_BF16};
+static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
 static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16"};
 
 /* Ends the test with 77 where there is neither a GPU nor the emulator. */
@@ -51,7 +51,7 @@ static inline void layers_open(struct layers *g, uint64_t seed)
 }
 
 /* From now on the context computes in this math. */
-static inline void layers_math(struct layers *g, enum dev_math math)
+static inline void layers_math(struct layers *g, enum nn_math math)
 {
     g->nn->close(g->d);
     g->d = NULL;
@@ -83,15 +83,15 @@ static inline uint32_t layers_bits(float x)
     return bits;
 }
 
-static inline struct mf_fmt layers_format(enum dev_math math)
+static inline struct mf_fmt layers_format(enum nn_math math)
 {
-    return math == DEV_FP16   ? (struct mf_fmt){5, 10, 0}
-           : math == DEV_BF16 ? (struct mf_fmt){8, 7, 0}
-                              : mf_fp32();
+    return math == NN_FP16   ? (struct mf_fmt){5, 10, 0}
+           : math == NN_BF16 ? (struct mf_fmt){8, 7, 0}
+                             : mf_fp32();
 }
 
 /* x rounded to the type of activations. */
-static inline float layers_round(enum dev_math math, float x)
+static inline float layers_round(enum nn_math math, float x)
 {
     const struct mf_fmt f = layers_format(math);
     const uint32_t bits = mf_dec(f, mf_enc(f, layers_bits(x), 0, MF_NEAREST, MF_INF, 0), 0);
@@ -101,7 +101,7 @@ static inline float layers_round(enum dev_math math, float x)
 }
 
 /* Half a unit in the last place of x, as the type has it, and a little more. */
-static inline double layers_half_ulp(enum dev_math math, double x)
+static inline double layers_half_ulp(enum nn_math math, double x)
 {
     const struct mf_fmt f = layers_format(math);
     const double least = ldexp(1, 2 - (1 << (f.e - 1)) - f.m); /* the smallest subnormal */
@@ -139,7 +139,7 @@ static inline void *layers_hold(struct layers *g, const void *x, size_t skip, si
 /* n floats to the device as activations; as floats. */
 static inline void *layers_put(struct layers *g, const float *x, size_t n)
 {
-    if (g->math == DEV_FP32)
+    if (g->math == NN_FP32)
         return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
     uint16_t *codes = layers_memory(n * sizeof *codes);
     for (size_t i = 0; i < n; i++)
@@ -180,7 +180,7 @@ static inline void *layers_fetch(struct layers *g, const void *p)
 static inline float *layers_get(struct layers *g, const void *p, size_t n)
 {
     void *raw = layers_fetch(g, p);
-    if (g->math == DEV_FP32)
+    if (g->math == NN_FP32)
         return raw;
     float *x = layers_memory(n * sizeof *x);
     for (size_t i = 0; i < n; i++) {

@@ -20,7 +20,7 @@ struct passes {
 
 static double sum_bound(const struct passes *t, size_t n, double magnitude)
 {
-    const bool cores = t->tf32 || t->g.math != DEV_FP32;
+    const bool cores = t->tf32 || t->g.math != NN_FP32;
     return (double)n * (0x1p-24 + (cores ? 0x1p-23 : 0x1p-24)) * magnitude +
            (t->tf32 ? 0x1p-9 * magnitude : 0);
 }
@@ -34,7 +34,7 @@ static void check_close(const struct passes *t, const char *name, const char *wh
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < count; i++) {
         double bound = sum_bound(t, n, (double)magnitude[i]);
-        if (halves && t->g.math != DEV_FP32)
+        if (halves && t->g.math != NN_FP32)
             bound += halves * layers_half_ulp(t->g.math,
                                               fabs((double)want[i]) + (halves > 1 ? 1 : 0) + bound);
         if (!(fabs((double)got[i] * scale - (double)want[i]) <= bound) && bad++ == 0)
@@ -112,7 +112,7 @@ static size_t size_of(struct nn_shape s, int batch)
  * ---------------------------------------------------------------------------------------------------- */
 struct conv_case {
     struct nn_window g;
-    struct dev_window w;
+    struct nn_window w;
     int batch;
     char name[96];
     size_t n_x, n_y, scratch;
@@ -167,7 +167,7 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
         for (size_t j = 0; with_bias && j < c->n_y; j++)
             y[i][j] += i ? fabsf(c->f.bias[j % n_b]) : c->f.bias[j % n_b];
     }
-    const int halves = g->math != DEV_FP32;
+    const int halves = g->math != NN_FP32;
     check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y,
                 taps * (size_t)c->g.in.c + 1, with_bias ? 2 : 1, 1);
     check_close(t, c->name, old_dx ? "dx +=" : "dx", layers_get(g, c->dev_dx, c->n_x), dx[0], dx[1],
@@ -322,7 +322,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
 /* A window that cannot be is refused in a line, and the context goes on. */
 static void check_refused(struct passes *t)
 {
-    const struct dev_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1};
+    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1};
     size_t bytes;
     CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0,
           "an output larger than its input allows was planned");
@@ -336,14 +336,14 @@ int main(void)
     if (!t.scale)
         return 1;
     *t.scale = 1;
-    for (int math = DEV_FP32; math <= DEV_BF16; math++)
+    for (int math = NN_FP32; math <= NN_BF16; math++)
         for (t.g.skew = 0; t.g.skew < 2; t.g.skew++) {
             if (t.g.skew ? setenv("NARROWCAST_CONV", "first", 1) : unsetenv("NARROWCAST_CONV"))
                 return 1;
-            layers_math(&t.g, (enum dev_math)math);
-            t.tf32 = math == DEV_TF32;
+            layers_math(&t.g, (enum nn_math)math);
+            t.tf32 = math == NN_TF32;
             if (t.tf32)
-                t.g.math = DEV_FP32; /* what its tensors are */
+                t.g.math = NN_FP32; /* what its tensors are */
             t.g.nn->loss_scale(t.g.d, t.scale);
             check_convs(&t);
             check_many_rows(&t);

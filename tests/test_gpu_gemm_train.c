@@ -16,7 +16,7 @@ enum { RULES = sizeof rules / sizeof *rules };
 static void use(struct layers *g, const struct gemm_rule *rule)
 {
     const struct nn_setup setup = {.gemm = rule};
-    layers_math(g, DEV_FP32);
+    layers_math(g, NN_FP32);
     nn_cpu.close(g->cpu);
     if (g->nn->gemm(g->d, rule) < 0 || nn_cpu.open(&setup, &g->cpu) < 0)
         exit(1);
@@ -50,17 +50,12 @@ struct tensors {
 
 static void pass(const struct conv_case *c, struct layers *g, const struct tensors *t)
 {
-    const struct dev_window w = {{c->g.in.h, c->g.in.w, c->g.in.c},
-                                 {c->g.out.h, c->g.out.w, c->g.out.c},
-                                 c->g.k,
-                                 c->g.stride,
-                                 c->g.pad};
     const bool add = c->dx == DX_ADDED;
     float *bias = c->bias ? t->bias : NULL, *dbias = c->bias ? t->dbias : NULL,
           *dx = c->dx == NO_DX ? NULL : t->dx;
-    CHECK(g->nn->conv_forward(g->d, &w, c->batch, t->x, t->w, bias, t->y, t->scratch) == 0,
+    CHECK(g->nn->conv_forward(g->d, &c->g, c->batch, t->x, t->w, bias, t->y, t->scratch) == 0,
           "forward");
-    CHECK(g->nn->conv_backward(g->d, &w, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias,
+    CHECK(g->nn->conv_backward(g->d, &c->g, c->batch, t->x, t->w, t->dy, dx, add, t->dw, dbias,
                                t->scratch) == 0,
           "backward");
 }
@@ -143,10 +138,9 @@ static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, i
 {
     const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
                                  (in.w + 2 * pad - k) / stride + 1, out_c};
-    const struct dev_window w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad};
     struct conv_case c = {.g = {in, out, k, stride, pad}, .n_w = (size_t)(out_c * k * k * in.c)};
     size_t bytes;
-    CHECK(g->nn->conv_plan(g->d, &w, max_batch, &bytes) == 0, "plan");
+    CHECK(g->nn->conv_plan(g->d, &c.g, max_batch, &bytes) == 0, "plan");
     for (int way = first_way; way < first_way + n_ways; way++) {
         c.batch = way == 3 ? 1 : max_batch;
         c.n_x = (size_t)(c.batch * in.h * in.w * in.c),
@@ -216,7 +210,7 @@ static void check_linear(struct layers *g, int batch, int in, int out, bool with
 static void check_rule(struct layers *g)
 {
     const float x[] = {1.0f / 3, 1.0f / 7};
-    layers_math(g, DEV_FP16);
+    layers_math(g, NN_FP16);
     CHECK(g->nn->gemm(g->d, &rules[0]) == -EINVAL, "a rule for 16-bit activations was taken");
     CHECK(g->nn->gemm(g->d, NULL) == 0, "no rule was refused");
     use(g, &rules[0]);

@@ -51,7 +51,7 @@ static void check_conversion(struct layers *g, size_t n)
     }
     float *px = layers_put_float(g, x, n);
     void *py = layers_put(g, x, n);
-    g->run->zero(py, n * (g->math == DEV_FP32 ? 4 : 2), g->s);
+    g->run->zero(py, n * (g->math == NN_FP32 ? 4 : 2), g->s);
     g->nn->to_math(g->d, n, px, py);
     layers_same(g, "to the type", py, x, n);
     g->run->zero(px, n * sizeof *x, g->s);
@@ -68,21 +68,11 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-static struct dev_window on_device(const struct nn_window *g)
-{
-    return (struct dev_window){.in = {g->in.h, g->in.w, g->in.c},
-                               .out = {g->out.h, g->out.w, g->out.c},
-                               .k = g->k,
-                               .stride = g->stride,
-                               .pad = g->pad};
-}
-
 /* levels: how many values x takes, so that the largest of a window is seldom alone. */
 static void check_pool(struct layers *g, struct nn_window w, int batch, int levels)
 {
     w.out = (struct nn_shape){(w.in.h + 2 * w.pad - w.k) / w.stride + 1,
                               (w.in.w + 2 * w.pad - w.k) / w.stride + 1, w.in.c};
-    const struct dev_window dw = on_device(&w);
     const size_t n_in = size_of(w.in, batch), n_out = size_of(w.out, batch);
     float *x = layers_random(g, n_in), *dy = layers_random(g, n_out);
     float *y = layers_memory(n_out * sizeof *y), *dx = layers_memory(n_in * sizeof *dx);
@@ -94,16 +84,16 @@ static void check_pool(struct layers *g, struct nn_window w, int batch, int leve
          *py = layers_put(g, y, n_out);
     void *pdx = layers_put(g, dx, n_in);
 
-    g->nn->pool_max_forward(g->d, &dw, batch, px, py);
+    g->nn->pool_max_forward(g->d, &w, batch, px, py);
     nn_cpu.pool_max_forward(g->cpu, &w, batch, x, y);
     layers_same(g, "max", py, y, n_out);
-    g->nn->pool_max_backward(g->d, &dw, batch, px, py, pdy, pdx);
+    g->nn->pool_max_backward(g->d, &w, batch, px, py, pdy, pdx);
     nn_cpu.pool_max_backward(g->cpu, &w, batch, x, y, dy, dx);
     layers_same(g, "max backward", pdx, dx, n_in);
-    g->nn->pool_avg_forward(g->d, &dw, batch, px, py);
+    g->nn->pool_avg_forward(g->d, &w, batch, px, py);
     nn_cpu.pool_avg_forward(g->cpu, &w, batch, x, y);
     layers_same(g, "average", py, y, n_out);
-    g->nn->pool_avg_backward(g->d, &dw, batch, pdy, pdx);
+    g->nn->pool_avg_backward(g->d, &w, batch, pdy, pdx);
     nn_cpu.pool_avg_backward(g->cpu, &w, batch, dy, dx);
     layers_same(g, "average backward", pdx, dx, n_in);
     layers_drop(g);
@@ -152,11 +142,10 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
           *y = layers_memory(n_out * sizeof *y);
     void *px = layers_put(g, x, n), *pdy = layers_put(g, dy, n_out);
     void *py = layers_put(g, dy, n_out), *pdx = layers_put(g, x, n);
-    const struct dev_shape din = {in.h, in.w, in.c};
-    g->nn->shortcut_forward(g->d, din, out_c, batch, px, py);
+    g->nn->shortcut_forward(g->d, in, out_c, batch, px, py);
     nn_cpu.shortcut_forward(g->cpu, in, out_c, batch, x, y);
     layers_same(g, "shortcut", py, y, n_out);
-    g->nn->shortcut_backward(g->d, din, out_c, batch, pdy, pdx);
+    g->nn->shortcut_backward(g->d, in, out_c, batch, pdy, pdx);
     nn_cpu.shortcut_backward(g->cpu, in, out_c, batch, dy, x);
     layers_same(g, "shortcut backward", pdx, x, n);
     layers_drop(g);

@@ -9,7 +9,7 @@ struct loss {
     int batch, classes;
     float *z;
     int32_t *labels; /* pinned */
-    struct dev_result *result;
+    struct nn_result *result;
 };
 
 /* Rows of every sort: plain, a clear winner (the label or another), all equal, huge, one with

@@ -21,7 +21,7 @@ struct norm {
     bool relu, addend;
     float *x, *add, *gamma, *beta, *run_mean, *run_var; /* on the host */
     void *px, *padd, *py, *scratch;
-    struct dev_norm f;
+    struct nn_norm f;
 };
 
 /* What the values are like, by channel. */
@@ -71,17 +71,17 @@ static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool 
     t.scratch = layers_hold(g, rubbish, 0, scratch_bytes);
     g->skew = skew;
     free(rubbish);
-    t.f = (struct dev_norm){.c = c,
-                            .relu = relu,
-                            .addend = addend,
-                            .eps = 1e-5f,
-                            .momentum = 0.1f,
-                            .gamma = puts_float(g, t.gamma, c),
-                            .beta = puts_float(g, t.beta, c),
-                            .run_mean = puts_float(g, t.run_mean, c),
-                            .run_var = puts_float(g, t.run_var, c),
-                            .mean = puts_float(g, t.beta, c),
-                            .inv_std = puts_float(g, t.beta, c)};
+    t.f = (struct nn_norm){.c = c,
+                           .relu = relu,
+                           .addend = addend,
+                           .eps = 1e-5f,
+                           .momentum = 0.1f,
+                           .gamma = puts_float(g, t.gamma, c),
+                           .beta = puts_float(g, t.beta, c),
+                           .run_mean = puts_float(g, t.run_mean, c),
+                           .run_var = puts_float(g, t.run_var, c),
+                           .mean = puts_float(g, t.beta, c),
+                           .inv_std = puts_float(g, t.beta, c)};
     return t;
 }
 

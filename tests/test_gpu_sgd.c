@@ -143,7 +143,7 @@ int main(void)
 {
     struct layers g;
     layers_open(&g, 44);
-    layers_math(&g, DEV_FP32);
+    layers_math(&g, NN_FP32);
     for (g.skew = 0; g.skew < 2; g.skew++) {
         check_sgd(&g, 1, false, false);
         check_sgd(&g, 2, true, false);

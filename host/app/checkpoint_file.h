@@ -5,7 +5,7 @@
  *     per rank: sums of the epoch so far, statistics of the batch norms | crc32 of all before       little endian */
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
-#include "nn/real.h"
+#include "hls/layer.h"
 #include <stddef.h>
 #include <stdint.h>
 

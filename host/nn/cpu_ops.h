@@ -16,6 +16,12 @@
 #define CPU_HOT
 #endif
 
+#ifdef NN_REAL_DOUBLE
+#define CBLAS(name) cblas_d##name
+#else
+#define CBLAS(name) cblas_s##name
+#endif
+
 struct cpu {
     double gemm_s;
     const struct gemm_rule *gemm; /* NULL: CBLAS */
@@ -44,43 +50,10 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
 /* sum [c] = sums over the rows of x [n][c]. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
-int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes);
-void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w,
-                      const real *bias, real *y, void *scratch);
-void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                       const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
-                       void *scratch);
-void cpu_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                        const real *bias, real *y);
-void cpu_linear_backward(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                         const real *dy, real *dx, real *dw, real *dbias);
-int cpu_norm_plan(void *ctx, int c, size_t *scratch_bytes);
-void cpu_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                      const real *addend, real *y, void *scratch);
-void cpu_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *addend,
-                   real *y, void *scratch);
-void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
-                       real *dy, real *dx, real *dgamma, real *dbeta, void *scratch);
-void cpu_relu_forward(void *ctx, size_t n, const real *x, real *y);
-void cpu_relu_backward(void *ctx, size_t n, const real *y, const real *dy, real *dx);
-void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y);
-void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                           const real *y, const real *dy, real *dx);
-void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y);
-void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
-                           real *dx);
-void cpu_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y);
-void cpu_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx);
-void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
-                          real *y);
-void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
-                           real *dx);
-void cpu_add(void *ctx, size_t n, const real *a, const real *b, real *y);
-void cpu_scale(void *ctx, size_t n, double k, const real *x, real *y);
-void cpu_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x,
-                 real *y);
-void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
-                      real *dlogits, struct nn_result *result);
+/* One function for each slot. */
+#define PLAN(name, params, args) int cpu_##name(void *ctx, LIST params);
+#define PASS(name, params, args) void cpu_##name(void *ctx, LIST params);
+#include "hls/layers.def"
 int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
 void cpu_sgd_close(void *ctx, void *plan);
 void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nn/nn_ops.h"
-#include "nn/real.h"
 
 struct nn_model;
 

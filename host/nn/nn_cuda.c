@@ -24,8 +24,6 @@ static void cuda_close(void *ctx)
 
 static int cuda_open(const struct nn_setup *setup, void **ctx)
 {
-    static const enum dev_math maths[] = {
-        [NN_FP32] = DEV_FP32, [NN_TF32] = DEV_TF32, [NN_FP16] = DEV_FP16, [NN_BF16] = DEV_BF16};
     const struct dev_library *library = gpu();
     if (!library)
         return ERR(-ENODEV, "cannot open the cuda backend: no GPU is open");
@@ -36,7 +34,7 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
         .run = library->run, .ops = library->nn, .math = setup ? setup->math : NN_FP32};
     int rc = c->run->stream_open(false, &c->stream);
     if (rc == 0)
-        rc = c->ops->open(maths[c->math], c->stream, &c->nn);
+        rc = c->ops->open(c->math, c->stream, &c->nn);
     if (rc == 0)
         rc = c->ops->gemm(c->nn, setup ? setup->gemm : NULL);
     if (rc < 0) {
@@ -164,6 +162,22 @@ static void cuda_loss_scale(void *ctx, const float *scale)
     c->ops->loss_scale(c->nn, c->math == NN_FP16 ? scale : NULL);
 }
 
+/* ---- layers: every pass is one of the device library's, in the same words ---- */
+
+#define PLAN(name, params, args)                       \
+    static int cuda_##name(void *ctx, LIST params)     \
+    {                                                  \
+        const struct cuda *cuda_ = ctx;                \
+        return cuda_->ops->name(cuda_->nn, LIST args); \
+    }
+#define PASS(name, params, args)                                  \
+    static void cuda_##name(void *ctx, LIST params)               \
+    {                                                             \
+        struct cuda *cuda_ = ctx;                                 \
+        cuda_keep(cuda_, cuda_->ops->name(cuda_->nn, LIST args)); \
+    }
+#include "hls/layers.def"
+
 const struct nn_ops nn_cuda = {
     .name = "cuda",
     .open = cuda_open,
@@ -190,29 +204,8 @@ const struct nn_ops nn_cuda = {
     .feed_open = cuda_feed_open,
     .feed_send = cuda_feed_send,
     .feed_take = cuda_feed_take,
-    .conv_plan = cuda_conv_plan,
-    .conv_forward = cuda_conv_forward,
-    .conv_backward = cuda_conv_backward,
-    .linear_forward = cuda_linear_forward,
-    .linear_backward = cuda_linear_backward,
-    .norm_plan = cuda_norm_plan,
-    .norm_forward = cuda_norm_forward,
-    .norm_eval = cuda_norm_eval,
-    .norm_backward = cuda_norm_backward,
-    .relu_forward = cuda_relu_forward,
-    .relu_backward = cuda_relu_backward,
-    .add = cuda_add,
-    .scale = cuda_scale,
-    .pool_max_forward = cuda_pool_max_forward,
-    .pool_max_backward = cuda_pool_max_backward,
-    .pool_avg_forward = cuda_pool_avg_forward,
-    .pool_avg_backward = cuda_pool_avg_backward,
-    .mean_forward = cuda_mean_forward,
-    .mean_backward = cuda_mean_backward,
-    .shortcut_forward = cuda_shortcut_forward,
-    .shortcut_backward = cuda_shortcut_backward,
-    .dropout = cuda_dropout,
-    .softmax_loss = cuda_softmax_loss,
+#define PASS(name, params, args) .name = cuda_##name,
+#include "hls/layers.def"
     .sgd_plan = cuda_sgd_plan,
     .sgd_close = cuda_sgd_close,
     .sgd = cuda_sgd,

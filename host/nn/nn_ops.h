@@ -1,5 +1,5 @@
-/* nn_ops.h : what a backend does for the network: one table of layer passes, over plain shapes and
- * pointers.
+/* nn_ops.h : what a backend does for the network: one table of memory, feeds and layer passes, over
+ * plain shapes and pointers.
  *
  * The CPU fills it with C and CBLAS (nn_cpu), the GPU with the device library (nn_cuda). A model
  * never asks which backend it runs on.
@@ -23,12 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "nn/real.h"
-
-/* What conv and linear compute with: float; float whose products take 10 bits of mantissa; 16-bit
- * activations and copies of the weights, with float sums, float weights and float gradients of
- * weights. */
-enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16 };
+#include "hls/layer.h"
 
 struct gemm_rule; /* hls/rules.h */
 
@@ -39,33 +34,6 @@ struct nn_setup {
     double loss_scale;
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
-};
-
-struct nn_shape {
-    int h, w, c;
-};
-
-/* A window of k*k pixels that walks over an image: conv2d (out.c filters) and pooling (out.c =
- * in.c). */
-struct nn_window {
-    struct nn_shape in, out;
-    int k, stride, pad;
-};
-
-/* Batch norm over n pixels of c channels, with what may follow it:
- * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
-struct nn_norm {
-    int c;
-    bool relu;
-    /* a second tensor is added before the ReLU: the end of a residual block */
-    bool addend;
-    double eps; /* 1e-5 */
-    /* 0.1: running = 0.9 * running + 0.1 * batch's (variance: the unbiased one) */
-    double momentum;
-    const real *gamma, *beta; /* [c] */
-    real *run_mean, *run_var; /* [c] */
-    /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
-    real *mean, *inv_std;
 };
 
 /* SGD over a list of tensors, which are parts of flat arrays. */
@@ -79,11 +47,6 @@ struct nn_sgd {
     bool nesterov;
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
-};
-
-struct nn_result {
-    double loss_sum; /* over the batch */
-    int n_correct;
 };
 
 /* Batches of images that come as bytes and are normalised, cropped and flipped by the backend, bit
@@ -157,77 +120,10 @@ struct nn_ops {
     void (*feed_send)(void *ctx, int slot, const struct nn_bytes *b);
     void (*feed_take)(void *ctx, int slot, real *x);
 
-    /* conv2d. plan is called once for every window before its first use, and may choose an
-     * algorithm. Returns 0 or -errno.
-     *   x [batch, in]   w [out.c][k][k][in.c]   bias [out.c] or NULL   y [batch, out] */
-    int (*conv_plan)(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes);
-    void (*conv_forward)(void *ctx, const struct nn_window *g, int batch, const real *x,
-                         const real *w, const real *bias, real *y, void *scratch);
-    /* dx NULL: not wanted. add: dx += instead of dx =. dbias NULL: no bias. */
-    void (*conv_backward)(void *ctx, const struct nn_window *g, int batch, const real *x,
-                          const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
-                          void *scratch);
-
-    /* Linear: y = x w^T + bias.   x [batch][in]   w [out][in]   bias [out] or NULL   y [batch][out].   dx NULL: not wanted;
-     * dbias NULL: no bias. */
-    void (*linear_forward)(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                           const real *bias, real *y);
-    void (*linear_backward)(void *ctx, int batch, int in, int out, const real *x, const real *w,
-                            const real *dy, real *dx, real *dw, real *dbias);
-
-    /* Batch norm over x [n][c] -> y [n][c]; addend [n][c] or NULL as f->addend says. */
-    int (*norm_plan)(void *ctx, int c, size_t *scratch_bytes);
-    void (*norm_forward)(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                         const real *addend, real *y, void *scratch);
-    void (*norm_eval)(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                      const real *addend, real *y, void *scratch);
-    /* dy is used up: with an addend it becomes the addend's gradient, and dx is other memory;
-     * without, dx may be dy. */
-    void (*norm_backward)(void *ctx, const struct nn_norm *f, size_t n, const real *x,
-                          const real *y, real *dy, real *dx, real *dgamma, real *dbeta,
-                          void *scratch);
-
-    /* y = max(x, 0); backward: dx = dy where y > 0, else 0; dx may be dy.   n elements */
-    void (*relu_forward)(void *ctx, size_t n, const real *x, real *y);
-    void (*relu_backward)(void *ctx, size_t n, const real *y, const real *dy, real *dx);
-
-    /* y = a + b.   y = k * x; y may be x.   n elements */
-    void (*add)(void *ctx, size_t n, const real *a, const real *b, real *y);
-    void (*scale)(void *ctx, size_t n, double k, const real *x, real *y);
-
-    /* Pooling. max: the largest of a window, pixels outside do not count; backward: to the first of
-     * equals in row order. avg: sum / k^2, pixels outside count as zeros. */
-    void (*pool_max_forward)(void *ctx, const struct nn_window *g, int batch, const real *x,
-                             real *y);
-    void (*pool_max_backward)(void *ctx, const struct nn_window *g, int batch, const real *x,
-                              const real *y, const real *dy, real *dx);
-    void (*pool_avg_forward)(void *ctx, const struct nn_window *g, int batch, const real *x,
-                             real *y);
-    void (*pool_avg_backward)(void *ctx, const struct nn_window *g, int batch, const real *dy,
-                              real *dx);
-
-    /* Mean over all pixels: x [batch][pixels][c] -> y [batch][c]. */
-    void (*mean_forward)(void *ctx, int batch, int pixels, int c, const real *x, real *y);
-    void (*mean_backward)(void *ctx, int batch, int pixels, int c, const real *dy, real *dx);
-
-    /* The shortcut without parameters (He et al., option A): every second pixel of x [batch, in];
-     * of the out.c channels, the first in.c are copied and the rest are zero. y [batch, (in.h + 1)
-     * / 2, (in.w + 1) / 2, out_c] */
-    void (*shortcut_forward)(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
-                             real *y);
-    void (*shortcut_backward)(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
-                              real *dx);
-
-    /* y_i = x_i / (1 - p) with probability 1 - p, else 0; the choice is philox_u32(philox_key(*key,
-     * node, 0, 0, 0), i). key: [1] shared. Its own backward pass; y may be x. */
-    void (*dropout)(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node,
-                    const real *x, real *y);
-
-    /* Softmax cross-entropy: result = sum of the losses and number of images whose label has the
-     * largest logit (the first of equals); dlogits = gradient of the MEAN loss, NULL: not wanted.
-     *   logits, dlogits [batch][classes]   labels [batch], result [1]: shared */
-    void (*softmax_loss)(void *ctx, int batch, int classes, const real *logits,
-                         const int32_t *labels, real *dlogits, struct nn_result *result);
+    /* The passes of layers and losses: hls/layers.def has their shapes and rules. */
+#define PLAN(name, params, args) int (*name)(void *ctx, LIST params);
+#define PASS(name, params, args) void (*name)(void *ctx, LIST params);
+#include "hls/layers.def"
 
     /* One step of SGD (optim.h has the rule) over tensors [first, first + n) of a list that was
      * planned once: weights w, gradients g and velocities v are the flat arrays. */

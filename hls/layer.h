@@ -1,0 +1,53 @@
+/* layer.h : what the passes of layers.def speak of, on the CPU and on a GPU: numbers and shapes. */
+#ifndef LAYER_H
+#define LAYER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The number that layers compute in: float, or double in the tests that hold every gradient against
+ * central differences (-DNN_REAL_DOUBLE). */
+#ifdef NN_REAL_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+/* What conv and linear compute with: float; float whose products take 10 bits of mantissa; 16-bit
+ * activations and copies of the weights, with float sums, float weights and float gradients of
+ * weights. */
+enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16 };
+
+struct nn_shape {
+    int h, w, c;
+};
+
+/* A window of k*k pixels that walks over an image: conv2d (out.c filters) and pooling (out.c =
+ * in.c). */
+struct nn_window {
+    struct nn_shape in, out;
+    int k, stride, pad;
+};
+
+/* Batch norm over n pixels of c channels, with what may follow it:
+ * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
+struct nn_norm {
+    int c;
+    bool relu;
+    /* a second tensor is added before the ReLU: the end of a residual block */
+    bool addend;
+    double eps; /* 1e-5 */
+    /* 0.1: running = 0.9 * running + 0.1 * batch's (variance: the unbiased one) */
+    double momentum;
+    const real *gamma, *beta; /* [c] */
+    real *run_mean, *run_var; /* [c] */
+    /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
+    real *mean, *inv_std;
+};
+
+struct nn_result {
+    double loss_sum; /* over the batch */
+    int n_correct;
+};
+
+#endif
