@@ -67,8 +67,8 @@ static double step_flop(const struct nn_model *m, int batch)
     for (int i = 1; i < m->n_nodes; i++) {
         const struct nn_window *g = &m->nodes[i].window;
         int per_output =
-            m->nodes[i].kind == NODE_CONV ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
-        if (m->nodes[i].kind == NODE_CONV || m->nodes[i].kind == NODE_LINEAR)
+            m->nodes[i].kind == &layer_conv ? g->k * g->k * g->in.c : g->in.h * g->in.w * g->in.c;
+        if (m->nodes[i].kind == &layer_conv || m->nodes[i].kind == &layer_linear)
             sum += 2.0 * batch * g->out.h * g->out.w * g->out.c * per_output *
                    (m->nodes[i].in > 0 ? 3 : 2);
     }

@@ -60,9 +60,9 @@ static inline void build_kinds(struct nn_model *m)
                    graph_shortcut(m, x, 16), false);
     y = graph_norm(m, graph_conv(m, x, "conv6", 16, 3, 1, 1, false), "norm6", NO_ADDEND, true);
     x = graph_add(m, x, y);
-    x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
+    x = graph_pool_avg(m, x, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv7", 24, 3, 1, 1, true));
-    x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+    x = graph_pool_max(m, x, 2, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
     x = graph_relu(m, graph_linear(m, x, "hidden", 12, true));
     graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);

@@ -19,10 +19,10 @@ static uint64_t pattern(const struct nn_model *m)
     for (int i = 1; i < m->n_nodes; i++) {
         const struct node *node = &m->nodes[i];
         size_t n = graph_elements(node->window.out, BATCH);
-        if (node->kind == NODE_RELU || (node->kind == NODE_NORM && node->relu))
+        if (node->kind == &layer_relu || (node->kind == &layer_norm && node->relu))
             for (size_t j = 0; j < n; j++)
                 sum = sum * 3 + (node->y[j] > 0);
-        if (node->kind == NODE_POOL_MAX) {
+        if (node->kind == &layer_pool_max) {
             double *ones = buf_alloc(n * sizeof *ones),
                    *at = buf_alloc(graph_elements(node->window.in, BATCH) * sizeof *at);
             for (size_t j = 0; j < n; j++)
@@ -107,9 +107,9 @@ static struct nn_model *all_kinds(struct nn_shape in)
     y = graph_norm(m, graph_conv(m, x, "conv4", 7, 3, 2, 1, false), "norm4", -1, false);
     x = graph_norm(m, graph_conv(m, y, "conv5", 7, 3, 1, 1, false), "norm5",
                    graph_shortcut(m, x, 7), false);
-    x = graph_pool(m, x, NODE_POOL_AVG, 3, 1, 1);
+    x = graph_pool_avg(m, x, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
-    x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+    x = graph_pool_max(m, x, 2, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
     graph_linear(m, x, "classifier", CLASSES, true);
     return m;

@@ -69,11 +69,13 @@ void nn_model_close(struct nn_model *m)
         return;
     for (int i = 0; i < m->n_records; i++)
         m->ops->record_close(m->ctx, m->records[i].record);
-    for (int i = 0; i < m->n_nodes; i++)
+    for (int i = 0; i < m->n_nodes; i++) {
         m->ops->free(m->ctx, m->nodes[i].y);
+        m->ops->free(m->ctx, m->nodes[i].kept);
+    }
     for (int b = 0; b < GRAPH_BUFFERS; b++)
         m->ops->free(m->ctx, m->buffers[b]);
-    void *rest[] = {m->weights, m->grads, m->stats, m->moments, m->scratch};
+    void *rest[] = {m->weights, m->grads, m->stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
     void *shared[] = {m->key, m->labels, m->result, m->scale_now, m->marks};

@@ -1,17 +1,18 @@
-/* model_build.c : appends nodes to a model: shapes are worked out here, parameters numbered in
- * forward order. */
+/* model_build.c : appends nodes to a model, with their shapes; parameters are numbered in forward
+ * order. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
+#include "hls/philox.h"
 #include "nn/model_graph.h"
 
 void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
     *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .n_nodes = 1};
-    m->nodes[0] = (struct node){.kind = NODE_INPUT, .in = -1, .addend = -1, .window.out = in};
+    m->nodes[0] = (struct node){.in = -1, .addend = -1, .window.out = in};
 }
 
-/* A node whose output has the shape of its input, until the caller says otherwise. */
-static struct node *append(struct nn_model *m, enum node_kind kind, int in)
+struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int in)
 {
     assert(m->n_nodes < GRAPH_NODES && in >= 0 && in < m->n_nodes);
     struct node *node = &m->nodes[m->n_nodes++];
@@ -22,13 +23,13 @@ static struct node *append(struct nn_model *m, enum node_kind kind, int in)
     return node;
 }
 
-static int index_of(const struct nn_model *m, const struct node *node)
+int graph_index(const struct nn_model *m, const struct node *node)
 {
     return (int)(node - m->nodes);
 }
 
-static void param(struct nn_model *m, struct node *node, const char *name, const char *part,
-                  size_t n, bool decay)
+void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
+                 size_t n, bool decay)
 {
     assert(m->n_params < GRAPH_PARAMS);
     struct nn_param *p = &m->params[m->n_params++];
@@ -38,17 +39,12 @@ static void param(struct nn_model *m, struct node *node, const char *name, const
     m->n_weights += n;
 }
 
-static size_t size_of_shape(struct nn_shape s)
-{
-    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
-}
-
 static int walked(int size, int k, int stride, int pad)
 {
     return (size + 2 * pad - k) / stride + 1;
 }
 
-static void set_window(struct node *node, int out_c, int k, int stride, int pad)
+void graph_window(struct node *node, int out_c, int k, int stride, int pad)
 {
     struct nn_window *g = &node->window;
     g->k = k, g->stride = stride, g->pad = pad;
@@ -57,87 +53,15 @@ static void set_window(struct node *node, int out_c, int k, int stride, int pad)
     assert(pad < k && g->in.h + 2 * pad >= k && g->in.w + 2 * pad >= k);
 }
 
-int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
-               bool bias)
+void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
+                   real *stats)
 {
-    struct node *node = append(m, NODE_CONV, in);
-    set_window(node, out_c, k, stride, pad);
-    param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)node->window.in.c, true);
-    if (bias)
-        param(m, node, name, "bias", (size_t)out_c, false);
-    return index_of(m, node);
-}
-
-int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool bias)
-{
-    struct node *node = append(m, NODE_LINEAR, in);
-    node->window.out = (struct nn_shape){1, 1, out_c};
-    param(m, node, name, "weight", (size_t)out_c * size_of_shape(node->window.in), true);
-    if (bias)
-        param(m, node, name, "bias", (size_t)out_c, false);
-    return index_of(m, node);
-}
-
-int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
-{
-    struct node *node = append(m, NODE_NORM, in);
-    size_t c = (size_t)node->window.in.c;
-    node->addend = addend;
-    node->relu = relu;
-    node->stat = m->n_stats;
-    m->n_stats += 2 * c;
-    param(m, node, name, "gamma", c, false);
-    param(m, node, name, "beta", c, false);
-    return index_of(m, node);
-}
-
-int graph_relu(struct nn_model *m, int in)
-{
-    return index_of(m, append(m, NODE_RELU, in));
-}
-
-int graph_pool(struct nn_model *m, int in, enum node_kind kind, int k, int stride, int pad)
-{
-    assert(kind == NODE_POOL_MAX || kind == NODE_POOL_AVG);
-    struct node *node = append(m, kind, in);
-    set_window(node, node->window.in.c, k, stride, pad);
-    return index_of(m, node);
-}
-
-int graph_mean(struct nn_model *m, int in)
-{
-    struct node *node = append(m, NODE_MEAN, in);
-    node->window.out = (struct nn_shape){1, 1, node->window.in.c};
-    return index_of(m, node);
-}
-
-int graph_shortcut(struct nn_model *m, int in, int out_c)
-{
-    struct node *node = append(m, NODE_SHORTCUT, in);
-    struct nn_shape s = node->window.in;
-    assert(out_c >= s.c);
-    node->window.out = (struct nn_shape){(s.h + 1) / 2, (s.w + 1) / 2, out_c};
-    return index_of(m, node);
-}
-
-int graph_dropout(struct nn_model *m, int in, double p)
-{
-    struct node *node = append(m, NODE_DROPOUT, in);
-    node->p = p;
-    return index_of(m, node);
-}
-
-int graph_add(struct nn_model *m, int a, int b)
-{
-    struct node *node = append(m, NODE_ADD, a);
-    assert(size_of_shape(m->nodes[b].window.out) == size_of_shape(node->window.in));
-    node->addend = b;
-    return index_of(m, node);
-}
-
-int graph_scale(struct nn_model *m, int in, double k)
-{
-    struct node *node = append(m, NODE_SCALE, in);
-    node->p = k;
-    return index_of(m, node);
+    const struct nn_param *p = &m->params[node->first_param];
+    (void)stats;
+    const size_t fan_in = p->n / (size_t)node->window.out.c;
+    const uint64_t key = philox_key(seed, (uint32_t)node->first_param, 0, 0, 0);
+    const double bound = sqrt(6.0 / (double)fan_in);
+    real *w = weights + p->offset;
+    for (size_t i = 0; i < p->n; i++)
+        w[i] = (real)(bound * ((double)philox_u32(key, i) * 0x1p-31 - 1));
 }

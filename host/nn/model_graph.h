@@ -8,34 +8,42 @@
 #define MODEL_GRAPH_H
 #include "nn/model.h"
 
-enum node_kind {
-    NODE_INPUT,
-    NODE_CONV,
-    NODE_LINEAR,
-    NODE_NORM,
-    NODE_RELU,
-    NODE_POOL_MAX,
-    NODE_POOL_AVG,
-    NODE_MEAN,
-    NODE_SHORTCUT,
-    NODE_DROPOUT,
-    NODE_ADD,
-    NODE_SCALE,
+struct node;
+
+/* What there is to know of one kind of node: a row for each LAYER of hls/layers.def, in a file of
+ * its own, layer_*.c, with what the CPU does for it. */
+struct layer_kind {
+    const char *name;
+    /* Without an addend, the backward pass may write dx over dy. */
+    bool in_place;
+    /* The backward pass can add to the dx that another reader of `in` has left. */
+    bool adds_dx;
+    /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
+    size_t (*kept_bytes)(const struct node *node);
+    /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
+     * Returns 0 or -errno. NULL: nothing to plan. */
+    int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
+    /* The values that the node's weights and statistics begin with, in host memory, both flat
+     * arrays all zeros before. NULL: zeros. */
+    void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
+                 real *stats);
+    void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
+    /* dx of `in` and of the addend, gradients of its parameters. */
+    void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
 
 struct node {
-    enum node_kind kind;
-    int in; /* node that is read; -1: none (the input) */
+    const struct layer_kind *kind; /* NULL: the input */
+    int in;                        /* node that is read; -1: none (the input) */
     /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
     int addend;
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     double p;                /* dropout: probability; scale: the factor */
     int first_param, n_params;
-    /* norm: its running mean [c] and variance [c] begin here in stats; its batch moments in
-     * moments */
-    size_t stat;
+    size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
     bool add_dx; /* another reader of `in` has left its gradient already: add */
+    void *kept;  /* [kept_bytes] */
     real *y;     /* [max_batch, window.out] */
     real *dy;    /* gradient of y, in a buffer that nodes share in turn */
 };
@@ -64,7 +72,7 @@ struct nn_model {
     struct node nodes[GRAPH_NODES];
     struct nn_param params[GRAPH_PARAMS];
     size_t n_weights, n_stats;
-    real *weights, *grads, *stats, *moments;
+    real *weights, *grads, *stats;
     real *buffers[GRAPH_BUFFERS]; /* of gradients of activations */
     void *scratch;
     struct nn_loss_scale scale; /* fp16; else value 1 */
@@ -86,20 +94,32 @@ struct nn_model {
 
 void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
 
-/* Each appends one node that reads node `in` and returns its index. name: of its parameters;
- * ".weight" etc. is appended. */
-int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
-               bool bias);
-int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool bias);
+/* Appends a node of a kind whose output has the shape of its input, until the caller says
+ * otherwise; for the functions below. */
+struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int in);
+/* Its index. */
+int graph_index(const struct nn_model *m, const struct node *node);
+/* One more parameter of it: "name.part", n weights. */
+void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
+                 size_t n, bool decay);
+/* A window that walks over its input. */
+void graph_window(struct node *node, int out_c, int k, int stride, int pad);
+
+/* For each kind its row, and a function that appends one node that reads node `in` and returns its
+ * index. name: of its parameters; ".weight" etc. is appended. */
 enum { NO_ADDEND = -1 };
-int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu);
-int graph_relu(struct nn_model *m, int in);
-int graph_pool(struct nn_model *m, int in, enum node_kind kind, int k, int stride, int pad);
-int graph_mean(struct nn_model *m, int in);
-int graph_shortcut(struct nn_model *m, int in, int out_c);
-int graph_dropout(struct nn_model *m, int in, double p);
-int graph_add(struct nn_model *m, int a, int b);
-int graph_scale(struct nn_model *m, int in, double k);
+#define LAYER(kind, make, passes)                \
+    extern const struct layer_kind layer_##kind; \
+    int graph_##kind(struct nn_model *m, LIST make);
+#define LOSS(kind, passes)
+#include "hls/layers.def"
+
+/* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */
+real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array);
+/* A draw of layer_kind: He et al. 2015 for the node's first parameter: variance 2 / inputs of a neuron. Uniform, so that
+ * no libm decides about bits. */
+void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
+                   real *stats);
 
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
@@ -111,10 +131,6 @@ void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
  * what there is. */
 int graph_plan(struct nn_model *m, uint64_t seed);
-
-/* Fills the weights: He's bound for conv and linear, 1 for gammas, 0 for biases and betas. host
- * [n_weights] */
-void graph_draw_weights(const struct nn_model *m, uint64_t seed, real *host);
 
 /* Who hears of gradients that are final. */
 struct graph_ready {
@@ -131,5 +147,6 @@ void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_read
 /* Tells of all groups that are marked and have not been told of. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);
+size_t graph_pixels(struct nn_shape s, int batch);
 
 #endif

@@ -3,10 +3,8 @@
  * when the tensor's own node has used it. Everything comes from the backend, is zeroed, and stays
  * until close: no pass allocates. */
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include "base/err.h"
-#include "hls/philox.h"
 #include "nn/model_graph.h"
 
 static size_t out_elements(const struct nn_model *m, const struct node *node)
@@ -61,13 +59,6 @@ static int take(struct sharing *s, size_t n)
     return b;
 }
 
-/* The backward pass of these may write dx over dy. */
-static bool works_in_place(const struct node *node)
-{
-    return (node->kind == NODE_NORM && node->addend < 0) || node->kind == NODE_RELU ||
-           node->kind == NODE_DROPOUT || node->kind == NODE_SCALE;
-}
-
 /* Walks backward once and notes who overwrites, who adds, and in which buffer. An addend's gradient
  * stays in the buffer of the sum's; what else the sum read gets one of its own (an addition copies
  * it), as the addend's node will write over its. */
@@ -83,10 +74,9 @@ static void share_buffers(struct nn_model *m, struct sharing *s)
         assert(mine >= 0); /* else: nobody reads this node */
         bool passed_on = false;
         node->add_dx = s->buffer_of[node->in] >= 0;
-        assert(!node->add_dx || node->kind == NODE_CONV);
-        assert(node->kind != NODE_ADD || (node->in > 0 && node->in != node->addend));
+        assert(!node->add_dx || node->kind->adds_dx);
         if (node->in > 0 && !node->add_dx) {
-            passed_on = works_in_place(node);
+            passed_on = node->kind->in_place && node->addend < 0;
             s->buffer_of[node->in] =
                 passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
         }
@@ -111,49 +101,19 @@ static int plan_gradients(struct nn_model *m)
     return 0;
 }
 
-static int plan_scratch(struct nn_model *m)
+static int plan_nodes(struct nn_model *m)
 {
     size_t most = 0;
     for (int i = 1; i < m->n_nodes; i++) {
         struct node *node = &m->nodes[i];
         size_t bytes = 0;
-        if (node->kind == NODE_CONV)
-            TRY(m->ops->conv_plan(m->ctx, &node->window, m->max_batch, &bytes));
-        if (node->kind == NODE_NORM)
-            TRY(m->ops->norm_plan(m->ctx, node->window.in.c, &bytes));
+        if (node->kind->plan)
+            TRY(node->kind->plan(m, node, &bytes));
         most = bytes > most ? bytes : most;
+        if (node->kind->kept_bytes)
+            TRY(get_memory(m, node->kind->kept_bytes(node), &node->kept));
     }
     return get_memory(m, most, &m->scratch);
-}
-
-/* He et al. 2015: variance 2 / inputs of a neuron. Uniform, so that no libm decides about bits. */
-static void draw(real *w, size_t n, size_t fan_in, uint64_t key)
-{
-    double bound = sqrt(6.0 / (double)fan_in);
-    for (size_t i = 0; i < n; i++)
-        w[i] = (real)(bound * ((double)philox_u32(key, i) * 0x1p-31 - 1));
-}
-
-void graph_draw_weights(const struct nn_model *m, uint64_t seed, real *host)
-{
-    for (int i = 1; i < m->n_nodes; i++) {
-        const struct node *node = &m->nodes[i];
-        const struct nn_param *p = &m->params[node->first_param];
-        size_t neurons = (size_t)node->window.out.c;
-        if (node->kind == NODE_CONV || node->kind == NODE_LINEAR)
-            draw(host + p->offset, p->n, p->n / neurons,
-                 philox_key(seed, (uint32_t)node->first_param, 0, 0, 0));
-        else
-            for (size_t j = 0; node->kind == NODE_NORM && j < p->n; j++)
-                host[p->offset + j] = 1;
-    }
-}
-
-static void set_variances(const struct nn_model *m, real *host)
-{
-    for (int i = 1; i < m->n_nodes; i++)
-        for (int c = m->nodes[i].window.in.c, j = 0; m->nodes[i].kind == NODE_NORM && j < c; j++)
-            host[m->nodes[i].stat + (size_t)(c + j)] = 1;
 }
 
 /* Weights and statistics are made on the host, so that every backend starts from the same bits. */
@@ -162,8 +122,9 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     real *host = calloc(m->n_weights + m->n_stats, sizeof *host);
     if (!host)
         return ERR(-ENOMEM, "cannot draw %zu weights: no memory", m->n_weights);
-    graph_draw_weights(m, seed, host);
-    set_variances(m, host + m->n_weights);
+    for (const struct node *node = m->nodes + 1; node < m->nodes + m->n_nodes; node++)
+        if (node->kind->draw)
+            node->kind->draw(m, node, seed, host, host + m->n_weights);
     m->ops->put(m->ctx, m->weights, host, m->n_weights * sizeof *host);
     m->ops->put(m->ctx, m->stats, host + m->n_weights, m->n_stats * sizeof *host);
     free(host);
@@ -193,7 +154,7 @@ static void group_params(struct nn_model *m)
     int end = m->n_params; /* params from here on are in groups */
     for (int i = m->n_nodes - 1; i > 0; i--) {
         const struct node *node = &m->nodes[i];
-        if (node->n_params == 0 || (node->kind == NODE_NORM && m->nodes[node->in].n_params > 0))
+        if (node->n_params == 0 || (node->kind == &layer_norm && m->nodes[node->in].n_params > 0))
             continue;
         m->groups[m->n_groups++] =
             (struct graph_group){node->first_param, end - node->first_param, i};
@@ -208,7 +169,6 @@ int graph_plan(struct nn_model *m, uint64_t seed)
     TRY(get_reals(m, m->n_weights, &m->weights));
     TRY(get_reals(m, m->n_weights, &m->grads));
     TRY(get_reals(m, m->n_stats, &m->stats));
-    TRY(get_reals(m, m->n_stats, &m->moments));
     TRY(plan_shared(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
@@ -216,7 +176,7 @@ int graph_plan(struct nn_model *m, uint64_t seed)
     for (int i = 0; i < m->n_nodes; i++)
         TRY(get_acts(m, out_elements(m, &m->nodes[i]), &m->nodes[i].y));
     TRY(plan_gradients(m));
-    TRY(plan_scratch(m));
+    TRY(plan_nodes(m));
     TRY(put_start_values(m, seed));
     return m->ops->wait(m->ctx);
 }

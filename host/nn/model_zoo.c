@@ -22,9 +22,9 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
     int x = graph_conv(m, 0, "conv1", 6, 5, 1, 2, true);
-    x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
+    x = graph_pool_max(m, graph_relu(m, x), 2, 2, 0);
     x = graph_conv(m, x, "conv2", 16, 5, 1, 0, true);
-    x = graph_pool(m, graph_relu(m, x), NODE_POOL_MAX, 2, 2, 0);
+    x = graph_pool_max(m, graph_relu(m, x), 2, 2, 0);
     x = graph_relu(m, graph_linear(m, x, "hidden1", 120, true));
     x = graph_relu(m, graph_linear(m, x, "hidden2", 84, true));
     graph_linear(m, x, "classifier", n_classes, true);

@@ -41,7 +41,7 @@ static int stem(struct nn_model *m, int width)
     if (in.h < STEM_SIDE || in.w < STEM_SIDE)
         return conv_norm(m, 0, "stem", 1, width, 3, 1, NO_ADDEND, true);
     const int x = conv_norm(m, 0, "stem", 1, width, 7, 2, NO_ADDEND, true);
-    return graph_pool(m, x, NODE_POOL_MAX, 3, 2, 1);
+    return graph_pool_max(m, x, 3, 2, 1);
 }
 
 static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck, int width,
@@ -81,13 +81,13 @@ static void davidnet(struct nn_model *m, int width, int n_classes)
         snprintf(name, sizeof name, "layer%d", layer);
         const int channels = width << layer;
         x = conv_norm(m, x, name, 0, channels, 3, 1, NO_ADDEND, true);
-        x = graph_pool(m, x, NODE_POOL_MAX, 2, 2, 0);
+        x = graph_pool_max(m, x, 2, 2, 0);
         if (layer != 2)
             x = residual(m, x, name, channels);
     }
     const struct nn_shape s = m->nodes[x].window.out;
     const int side = s.h < s.w ? s.h : s.w;
-    x = graph_pool(m, x, NODE_POOL_MAX, side, side, 0);
+    x = graph_pool_max(m, x, side, side, 0);
     graph_scale(m, graph_linear(m, x, "classifier", n_classes, false), 0.125);
 }
 

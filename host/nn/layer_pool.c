@@ -1,7 +1,60 @@
-/* cpu_pool.c : layers that move pixels without weights: max and average pooling, the mean of an
- * image, the shortcut. */
+/* layer_pool.c : max and average pooling. */
 #include <string.h>
 #include "nn/cpu_ops.h"
+#include "nn/model_graph.h"
+
+static int pool(struct nn_model *m, const struct layer_kind *kind, int in, int k, int stride,
+                int pad)
+{
+    struct node *node = graph_append(m, kind, in);
+    graph_window(node, node->window.in.c, k, stride, pad);
+    return graph_index(m, node);
+}
+
+int graph_pool_max(struct nn_model *m, int in, int k, int stride, int pad)
+{
+    return pool(m, &layer_pool_max, in, k, stride, pad);
+}
+
+int graph_pool_avg(struct nn_model *m, int in, int k, int stride, int pad)
+{
+    return pool(m, &layer_pool_avg, in, k, stride, pad);
+}
+
+static void max_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
+{
+    (void)train;
+    m->ops->pool_max_forward(m->ctx, &node->window, batch, m->nodes[node->in].y, node->y);
+}
+
+static void max_node_backward(struct nn_model *m, const struct node *node, int batch)
+{
+    const struct node *in = &m->nodes[node->in];
+    m->ops->pool_max_backward(m->ctx, &node->window, batch, in->y, node->y, node->dy, in->dy);
+}
+
+static void avg_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
+{
+    (void)train;
+    m->ops->pool_avg_forward(m->ctx, &node->window, batch, m->nodes[node->in].y, node->y);
+}
+
+static void avg_node_backward(struct nn_model *m, const struct node *node, int batch)
+{
+    m->ops->pool_avg_backward(m->ctx, &node->window, batch, node->dy, m->nodes[node->in].dy);
+}
+
+const struct layer_kind layer_pool_max = {
+    .name = "max pooling",
+    .forward = max_node_forward,
+    .backward = max_node_backward,
+};
+
+const struct layer_kind layer_pool_avg = {
+    .name = "average pooling",
+    .forward = avg_node_forward,
+    .backward = avg_node_backward,
+};
 
 /* The part of a window that lies inside the image, for one output pixel. */
 struct patch {
@@ -103,51 +156,4 @@ void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, cons
                     for (size_t j = 0; j < (size_t)g->in.c; j++)
                         dx[at(g->in, iy, ix) + j] += dy[o + j] * share;
         })
-}
-
-void cpu_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y)
-{
-    (void)ctx;
-    memset(y, 0, (size_t)batch * (size_t)c * sizeof *y);
-    for (int b = 0; b < batch; b++, y += c) {
-        for (int i = 0; i < pixels; i++, x += c)
-            for (int j = 0; j < c; j++)
-                y[j] += x[j];
-        for (int j = 0; j < c; j++)
-            y[j] /= (real)pixels;
-    }
-}
-
-void cpu_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx)
-{
-    (void)ctx;
-    real share = (real)1 / (real)pixels;
-    for (int b = 0; b < batch; b++, dy += c)
-        for (int i = 0; i < pixels; i++, dx += c)
-            for (int j = 0; j < c; j++)
-                dx[j] = dy[j] * share;
-}
-
-void cpu_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
-                          real *y)
-{
-    (void)ctx;
-    memset(y, 0,
-           (size_t)batch * size_of((struct nn_shape){(in.h + 1) / 2, (in.w + 1) / 2, out_c}) *
-               sizeof *y);
-    for (int b = 0; b < batch; b++, x += size_of(in))
-        for (int iy = 0; iy < in.h; iy += 2)
-            for (int ix = 0; ix < in.w; ix += 2, y += out_c)
-                memcpy(y, x + at(in, iy, ix), (size_t)in.c * sizeof *y);
-}
-
-void cpu_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
-                           real *dx)
-{
-    (void)ctx;
-    memset(dx, 0, (size_t)batch * size_of(in) * sizeof *dx);
-    for (int b = 0; b < batch; b++, dx += size_of(in))
-        for (int iy = 0; iy < in.h; iy += 2)
-            for (int ix = 0; ix < in.w; ix += 2, dy += out_c)
-                memcpy(dx + at(in, iy, ix), dy, (size_t)in.c * sizeof *dx);
 }

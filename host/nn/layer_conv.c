@@ -1,0 +1,43 @@
+/* layer_conv.c : conv2d as a node; what the CPU does is in cpu_conv.c. */
+#include "nn/model_graph.h"
+
+int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
+               bool bias)
+{
+    struct node *node = graph_append(m, &layer_conv, in);
+    graph_window(node, out_c, k, stride, pad);
+    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)node->window.in.c, true);
+    if (bias)
+        graph_param(m, node, name, "bias", (size_t)out_c, false);
+    return graph_index(m, node);
+}
+
+static int conv_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
+{
+    return m->ops->conv_plan(m->ctx, &node->window, m->max_batch, scratch_bytes);
+}
+
+static void conv_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
+{
+    (void)train;
+    m->ops->conv_forward(m->ctx, &node->window, batch, m->nodes[node->in].y,
+                         graph_part(m, node, 0, m->weights), graph_part(m, node, 1, m->weights),
+                         node->y, m->scratch);
+}
+
+static void conv_node_backward(struct nn_model *m, const struct node *node, int batch)
+{
+    const struct node *in = &m->nodes[node->in];
+    m->ops->conv_backward(m->ctx, &node->window, batch, in->y, graph_part(m, node, 0, m->weights),
+                          node->dy, in->dy, node->add_dx, graph_part(m, node, 0, m->grads),
+                          graph_part(m, node, 1, m->grads), m->scratch);
+}
+
+const struct layer_kind layer_conv = {
+    .name = "conv",
+    .adds_dx = true,
+    .plan = conv_node_plan,
+    .draw = graph_draw_he,
+    .forward = conv_node_forward,
+    .backward = conv_node_backward,
+};

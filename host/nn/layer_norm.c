@@ -1,0 +1,84 @@
+/* layer_norm.c : batch norm as a node; what the CPU does is in cpu_norm.c. */
+#include "nn/model_graph.h"
+
+int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool relu)
+{
+    struct node *node = graph_append(m, &layer_norm, in);
+    const size_t c = (size_t)node->window.in.c;
+    node->addend = addend;
+    node->relu = relu;
+    node->stat = m->n_stats;
+    m->n_stats += 2 * c;
+    graph_param(m, node, name, "gamma", c, false);
+    graph_param(m, node, name, "beta", c, false);
+    return graph_index(m, node);
+}
+
+/* The batch's mean and 1/std. */
+static size_t norm_node_kept(const struct node *node)
+{
+    return 2 * (size_t)node->window.in.c * sizeof(real);
+}
+
+static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
+{
+    return m->ops->norm_plan(m->ctx, node->window.in.c, scratch_bytes);
+}
+
+/* Gammas and running variances are 1. */
+static void norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
+                           real *weights, real *stats)
+{
+    (void)seed;
+    const int c = node->window.in.c;
+    real *gamma = graph_part(m, node, 0, weights), *variance = stats + node->stat + c;
+    for (int i = 0; i < c; i++)
+        gamma[i] = variance[i] = 1;
+}
+
+static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
+{
+    const int c = node->window.in.c;
+    real *kept = node->kept;
+    return (struct nn_norm){
+        .c = c,
+        .relu = node->relu,
+        .addend = node->addend >= 0,
+        .eps = 1e-5,
+        .momentum = 0.1,
+        .gamma = graph_part(m, node, 0, m->weights),
+        .beta = graph_part(m, node, 1, m->weights),
+        .run_mean = m->stats + node->stat,
+        .run_var = m->stats + node->stat + c,
+        .mean = kept,
+        .inv_std = kept + c,
+    };
+}
+
+static void norm_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
+{
+    const struct nn_norm f = norm_of(m, node);
+    const real *x = m->nodes[node->in].y,
+               *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
+    (train ? m->ops->norm_forward : m->ops->norm_eval)(
+        m->ctx, &f, graph_pixels(node->window.in, batch), x, addend, node->y, m->scratch);
+}
+
+static void norm_node_backward(struct nn_model *m, const struct node *node, int batch)
+{
+    const struct nn_norm f = norm_of(m, node);
+    const struct node *in = &m->nodes[node->in];
+    m->ops->norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, node->y,
+                          node->dy, in->dy, graph_part(m, node, 0, m->grads),
+                          graph_part(m, node, 1, m->grads), m->scratch);
+}
+
+const struct layer_kind layer_norm = {
+    .name = "norm",
+    .in_place = true,
+    .kept_bytes = norm_node_kept,
+    .plan = norm_node_plan,
+    .draw = norm_node_draw,
+    .forward = norm_node_forward,
+    .backward = norm_node_backward,
+};

@@ -1,0 +1,36 @@
+/* loss_class.c : softmax cross-entropy over classes. */
+#include <math.h>
+#include "nn/cpu_ops.h"
+
+/* True if z[label] is the largest, the first of equals; false if any is nan. */
+static bool is_top(int classes, const real *z, int label)
+{
+    for (int j = 0; j < classes; j++)
+        if (!(j < label ? z[j] < z[label] : z[j] <= z[label]))
+            return false;
+    return true;
+}
+
+void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
+                      real *dlogits, struct nn_result *result)
+{
+    (void)ctx;
+    *result = (struct nn_result){0, 0};
+    for (int b = 0; b < batch; b++) {
+        const real *z = logits + (size_t)b * (size_t)classes;
+        real top = z[0];
+        double sum = 0;
+        for (int j = 1; j < classes; j++)
+            top = z[j] > top ? z[j] : top;
+        for (int j = 0; j < classes; j++)
+            sum += exp((double)(z[j] - top));
+        // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
+        result->loss_sum += log(sum) - (double)(z[labels[b]] - top);
+        result->n_correct += is_top(classes, z, labels[b]);
+        for (int j = 0; dlogits && j < classes; j++) {
+            double share = exp((double)(z[j] - top)) / sum;
+            dlogits[(size_t)b * (size_t)classes + (size_t)j] =
+                (real)((share - (j == labels[b])) / batch);
+        }
+    }
+}
