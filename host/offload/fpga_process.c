@@ -1,11 +1,9 @@
-/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and speaks to it:
- * registers, frames, clocks. */
+/* fpga_process.c : a simulated card of one's own: starts narrowcast-sim, and hears how it ended. */
 #include "offload/fpga_process.h"
 #include "base/beside.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +12,7 @@
 #include <unistd.h>
 
 #define PROGRAM "narrowcast-sim"
-enum { MOST_CLOCKS = 1u << 30, MOST_WORDS = 16 }; /* MOST_CLOCKS: of one run: the card is stuck */
-
-/* ---- its process ---- */
+enum { MOST_WORDS = 16 };
 
 /* In the child. Does not return: 127 says that there is no such program, as a shell would. */
 static void become_card(int fd, const char *path, const char *const *words, bool silent)
@@ -110,77 +106,4 @@ void fpga_process_close(struct fpga_process *card)
     if (card->pid > 0)
         (void)reap(card);
     *card = (struct fpga_process){0};
-}
-
-/* ---- given its frames by this program ---- */
-
-int fpga_process_open(struct fpga_process *card, const char *model, const char *wave)
-{
-    const char *const words[] = {"--model", model, wave ? "--wave" : NULL, wave, NULL};
-    char why[FPGA_WHY_BYTES];
-    int rc = fpga_process_start(card, words, false, INFINITY, why);
-    return rc == 0 || rc == -ECHILD ? rc : ERR(rc, "%s", why);
-}
-
-static int failed(struct fpga_process *card, int rc)
-{
-    char why[FPGA_WHY_BYTES];
-    if (rc != -EPIPE)
-        return ERR(rc, "cannot talk to the simulated card: %s", strerror(-rc));
-    rc = fpga_process_died(card, why);
-    return rc == -ECHILD ? rc : ERR(rc, "%s", why);
-}
-
-static int ask(struct fpga_process *card, struct simlink *m)
-{
-    int rc = fpga_link_ask(&card->link, *m, NULL, m, INFINITY);
-    return rc ? failed(card, rc) : 0;
-}
-
-int fpga_process_write(struct fpga_process *card, uint32_t at, uint32_t value)
-{
-    struct simlink m = {.kind = SIMLINK_WRITE, .a = at, .b = value};
-    TRY(ask(card, &m));
-    return m.status ? ERR(-EIO, "the card has no register 0x%03x to write", at) : 0;
-}
-
-int fpga_process_read(struct fpga_process *card, uint32_t at, uint32_t *value)
-{
-    struct simlink m = {.kind = SIMLINK_READ, .a = at};
-    TRY(ask(card, &m));
-    if (m.status)
-        return ERR(-EIO, "the card has no register 0x%03x to read", at);
-    *value = (uint32_t)m.b;
-    return 0;
-}
-
-int fpga_process_send(struct fpga_process *card, uint32_t ip, uint16_t port, const uint8_t *bytes,
-                      size_t n, uint32_t gap)
-{
-    const struct simlink m = {
-        .kind = SIMLINK_FRAME, .bytes = (uint32_t)n, .a = ip, .b = port, .c = gap};
-    int rc = fpga_link_say(&card->link, m, bytes, INFINITY);
-    return rc ? failed(card, rc) : 0;
-}
-
-int fpga_process_run(struct fpga_process *card, fpga_process_frame *out, void *arg,
-                     struct fpga_process_time *time)
-{
-    struct simlink m = {.kind = SIMLINK_RUN, .a = MOST_CLOCKS};
-    double start = clock_s();
-    int rc = fpga_link_say(&card->link, m, NULL, INFINITY);
-    while (!rc && !(rc = fpga_link_hear(&card->link, &m, INFINITY)) && m.kind != SIMLINK_DONE) {
-        if (m.kind != SIMLINK_FRAME)
-            return ERR(-EPROTO, "the simulated card sent message %u while it ran", m.kind);
-        TRY(out(arg, (uint32_t)m.a, (uint16_t)m.b, card->link.body, m.bytes));
-    }
-    if (rc)
-        return failed(card, rc);
-    time->clocks += m.a;
-    time->beats_in += m.b;
-    time->beats_out += m.c;
-    time->seconds += clock_s() - start;
-    return m.status
-               ? ERR(-ETIMEDOUT, "the simulated card was still busy after %u clocks", MOST_CLOCKS)
-               : 0;
 }

@@ -1,8 +1,10 @@
-/* fpga_sim.c : a simulated card that this process starts and that listens on this machine alone, as
- * a card of fpga.h. */
+/* fpga_sim.c : a simulated card that this process starts, as a card of fpga.h: one that listens on
+ * this machine alone, or does not. */
+#include "offload/fpga_sim.h"
 #include "base/err.h"
 #include "offload/fpga_link_ops.h"
-#include "offload/fpga_process.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,21 +15,25 @@ static bool sim_name_fits(const char *name)
     return !name[0] || !strcmp(name, ":rtl") || !strcmp(name, ":c");
 }
 
-static int sim_open(struct fpga *card, const char *name, double timeout_s)
+static int start(struct fpga *card, const char *const *words, bool silent, double timeout_s)
 {
-    const char *model = name[0] == ':' ? name + 1 : "rtl";
-    const char *const words[] = {"--model", model, "--listen", "127.0.0.1:0", NULL};
     struct fpga_process *sim = calloc(1, sizeof *sim);
     if (!sim)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
-    int rc =
-        fpga_process_start(sim, words, true, timeout_s > START_S ? timeout_s : START_S, card->why);
+    int rc = fpga_process_start(sim, words, silent, timeout_s, card->why);
     if (rc) {
         free(sim);
         return rc;
     }
     card->own = sim;
     return 0;
+}
+
+static int sim_open(struct fpga *card, const char *name, double timeout_s)
+{
+    const char *model = name[0] == ':' ? name + 1 : "rtl";
+    const char *const words[] = {"--model", model, "--listen", "127.0.0.1:0", NULL};
+    return start(card, words, true, timeout_s > START_S ? timeout_s : START_S);
 }
 
 static void sim_close(struct fpga *card)
@@ -78,3 +84,18 @@ const struct fpga_ops fpga_ops_sim = {
     .alive = sim_alive,
     .close = sim_close,
 };
+
+int fpga_sim_start(struct fpga *card, const char *model, const char *wave)
+{
+    const char *const words[] = {"--model", model, wave ? "--wave" : NULL, wave, NULL};
+    *card = (struct fpga){0};
+    snprintf(card->name, sizeof card->name, "sim:%s", model);
+    TRY(start(card, words, false, INFINITY));
+    card->ops = &fpga_ops_sim;
+    return 0;
+}
+
+struct fpga_process *fpga_sim_process(const struct fpga *card)
+{
+    return card->own;
+}
