@@ -171,7 +171,7 @@ $(B)/emu/%.so: $(wildcard device/* hls/* tests/emu/*) $(B)/flags
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
 # after: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in hls/packet.def hls/regs.def hls/mm_regs.def
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
 $(B)/rtl/%/line: force

@@ -2,8 +2,8 @@
  * cost them. */
 #ifndef ALLREDUCE_CARD_H
 #define ALLREDUCE_CARD_H
-#include "app/reduce_card.h"
 #include "base/err.h"
+#include "hls/card.h"
 #include "job/job.h"
 
 struct through_card {
@@ -58,7 +58,7 @@ static inline struct card_cost card_cost_of(const struct through_card *c, bool a
         (double)(card_times(c->offload, asks).clocks - c->start_time.clocks) / runs;
     return (struct card_cost){(double)(now.packets - c->start.packets) / runs,
                               (double)(now.resent - c->start.resent) / runs, clocks,
-                              clocks / (1e6 * REDUCE_CARD_MHZ)};
+                              clocks / (1e6 * CARD_MHZ)};
 }
 
 #endif

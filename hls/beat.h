@@ -10,6 +10,7 @@
 #ifndef BEAT_H
 #define BEAT_H
 #include <stdint.h>
+#include "hls/card.h"
 #include "hls/mf.h"
 
 /* BEAT_CODES: of 4 bits, the most there are */
@@ -45,11 +46,11 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
 
-/* Is the sum of n_ranks (1..64) codes of a legal format exact in a card's word of 46 bits, 22 for
- * 4-bit formats? */
+/* Is the sum of n_ranks (> 0) codes of a legal format exact in a card's word? */
 MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)
 {
-    return f.width != 0u && mf_acc_bits(f.fmt, n_ranks) <= (f.width == 4u ? 22 : 46) ? 1u : 0u;
+    int room = f.width == 4u ? CARD_SUM4_BITS : CARD_SUM_BITS;
+    return f.width != 0u && mf_acc_bits(f.fmt, n_ranks) <= room ? 1u : 0u;
 }
 
 MF_FN struct beat beat_zero(void)

@@ -4,10 +4,11 @@
  *     pkt_put(header, bytes)   bytes[64] = the header, its header_crc computed
  *     pkt_get(bytes)           the header in bytes[64], whatever it says
  *     pkt_good(bytes)          1 when magic and header_crc are right
+ *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     of a PONG: bit r is rank r's
  *
  * hls/packet.def is the list: each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES; the
- * rest is PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and so on. Shared
- * dialect, like mf.h. */
+ * rest is PKT_OP_SUM, PKT_NAK_BAD_OP, PKT_PONG_FILLING, PKT_STATUS_PINF (a mask), PKT_MAX_RANKS and
+ * so on. Shared dialect, like mf.h. */
 #ifndef PACKET_H
 #define PACKET_H
 #include "crc32c.h"
@@ -17,9 +18,12 @@ enum {
 #define PKT_FIELD(NAME, name, at, n_bytes, what) PKT_##NAME##_AT = at, PKT_##NAME##_BYTES = n_bytes,
 #define PKT_OP(NAME, value, what)                PKT_OP_##NAME = value,
 #define PKT_NAK(NAME, value, what)               PKT_NAK_##NAME = value,
+#define PKT_PONG(NAME, value, what)              PKT_PONG_##NAME = value,
 #define PKT_STATUS(NAME, bit, what)              PKT_STATUS_##NAME = 1 << bit,
 #include "packet.def"
-    PKT_HEADER_BYTES = 64
+    PKT_HEADER_BYTES = 64,
+    /* does not compile where a PONG has no bit for a rank */
+    PKT_RANKS_FIT = 1 / (PKT_MAX_RANKS <= 8 * (PKT_TAG_BYTES + PKT_COUNT_BYTES))
 };
 
 #define PKT_UINT_1 uint8_t
@@ -64,6 +68,18 @@ CRC32C_FN struct pkt_header pkt_get(const uint8_t *bytes)
     h.name = (PKT_UINT_##n_bytes)pkt_get_uint(bytes + at, n_bytes);
 #include "packet.def"
     return h;
+}
+
+CRC32C_FN struct pkt_header pkt_put_bitmap(struct pkt_header h, uint64_t bitmap)
+{
+    h.tag = (uint32_t)bitmap;
+    h.count = (uint32_t)(bitmap >> (8 * PKT_TAG_BYTES));
+    return h;
+}
+
+CRC32C_FN uint64_t pkt_get_bitmap(struct pkt_header h)
+{
+    return h.tag | (uint64_t)h.count << (8 * PKT_TAG_BYTES);
 }
 
 CRC32C_FN int pkt_good(const uint8_t *bytes)

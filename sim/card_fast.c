@@ -18,7 +18,7 @@ enum { PART_BYTES = CARD_BEATS * BEAT_SIZE, LOT = 4 };
 
 static uint8_t *part_of(const struct card *card, uint32_t slot, uint32_t rank)
 {
-    return card->parts + ((size_t)slot * CARD_RANKS + rank) * PART_BYTES;
+    return card->parts + ((size_t)slot * PKT_MAX_RANKS + rank) * PART_BYTES;
 }
 
 static void fast_add(struct card *card, uint32_t slot, const struct card_shape *shape,
@@ -134,7 +134,7 @@ static uint32_t settle(const uint8_t *const *parts, size_t at, uint32_t n_parts,
 static void fast_emit(struct card *card, uint32_t slot, const struct card_shape *shape,
                       uint32_t n_ranks)
 {
-    const uint8_t *parts[CARD_RANKS] = {0};
+    const uint8_t *parts[PKT_MAX_RANKS] = {0};
     struct card_slot *s = &card->slot[slot];
     const size_t in_bytes = (size_t)shape->in_beats * BEAT_SIZE;
     for (uint32_t r = 0; r < n_ranks; r++)

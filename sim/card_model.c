@@ -1,7 +1,5 @@
 /* card_model.c : what the card does with a frame: the checks in their order, the slot machine, the
  * answers. */
-#include "hls/packet.h"
-#include "hls/regs.h"
 #include "sim/card_state.h"
 #include <string.h>
 
@@ -88,10 +86,11 @@ static void pong(struct card *card, const struct visit *v)
     static const uint8_t zeros[CARD_BEATS * BEAT_SIZE];
     const struct slot *s = &v->slot->s;
     struct pkt_header h = answer(v, PKT_OP_PONG);
+    h = pkt_put_bitmap(h, s->bitmap);
     h.chunk = s->chunk;
-    h.tag = (uint32_t)s->bitmap;
-    h.count = (uint32_t)(s->bitmap >> 32);
-    h.status = s->state == SLOT_FILLING ? 1 : s->kept ? 2 : 0;
+    h.status = s->state == SLOT_FILLING ? PKT_PONG_FILLING
+               : s->kept                ? PKT_PONG_KEPT
+                                        : PKT_PONG_EMPTY;
     h.echo = v->h.echo;
     h.payload_crc = card->sums->crc(zeros, (size_t)v->payload_beats * BEAT_SIZE);
     count(card, CNT_IN_PING);

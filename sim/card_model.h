@@ -10,8 +10,8 @@
 #define CARD_MODEL_H
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/card.h"
 
-enum { CARD_SLOTS = 128, CARD_JOBS = 4, CARD_RANKS = 64, CARD_BEATS = 32, CARD_SUM_BITS = 46 };
 enum { CARD_FRAME_BYTES = 64 * (1 + CARD_BEATS) }; /* the longest */
 
 struct card;

@@ -1,6 +1,4 @@
 /* card_regs.c : registers, job table and counters of the card's C model. */
-#include "hls/packet.h"
-#include "hls/regs.h"
 #include "sim/card_state.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +25,8 @@ struct card *card_open(card_out *out, void *arg)
 struct card *card_open_fast(card_out *out, void *arg)
 {
     struct card *card = open_with(&card_fast, out, arg);
-    if (card && !(card->parts = calloc((size_t)CARD_SLOTS * CARD_RANKS, CARD_BEATS * BEAT_SIZE))) {
+    if (card &&
+        !(card->parts = calloc((size_t)CARD_SLOTS * PKT_MAX_RANKS, CARD_BEATS * BEAT_SIZE))) {
         free(card);
         return NULL;
     }
@@ -50,7 +49,7 @@ uint64_t card_counter(const struct card *card, unsigned index)
 static int may_start(const struct card *card)
 {
     const struct card_regs *r = &card->regs;
-    if (r->job.ranks < 1 || r->job.ranks > CARD_RANKS || r->job.slots < 1 ||
+    if (r->job.ranks < 1 || r->job.ranks > PKT_MAX_RANKS || r->job.slots < 1 ||
         r->job.base > CARD_SLOTS || r->job.slots > CARD_SLOTS - r->job.base)
         return 0;
     for (int i = 0; i < CARD_JOBS; i++) {
@@ -68,11 +67,11 @@ static void commit_job(struct card *card, uint32_t start)
 {
     struct card_regs *r = &card->regs;
     struct card_job *job = &card->job[r->job_index % CARD_JOBS];
-    r->refused =
-        r->job_index >= CARD_JOBS || (start & 1 ? job->enabled || !may_start(card) : !job->enabled);
+    r->refused = r->job_index >= CARD_JOBS ||
+                 (start & REG_JOB_COMMIT_START ? job->enabled || !may_start(card) : !job->enabled);
     if (r->refused)
         return;
-    if (!(start & 1)) {
+    if (!(start & REG_JOB_COMMIT_START)) {
         job->enabled = 0;
         for (uint32_t i = 0; i < job->slots; i++)
             card->slot[job->base + i].s = slot_registered();
@@ -89,7 +88,7 @@ static void commit_job(struct card *card, uint32_t start)
 static void commit_rank(struct card *card)
 {
     const struct card_regs *r = &card->regs;
-    if (r->job_index >= CARD_JOBS || r->rank.index >= CARD_RANKS)
+    if (r->job_index >= CARD_JOBS || r->rank.index >= PKT_MAX_RANKS)
         return;
     card->job[r->job_index].ip[r->rank.index] = r->rank.ip;
     card->job[r->job_index].port[r->rank.index] = (uint16_t)r->rank.port;
@@ -154,8 +153,8 @@ int card_write(struct card *card, uint32_t at, uint32_t value)
     if (at == REG_DROP_SEED)
         card->random = value;
     if (at == REG_CTRL) {
-        card->regs.enable = value & 1;
-        if (value & 2)
+        card->regs.enable = value & REG_CTRL_ENABLE;
+        if (value & REG_CTRL_LATCH)
             memcpy(card->latched, card->live, sizeof card->live);
     }
     if (at == REG_JOB_COMMIT) {
@@ -182,7 +181,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_CAP_SLOTS:
         return CARD_SLOTS;
     case REG_CAP_JOBS:
-        return CARD_JOBS | CARD_RANKS << 16;
+        return CARD_JOBS | PKT_MAX_RANKS << 16;
     case REG_CAP_BEATS:
         return CARD_BEATS;
     case REG_CAP_FORMATS:
@@ -190,7 +189,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_CTRL:
         return r->enable;
     case REG_STATUS:
-        return r->refused << 1; /* nothing takes time here */
+        return r->refused ? REG_STATUS_REFUSED : 0; /* nothing takes time here */
     case REG_COUNTER_LO:
         return (uint32_t)counter;
     case REG_COUNTER_HI:

@@ -2,16 +2,18 @@
 #ifndef CARD_STATE_H
 #define CARD_STATE_H
 #include "hls/beat.h"
+#include "hls/packet.h"
+#include "hls/regs.h"
 #include "hls/slot.h"
 #include "sim/card_model.h"
 
-enum { CARD_COUNTERS = 32, CARD_WORDS = CARD_BEATS * BEAT_CODES };
+enum { CARD_WORDS = CARD_BEATS * BEAT_CODES };
 
 struct card_job {
     uint32_t enabled, ranks, base, slots, formats; /* formats: in | out << 8, 0: any */
     uint64_t key;
-    uint32_t ip[CARD_RANKS];
-    uint16_t port[CARD_RANKS];
+    uint32_t ip[PKT_MAX_RANKS];
+    uint16_t port[PKT_MAX_RANKS];
 };
 
 struct card_slot {
@@ -43,7 +45,7 @@ struct card {
     const struct card_sums *sums;
     uint8_t *parts; /* card_fast.c's: [slots][ranks] payloads */
     struct card_regs regs;
-    uint64_t random, live[CARD_COUNTERS], latched[CARD_COUNTERS];
+    uint64_t random, live[REG_COUNTERS], latched[REG_COUNTERS];
     struct card_job job[CARD_JOBS];
     struct card_slot slot[CARD_SLOTS];
 };

@@ -138,7 +138,9 @@ static void pongs(struct search *s, const struct world_config *c, const struct w
             continue;
         place_of(c, from, r, n, &slot, &use);
         const struct slot cell = get_slot(c, from, j, j + slot);
-        const uint32_t state = cell.state == SLOT_FILLING ? 1 : cell.kept ? 2 : 0;
+        const uint32_t state = cell.state == SLOT_FILLING ? PKT_PONG_FILLING
+                               : cell.kept                ? PKT_PONG_KEPT
+                                                          : PKT_PONG_EMPTY;
         const int start = world_start(c, rank->epoch);
         const enum pong_says says =
             pong_says(state, cell.chunk, cell.bitmap >> (r - world_first(c, j)) & 1,

@@ -105,5 +105,9 @@ int main(void)
     pkt_put(h, bytes);
     CHECK(!memcmp(bytes, "ncs\1\2\1\0\0\x88\x77\x66\x55\x44\x33\x22\x11", 16), "little endian");
     CHECK(bytes[27] == 0xc3, "in_fmt is %02x", bytes[27]);
+    h = pkt_put_bitmap(h, 0x123456789abcdef0u);
+    CHECK(h.tag == 0x9abcdef0u && h.count == 0x12345678u &&
+              pkt_get_bitmap(h) == 0x123456789abcdef0u,
+          "a PONG's bitmap: %08x %08x", h.tag, h.count);
     DONE();
 }

@@ -1,11 +1,18 @@
 /* rtl/tx.sv : results to masks of ranks, NAKs and PONGs, against headers built by hls/packet.h,
  * with random stalls. */
 #include "check.h"
+#include "hls/card.h"
 #include "hls/packet.h"
 #include "hls/regs.h"
 #include "tx_ports.h"
 
-enum { SLOTS = 128, ROWS = 32, JOBS = 4, RANKS = 64, QUEUE = 1 << 16 };
+enum {
+    SLOTS = CARD_SLOTS,
+    ROWS = CARD_BEATS,
+    JOBS = CARD_JOBS,
+    RANKS = PKT_MAX_RANKS,
+    QUEUE = 1 << 16
+};
 
 static uint64_t seed = 0x7c5eed;
 static uint64_t rnd(void)

@@ -224,7 +224,7 @@ static void card_fills_up(void)
     CHECK(card_fits(codec_sum(&codec), 1, "ranks", &fit) == 0 &&
               fpga_job_caps(fpga, &fit, 1, &caps, 1) == 0,
           "%s", fpga->why);
-    CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == CARD_RANKS &&
+    CHECK(caps.slots == CARD_SLOTS && caps.jobs == CARD_JOBS && caps.ranks == PKT_MAX_RANKS &&
               caps.beats == CARD_BEATS,
           "caps");
     CHECK(fpga_job_start(fpga, &caps, &fit, &rank, 1, 64, 1, &jobs[0]) == 0 && jobs[0].slots == 64,

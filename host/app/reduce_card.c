@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/codec.h"
+#include "hls/card.h"
 #include "hls/packet.h"
 #include "hls/regs.h"
 #include "offload/fpga_sim.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACKET_BEATS = 22 };
 static const double tick_s = 0.01, deadline_s = 5; /* of the windows' clock */
 
 struct card_job {
@@ -70,7 +70,7 @@ static int said(const struct card_job *j, int rc)
 static int start_job(struct card_job *j, const struct fpga_caps *caps)
 {
     struct fpga_rank ranks[PKT_MAX_RANKS];
-    struct fpga_op enable = {.at = REG_CTRL, .value = 1};
+    struct fpga_op enable = {.at = REG_CTRL, .value = REG_CTRL_ENABLE};
     size_t done;
     for (int r = 0; r < j->n_ranks; r++) {
         const struct wire wire = wire_process_of(j->wires, r);
@@ -88,7 +88,7 @@ static int open_card(struct card_job *j, const char *model, const char *wave)
         rc = fpga_job_caps(&j->card, &j->fit, j->n_ranks, &caps, INFINITY);
     if (rc)
         return said(j, rc);
-    j->beats = card_fit_most(&j->fit, caps.beats < PACKET_BEATS ? caps.beats : PACKET_BEATS);
+    j->beats = card_fit_most(&j->fit, caps.beats < PKT_USUAL_BEATS ? caps.beats : PKT_USUAL_BEATS);
     TRY(wire_process_open(fpga_sim_process(&j->card), j->n_ranks, gap_of(j), &j->wires));
     rc = start_job(j, &caps);
     return rc ? said(j, rc) : 0;
@@ -198,8 +198,7 @@ static void report(const char *model, struct wire_process_time t)
             "simulated at %.0f kHz, %.1f MB/s\n",
             model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in,
             (unsigned long long)t.beats_out, (double)t.beats_in / (double)t.clocks,
-            (double)t.clocks / REDUCE_CARD_MHZ, REDUCE_CARD_MHZ, (double)t.clocks * 1e-3 / seconds,
-            mb / seconds);
+            (double)t.clocks / CARD_MHZ, CARD_MHZ, (double)t.clocks * 1e-3 / seconds, mb / seconds);
 }
 
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,

@@ -5,12 +5,9 @@
 #include "app/codes_in.h"
 #include "base/file.h"
 
-/* The clock of rtl/nic_core.sv: 4.91 ns by the delay model of rtl/README.md (make synth). */
-enum { REDUCE_CARD_MHZ = 203 };
-
 /* in [n_in] are open and unread; out is written to and left to the caller to commit. model: "rtl"
  * (Verilated) or "c"; wave: FST file of all signals, or NULL. Prints one line on stderr: clocks,
- * beats, the time at REDUCE_CARD_MHZ. Returns 0, or a negative errno with a line: what a card
+ * beats, the time at CARD_MHZ. Returns 0, or a negative errno with a line: what a card
  * cannot add, or no simulator. */
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *model, const char *wave);

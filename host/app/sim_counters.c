@@ -60,7 +60,7 @@ static int read_counters(struct fpga_link *link, double until, struct counts *c)
     uint8_t ops[8 * OPS] = {0};
     struct simlink answer;
     pkt_put_uint(ops, REG_CTRL, 4);
-    pkt_put_uint(ops + 4, 3, 4);
+    pkt_put_uint(ops + 4, REG_CTRL_ENABLE | REG_CTRL_LATCH, 4);
     for (uint32_t i = 0; i < REG_COUNTERS; i++) {
         uint8_t *op = ops + 8 + 24 * (size_t)i;
         pkt_put_uint(op, REG_COUNTER_INDEX, 4);

@@ -1,6 +1,6 @@
 /* train_offload.c : what a run says about cards in the network: in one line at its start, in its
  * final table. */
-#include "app/reduce_card.h"
+#include "hls/card.h"
 #include "app/train.h"
 
 void train_offload_say(struct train *t)
@@ -20,8 +20,8 @@ static void print_cards(struct offload *offload)
         if (offload_card_time(offload, i, &time) && time.clocks > 0)
             printf("card %d         %llu clocks busy, %.1f ms at %d MHz, the estimate; %.2f beats "
                    "a clock\n",
-                   i, (unsigned long long)time.clocks, 1e-3 * (double)time.clocks / REDUCE_CARD_MHZ,
-                   REDUCE_CARD_MHZ, (double)time.beats_in / (double)time.clocks);
+                   i, (unsigned long long)time.clocks, 1e-3 * (double)time.clocks / CARD_MHZ,
+                   CARD_MHZ, (double)time.beats_in / (double)time.clocks);
     }
 }
 

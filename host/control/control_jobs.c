@@ -35,7 +35,7 @@ static int settle(struct control_jobs *j)
     for (int i = 0; i < STOP_READS; i++) {
         uint32_t status;
         TRY(bus_read(j, REG_STATUS, &status));
-        if (!(status & 1))
+        if (!(status & REG_STATUS_STOPPING))
             return 0;
     }
     return ERR(-EIO, "a job on the card does not stop");
@@ -51,7 +51,8 @@ static bool leaves_enough(const struct control_jobs *j, uint32_t start)
             left -= j->slots[i];
             jobs++;
         }
-    return !j->shared || start & 2 || jobs + 1 >= j->n_jobs || j->job_slots <= left / 2;
+    return !j->shared || start & REG_JOB_COMMIT_TAKE_MOST || jobs + 1 >= j->n_jobs ||
+           j->job_slots <= left / 2;
 }
 
 /* JOB_COMMIT of the job that JOB_INDEX names. */
@@ -62,18 +63,18 @@ static int commit(struct control_jobs *j, int peer, uint32_t start)
     uint32_t status;
     if (known && j->owner[index] != NOBODY && j->owner[index] != peer)
         return 1;
-    if (start & 1 && !leaves_enough(j, start))
+    if (start & REG_JOB_COMMIT_START && !leaves_enough(j, start))
         return 1;
     TRY(bus_write(j, REG_JOB_COMMIT, start));
     j->job_slots = 0;
-    if (!(start & 1)) {
+    if (!(start & REG_JOB_COMMIT_START)) {
         TRY(settle(j));
         if (known)
             j->owner[index] = NOBODY;
         return 0;
     }
     TRY(bus_read(j, REG_STATUS, &status));
-    if (known && !(status & 2)) {
+    if (known && !(status & REG_STATUS_REFUSED)) {
         j->owner[index] = peer;
         j->slots[index] = slots;
     }
@@ -97,7 +98,7 @@ int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t v
             return 1;
         break;
     case REG_CTRL:
-        value |= j->shared ? 1 : 0;
+        value |= j->shared ? REG_CTRL_ENABLE : 0;
         break;
     case REG_DROP_IN:
     case REG_DROP_OUT:
@@ -153,7 +154,7 @@ int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, voi
     TRY(bus_read(j, REG_CAP_JOBS, &jobs));
     TRY(bus_read(j, REG_CAP_SLOTS, &slots));
     if (shared)
-        TRY(bus_write(j, REG_CTRL, 1));
+        TRY(bus_write(j, REG_CTRL, REG_CTRL_ENABLE));
     j->n_jobs = jobs & 0xffff;
     j->n_slots = slots;
     return 0;

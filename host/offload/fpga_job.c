@@ -15,8 +15,6 @@
 #include <sys/random.h>
 
 enum { WORDS = 7, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
-enum { STOPPING = 1, REFUSED = 2 }; /* bits of STATUS */
-enum { START = 1, TAKE_MOST = 2 };  /* of JOB_COMMIT */
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                   struct fpga_caps *caps, double timeout_s)
@@ -76,8 +74,8 @@ static int try_job(struct fpga *card, const struct fpga_job *job, const struct c
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
     if (done < n)
         return TAKEN;
-    if (ops[n - 1].value & REFUSED)
-        return ops[n - 1].value & STOPPING ? STILL_STOPPING : TAKEN;
+    if (ops[n - 1].value & REG_STATUS_REFUSED)
+        return ops[n - 1].value & REG_STATUS_STOPPING ? STILL_STOPPING : TAKEN;
     return STARTED;
 }
 
@@ -105,7 +103,7 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
 static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    uint32_t n_ranks, uint32_t most_slots, double until, struct fpga_job *job)
 {
-    const uint32_t start = most_slots ? START | TAKE_MOST : START;
+    const uint32_t start = REG_JOB_COMMIT_START | (most_slots ? REG_JOB_COMMIT_TAKE_MOST : 0);
     bool stopping = false;
     for (job->slots = most_slots ? most_slots : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS;
          job->slots /= 2)

@@ -13,7 +13,7 @@
 #include "offload/fpga_job.h"
 #include "offload/wire.h"
 
-enum { WINDOW_MOST_CARDS = 16, WINDOW_BEATS = 128, WINDOW_PACKETS = 64 };
+enum { WINDOW_BEATS = 128, WINDOW_PACKETS = 64 };
 
 struct window;
 

@@ -78,8 +78,8 @@ struct window {
 };
 
 /* What a PONG tells a rank that waits for the result of chunk c, of which it has that of c - 1
- * (unless it is the first). state: as in the PONG: 0 nothing is kept, 1 FILLING, 2 DONE; in: the
- * card says that this rank is among those whose parts it has.
+ * (unless it is the first). state: enum PKT_PONG_..., of the PONG; in: the card says that this rank
+ * is among those whose parts it has.
  *     DONE(c - 1), FILLING(c) without this rank      its packet was lost
  *     FILLING(c) with this rank                      others are late
  *     DONE(c), FILLING(c + 1) without this rank
@@ -90,11 +90,11 @@ enum pong_says { PONG_OTHERS_LATE, PONG_SEND_AGAIN, PONG_LOST_STATE };
 static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, uint32_t c,
                                        bool first)
 {
-    enum { FILLING = 1, KEPT = 2 };
-    if (state == FILLING && chunk == c)
+    if (state == PKT_PONG_FILLING && chunk == c)
         return in ? PONG_OTHERS_LATE : PONG_SEND_AGAIN;
-    if ((state == (first ? 0 : KEPT) && chunk == c - 1) || (state == KEPT && chunk == c) ||
-        (state == FILLING && chunk == c + 1 && !in))
+    if ((state == (first ? PKT_PONG_EMPTY : PKT_PONG_KEPT) && chunk == c - 1) ||
+        (state == PKT_PONG_KEPT && chunk == c) ||
+        (state == PKT_PONG_FILLING && chunk == c + 1 && !in))
         return PONG_SEND_AGAIN;
     return PONG_LOST_STATE;
 }

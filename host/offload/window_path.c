@@ -8,7 +8,7 @@
  * of a sum is given up, like a card: what the next pings find is used from then on. */
 #include "offload/window_inside.h"
 
-enum { SURE = 3, USUAL_BEATS = 22 }; /* pings at full length; what 1500 bytes of an Ethernet hold */
+enum { SURE = 3 }; /* pings at full length */
 
 /* What the route takes, in beats, at least one frame of the format. */
 static uint32_t known_beats(const struct window *w, const struct window_end *end)
@@ -23,7 +23,7 @@ static uint32_t ping_beats(const struct window *w, const struct window_slot *s)
 {
     uint32_t beats = known_beats(w, s->end);
     for (int i = SURE; i < s->tries && beats; i++)
-        beats = beats > USUAL_BEATS ? USUAL_BEATS : beats - 1;
+        beats = beats > PKT_USUAL_BEATS ? PKT_USUAL_BEATS : beats - 1;
     beats = card_fit_most(&w->config.fit, beats);
     return beats ? beats : w->config.fit.ratio;
 }
@@ -64,7 +64,7 @@ void window_take_first_pong(struct window *w, struct window_slot *s, const struc
     s->out = false;
     w->n_asked--;
     window_limit(w, beats);
-    if (h->chunk != UINT32_MAX || h->status)
+    if (h->chunk != UINT32_MAX || h->status != PKT_PONG_EMPTY)
         window_lose(w, s->end, "has slots that are not new");
 }
 

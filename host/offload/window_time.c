@@ -126,7 +126,7 @@ void window_time_pong(struct window *w, struct window_slot *s, const struct pkt_
     window_time_measured(w, s, h->echo, now);
     s->first_echo = s->echo = 0;
     const uint32_t chunk = (uint32_t)(s->m / s->end->card.job.slots);
-    const uint64_t in = h->tag | (uint64_t)h->count << 32;
+    const uint64_t in = pkt_get_bitmap(*h);
     switch (pong_says(h->status, h->chunk, in >> w->config.rank & 1, chunk,
                       s->m < s->end->card.job.slots)) {
     case PONG_OTHERS_LATE:
