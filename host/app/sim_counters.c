@@ -4,9 +4,8 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/jsonl.h"
-#include "hls/packet.h"
 #include "hls/regs.h"
-#include "offload/fpga_link.h"
+#include "offload/fpga_link_ops.h"
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -57,23 +56,19 @@ static int connect_to(const char *where)
 /* All counters as of one clock. */
 static int read_counters(struct fpga_link *link, double until, struct counts *c)
 {
-    uint8_t ops[8 * OPS] = {0};
-    struct simlink answer;
-    pkt_put_uint(ops, REG_CTRL, 4);
-    pkt_put_uint(ops + 4, REG_CTRL_ENABLE | REG_CTRL_LATCH, 4);
+    struct fpga_op ops[OPS] = {{.at = REG_CTRL, .value = REG_CTRL_ENABLE | REG_CTRL_LATCH}};
+    struct fpga card = {.name = "that is asked"};
+    size_t n = 1, done;
     for (uint32_t i = 0; i < REG_COUNTERS; i++) {
-        uint8_t *op = ops + 8 + 24 * (size_t)i;
-        pkt_put_uint(op, REG_COUNTER_INDEX, 4);
-        pkt_put_uint(op + 4, i, 4);
-        pkt_put_uint(op + 8, REG_COUNTER_LO | 1u << 31, 4);
-        pkt_put_uint(op + 16, REG_COUNTER_HI | 1u << 31, 4);
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_INDEX, .value = i};
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_LO, .read = true};
+        ops[n++] = (struct fpga_op){.at = REG_COUNTER_HI, .read = true};
     }
-    TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_BATCH, .bytes = sizeof ops}, ops,
-                      &answer, until));
-    if (answer.status || answer.bytes != 4 * OPS)
+    TRY(fpga_link_batch(&card, link, ops, n, &done, until - clock_s()));
+    if (done < n)
         return -EPROTO;
     for (uint32_t i = 0; i < REG_COUNTERS; i++)
-        c->of[i] = pkt_get_uint(link->body + 4 + 12 * (size_t)i + 4, 8);
+        c->of[i] = ops[2 + 3 * i].value | (uint64_t)ops[3 + 3 * i].value << 32;
     return 0;
 }
 

@@ -3,7 +3,6 @@
 #ifndef OFFLOAD_INSIDE_H
 #define OFFLOAD_INSIDE_H
 #include "hls/packet.h"
-#include "offload/wire_fabric.h"
 #include "offload/offload.h"
 #include "offload/window.h"
 
