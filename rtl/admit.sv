@@ -2,14 +2,14 @@
 // its payload into the tile, or away. Nothing is written before all checks have passed, and the job is looked at once more
 // in the clock that writes. LOOK reads job, address and slot; CHECK compares; DECIDE acts while an earlier payload streams.
 module admit #(
-  parameter int Slots    = 128,
-  parameter int Rows     = 32,               // most beats of a frame's payload
-  parameter int Jobs     = 4,
-  parameter int Ranks    = 64,
+  parameter int Slots    = nc_pkg::CARD_SLOTS,
+  parameter int Rows     = nc_pkg::CARD_BEATS,  // most beats of a frame's payload
+  parameter int Jobs     = nc_pkg::CARD_JOBS,
   parameter int Wide     = 1,                // 0: 8-bit formats only
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int JobW  = $clog2(Jobs),
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
   localparam int RankW = $clog2(Ranks),
   localparam int N     = nc_pkg::REG_COUNTERS
 ) (
@@ -27,7 +27,7 @@ module admit #(
   output logic [RankW-1:0] rank_o,
   input  logic             job_enabled_i,
   input  logic [63:0]      job_key_i,
-  input  logic [6:0]       job_ranks_i,
+  input  logic [RankW:0]   job_ranks_i,
   input  logic [SlotW:0]   job_base_i,
   input  logic [SlotW:0]   job_slots_i,
   input  logic [15:0]      job_formats_i,
@@ -59,7 +59,7 @@ module admit #(
   output logic [31:0]      fin_chunk_o,
   output logic [127:0]     fin_desc_o,
   output logic [7:0]       fin_beats_o,
-  output logic [63:0]      fin_mask_o,
+  output logic [Ranks-1:0] fin_mask_o,
   input  logic             done_valid_i,     // that result is whole
   input  logic [SlotW-1:0] done_slot_i,
   // who is to be sent a kept result
@@ -67,7 +67,7 @@ module admit #(
   input  logic             ask_ready_i,
   output logic             ask_none_o,
   output logic [SlotW-1:0] ask_slot_o,
-  output logic [63:0]      ask_mask_o,
+  output logic [Ranks-1:0] ask_mask_o,
   input  logic [1:0]       reading_i,        // results that are being sent, or are about to be,
   input  logic [SlotW-1:0] reading_a_i,      // and their slots
   input  logic [SlotW-1:0] reading_b_i,
@@ -80,7 +80,7 @@ module admit #(
   output logic [JobW-1:0]  ans_job_o,
   output logic [511:0]     ans_header_o,     // the header that is answered
   output logic [31:0]      ans_chunk_o,      // PONG: the slot's
-  output logic [63:0]      ans_bitmap_o,
+  output logic [Ranks-1:0] ans_bitmap_o,
   // counters, and the last frame from a wrong source: {1, job, rank}, ip, port
   output logic [N-1:0]     count_o,
   output logic [31:0]      seen_rank_o,
@@ -104,22 +104,23 @@ module admit #(
   assign rank_o = rank[RankW-1:0];
 
   // --- the slots: {filling, kept, chunk, bitmap, description} ---
-  localparam int StoreW = 1 + 1 + 32 + 64 + 128;
+  localparam int StoreW = 1 + 1 + 32 + Ranks + 128;
   (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
   logic              write;
   logic [SlotW-1:0]  write_at;
   logic [StoreW-1:0] write_data, read_q;
   logic              filling, kept;
   logic [31:0]       chunk;
-  logic [63:0]       bitmap;
+  logic [Ranks-1:0]  bitmap;
   logic [127:0]      desc, head_desc;
   always_ff @(posedge clk_i) if (write) store_ram[write_at] <= write_data;
   assign {filling, kept, chunk, bitmap, desc} = read_q;
   assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: 96]};
 
   // --- LOOK -> CHECK: copies of what the job table says, so that the compares start from registers ---
-  logic [63:0]    key_q, all_q, rank_bit_q, bit_q, all_next;
-  logic [6:0]     ranks_q;
+  logic [63:0]    key_q;
+  logic [Ranks-1:0] all_q, rank_bit_q, bit_q, all_next;
+  logic [RankW:0] ranks_q;
   logic [SlotW:0] base_q, slots_q;
   logic [15:0]    formats_q;
   logic           enabled_q;
@@ -127,7 +128,7 @@ module admit #(
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
   logic same_q, next_q, prev_q, desc_ok_q, rank_in_q, full_q, format_ok, zeros;
-  logic [63:0] bitmap_new;
+  logic [Ranks-1:0] bitmap_new;
   logic [7:0] result_beats, result_beats_q;
 
   assign zeros = head[nc_pkg::PKT_ZERO0 +: 16] == '0 && head[nc_pkg::PKT_ZERO1 +: 32] == '0
@@ -138,8 +139,8 @@ module admit #(
     .out_shift_i(head[nc_pkg::PKT_OUT_SHIFT +: 8]), .beats_i(head[nc_pkg::PKT_BEATS +: 8]), .len_i(len), .zeros_i(zeros),
     .ranks_i(ranks_q), .allowed_i(formats_q), .ok_o(format_ok), .result_beats_o(result_beats));
 
-  assign bitmap_new = (filling ? bitmap : 64'd0) | rank_bit_q;
-  assign all_next   = ~(64'hffff_ffff_ffff_fffe << 6'(job_ranks_i - 7'd1));
+  assign bitmap_new = (filling ? bitmap : '0) | rank_bit_q;
+  assign all_next   = ~({{(Ranks - 1){1'b1}}, 1'b0} << RankW'(job_ranks_i - 1'b1));
   always_ff @(posedge clk_i) begin
     enabled_q  <= job_enabled_i && job < 16'(Jobs);
     key_q      <= job_key_i;
@@ -148,7 +149,7 @@ module admit #(
     slots_q    <= job_slots_i;
     formats_q  <= job_formats_i;
     all_q      <= all_next;
-    rank_bit_q <= 64'd1 << rank[5:0];
+    rank_bit_q <= Ranks'(1) << rank_o;
     if (state_q == Look) read_q <= store_ram[slot[SlotW-1:0]];
 
     job_ok_q    <= enabled_q;
@@ -222,7 +223,7 @@ module admit #(
   assign ask_mask_o   = bit_q;
   assign ans_valid_o  = go && (do_pong || nak != '0);
   assign ans_pong_o   = do_pong;
-  assign ans_status_o = !do_pong ? nak : filling ? 8'd1 : kept ? 8'd2 : 8'd0;
+  assign ans_status_o = !do_pong ? nak : filling ? nc_pkg::PONG_FILLING : kept ? nc_pkg::PONG_KEPT : nc_pkg::PONG_EMPTY;
   assign ans_rank_o   = rank_o;
   assign ans_job_o    = job_o;
   assign ans_header_o = head;
@@ -237,7 +238,7 @@ module admit #(
   always_comb begin
     write      = (go && do_add) || state_q == Clear || state_q == Reset;
     write_at   = state_q == Decide ? at : clear_q;
-    write_data = {1'b0, 1'b0, 32'hffff_ffff, 64'd0, 128'd0};
+    write_data = {1'b0, 1'b0, 32'hffff_ffff, Ranks'(0), 128'd0};
     if (state_q == Decide) write_data = {!last, kept || last, fin_chunk_o, bitmap_new, head_desc};
   end
 
@@ -316,13 +317,13 @@ module admit #(
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
   logic [31:0]  chunk_seen_q;
-  logic [63:0]  in_q, in_d, everyone;
+  logic [Ranks-1:0] in_q, in_d, everyone;
   logic [127:0] desc_seen_q;
   logic [9:0]   taken_q, total_q;            // beats of the frame that is streamed
   logic [N-1:0] fates;
   assign here     = go && at == one;
-  assign in_d     = (filling_seen_q ? in_q : 64'd0) | 64'd1 << rank;
-  assign everyone = 64'hffff_ffff_ffff_ffff >> 6'(7'd64 - job_ranks_i);
+  assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;
+  assign everyone = {Ranks{1'b1}} >> RankW'((RankW + 1)'(Ranks) - job_ranks_i);
   assign hold     = state_q == Check || state_q == Decide;
   always_comb begin
     fates = count_o;
@@ -349,7 +350,7 @@ module admit #(
     if (past_q && $past(job_enabled_i) && job_enabled_i && $past(job_o) == job_o)
       assume ($stable({job_key_i, job_ranks_i, job_base_i, job_slots_i, job_formats_i}));
     if (hold && was_off_q) assume (!job_enabled_i);           // stopped: stays so until its slots are clear
-    if (job_enabled_i) assume (job_ranks_i != 7'd0 && job_ranks_i <= 7'd64 && len >= 16'd64);
+    if (job_enabled_i) assume (job_ranks_i != '0 && job_ranks_i <= (RankW + 1)'(Ranks) && len >= 16'd64);
     assume (clear_slots_i != '0 && (SlotW + 2)'(clear_base_i) + (SlotW + 2)'(clear_slots_i) <= (SlotW + 2)'(Slots));
     if (past_q && $past(clear_i && !clear_done_o)) assume (rst_i || (clear_i && $stable({clear_base_i, clear_slots_i})));
     if (done_valid_i && done_slot_i == one) assume (over_q);
@@ -357,12 +358,12 @@ module admit #(
       // the promises
       if (here && do_add) begin
         assert (fin_chunk_o == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
-        assert (!filling_seen_q || (!in_q[rank[5:0]] && head_desc == desc_seen_q));
+        assert (!filling_seen_q || (!in_q[rank_o] && head_desc == desc_seen_q));
         assert (last == (in_d == everyone) && !over_q);
         assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64] && rank < 16'(job_ranks_i));
         assert (source == $past(address_i) && slot >= 16'(job_base_i) && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
       end
-      if (here && do_resend) assert (kept_seen_q && !over_q && ask_valid_o && !ask_none_o && ask_mask_o == 64'd1 << rank);
+      if (here && do_resend) assert (kept_seen_q && !over_q && ask_valid_o && !ask_none_o && ask_mask_o == Ranks'(1) << rank);
       if (fin_valid_o) assert (!in_reading && fin_ready_i && ask_valid_o && ask_ready_i && ask_none_o && ask_slot_o == fin_slot_o);
       if (fin_valid_o) assert (fin_mask_o == everyone);
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
@@ -371,7 +372,7 @@ module admit #(
       // why they hold
       assert (state_q <= Settle && (state_q == Reset || known_q) && finishing_q[one] == over_q);
       if (known_q) assert (store_ram[one][StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q});
-      if (known_q && filling_seen_q) assert (store_ram[one][191:0] == {in_q, desc_seen_q});
+      if (known_q && filling_seen_q) assert (store_ram[one][Ranks+127:0] == {in_q, desc_seen_q});
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);

@@ -1,10 +1,11 @@
 // finish: follows a result out of the tile: CRC and status of its beats, and, when the last is in the kept-result memory,
 // what its header will say. Results leave the tile in the order in which admit announced them (fin_*).
 module finish #(
-  parameter int Slots = 128,
-  parameter int Jobs  = 4,
+  parameter int Slots = nc_pkg::CARD_SLOTS,
+  parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8
 ) (
   input  logic             clk_i,
@@ -17,7 +18,7 @@ module finish #(
   input  logic [31:0]      fin_chunk_i,
   input  logic [127:0]     fin_desc_i,
   input  logic [7:0]       fin_beats_i,      // of the result's payload
-  input  logic [63:0]      fin_mask_i,       // who is to get it
+  input  logic [Ranks-1:0] fin_mask_i,       // who is to get it
   // what the tile writes into the kept-result memory: quarters of beats, in order
   input  logic             kept_valid_i,
   input  logic [3:0]       kept_en_i,
@@ -27,7 +28,7 @@ module finish #(
   // the result is whole
   output logic             done_valid_o,
   output logic [SlotW-1:0] done_slot_o,
-  output logic [63:0]      done_mask_o,
+  output logic [Ranks-1:0] done_mask_o,
   output logic [InfoW-1:0] done_info_o       // {job, chunk, desc, status, crc, beats}
 );
   // --- CRC: a beat that comes in several pieces is one beat, its other quarters 0 until they come ---
@@ -60,7 +61,7 @@ module finish #(
   end
 
   // --- what was announced ---
-  localparam int FinW = JobW + SlotW + 32 + 128 + 8 + 64;
+  localparam int FinW = JobW + SlotW + 32 + 128 + 8 + Ranks;
   logic [JobW-1:0]  job;
   logic [31:0]      chunk;
   logic [127:0]     desc;

@@ -3,8 +3,9 @@
 // Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10 has room for 32 ranks.
 // `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
 module format_check #(
-  parameter int MaxBeats = 32,
-  parameter int Wide     = 1                 // 0: 8-bit formats only
+  parameter int MaxBeats = nc_pkg::CARD_BEATS,
+  parameter int Wide     = 1,                // 0: 8-bit formats only
+  localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic        clk_i,
   input  logic        max_i,                 // op MAX, else SUM
@@ -14,7 +15,7 @@ module format_check #(
   input  logic [7:0]  beats_i,
   input  logic [15:0] len_i,                 // bytes of the frame, a multiple of 64
   input  logic        zeros_i,               // all fields that must be 0 are
-  input  logic [6:0]  ranks_i,               // of the job
+  input  logic [RankW:0] ranks_i,            // of the job
   input  logic [15:0] allowed_i,             // of the job: in_fmt, out_fmt << 8; 0: any
   output logic        ok_o,
   output logic [7:0]  result_beats_o         // payload beats of the result
@@ -58,7 +59,7 @@ module format_check #(
     formats = max_q || (in_w_q != 2'd0 && out_w_q != 2'd0
                         && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
                         && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
-                        && (in_w_q != 2'd3 || ranks_i <= 7'd32));
+                        && (in_w_q != 2'd3 || ranks_i <= (RankW + 1)'(32)));
     fits    = len_i == (16'(payload) + 16'd1) << 6;
     ok_o    = whole && formats && fits && alone_ok_q;
   end
@@ -82,9 +83,9 @@ module format_check #(
     end
   end
   always_comb begin
-    assume (ranks_i != 7'd0);
+    assume (ranks_i != '0);
     sum_bits = (16'd1 << in_fmt_i[6:4]) - 16'd1 + 16'(in_fmt_i[3:0]) + 16'(in_fmt_i[7]);  // mf_acc_bits()
-    for (int i = 0; i < 7; i++) if ((ranks_i - 7'd1) >> i != 7'd0) sum_bits = sum_bits + 16'd1;
+    for (int i = 0; i <= RankW; i++) if ((ranks_i - 1'b1) >> i != '0) sum_bits = sum_bits + 16'd1;
     in_bits   = max_i ? 16'd8 : bits(in_fmt_i);
     out_bits  = max_i ? 16'd8 : bits(out_fmt_i);
     wider     = in_bits > out_bits ? in_bits : out_bits;
@@ -94,7 +95,8 @@ module format_check #(
     legal     = in_bits != 16'd0 && out_bits != 16'd0 && zeros_i && beats_i >= 8'd1 && beats_i <= 8'(MaxBeats);
     if (in_bytes % 16'd64 != 16'd0 || out_bytes % 16'd64 != 16'd0 || len_i != in_bytes + 16'd64) legal = 1'b0;
     if (max_i && (in_fmt_i != 8'd0 || out_fmt_i != 8'd0 || out_shift_i != 8'd0)) legal = 1'b0;
-    if (!max_i && (out_shift_i > 8'd6 || sum_bits > (in_bits == 16'd4 ? 16'd22 : 16'd46))) legal = 1'b0;
+    if (!max_i && out_shift_i > 8'(nc_pkg::PKT_MAX_SHIFT)) legal = 1'b0;
+    if (!max_i && sum_bits > 16'(in_bits == 16'd4 ? nc_pkg::CARD_SUM4_BITS : nc_pkg::CARD_SUM_BITS)) legal = 1'b0;
     if (!max_i && allowed_i[7:0] != 8'd0 && allowed_i[7:0] != in_fmt_i) legal = 1'b0;
     if (!max_i && allowed_i[15:8] != 8'd0 && allowed_i[15:8] != out_fmt_i) legal = 1'b0;
   end

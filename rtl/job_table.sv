@@ -2,9 +2,9 @@
 // A commit starts a job with all staged values at once, or stops it; stopping waits until the slots are cleared (busy_o).
 // A start is refused (refused_o) when the job runs already, a stop is going on, or ranks or slots are out of range or another job's.
 module job_table #(
-  parameter int Jobs  = 4,
-  parameter int Ranks = 64,
-  parameter int Slots = 128,
+  parameter int Jobs  = nc_pkg::CARD_JOBS,
+  parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // the proof makes do with fewer addresses
+  parameter int Slots = nc_pkg::CARD_SLOTS,
   localparam int JobW  = $clog2(Jobs),
   localparam int RankW = $clog2(Ranks),
   localparam int SlotW = $clog2(Slots)
@@ -15,7 +15,7 @@ module job_table #(
   input  logic             commit_i,         // start (start_i) or stop job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
-  input  logic [6:0]       ranks_i,
+  input  logic [RankW:0]   ranks_i,
   input  logic [63:0]      key_i,
   input  logic [15:0]      base_i,
   input  logic [15:0]      slots_i,
@@ -35,7 +35,7 @@ module job_table #(
   input  logic [JobW-1:0]  job_i,
   output logic             job_enabled_o,
   output logic [63:0]      job_key_o,
-  output logic [6:0]       job_ranks_o,
+  output logic [RankW:0]   job_ranks_o,
   output logic [SlotW:0]   job_base_o,
   output logic [SlotW:0]   job_slots_o,
   output logic [15:0]      job_formats_o,
@@ -51,7 +51,7 @@ module job_table #(
 );
   logic [Jobs-1:0] enabled_q;
   logic [63:0]     key_q     [Jobs];
-  logic [6:0]      ranks_q   [Jobs];
+  logic [RankW:0]  ranks_q   [Jobs];
   logic [SlotW:0]  base_q    [Jobs];
   logic [SlotW:0]  slots_q   [Jobs];
   logic [15:0]     formats_q [Jobs];
@@ -69,7 +69,7 @@ module job_table #(
     for (int j = 0; j < Jobs; j++) begin
       if (enabled_q[j] && {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_staged) overlap = 1'b1;
     end
-    in_range = index_i < 16'(Jobs) && ranks_i != '0 && ranks_i <= 7'(Ranks) && slots_i != '0 && end_staged <= 17'(Slots);
+    in_range = index_i < 16'(Jobs) && ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && end_staged <= 17'(Slots);
     start_ok = commit_i && start_i && !busy_o && in_range && !overlap && !enabled_q[index];
     stop_ok  = commit_i && !start_i && !busy_o && index_i < 16'(Jobs) && enabled_q[index];
   end
@@ -133,7 +133,7 @@ module job_table #(
     if (past_q) begin
       if (enabled_q[one] || one_stops) begin
         assert (slots_q[one] != '0 && (SlotW + 2)'(base_q[one]) + (SlotW + 2)'(slots_q[one]) <= (SlotW + 2)'(Slots));
-        assert (ranks_q[one] != '0 && ranks_q[one] <= 7'(Ranks));
+        assert (ranks_q[one] != '0 && ranks_q[one] <= (RankW + 1)'(Ranks));
         if (one != other && enabled_q[other]) assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
       end
       assert (!(one_stops && enabled_q[one]));

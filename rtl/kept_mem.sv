@@ -1,7 +1,7 @@
 // kept_mem: the encoded results of all slots; written by 128-bit quarters of a row, read two clocks after the request.
 module kept_mem #(
-  parameter int Slots = 128,
-  parameter int Rows = 32,                   // beats a slot
+  parameter int Slots = nc_pkg::CARD_SLOTS,
+  parameter int Rows = nc_pkg::CARD_BEATS,   // beats a slot
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1
 ) (

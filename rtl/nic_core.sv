@@ -13,10 +13,9 @@
 // with the first beat. tx frames are whole beats, all 64 bytes count. Ethernet, IP and ARP belong to the shell.
 // rx takes a beat every clock; a frame that finds no room is dropped and counted. One clock domain, rst_i synchronous.
 module nic_core #(
-  parameter int Slots     = 128,
-  parameter int Rows      = 32,              // most payload beats of a frame
-  parameter int Jobs      = 4,
-  parameter int Ranks     = 64,
+  parameter int Slots     = nc_pkg::CARD_SLOTS,
+  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
+  parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int FifoBeats = 256,             // payload beats that wait to be added, a power of two
   parameter int Descs     = 32,              // frames that wait to be added
   parameter int Answers   = 16,              // NAKs and PONGs that wait to be sent
@@ -58,6 +57,7 @@ module nic_core #(
   output logic         s_rvalid_o,
   input  logic         s_rready_i
 );
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS;
   localparam int SlotW = $clog2(Slots), RowW = $clog2(Rows), JobW = $clog2(Jobs), RankW = $clog2(Ranks);
   localparam int BeatW = $clog2(Rows + 1);
   localparam int N     = nc_pkg::REG_COUNTERS;
@@ -66,14 +66,14 @@ module nic_core #(
   // --- registers, jobs, counters ---
   logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused, rank_commit, seed_write;
   logic [15:0]  job_index, job_base, job_slots, job_formats, rank_index, rank_port;
-  logic [6:0]   job_ranks;
+  logic [RankW:0] job_ranks;
   logic [63:0]  job_key, counter;
   logic [31:0]  rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in, random_out;
   logic [47:0]  seen_address;
   logic [4:0]   counter_index;
   logic [N-1:0] count_rx, count_admit, count_tx, count_q;
 
-  regs #(.Slots(Slots), .Jobs(Jobs), .Ranks(Ranks), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2)) u_regs (
+  regs #(.Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2)) u_regs (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
     .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
     .enable_o(enable), .snapshot_o(snapshot), .snapshot_busy_i(snapshot_busy),
@@ -97,11 +97,11 @@ module nic_core #(
   logic [JobW-1:0]  ask_job, send_job, addr_job;
   logic [RankW-1:0] ask_rank, addr_rank;
   logic [63:0]      ask_job_key, send_key;
-  logic [6:0]       ask_job_ranks;
+  logic [RankW:0]   ask_job_ranks;
   logic [15:0]      ask_job_formats;
   logic [47:0]      ask_address, addr_address;
 
-  job_table #(.Jobs(Jobs), .Ranks(Ranks), .Slots(Slots)) u_jobs (
+  job_table #(.Jobs(Jobs), .Slots(Slots)) u_jobs (
     .clk_i, .rst_i, .commit_i(job_commit), .start_i(job_start), .index_i(job_index), .ranks_i(job_ranks), .key_i(job_key),
     .base_i(job_base), .slots_i(job_slots), .formats_i(job_formats), .busy_o(job_busy), .refused_o(job_refused),
     .rank_commit_i(rank_commit), .rank_i(rank_index), .ip_i(rank_ip), .port_i(rank_port),
@@ -132,7 +132,7 @@ module nic_core #(
   logic [JobW-1:0]  fin_job;
   logic [31:0]      fin_chunk;
   logic [127:0]     fin_desc;
-  logic [63:0]      fin_mask, done_mask, ask_mask, send_mask;
+  logic [Ranks-1:0] fin_mask, done_mask, ask_mask, send_mask;
   logic [InfoW-1:0] done_info, send_info;
   logic             ans_valid, ans_ready, ans_pong;
   logic [7:0]       ans_status;
@@ -142,8 +142,8 @@ module nic_core #(
   logic [511:0]     ans_header;              // an answer repeats some of its fields
   /* verilator lint_on UNUSEDSIGNAL */
   logic [31:0]      ans_chunk;
-  logic [63:0]      ans_bitmap;
-  admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Ranks(Ranks), .Wide(Wide)) u_admit (
+  logic [Ranks-1:0] ans_bitmap;
+  admit #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Wide(Wide)) u_admit (
     .clk_i, .rst_i, .desc_data_i(desc_data), .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
     .pay_data_i(pay_data), .pay_valid_i(pay_valid), .pay_ready_o(pay_ready),
     .job_o(ask_job), .rank_o(ask_rank), .job_enabled_i(ask_job_enabled), .job_key_i(ask_job_key),
@@ -202,14 +202,15 @@ module nic_core #(
   assign {send_job, send_chunk, send_desc, send_status, send_crc, send_beats} = send_info;
 
   // An answer: NAK repeats chunk and tag of the frame that was refused, PONG says how far the slot is.
-  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + 64 + BeatW;
+  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
   logic             a_valid, a_ready, a_pong;
   logic [7:0]       a_status;
   logic [JobW-1:0]  a_job;
   logic [RankW-1:0] a_rank;
   logic [15:0]      a_slot;
   logic [31:0]      a_chunk, a_tag;
-  logic [63:0]      a_key, a_echo, a_bitmap;
+  logic [63:0]      a_key, a_echo;
+  logic [Ranks-1:0] a_bitmap;
   logic [BeatW-1:0] a_beats;
   fifo #(.W(AnsW), .Depth(Answers)) u_answers (
     .clk_i, .rst_i,
@@ -221,7 +222,7 @@ module nic_core #(
     .out_data_o({a_pong, a_status, a_job, a_rank, a_slot, a_chunk, a_key, a_tag, a_echo, a_bitmap, a_beats}),
     .out_valid_o(a_valid), .out_ready_i(a_ready));
 
-  tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs), .Ranks(Ranks)) u_tx (
+  tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs)) u_tx (
     .clk_i, .rst_i, .send_valid_i(send_valid), .send_ready_o(send_ready), .send_slot_i(send_slot), .send_mask_i(send_mask),
     .send_job_i(send_job), .send_key_i(send_key), .send_chunk_i(send_chunk), .send_desc_i(send_desc),
     .send_status_i(send_status), .send_crc_i(send_crc), .send_beats_i(send_beats[BeatW-1:0]),

@@ -4,6 +4,7 @@
 // the tile takes its time, frames and jobs are anything. For yosys alone.
 module prove_kept #(
   parameter int Slots = 2,
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int SlotW = $clog2(Slots)
 ) (
   input logic             clk_i,
@@ -13,7 +14,7 @@ module prove_kept #(
   input logic             pay_valid_i,
   input logic             job_enabled_i,
   input logic [63:0]      job_key_i,
-  input logic [6:0]       job_ranks_i,
+  input logic [$clog2(Ranks):0] job_ranks_i,
   input logic [SlotW:0]   job_base_i,
   input logic [SlotW:0]   job_slots_i,
   input logic [47:0]      address_i,
@@ -24,13 +25,13 @@ module prove_kept #(
   input logic             fin_ready_i,
   input logic             done_valid_i,
   input logic [SlotW-1:0] done_slot_i,
-  input logic [63:0]      done_mask_i,
+  input logic [Ranks-1:0] done_mask_i,
   input logic             send_ready_i,
   input logic             read_end_i         // tx: the request in hand is served
 );
   logic             desc_ready, fin_valid, ask_valid, ask_ready, ask_none, send_valid, send_ready, reading_q;
   logic [SlotW-1:0] fin_slot, ask_slot, send_slot, reading_slot_q;
-  logic [63:0]      ask_mask;
+  logic [Ranks-1:0] ask_mask;
   admit #(.Slots(Slots), .Rows(2), .Jobs(2)) u_admit (
     .clk_i, .rst_i, .desc_data_i, .desc_valid_i, .desc_ready_o(desc_ready), .pay_data_i('0), .pay_valid_i, .pay_ready_o(),
     .job_o(), .rank_o(), .job_enabled_i, .job_key_i, .job_ranks_i, .job_base_i, .job_slots_i, .job_formats_i('0), .address_i,

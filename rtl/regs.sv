@@ -1,13 +1,12 @@
 // regs: the registers of hls/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
 // snapshot is answered when the snapshot is made.
 module regs #(
-  parameter int Slots     = 128,
-  parameter int Jobs      = 4,
-  parameter int Ranks     = 64,
-  parameter int Rows      = 32,              // most payload beats of a frame
+  parameter int Slots     = nc_pkg::CARD_SLOTS,
+  parameter int Jobs      = nc_pkg::CARD_JOBS,
+  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   parameter int Widths    = 7,               // of formats: bit 0: 4 bits, bit 1: 8, bit 2: 16
-  parameter int SumBits   = 46,
-  localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS)
+  localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
+  localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -33,7 +32,7 @@ module regs #(
   output logic        snapshot_o,            // pulse; busy from the next clock on
   input  logic        snapshot_busy_i,
   output logic [15:0] job_index_o,
-  output logic [6:0]  job_ranks_o,
+  output logic [RankW:0] job_ranks_o,
   output logic [63:0] job_key_o,
   output logic [15:0] job_base_o,
   output logic [15:0] job_slots_o,
@@ -67,7 +66,7 @@ module regs #(
     .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)), .wlater_i(asks_snapshot),
     .wdone_i(!snapshot_o && !snapshot_busy_i), .read_o(), .raddr_o(r_at), .rerr_i(!known(r_at)), .rdata_i(read_data));
   /* verilator lint_on PINCONNECTEMPTY */
-  assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[1] && mask[0];
+  assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[nc_pkg::REG_CTRL_LATCH] && mask[nc_pkg::REG_CTRL_LATCH];
 
   function automatic logic known(input logic [11:0] at);
     case (at)
@@ -86,7 +85,7 @@ module regs #(
   logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, rank_index_q, port_q, counter_index_q;
 
   assign job_index_o     = |job_index_q[31:16] ? '1 : job_index_q[15:0];
-  assign job_ranks_o     = |job_ranks_q[31:7] ? '1 : job_ranks_q[6:0];
+  assign job_ranks_o     = |job_ranks_q[31:RankW+1] ? '1 : job_ranks_q[RankW:0];
   assign job_key_o       = {key_hi_q, key_lo_q};
   assign job_base_o      = |base_q[31:16] ? '1 : base_q[15:0];
   assign job_slots_o     = |slots_q[31:16] ? '1 : slots_q[15:0];
@@ -101,13 +100,13 @@ module regs #(
 
   always_ff @(posedge clk_i) begin
     snapshot_o        <= write && asks_snapshot;
-    job_commit_o      <= write && w_at == nc_pkg::REG_JOB_COMMIT && mask[0];
-    job_start_o       <= w_data[0];
+    job_commit_o      <= write && w_at == nc_pkg::REG_JOB_COMMIT && mask[nc_pkg::REG_JOB_COMMIT_START];
+    job_start_o       <= w_data[nc_pkg::REG_JOB_COMMIT_START];
     rank_commit_o     <= write && w_at == nc_pkg::REG_RANK_COMMIT;
     drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
     if (write) begin
       unique case (w_at)
-        nc_pkg::REG_CTRL:          if (mask[0]) enable_o <= w_data[0];
+        nc_pkg::REG_CTRL:          if (mask[nc_pkg::REG_CTRL_ENABLE]) enable_o <= w_data[nc_pkg::REG_CTRL_ENABLE];
         nc_pkg::REG_JOB_INDEX:     job_index_q     <= merged(job_index_q, w_data, mask);
         nc_pkg::REG_JOB_RANKS:     job_ranks_q     <= merged(job_ranks_q, w_data, mask);
         nc_pkg::REG_JOB_KEY_LO:    key_lo_q        <= merged(key_lo_q, w_data, mask);
@@ -144,11 +143,14 @@ module regs #(
       nc_pkg::REG_ID:            read_data = nc_pkg::REG_ID_VALUE;
       nc_pkg::REG_VERSION:       read_data = nc_pkg::REG_VERSION_VALUE;
       nc_pkg::REG_CAP_SLOTS:     read_data = Slots;
-      nc_pkg::REG_CAP_JOBS:      read_data = Jobs | Ranks << 16;
+      nc_pkg::REG_CAP_JOBS:      read_data = Jobs | nc_pkg::PKT_MAX_RANKS << 16;
       nc_pkg::REG_CAP_BEATS:     read_data = Rows;
-      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | SumBits << 8;
-      nc_pkg::REG_CTRL:          read_data = 32'(enable_o);
-      nc_pkg::REG_STATUS:        read_data = {30'd0, refused_i, busy_i};
+      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | nc_pkg::CARD_SUM_BITS << 8;
+      nc_pkg::REG_CTRL:          read_data[nc_pkg::REG_CTRL_ENABLE] = enable_o;
+      nc_pkg::REG_STATUS: begin
+        read_data[nc_pkg::REG_STATUS_STOPPING] = busy_i;
+        read_data[nc_pkg::REG_STATUS_REFUSED]  = refused_i;
+      end
       nc_pkg::REG_JOB_INDEX:     read_data = job_index_q;
       nc_pkg::REG_COUNTER_INDEX: read_data = counter_index_q;
       nc_pkg::REG_COUNTER_LO:    read_data = counter[31:0];

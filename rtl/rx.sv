@@ -3,7 +3,7 @@
 //   c0 the beat is at the input   c1 in registers, CRC of the beat   c2 CRCs and verdict; payload into the frame FIFO
 //   c3 desc_valid_o and pay_valid_o (c4 of a payload of one beat into an empty FIFO); drop_o
 module rx #(
-  parameter int MaxBeats  = 32,              // most payload beats of a frame
+  parameter int MaxBeats  = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   parameter int FifoBeats = 256,             // payload beats kept, a power of two
   parameter int Descs     = 32               // headers kept
 ) (

@@ -1,7 +1,7 @@
 // rx_check: judges the frames that come in, a beat a clock, and gives the first reason against each. Two stages: fields and
 // number of beats with the beat (c1), CRCs and verdict one clock later (c2), when the beat itself goes into the frame FIFO.
 module rx_check #(
-  parameter int MaxBeats = 32,               // most payload beats of a frame
+  parameter int MaxBeats = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   localparam int CountW  = $clog2(MaxBeats + 3)
 ) (
   input  logic        clk_i,

@@ -2,10 +2,11 @@
 // A slot whose mask is not empty is pending; pending slots are offered to tx in turn, all ranks of the mask at once. A result
 // that is finished while nothing waits for tx goes straight on.
 module sends #(
-  parameter int Slots = 128,
-  parameter int Jobs  = 4,
+  parameter int Slots = nc_pkg::CARD_SLOTS,
+  parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int JobW  = $clog2(Jobs),
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,
   localparam int InfoW = JobW + 32 + 128 + 3 + 32 + 8   // {job, chunk, desc, status, crc, beats} of a kept result
 ) (
   input  logic             clk_i,
@@ -13,22 +14,22 @@ module sends #(
   // a result is finished: it is to go to the whole mask; always taken
   input  logic             done_valid_i,
   input  logic [SlotW-1:0] done_slot_i,
-  input  logic [63:0]      done_mask_i,
+  input  logic [Ranks-1:0] done_mask_i,
   input  logic [InfoW-1:0] done_info_i,
   // one more rank asks (ask_mask_i one-hot), or nobody is to get it any more (ask_none_i); waits for done_*
   input  logic             ask_valid_i,
   output logic             ask_ready_o,
   input  logic             ask_none_i,
   input  logic [SlotW-1:0] ask_slot_i,
-  input  logic [63:0]      ask_mask_i,
+  input  logic [Ranks-1:0] ask_mask_i,
   // to tx
   output logic             send_valid_o,
   input  logic             send_ready_i,
   output logic [SlotW-1:0] send_slot_o,
-  output logic [63:0]      send_mask_o,
+  output logic [Ranks-1:0] send_mask_o,
   output logic [InfoW-1:0] send_info_o
 );
-  (* ram_style = "distributed" *) logic [63:0]      mask_ram [Slots];
+  (* ram_style = "distributed" *) logic [Ranks-1:0] mask_ram [Slots];
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
   logic [Slots-1:0] turn_q;                  // slots that come before the others: those behind the last one that was sent
@@ -53,7 +54,7 @@ module sends #(
 
   logic             direct, offer, take, write;  // offer: it is pick_q's turn; take: and it is still pending
   logic [SlotW-1:0] at;
-  logic [63:0]      old, new_mask;
+  logic [Ranks-1:0] old, new_mask;
 
   always_comb begin
     ask_ready_o = !done_valid_i;
@@ -62,8 +63,8 @@ module sends #(
     take        = offer && pending_q[pick_q];
     write       = done_valid_i || ask_valid_i || offer;
     at          = done_valid_i ? done_slot_i : ask_valid_i ? ask_slot_i : pick_q;
-    old         = pending_q[at] ? mask_ram[at] : 64'd0;
-    new_mask    = done_valid_i ? done_mask_i : ask_none_i ? 64'd0 : old | ask_mask_i;
+    old         = pending_q[at] ? mask_ram[at] : '0;
+    new_mask    = done_valid_i ? done_mask_i : ask_none_i ? '0 : old | ask_mask_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -105,7 +106,7 @@ module sends #(
   // or is withdrawn. Each request of another slot brings this slot's turn nearer, and in quiet clocks requests are made.
   (* anyconst *) logic [SlotW-1:0] one;
   logic             past_q = 1'b0, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
-  logic [63:0]      due_mask_q;
+  logic [Ranks-1:0] due_mask_q;
   logic [InfoW-1:0] info_q;
   logic [SlotW-1:0] from_q, far;             // slots before this one's turn
   logic [2:0]       quiet_q, due_for_q;      // clocks; due_for_q stops at 3
@@ -123,7 +124,7 @@ module sends #(
     if (done_valid_i && done_slot_i == one) {due_q, due_mask_q, info_q, has_info_q} <= {!direct, done_mask_i, done_info_i, 1'b1};
     else if (ask_valid_i && ask_ready_o && ask_slot_i == one) begin
       due_q      <= !ask_none_i;
-      due_mask_q <= (due_q ? due_mask_q : 64'd0) | ask_mask_i;
+      due_mask_q <= (due_q ? due_mask_q : '0) | ask_mask_i;
     end else if (take && pick_q == one) due_q <= 1'b0;
     if (rst_i) {due_q, fresh_q, has_info_q, due_for_q, from_q} <= '0;
     if (!past_q) assume (rst_i);

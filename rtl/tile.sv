@@ -7,8 +7,8 @@
 // - 1, turns = 2 for 4-bit codes (low, then high ones), else 1; rows = of 512 bits that the beat's results fill.
 // A row in flight is taken from where it is: the sum of one clock ago, or that of two. A packet's beats are contiguous.
 module tile #(
-  parameter int Slots = 128,
-  parameter int Rows = 32,
+  parameter int Slots = nc_pkg::CARD_SLOTS,
+  parameter int Rows = nc_pkg::CARD_BEATS,
   parameter int Wide = 1,                    // 0: 8-bit formats only
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,

@@ -8,14 +8,14 @@
 // Nothing is asked for that the FIFO has no room for. busy_slot_o is read by nobody here any more when busy_o falls: the last
 // address was given at least one clock before.
 module tx #(
-  parameter int Slots = 128,
-  parameter int Rows  = 32,                  // most beats of a payload
-  parameter int Jobs  = 4,
-  parameter int Ranks = 64,
+  parameter int Slots = nc_pkg::CARD_SLOTS,
+  parameter int Rows  = nc_pkg::CARD_BEATS,  // most beats of a payload
+  parameter int Jobs  = nc_pkg::CARD_JOBS,
   localparam int SlotW = $clog2(Slots),
   localparam int RowW  = $clog2(Rows),
   localparam int BeatW = $clog2(Rows + 1),
   localparam int JobW  = $clog2(Jobs),
+  localparam int Ranks = nc_pkg::PKT_MAX_RANKS,  // bits of a mask
   localparam int RankW = $clog2(Ranks)
 ) (
   input  logic             clk_i,
@@ -24,7 +24,7 @@ module tx #(
   input  logic             send_valid_i,
   output logic             send_ready_o,
   input  logic [SlotW-1:0] send_slot_i,
-  input  logic [63:0]      send_mask_i,
+  input  logic [Ranks-1:0] send_mask_i,
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
   input  logic [31:0]      send_chunk_i,
@@ -51,7 +51,7 @@ module tx #(
   input  logic [63:0]      ans_key_i,
   input  logic [31:0]      ans_tag_i,        // NAK only
   input  logic [63:0]      ans_echo_i,       // PONG only, like the next two
-  input  logic [63:0]      ans_bitmap_i,
+  input  logic [Ranks-1:0] ans_bitmap_i,
   input  logic [BeatW-1:0] ans_beats_i,
   // the job table: a rank's address, one clock later
   output logic [JobW-1:0]  addr_job_o,
@@ -72,7 +72,7 @@ module tx #(
 );
   // --- the requests that wait: one of results, in parts; up to two of answers ---
   logic [SlotW-1:0] s_slot_q;
-  logic [63:0]      s_mask_q;                // ranks to come, the one that is sent now excluded
+  logic [Ranks-1:0] s_mask_q;                // ranks to come, the one that is sent now excluded
   logic [JobW-1:0]  s_job_q;
   logic [63:0]      s_key_q;
   logic [31:0]      s_chunk_q, s_crc_q;
@@ -82,8 +82,8 @@ module tx #(
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
   logic             s_full_q, s_none_q, s_load, s_done;
-  logic [5:0]       s_rank_q, lowest;        // lowest of s_mask_q, one clock late, at once when it is new
-  logic [63:0]      mask_next;
+  logic [RankW-1:0] s_rank_q, lowest;        // lowest of s_mask_q, one clock late, at once when it is new
+  logic [Ranks-1:0] mask_next;
 
   logic             a_valid, a_take, a_pong;
   logic [7:0]       a_status;
@@ -91,9 +91,10 @@ module tx #(
   logic [RankW-1:0] a_rank;
   logic [15:0]      a_slot;
   logic [31:0]      a_chunk, a_tag, a_crc;
-  logic [63:0]      a_key, a_echo, a_bitmap;
+  logic [63:0]      a_key, a_echo;
+  logic [Ranks-1:0] a_bitmap;
   logic [BeatW-1:0] a_beats;
-  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + 64 + BeatW;
+  localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
   skid #(.W(AnsW)) u_ans (
     .clk_i, .rst_i,
     .in_data_i({ans_pong_i, ans_status_i, ans_job_i, ans_rank_i, ans_slot_i, ans_chunk_i, ans_key_i, ans_tag_i, ans_echo_i,
@@ -136,7 +137,7 @@ module tx #(
   end
 
   assign mask_next = s_load ? send_mask_i : s_mask_q;
-  lowest_bit u_lowest (.bits_i(mask_next), .at_o(lowest));
+  lowest_bit #(.W(Ranks)) u_lowest (.bits_i(mask_next), .at_o(lowest));
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
@@ -152,8 +153,8 @@ module tx #(
     s_rank_q <= lowest;
     s_none_q <= mask_next == '0;
     s_mask_q <= mask_next;
-    for (int r = 0; r < 64; r++)
-      if (begins && !pick_a && 6'(r) == s_rank_q) s_mask_q[r] <= 1'b0;
+    for (int r = 0; r < Ranks; r++)
+      if (begins && !pick_a && RankW'(r) == s_rank_q) s_mask_q[r] <= 1'b0;
     if (s_done) s_full_q <= 1'b0;
     if (s_load) begin
       s_full_q   <= 1'b1;
@@ -180,23 +181,27 @@ module tx #(
   assign kr_slot_o   = s_slot_q;
   assign kr_beat_o   = at_q;
   assign addr_job_o  = pick_a ? a_job : s_job_q;
-  assign addr_rank_o = pick_a ? a_rank : s_rank_q[RankW-1:0];
+  assign addr_rank_o = pick_a ? a_rank : s_rank_q;
 
-  // --- the header ---
-  logic [511:0] header;
+  // --- the header; a bitmap's lower bits are in its TAG, the others in COUNT ---
+  localparam int TagW = nc_pkg::PKT_TAG_BITS, CountW = nc_pkg::PKT_COUNT_BITS;
+  logic [511:0]         header;
+  logic [CountW-1:0]    bitmap_high;
+  logic [TagW-1:0]      bitmap_low;
+  assign {bitmap_high, bitmap_low} = (CountW + TagW)'(a_bitmap);
   tx_header u_header (
     .clk_i, .beats_i(10'(beats)), .header_o(header),
     .op_i(!pick_a ? nc_pkg::OP_RESULT : a_pong ? nc_pkg::OP_PONG : nc_pkg::OP_NAK),
-    .rank_i(pick_a ? 6'(a_rank) : s_rank_q),
+    .rank_i(addr_rank_o),
     .key_i(pick_a ? a_key : s_key_q),
     .job_i(16'(addr_job_o)),
     .slot_i(pick_a ? a_slot : 16'(s_slot_q)),
     .chunk_i(pick_a ? a_chunk : s_chunk_q),
     .desc_i(pick_a ? '0 : s_desc_q[8 +: 40]),
-    .tag_i(!pick_a ? s_desc_q[64 +: 32] : a_pong ? a_bitmap[31:0] : a_tag),
+    .tag_i(!pick_a ? s_desc_q[64 +: 32] : a_pong ? bitmap_low : a_tag),
     .status_i(pick_a ? a_status : 8'(s_status_q)),
     .echo_i(pick_a && a_pong ? a_echo : '0),
-    .count_i(!pick_a ? s_desc_q[96 +: 32] : a_pong ? a_bitmap[63:32] : '0),
+    .count_i(!pick_a ? s_desc_q[96 +: 32] : a_pong ? bitmap_high : '0),
     .payload_crc_i(!pick_a ? s_crc_q : a_pong ? a_crc : '0));
 
   // --- beats on their way into the output FIFO, and how many it and the way hold ---

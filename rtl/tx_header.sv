@@ -1,10 +1,12 @@
 // tx_header: the 64-byte header of an outgoing frame, one clock after its fields, with its CRC. Byte 0 is bits 7..0.
 // The CRC is made behind the register: the fields come late.
-module tx_header (
+module tx_header #(
+  localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
+) (
   input  logic         clk_i,
   input  logic [7:0]   op_i,
   input  logic [9:0]   beats_i,              // of the payload
-  input  logic [5:0]   rank_i,
+  input  logic [RankW-1:0] rank_i,
   input  logic [63:0]  key_i,
   input  logic [15:0]  job_i,
   input  logic [15:0]  slot_i,
@@ -40,7 +42,7 @@ module tx_header (
 
   always_ff @(posedge clk_i) begin
     fields_q <= fields;
-    fields_q[nc_pkg::PKT_RANK +: 6] <= rank_i;
+    fields_q[nc_pkg::PKT_RANK +: RankW] <= rank_i;
   end
 
   crc32c #(.Bits(nc_pkg::PKT_HEADER_CRC)) u_crc (
