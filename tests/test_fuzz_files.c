@@ -30,21 +30,26 @@ static void begin(int kind)
 
 /* ---- what it begins with ---- */
 
-/* A file of this run, but for other words in its options and another count of them. */
-static void seed_checkpoint(const char *text, uint32_t text_bytes)
+/* A file of this plan, and another count of words in its options. */
+static void seed_plan(const struct checkpoint_plan *plan, uint32_t text_bytes)
 {
     static uint8_t bytes[MOST_INPUT];
-    struct fuzz_run r;
+    static const uint8_t sections[FUZZ_SECTIONS_BYTES] = {7};
     struct file_in in;
     size_t n;
-    fuzz_run_init(&r);
-    r.file.text = text;
-    MUST(!checkpoint_file_write("checkpoint", &r.file) && !file_in_open(&in, "checkpoint"));
+    MUST(!fuzz_plan_write("checkpoint", plan, sections) && !file_in_open(&in, "checkpoint"));
     MUST(!file_in_read(&in, bytes, sizeof bytes, &n) && n > 4);
     file_in_close(&in);
     memcpy(bytes + 12, &text_bytes, sizeof text_bytes);
     begin(CHECKPOINT);
     add(bytes, n - 4);
+}
+
+static void seed_checkpoint(const char *text, uint32_t text_bytes)
+{
+    struct checkpoint_plan plan = fuzz_plan;
+    plan.text = text;
+    seed_plan(&plan, text_bytes);
 }
 
 /* A good one; a name that is too long for anybody's buffer; a length that is a lie; no '=', no
@@ -64,6 +69,30 @@ static void seed_text(int which)
         seed_checkpoint(bare[which - 3], (uint32_t)strlen(bare[which - 3]));
 }
 enum { TEXTS = 8 };
+
+/* Sections that nobody knows, that are missing, too many, in another order, named without an end,
+ * or of sizes that are right in sum alone. */
+static void seed_sections(int which)
+{
+    static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};
+    struct checkpoint_plan plan = fuzz_plan;
+    if (which < 3) {
+        memset(plan.entries[1].name, 0, sizeof plan.entries[1].name);
+        memcpy(plan.entries[1].name, names[which], strlen(names[which]));
+    } else if (which == 3) {
+        plan.n_entries = 1;
+    } else if (which == 4) {
+        plan.entries[plan.n_entries++] = plan.entries[0];
+    } else if (which == 5) {
+        plan.entries[0] = fuzz_plan.entries[1];
+        plan.entries[1] = fuzz_plan.entries[0];
+    } else {
+        plan.entries[1].n_parts = 1u << 31;
+        plan.entries[1].bytes = (1ull << 33) + 40;
+    }
+    seed_plan(&plan, (uint32_t)strlen(fuzz_text));
+}
+enum { SECTIONS = 7, CHECKPOINTS = TEXTS + SECTIONS };
 
 /* Two images of 28x28 to train, one to test. */
 static void seed_idx(void)
@@ -110,18 +139,20 @@ static void seed_codes(bool counted)
         add_byte(i);
 }
 
-enum { SEEDS = TEXTS + 4 };
+enum { SEEDS = CHECKPOINTS + 4 };
 
 static void seed(int which)
 {
     if (which < TEXTS)
         seed_text(which);
-    else if (which == TEXTS)
+    else if (which < CHECKPOINTS)
+        seed_sections(which - TEXTS);
+    else if (which == CHECKPOINTS)
         seed_idx();
-    else if (which == TEXTS + 1)
+    else if (which == CHECKPOINTS + 1)
         seed_cifar();
     else
-        seed_codes(which == TEXTS + 2);
+        seed_codes(which == CHECKPOINTS + 2);
 }
 
 /* ---- mutants ---- */
@@ -175,10 +206,11 @@ int main(int argc, char **argv)
     CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 &&
               fuzz.taken[CODES] == 2,
           "a good file was refused");
-    CHECK(fuzz.refused[CHECKPOINT] == TEXTS - 1, "a bad checkpoint was taken");
+    CHECK(fuzz.refused[CHECKPOINT] == CHECKPOINTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);
     for (uint32_t i = 0; i < (is_long ? 1000000u : 20000u); i++) {
-        seed((int)draw_below(&draw, SEEDS));
+        const int good[] = {0, CHECKPOINTS, CHECKPOINTS + 1, CHECKPOINTS + 2, CHECKPOINTS + 3};
+        seed(i % 2 ? good[draw_below(&draw, 5)] : (int)draw_below(&draw, SEEDS));
         mutate(&draw);
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }

@@ -139,6 +139,14 @@ resume_refused "'cut.ck': it is no checkpoint" cut.ck
 cp five.ck flip.ck
 printf '\377\377' | dd of=flip.ck bs=1 seek=20000 conv=notrunc 2>/dev/null
 resume_refused "damaged or truncated" flip.ck
+# signed FILE: what comes in, and its checksum, which gzip knows too
+signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
+head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
+head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
+head -c -4 five.ck | signed same.ck
+cmp five.ck same.ck || fail "the checksum that this test makes is wrong"
+resume_refused "'two.ck': it has version 2, this program reads 3" two.ck
+resume_refused "it has a section 'velocitiez' that this run does not have" sections.ck
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
 resume_refused "it has done 5 steps, this run ends after 4" five.ck

@@ -1,47 +1,52 @@
-/* checkpoint.c : --save and --resume: what of a run goes to the file, and back to every rank. */
+/* checkpoint.c : --save and --resume: sections of a run go to the file, and back to every rank.
+ * Rank 0 reads and writes; it holds one rank's part of one section at a time. */
 #include "app/checkpoint.h"
 #include "app/checkpoint_file.h"
+#include "app/checkpoint_section.h"
 #include "app/train.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What rank 0 writes or reads; of other ranks `mine` alone, and what they are handed. */
-struct parts {
-    struct checkpoint_file file;
+struct kit {
+    struct checkpoint_plan plan;
     char text[TRAIN_LINES_MAX + 64];
-    uint8_t *mine; /* [file.rank_bytes] */
+    uint8_t *part; /* as large as the largest */
 };
 
-static int parts_init(struct parts *p, const struct train *t)
+static int kit_init(struct kit *k, const struct train *t)
 {
-    memset(p, 0, sizeof *p);
-    struct text text = text_in(p->text, sizeof p->text);
+    size_t most = 0;
+    assert(checkpoint_n_sections <= CHECKPOINT_ENTRIES_MAX);
+    memset(k, 0, sizeof *k);
+    struct text text = text_in(k->text, sizeof k->text);
     opt_lines(&train_command, t->o, TRAIN_BITS, &text);
     text_add(&text, "device in use=%s\n", t->nn == &nn_cpu ? "cpu" : "cuda");
     if (schedule_by_length(&t->schedule))
         text_add(&text, "steps in all=%llu\n", (unsigned long long)t->n_steps);
-    struct checkpoint_file *f = &p->file;
-    f->text = p->text;
-    f->n_ranks = (uint32_t)t->n_ranks;
-    f->n_weights = t->n_weights;
-    f->n_stats = t->n_stats;
-    f->n_steps = t->n_steps;
-    f->rank_bytes = sizeof(struct train_sums) + t->n_stats * sizeof(real);
-    f->weights = t->host;
-    f->velocities = buf_alloc(t->n_weights * sizeof *f->velocities);
-    f->ranks = t->rank == 0 ? buf_alloc(f->rank_bytes * f->n_ranks) : NULL;
-    p->mine = buf_alloc(f->rank_bytes);
-    return p->mine && f->velocities && (f->ranks || t->rank > 0) ? 0 : -ENOMEM;
+    k->plan.text = k->text;
+    k->plan.n_ranks = (uint32_t)t->n_ranks;
+    for (int i = 0; i < checkpoint_n_sections; i++) {
+        const struct checkpoint_section *s = &checkpoint_sections[i];
+        const size_t bytes = s->bytes(t);
+        struct checkpoint_entry *to = &k->plan.entries[k->plan.n_entries];
+        if (!bytes)
+            continue;
+        k->plan.n_entries++;
+        snprintf(to->name, sizeof to->name, "%s", s->name);
+        to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
+        to->bytes = bytes;
+        most = bytes > most ? bytes : most;
+    }
+    k->part = buf_alloc(most);
+    return k->part ? 0 : -ENOMEM;
 }
 
-static void parts_fini(struct parts *p)
+static void kit_fini(struct kit *k)
 {
-    free(p->mine);
-    free(p->file.ranks);
-    free(p->file.velocities);
+    free(k->part);
 }
 
 int checkpoint_check(struct train *t)
@@ -49,64 +54,91 @@ int checkpoint_check(struct train *t)
     return t->rank > 0 ? 0 : file_out_check(t->o->save);
 }
 
-static int write_file(struct parts *p, struct train *t)
+/* ---- to the file ---- */
+
+struct saving {
+    struct checkpoint_out out;
+    int rc; /* of the file, on rank 0; the ranks go on */
+};
+
+static void write_part(struct saving *f, const uint8_t *part, size_t bytes)
 {
-    size_t n;
-    const real *velocities = optim_state(t->optim, &n);
-    TRY(nn_model_get(t->model, p->file.weights, t->weights, t->n_weights));
-    TRY(nn_model_get(t->model, p->file.velocities, velocities, n));
-    return checkpoint_file_write(t->o->save, &p->file);
+    if (f->rc == 0)
+        f->rc = checkpoint_out_put(&f->out, part, bytes);
+}
+
+static int save_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
+                        struct saving *f)
+{
+    const size_t bytes = s->bytes(t);
+    if (!bytes)
+        return 0;
+    if (t->rank == 0 || s->per_rank)
+        TRY(s->get(t, part));
+    if (t->rank == 0)
+        write_part(f, part, bytes);
+    else if (s->per_rank)
+        TRY(comm_pass(t->comm, t->rank, 0, part, bytes));
+    for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
+        TRY(comm_pass(t->comm, r, 0, part, bytes));
+        write_part(f, part, bytes);
+    }
+    return 0;
 }
 
 int checkpoint_save(struct train *t, int *file_rc)
 {
-    struct parts p;
-    int rc = parts_init(&p, t);
-    if (rc < 0)
-        goto fini;
-    const struct nn_loss_scale *scale = nn_model_loss_scale(t->model);
-    p.file.state = (struct checkpoint_state){t->state.step, t->state.skipped,
-                                             t->state.skipped_in_row, scale->value, scale->n_good};
-    memcpy(p.mine, &t->state.sums, sizeof t->state.sums);
-    rc = nn_model_get(t->model, p.mine + sizeof t->state.sums, t->stats, t->n_stats);
-    if (rc < 0)
-        goto fini;
-    rc = comm_gather(t->comm, p.mine, p.file.rank_bytes, p.file.ranks);
-    *file_rc = rc < 0 || t->rank > 0 ? 0 : write_file(&p, t);
-fini:
-    parts_fini(&p);
+    struct kit k;
+    struct saving f = {.rc = 0};
+    int rc = kit_init(&k, t);
+    if (rc == 0 && t->rank == 0)
+        f.rc = checkpoint_out_open(&f.out, t->o->save, &k.plan);
+    for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
+        rc = save_section(t, &checkpoint_sections[i], k.part, &f);
+    if (t->rank == 0 && rc == 0 && f.rc == 0)
+        f.rc = checkpoint_out_commit(&f.out);
+    else
+        checkpoint_out_discard(&f.out);
+    kit_fini(&k);
+    *file_rc = f.rc;
     return rc;
 }
 
-/* Every rank gets its part of what rank 0 has read. */
-static int hand_out(struct parts *p, struct train *t)
+/* ---- and back ---- */
+
+/* Rank 0's own part comes first. Where it cannot read on, the others are handed something all the
+ * same: all ranks hear of it behind this section. */
+static int load_section(struct train *t, const struct checkpoint_section *s, uint8_t *part,
+                        struct file_in *in)
 {
-    size_t n;
-    real *velocities = optim_state(t->optim, &n);
-    struct checkpoint_state *s = &p->file.state;
-    TRY(comm_bcast(t->comm, s, sizeof *s, 0));
-    TRY(comm_bcast(t->comm, t->host, t->n_weights * sizeof(real), 0));
-    TRY(comm_bcast(t->comm, p->file.velocities, n * sizeof(real), 0));
-    TRY(nn_model_put(t->model, t->weights, t->host, t->n_weights));
-    TRY(nn_model_put(t->model, velocities, p->file.velocities, n));
-    TRY(comm_scatter(t->comm, p->file.ranks, p->file.rank_bytes, p->mine));
-    t->state.step = s->step;
-    t->state.skipped = s->skipped;
-    t->state.skipped_in_row = s->skipped_in_row;
-    memcpy(&t->state.sums, p->mine, sizeof t->state.sums);
-    nn_model_loss_scale(t->model)->value = s->loss_scale;
-    nn_model_loss_scale(t->model)->n_good = (uint32_t)s->loss_scale_good;
-    return nn_model_put(t->model, t->stats, p->mine + sizeof t->state.sums, t->n_stats);
+    const size_t bytes = s->bytes(t);
+    if (!bytes)
+        return 0;
+    int rc = t->rank > 0 ? 0 : checkpoint_in_get(in, part, bytes);
+    if (!s->per_rank)
+        TRY(comm_bcast(t->comm, part, bytes, 0));
+    else if (t->rank > 0)
+        TRY(comm_pass(t->comm, 0, t->rank, part, bytes));
+    if (rc == 0)
+        rc = s->put(t, part);
+    for (int r = 1; r < t->n_ranks && s->per_rank && t->rank == 0; r++) {
+        if (rc == 0)
+            rc = checkpoint_in_get(in, part, bytes);
+        TRY(comm_pass(t->comm, 0, r, part, bytes));
+    }
+    return rc;
 }
 
 int checkpoint_load(struct train *t)
 {
-    struct parts p;
-    int rc = train_agree(t, parts_init(&p, t));
+    struct kit k;
+    struct file_in in = {.f = NULL};
+    int rc = train_agree(t, kit_init(&k, t));
     if (rc == 0)
-        rc = train_agree(t, t->rank > 0 ? 0 : checkpoint_file_read(t->o->resume, &p.file));
-    if (rc == 0)
-        rc = train_agree(t, hand_out(&p, t));
-    parts_fini(&p);
+        rc = train_agree(t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan));
+    for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
+        rc = train_agree(t, load_section(t, &checkpoint_sections[i], k.part, &in));
+    file_in_close(&in);
+    kit_fini(&k);
     return rc;
 }

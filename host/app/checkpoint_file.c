@@ -2,68 +2,68 @@
 #include "app/checkpoint_file.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/opt.h"
+#include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 static const char magic[8] = "nc-ckpt\n";
-enum { VERSION = 2, CRC_BLOCK = 1 << 16 };
+enum { VERSION = 3, CRC_BLOCK = 1 << 16 };
 
 struct checkpoint_head {
     char magic[8];
-    uint32_t version, text_bytes, n_ranks, real_bytes;
-    uint64_t n_weights, n_stats;
-    struct checkpoint_state state;
+    uint32_t version, text_bytes, n_ranks, n_entries;
 };
-
-static struct checkpoint_head head_of(const struct checkpoint_file *c)
-{
-    struct checkpoint_head head = {
-        .version = VERSION,
-        .text_bytes = (uint32_t)strlen(c->text),
-        .n_ranks = c->n_ranks,
-        .real_bytes = sizeof(real),
-        .n_weights = c->n_weights,
-        .n_stats = c->n_stats,
-        .state = c->state,
-    };
-    memcpy(head.magic, magic, sizeof magic);
-    return head;
-}
 
 /* ---- writing ---- */
 
-static int put(struct file_out *out, uint32_t *crc, const void *from, size_t bytes)
+static int put_head(struct checkpoint_out *out, const struct checkpoint_plan *plan)
 {
-    *crc = (uint32_t)crc32_z(*crc, from, bytes);
-    return file_out_write(out, from, bytes);
+    struct checkpoint_head head = {
+        .version = VERSION,
+        .text_bytes = (uint32_t)strlen(plan->text),
+        .n_ranks = plan->n_ranks,
+        .n_entries = plan->n_entries,
+    };
+    memcpy(head.magic, magic, sizeof magic);
+    TRY(checkpoint_out_put(out, &head, sizeof head));
+    TRY(checkpoint_out_put(out, plan->text, head.text_bytes));
+    return checkpoint_out_put(out, plan->entries, plan->n_entries * sizeof *plan->entries);
 }
 
-static int put_all(struct file_out *out, const struct checkpoint_file *c)
+int checkpoint_out_open(struct checkpoint_out *out, const char *path,
+                        const struct checkpoint_plan *plan)
 {
-    const struct checkpoint_head head = head_of(c);
-    uint32_t crc = 0;
-    TRY(put(out, &crc, &head, sizeof head));
-    TRY(put(out, &crc, c->text, head.text_bytes));
-    TRY(put(out, &crc, c->weights, c->n_weights * sizeof(real)));
-    TRY(put(out, &crc, c->velocities, c->n_weights * sizeof(real)));
-    TRY(put(out, &crc, c->ranks, c->n_ranks * c->rank_bytes));
-    return file_out_write(out, &crc, sizeof crc);
-}
-
-int checkpoint_file_write(const char *path, const struct checkpoint_file *c)
-{
-    struct file_out out;
-    TRY(file_out_open(&out, path));
-    int rc = put_all(&out, c);
+    memset(out, 0, sizeof *out);
+    TRY(file_out_open(&out->file, path));
+    int rc = put_head(out, plan);
     if (rc < 0)
-        file_out_discard(&out);
-    return rc < 0 ? rc : file_out_commit(&out);
+        checkpoint_out_discard(out);
+    return rc;
+}
+
+int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes)
+{
+    out->crc = (uint32_t)crc32_z(out->crc, from, bytes);
+    return file_out_write(&out->file, from, bytes);
+}
+
+int checkpoint_out_commit(struct checkpoint_out *out)
+{
+    const uint32_t crc = out->crc;
+    int rc = file_out_write(&out->file, &crc, sizeof crc);
+    if (rc < 0)
+        checkpoint_out_discard(out);
+    return rc < 0 ? rc : file_out_commit(&out->file);
+}
+
+void checkpoint_out_discard(struct checkpoint_out *out)
+{
+    file_out_discard(&out->file);
 }
 
 /* ---- reading ---- */
@@ -73,7 +73,7 @@ static int damaged(const struct file_in *in, const char *why)
     return ERR(-EINVAL, "cannot resume '%s': %s", in->path, why);
 }
 
-static int get(struct file_in *in, void *to, size_t bytes)
+int checkpoint_in_get(struct file_in *in, void *to, size_t bytes)
 {
     size_t got;
     TRY(file_in_read(in, to, bytes, &got));
@@ -98,10 +98,10 @@ static int check_crc(struct file_in *in, uint64_t *bytes)
         return damaged(in, "it is truncated");
     for (size_t left = (size_t)st.st_size - sizeof want, n; left; left -= n) {
         n = left < sizeof block ? left : sizeof block;
-        TRY(get(in, block, n));
+        TRY(checkpoint_in_get(in, block, n));
         crc = (uint32_t)crc32_z(crc, block, n);
     }
-    TRY(get(in, &want, sizeof want));
+    TRY(checkpoint_in_get(in, &want, sizeof want));
     if (crc != want)
         return damaged(in, "it is damaged or truncated: its checksum is wrong");
     *bytes = (uint64_t)st.st_size;
@@ -118,7 +118,7 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
     char *theirs = buf_alloc(text_bytes + 1);
     if (!theirs)
         return -ENOMEM;
-    int rc = get(in, theirs, text_bytes);
+    int rc = checkpoint_in_get(in, theirs, text_bytes);
     if (rc == 0 && opt_lines_differ(mine, theirs, &differ))
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
                  in->path, differ.name, differ.theirs, differ.mine);
@@ -128,55 +128,93 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
     return rc;
 }
 
-static int check_state(struct file_in *in, const struct checkpoint_state *s, uint64_t n_steps)
+static bool same_name(const struct checkpoint_entry *a, const struct checkpoint_entry *b)
 {
-    if (s->step > n_steps)
+    return !memcmp(a->name, b->name, sizeof a->name);
+}
+
+/* A section that this run would not have at this place (`mine`, NULL: at the end). */
+static int wrong_section(struct file_in *in, const struct checkpoint_plan *plan,
+                         const struct checkpoint_entry *mine, const struct checkpoint_entry *theirs)
+{
+    char name[sizeof theirs->name] = "";
+    bool known = false;
+    for (uint32_t i = 0; i < plan->n_entries; i++)
+        known = known || same_name(&plan->entries[i], theirs);
+    for (size_t i = 0; i < sizeof name - 1 && theirs->name[i]; i++)
+        name[i] = isgraph((unsigned char)theirs->name[i]) ? theirs->name[i] : '?';
+    if (!known)
+        return ERR(-EINVAL, "cannot resume '%s': it has a section '%s' that this run does not have",
+                   in->path, name);
+    return ERR(-EINVAL, "cannot resume '%s': its section '%s' stands where '%s' should", in->path,
+               name, mine ? mine->name : "the end");
+}
+
+/* Holds the file's next section against this run's, NULL: it has no more. */
+static int check_section(struct file_in *in, const struct checkpoint_plan *plan,
+                         const struct checkpoint_entry *mine)
+{
+    struct checkpoint_entry theirs;
+    TRY(checkpoint_in_get(in, &theirs, sizeof theirs));
+    if (!mine || !same_name(mine, &theirs))
+        return wrong_section(in, plan, mine, &theirs);
+    if (theirs.n_parts != mine->n_parts || theirs.bytes != mine->bytes)
         return ERR(-EINVAL,
-                   "cannot resume '%s': it has done %" PRIu64
-                   " steps, this run ends after %" PRIu64,
-                   in->path, s->step, n_steps);
-    if (s->skipped > s->step || s->skipped_in_row > s->skipped || s->loss_scale_good > UINT32_MAX ||
-        !(s->loss_scale > 0 && isfinite(s->loss_scale)))
-        return damaged(in, "its counters contradict each other");
+                   "cannot resume '%s': its section '%s' has %" PRIu32 " x %" PRIu64
+                   " bytes, this run's %" PRIu32 " x %" PRIu64,
+                   in->path, mine->name, theirs.n_parts, theirs.bytes, mine->n_parts, mine->bytes);
     return 0;
 }
 
-static int get_all(struct file_in *in, struct checkpoint_file *c)
+static int check_sections(struct file_in *in, const struct checkpoint_plan *plan, uint32_t n)
+{
+    for (uint32_t i = 0; i < n || i < plan->n_entries; i++) {
+        const struct checkpoint_entry *mine = i < plan->n_entries ? &plan->entries[i] : NULL;
+        if (i == n)
+            return ERR(-EINVAL, "cannot resume '%s': it has no section '%s'", in->path, mine->name);
+        TRY(check_section(in, plan, mine));
+    }
+    return 0;
+}
+
+static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->n_entries; i++)
+        bytes += plan->entries[i].n_parts * plan->entries[i].bytes;
+    return bytes;
+}
+
+/* All but what stands in the sections. */
+static int check_all(struct file_in *in, const struct checkpoint_plan *plan)
 {
     struct checkpoint_head head;
     uint64_t bytes;
     TRY(check_crc(in, &bytes));
-    TRY(get(in, &head, sizeof head));
+    TRY(checkpoint_in_get(in, &head, sizeof head));
     if (head.version != VERSION)
         return ERR(-EINVAL, "cannot resume '%s': it has version %" PRIu32 ", this program reads %d",
                    in->path, head.version, VERSION);
-    TRY(check_text(in, head.text_bytes, c->text));
-    if (head.n_ranks != c->n_ranks)
+    TRY(check_text(in, head.text_bytes, plan->text));
+    if (head.n_ranks != plan->n_ranks)
         return ERR(-EINVAL,
                    "cannot resume '%s': it was made by %" PRIu32 " ranks, this run has %" PRIu32,
-                   in->path, head.n_ranks, c->n_ranks);
-    if (head.real_bytes != sizeof(real) || head.n_weights != c->n_weights ||
-        head.n_stats != c->n_stats)
-        return damaged(in, "its model has another size");
-    TRY(check_state(in, &head.state, c->n_steps));
-    TRY(get(in, c->weights, c->n_weights * sizeof(real)));
-    TRY(get(in, c->velocities, c->n_weights * sizeof(real)));
-    TRY(get(in, c->ranks, c->n_ranks * c->rank_bytes));
-    if (in->at + sizeof(uint32_t) != bytes)
-        return damaged(in, "it is longer or shorter than its model says");
-    c->state = head.state;
+                   in->path, head.n_ranks, plan->n_ranks);
+    TRY(check_sections(in, plan, head.n_entries));
+    if (in->at + bytes_of_sections(plan) + sizeof(uint32_t) != bytes)
+        return damaged(in, "it is longer or shorter than its sections say");
     return 0;
 }
 
-int checkpoint_file_read(const char *path, struct checkpoint_file *c)
+int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan)
 {
-    struct file_in in;
     struct stat st;
     /* to open it would be to wait for who writes it */
     if (!stat(path, &st) && S_ISFIFO(st.st_mode))
         return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
-    TRY(file_in_open(&in, path));
-    int rc = get_all(&in, c);
-    file_in_close(&in);
+    TRY(file_in_open(in, path));
+    int rc = check_all(in, plan);
+    if (rc < 0)
+        file_in_close(in);
     return rc;
 }

@@ -1,36 +1,47 @@
 /* checkpoint_file.h : a checkpoint on the disk: written whole or not at all, read as bytes that
  * anybody may have made.
  *
- *     head (struct checkpoint_head) | text: the options that matter for bits, "name=value" lines | weights | velocities |
- *     per rank: sums of the epoch so far, statistics of the batch norms | crc32 of all before       little endian */
+ *     head (struct checkpoint_head) | text: the options that matter for bits, "name=value" lines |
+ *     an entry for each section (struct checkpoint_entry) | sections, in this order: of each its
+ *     parts, rank after rank | crc32 of all before                                little endian */
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
-#include "hls/layer.h"
+#include "base/file.h"
 #include <stddef.h>
 #include <stdint.h>
 
-/* How far a run has come. */
-struct checkpoint_state {
-    uint64_t step, skipped, skipped_in_row;
-    double loss_scale;        /* fp16 */
-    uint64_t loss_scale_good; /* steps since it moved */
+enum { CHECKPOINT_ENTRIES_MAX = 16 };
+
+/* A section, as it stands in the file. */
+struct checkpoint_entry {
+    char name[20];    /* zeros behind it, one at least */
+    uint32_t n_parts; /* 1, or one of each rank */
+    uint64_t bytes;   /* of a part */
 };
 
-/* A run's memory. All of it goes to a file; of a file all but `state` and the three arrays must be
- * what the run has. */
-struct checkpoint_file {
+/* What a run's checkpoint is made of. The file that it goes on from must be made of the same. */
+struct checkpoint_plan {
     const char *text;
-    uint32_t n_ranks;
-    uint64_t n_weights, n_stats, n_steps; /* n_steps: of the whole run, at which it ends */
-    size_t rank_bytes;
-    struct checkpoint_state state;
-    real *weights, *velocities; /* [n_weights] */
-    uint8_t *ranks;             /* [n_ranks * rank_bytes] */
+    uint32_t n_ranks, n_entries;
+    struct checkpoint_entry entries[CHECKPOINT_ENTRIES_MAX];
 };
 
-/* Return 0 or a negative errno with a line. What cannot be read leaves state as it was, the arrays
- * perhaps not. */
-int checkpoint_file_write(const char *path, const struct checkpoint_file *c);
-int checkpoint_file_read(const char *path, struct checkpoint_file *c);
+struct checkpoint_out {
+    struct file_out file;
+    uint32_t crc;
+};
+
+/* Then every part of every section is put, in the plan's order, and the file committed or discarded.
+ * Return 0 or a negative errno; a failure is said once, by the first that finds it. */
+int checkpoint_out_open(struct checkpoint_out *out, const char *path,
+                        const struct checkpoint_plan *plan);
+int checkpoint_out_put(struct checkpoint_out *out, const void *from, size_t bytes);
+int checkpoint_out_commit(struct checkpoint_out *out);
+void checkpoint_out_discard(struct checkpoint_out *out); /* legal when zeroed and after commit */
+
+/* Takes a file that is undamaged and made of what the plan says; then its parts are got in the
+ * plan's order. Return 0 or a negative errno with a line. */
+int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan);
+int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);
 
 #endif

@@ -49,7 +49,8 @@ int comm_max_i8(struct comm *c, int8_t *x, size_t n); /* in place */
 int comm_sum_f64(struct comm *c, double *x, size_t n);
 /* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */
 int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
-int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine);
+/* One rank's bytes to another, both of whom call it; the others go on. */
+int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
 /* 0 when all ranks hold the same bytes, else -EPROTO, and one line, on rank 0, that names `what`
  * and the first rank that differs from rank 0. `bytes` may differ, too. */
 int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char *what);

@@ -82,15 +82,12 @@ int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all)
     return comm_wait(c);
 }
 
-int comm_scatter(struct comm *c, const void *all, size_t bytes, void *mine)
+int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
 {
-    if (c->rank > 0) {
-        TRY(comm_recv(c, 0, mine, bytes));
-    } else {
-        memcpy(mine, all, bytes);
-        for (int r = 1; r < c->n_ranks; r++)
-            TRY(comm_send(c, r, (const char *)all + (size_t)r * bytes, bytes));
-    }
+    if (c->rank == from)
+        TRY(comm_send(c, to, buf, bytes));
+    else
+        TRY(comm_recv(c, from, buf, bytes));
     return comm_wait(c);
 }
 

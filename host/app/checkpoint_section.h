@@ -1,0 +1,25 @@
+/* checkpoint_section.h : what of a run stands in a checkpoint: a row for each section. */
+#ifndef CHECKPOINT_SECTION_H
+#define CHECKPOINT_SECTION_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct train;
+
+struct checkpoint_section {
+    const char *name;
+    bool per_rank; /* every rank has its own; else rank 0's is everybody's */
+    /* of a rank; the same on all ranks and for the whole run; 0: it stands in no file */
+    size_t (*bytes)(const struct train *t);
+    /* Copies the run's state to host memory, and back: what is put may be anybody's bytes, and is
+     * held against the run before anything is done with it. Return 0 or a negative errno with a
+     * line. */
+    int (*get)(struct train *t, void *to);
+    int (*put)(struct train *t, const void *from);
+};
+
+/* In the order of the file. */
+extern const struct checkpoint_section checkpoint_sections[];
+extern const int checkpoint_n_sections;
+
+#endif
