@@ -6,7 +6,6 @@
 #include "base/jsonl.h"
 #include "base/opt.h"
 #include "vec/vec.h"
-#include <stdarg.h>
 
 struct info_options {
     bool json;
@@ -26,18 +25,6 @@ static const struct opt_command command = {
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
-
-void info_add(struct info *info, const char *key, const char *format, ...)
-{
-    if (info->n == INFO_MAX)
-        return;
-    struct info_fact *fact = &info->facts[info->n++];
-    va_list ap;
-    va_start(ap, format);
-    snprintf(fact->key, sizeof fact->key, "%s", key);
-    vsnprintf(fact->value, sizeof fact->value, format, ap);
-    va_end(ap);
-}
 
 static int print_json(const struct info *info)
 {

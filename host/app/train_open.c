@@ -10,14 +10,6 @@
 
 enum { EVAL_BATCH_MIN = 64 };
 
-int train_agree(struct train *t, int rc)
-{
-    rc = comm_agree(t->comm, rc);
-    t->agreed = rc < 0;
-    err_hold();
-    return rc;
-}
-
 /* All ranks must run with the options of rank 0. */
 static int compare_options(struct train *t)
 {

@@ -104,11 +104,3 @@ int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *c
     TRY(codec_settle(codec, n_ranks, &by));
     return algo->check ? algo->check(codec, n_ranks, group) : 0;
 }
-
-int algo_check_group(const char *name, int n_ranks, int group)
-{
-    if (group < 1 || n_ranks % group != 0)
-        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them",
-                   name, group, n_ranks, group);
-    return 0;
-}

@@ -78,3 +78,11 @@ int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct
     }
     return 0;
 }
+
+int algo_check_group(const char *name, int n_ranks, int group)
+{
+    if (group < 1 || n_ranks % group != 0)
+        return ERR(-EINVAL, "cannot use \"%s:%d\" with %d ranks: groups of %d do not divide them",
+                   name, group, n_ranks, group);
+    return 0;
+}

@@ -3,19 +3,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-int comm_mpi_check(int mpi_rc, const char *what)
-{
-    if (mpi_rc == MPI_SUCCESS)
-        return 0;
-    char why[MPI_MAX_ERROR_STRING] = "no reason given";
-    int length = 0;
-    MPI_Error_string(mpi_rc, why, &length);
-    return ERR(-EIO, "cannot %s: %s", what, why);
-}
 
 /* MPI can be begun and ended once in a process, so what is known of it is the process's. */
 static struct {
@@ -181,12 +170,4 @@ int comm_agree(struct comm *c, int rc)
     const int speaker = word == fine ? 0 : (int)(word >> 32);
     err_release(c->rank == speaker);
     return word == fine ? 0 : -(int)(uint32_t)word;
-}
-
-void comm_abort(struct comm *c, int code)
-{
-    err_release(true);
-    fflush(NULL);
-    MPI_Abort(c->mpi, code < 0 && code > -128 ? -code : 1);
-    abort(); /* MPI_Abort does not return */
 }

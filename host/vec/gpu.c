@@ -23,7 +23,6 @@ static struct {
     char path[PATH_MAX];
     int n_open;
     struct dev_info info;
-    _Atomic int failed;
     _Atomic bool quiet;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -160,7 +159,7 @@ static int open_device(int rank_on_node)
     const int rc = gpu_lanes_open(run);
     if (rc < 0)
         run->close();
-    state.failed = 0;
+    gpu_forget();
     return rc;
 }
 
@@ -197,17 +196,6 @@ const struct dev_library *gpu(void)
 const struct dev_info *gpu_info(void)
 {
     return &state.info;
-}
-
-int gpu_failed(void)
-{
-    return state.failed;
-}
-
-void gpu_note(int code)
-{
-    int none = 0;
-    atomic_compare_exchange_strong(&state.failed, &none, code);
 }
 
 void gpu_quiet(bool on)

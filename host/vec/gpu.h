@@ -28,6 +28,7 @@ const struct dev_info *gpu_info(void);
  * that was noted here. Stays until the device is closed. */
 int gpu_failed(void);
 void gpu_note(int code);
+void gpu_forget(void); /* for gpu.c: the device is opened anew */
 
 /* While on, lines of the library are not printed: for what is only tried. */
 void gpu_quiet(bool on);
