@@ -1,0 +1,57 @@
+#!/bin/bash
+# test_readmes.sh : each folder's README names every file in it, and no file that is nowhere. A name stands in backticks, alone: `mf.h`,
+# which names mf.c as well (a module is a pair); `algo_*.c` and `{a,b}.sh`; `.c` behind a name is that module's; in rtl/ a module's name
+# alone; a folder by a link, [emu/](emu).
+set -u
+cd "${1:-$(dirname "$0")/..}" || exit 1
+bad=0
+all=$(find hls host device rtl sim tests bench -type f -printf '%f\n' 2>/dev/null)
+
+# names README: the files it names, a line each, globs and braces as they stand
+# shellcheck disable=SC2016 # backticks of a README
+names() {
+    grep -oE '`[^` ]*`|\[[a-z_]+/\]' "$1" | tr -d '`[]' | awk '
+        /^\.[a-z]+$/ { if (stem != "") print stem $0; next }
+        /^[A-Za-z0-9_*{},.\/-]+\.(c|h|cu|cuh|cpp|def|sv|sv\.in|sh|py|gp|list|tsv)$/ { stem = $0; sub(/\.[a-z]+$/, "", stem); print; next }
+        { stem = ""; print }'
+}
+
+# partner FILE: the other half of its pair
+partner() {
+    case $1 in
+    *.h) echo "${1%.h}.c" ;;
+    *.c) echo "${1%.c}.h" ;;
+    *) echo none ;;
+    esac
+}
+
+for readme in hls/README.md host/*/README.md device/README.md rtl/README.md sim/README.md tests/README.md bench/README.md; do
+    [ -f "$readme" ] || continue
+    folder=${readme%/*}
+    declare -A named=()
+    while read -r words; do
+        [[ $words =~ ^[]A-Za-z0-9_*{},./-]+$ ]] || continue
+        for word in $(eval "set -f; echo ${words//\*/\\*}"); do # braces alone
+            word=${word%/} found=
+            [ -n "$word" ] || continue
+            for file in "$folder"/$word "$folder/$word.sv" "$folder/$(partner "$word")"; do
+                [ -e "$file" ] && found=1 && named[${file##*/}]=1
+            done
+            case $word in
+            build/* | *[*]*) ;;
+            *[a-z].c | *[a-z].h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sh)
+                [ -n "$found" ] || grep -qxF -- "${word##*/}" <<<"$all" || { echo "$readme: there is no '$word'"; bad=1; }
+                ;;
+            esac
+        done
+    done < <(names "$readme")
+    for file in "$folder"/*; do
+        name=${file##*/}
+        [ "$name" = README.md ] || [ -n "${named[$name]+set}" ] || { echo "$readme: does not name '$name'"; bad=1; }
+    done
+    unset named
+done
+for folder in host/*/; do
+    [ "$folder" = host/include/ ] || [ -f "$folder/README.md" ] || { echo "${folder%/}: has no README.md"; bad=1; }
+done
+exit $bad
