@@ -1,14 +1,17 @@
 #!/bin/bash
 # test_readmes.sh : each folder's README names every file in it, and no file that is nowhere. A name stands in backticks, alone: `mf.h`,
 # which names mf.c as well (a module is a pair); `algo_*.c` and `{a,b}.sh`; `.c` behind a name is that module's; in rtl/ a module's name
-# alone; a folder by a link, [emu/](emu).
+# alone; a folder by a link, [emu/](emu), or by one of its files.
+# shellcheck disable=SC2016 # backticks of a README
 set -u
-cd "${1:-$(dirname "$0")/..}" || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+tree=
+[ "${1-}" != in ] || tree=$2
+cd "${tree:-$here/..}" || exit 1
 bad=0
 all=$(find hls host device rtl sim tests bench -type f -printf '%f\n' 2>/dev/null)
 
 # names README: the files it names, a line each, globs and braces as they stand
-# shellcheck disable=SC2016 # backticks of a README
 names() {
     grep -oE '`[^` ]*`|\[[a-z_]+/\]' "$1" | tr -d '`[]' | awk '
         /^\.[a-z]+$/ { if (stem != "") print stem $0; next }
@@ -35,7 +38,9 @@ for readme in hls/README.md host/*/README.md device/README.md rtl/README.md sim/
             word=${word%/} found=
             [ -n "$word" ] || continue
             for file in "$folder"/$word "$folder/$word.sv" "$folder/$(partner "$word")"; do
-                [ -e "$file" ] && found=1 && named[${file##*/}]=1
+                [ -e "$file" ] || continue
+                file=${file#"$folder"/} found=1
+                named[${file%%/*}]=1 # of a folder the first that is named
             done
             case $word in
             build/* | *[*]*) ;;
@@ -54,4 +59,23 @@ done
 for folder in host/*/; do
     [ "$folder" = host/include/ ] || [ -f "$folder/README.md" ] || { echo "${folder%/}: has no README.md"; bad=1; }
 done
+[ -n "$tree" ] && exit $bad
+
+# --- what is planted is found ---
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/host/{base,include} "$tree/sim/models"
+touch "$tree"/host/base/{a.c,a.h,b_one.c,b_two.c,c.def} "$tree/sim/d.c" "$tree/sim/models/m"
+echo '| `a.h` | `b_*.c`, `c.def` | `d.c`' >"$tree/host/base/README.md"
+echo '`d.c` [models/](models)' >"$tree/sim/README.md"
+"$here/test_readmes.sh" in "$tree" || { echo "FAIL a tree in which all is named"; bad=1; }
+refused() { # refused WORDS
+    out=$("$here/test_readmes.sh" in "$tree") && { echo "FAIL missed: $1"; bad=1; }
+    [ "$out" = "$1" ] || { echo "FAIL said '$out' for '$1'"; bad=1; }
+}
+touch "$tree/sim/e.h" && refused "sim/README.md: does not name 'e.h'"
+rm "$tree/sim/e.h"
+echo '`gone.c`' >>"$tree/sim/README.md" && refused "sim/README.md: there is no 'gone.c'"
+sed -i '$d' "$tree/sim/README.md"
+mkdir "$tree/host/vec" && refused "host/vec: has no README.md"
 exit $bad
