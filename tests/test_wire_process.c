@@ -117,17 +117,18 @@ int main(void)
     struct codec codec;
     printf("seed %d\n", SEED);
     CHECK(find_card() && codec_parse(&words, &codec) == 0 &&
-              codec_settle(&codec, RANKS, 1u << VEC_EXACT, "test") == 0,
+              codec_settle(&codec, RANKS,
+                           &(struct codec_adder){.name = "test", .needs = FOLD_WIDE}) == 0,
           "no codec");
-    CHECK(vec_acc_bytes(&codec.sum, N) <= sizeof acc, "acc");
-    open_all(&codec.sum);
+    CHECK(vec_acc_bytes(codec_sum(&codec), N) <= sizeof acc, "acc");
+    open_all(codec_sum(&codec));
     for (uint32_t s = 0; s < STEPS; s++) {
         if (s == 1) {
             write_card(REG_DROP_SEED, SEED);
             write_card(REG_DROP_IN, 1u << 29);
             write_card(REG_DROP_OUT, 1u << 29);
         }
-        step(&codec.sum, s);
+        step(codec_sum(&codec), s);
         const struct way_count count = window_counted(windows[0]);
         CHECK(s ? count.resent : !count.pings, "step %u: %llu pings, %llu packets again", s,
               (unsigned long long)count.pings, (unsigned long long)count.resent);
