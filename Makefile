@@ -41,6 +41,11 @@ ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] b
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci/run))
 SIM_C     = $(filter-out sim/$(if $(VERILATOR),shell_none,shell_rtl).c,$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
+# What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
+X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine))
+isa_avx2   = -mavx2 -mf16c
+isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
+isa       = $(if $(X86),$(foreach i,avx2 avx512,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c,$(1)),-mprefer-vector-width=512))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
@@ -107,8 +112,8 @@ synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fa
 	$(Q)B=$(B) tests/synth.sh
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
-	$(Q)if command -v clang >/dev/null; then for f in $(SRC) $(TESTS) $(BENCH); do \
-	    OMPI_CC=clang $(MPICC) $(FLAGS) -c $$f -o /dev/null || exit 1; done; \
+	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS)'; \
+	    $(foreach f,$(SRC) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -138,7 +143,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # What is simulated without Verilator: the card in plain C.

@@ -3,13 +3,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-
 #define VEC __m256i
 enum { STEP = 32 }; /* elements at a time: a register of bytes */
 
@@ -215,12 +208,6 @@ static uint32_t avx2_absmax(const float *x, size_t n)
     max[0] = larger(larger(max[0], max[1]), larger(max[2], max[3]));
     return largest(larger(max[0], all(rest)));
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
 /* ---- the slots ---- */
 

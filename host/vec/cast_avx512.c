@@ -3,14 +3,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
-#endif
-
 #define VEC __m512i
 enum { STEP = 64 }; /* elements at a time: a register of bytes */
 
@@ -197,12 +189,6 @@ static uint32_t avx512_absmax(const float *x, size_t n)
     }
     return largest(larger(larger(max[0], max[1]), larger(max[2], max[3])));
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
 /* ---- the slots ---- */
 

@@ -2,13 +2,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-
 CAST_INLINE __m256i all(uint32_t x)
 {
     return _mm256_set1_epi32((int)x);
@@ -86,10 +79,4 @@ void philox_avx2(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
         words += 4 * k;
     }
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -3,13 +3,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f")
-#endif
-
 CAST_INLINE __m512i all(uint32_t x)
 {
     return _mm512_set1_epi32((int)x);
@@ -85,10 +78,4 @@ void philox_avx512(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *word
     }
     philox_avx2(key, block, n_blocks, words);
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

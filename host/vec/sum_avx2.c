@@ -3,14 +3,8 @@
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum_x86.h"
-
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,f16c")
-#endif
 #include "vec/sum_body.h"
+
 #define ADD_INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 32 };
@@ -184,10 +178,4 @@ void sum_avx2_fill(struct vec_ops *ops)
     ops->add = avx2_add;
     ops->sum = avx2_sum;
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -3,14 +3,6 @@
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include "vec/sum_x86.h"
-
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,prefer-vector-width=512")
-#endif
 #include "vec/sum_body.h"
 
 static inline __m512i bytes(int x)
@@ -170,10 +162,4 @@ void sum_avx512_fill(struct vec_ops *ops)
     ops->add = avx512_add;
     ops->sum = avx512_sum;
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -6,12 +6,6 @@
 #include "vec/sum_x86.h"
 #include <string.h>
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,f16c")
-#endif
 #define EXACT_INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 32 };
@@ -184,10 +178,4 @@ void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, i
     sum_in_ieee(plan, parts, n_parts, n, codes);
     fp_mode_back(mode);
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -5,13 +5,6 @@
 #include "vec/fp_mode.h"
 #include "vec/sum_x86.h"
 
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
-#endif
 #define EXACT_INLINE static inline __attribute__((always_inline))
 
 /* 64 elements as fp32, in the order in which _mm512_unpack*_epi8 leaves them. */
@@ -193,10 +186,4 @@ void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts,
     sum_in_ieee(plan, parts, n_parts, n, codes);
     fp_mode_back(mode);
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -2,13 +2,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-
 enum { STEP = 32 };
 
 CAST_INLINE __m256i all(uint32_t x)
@@ -75,10 +68,4 @@ void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *co
 {
     decode_loop(p, shape, codes, n, x, stream);
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif

@@ -2,14 +2,6 @@
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
-#endif
-
 enum { STEP = 64 };
 
 CAST_INLINE __m512 value_of(const struct dec_plan *p, __m512i code)
@@ -70,10 +62,4 @@ void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *
 {
     decode_loop(p, shape, codes, n, x, stream);
 }
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 #endif
