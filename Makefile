@@ -23,6 +23,8 @@ INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-format-truncation
 FLAGS     = $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# The library's objects serve libnarrowcast.a and .so alike; with its names hidden, PIC costs what PIE does (bench_cast, no difference).
+LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread $(FABRIC)
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
@@ -73,7 +75,7 @@ GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
@@ -134,7 +136,7 @@ help:                                   ## print this list
 $(INSTALLED): host/install.sh
 	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && touch $@
 $(B)/flags: force
-	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIBS)' > $@
+	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(NCCL)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(NCCL)' > $@
 force: ;
@@ -143,9 +145,13 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(call isa,$<) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
+# What others link: the names of narrowcast.h, and no other.
+$(B)/libnarrowcast.so: $(call obj,$(LIB)) host/include/narrowcast.map
+	$(if $(V),,@echo 'link  $@')
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o,$^) $(LIBS) -o $@
 # What is simulated without Verilator: the card in plain C.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

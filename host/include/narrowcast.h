@@ -36,7 +36,7 @@
  *         return 0;
  *     }
  *
- *     cc train.c -lnarrowcast ... ; host/ranks.sh 4 ./a.out
+ *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
  * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that
  * opened, makes all calls.
@@ -56,8 +56,13 @@ extern "C" {
 
 #define NC_VERSION "0.1.0"
 
+/* What the library exports; all else in it is hidden. */
+#ifndef NC_API
+#define NC_API __attribute__((visibility("default")))
+#endif
+
 /* Of the library: equals NC_VERSION of the header it was built with. */
-const char *nc_version(void);
+NC_API const char *nc_version(void);
 
 /* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same. */
 struct nc_options {
@@ -88,7 +93,7 @@ struct nc_options {
 
 /* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 600 s,
  * seed 1. */
-struct nc_options nc_options_default(void);
+NC_API struct nc_options nc_options_default(void);
 
 struct nc_layer {
     const char *name; /* for messages; need not outlive nc_open */
@@ -116,25 +121,25 @@ struct nc;
  * -EIO; with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
  * it). After a failure it may be called again; MPI goes on, and ends when the process exits if
  * nc_open began it. */
-int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
+NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
             struct nc **out);
 
 /* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called
  * MPI_Init. */
-void nc_close(struct nc *nc);
+NC_API void nc_close(struct nc *nc);
 
-int nc_rank(const struct nc *nc);
-int nc_n_ranks(const struct nc *nc);
+NC_API int nc_rank(const struct nc *nc);
+NC_API int nc_n_ranks(const struct nc *nc);
 
 /* grads: [n_layers] pointers to this rank's gradients (with "cuda": device pointers, in a list that
  * is not), replaced by the mean over ranks. report: NULL if not wanted. Returns 0; 1 when a
  * gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or a
  * negative errno, after which only nc_close may follow. */
-int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);
+NC_API int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);
 
 /* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the
  * same steps. */
-void nc_force_fp32(struct nc *nc, int on);
+NC_API void nc_force_fp32(struct nc *nc, int on);
 
 #ifdef __cplusplus
 }
