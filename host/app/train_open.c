@@ -123,8 +123,9 @@ static int open_job(struct train *t)
     if (!layers)
         comm_abort(t->comm, -ENOMEM); /* the others open the job */
     for (int i = 0; i < t->n_params; i++)
-        layers[i] = (struct reducer_layer){t->params[i].name, t->params[i].n,
-                                           t->o->fp32_last_layer && t->params[i].last};
+        layers[i] = (struct reducer_layer){.name = t->params[i].name,
+                                           .n = t->params[i].n,
+                                           .fp32 = t->o->fp32_last_layer && t->params[i].last};
     int rc = job_open(&t->job, layers, t->n_params);
     free(layers);
     return rc;

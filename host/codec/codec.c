@@ -102,6 +102,11 @@ int codec_guess(const struct codec *c)
     return c->kind->guess ? c->kind->guess(c) : 0;
 }
 
+size_t codec_state_bytes(const struct codec *c, const struct codec_layer *layer)
+{
+    return c->kind->state_bytes ? c->kind->state_bytes(c, layer) : 0;
+}
+
 uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank)
 {
     return philox_key(c->seed, (uint32_t)step, layer, rank, STAGE_CAST);

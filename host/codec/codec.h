@@ -63,11 +63,21 @@ uint32_t codec_tag(const struct codec *c);
 
 /* ---- a layer ---- */
 
-/* A layer of a bucket. */
+/* A layer of a bucket. Arrays begin at its first element; those of a GPU are where its codes are. */
 struct codec_layer {
-    uint32_t index; /* in the list of layers */
-    size_t at, n;   /* its first element in the bucket; its own elements, padding left out */
+    uint32_t index;        /* in the list of layers */
+    size_t at, n;          /* its first element in the bucket; its own elements, padding left out */
+    size_t column, stride; /* a column has so many elements, so far apart; 0: not known */
+    const float *weights;  /* [n], where the gradients are; NULL: not known */
+    /* [codec_state_bytes()] what this rank keeps of it, as the last step that was taken left it
+     * (zeroes at first), and as this one shall leave it: encoding and adding write all that they
+     * read, again when codes are made again. NULL where nothing is kept. */
+    const uint8_t *state;
+    uint8_t *next_state;
 };
+
+/* Bytes that each rank keeps of a layer from step to step, residuals say. */
+size_t codec_state_bytes(const struct codec *c, const struct codec_layer *layer);
 
 /* Which part of a layer a span of vec.h is: it begins with element `at`. */
 struct codec_part {

@@ -6,7 +6,7 @@
 
 struct codec_kind {
     const char *name; /* of --codec */
-    const char *help; /* of what may follow it: a sentence of --help */
+    const char *help; /* one line for --help, what may follow the name included */
 
     /* Reads what follows the colon (NULL: nothing does) and the words that concern the kind into
      * c->own, which is zero before. Returns 0 or -EINVAL with a line. */
@@ -33,10 +33,14 @@ struct codec_kind {
     int (*shift)(const struct codec *c, int8_t exponent);
     int (*guess)(const struct codec *c);
 
-    /* Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
+    /* Of the layer only index, n, column and stride are known. Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
      * multiples of it, and its codes are whole bytes. Layers of different units do not share a
      * bucket. */
     size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
+
+    /* As codec_state_bytes(); of the layer only index, n, column and stride are known. NULL: the kind
+     * keeps nothing. */
+    size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
     /* Over many spans, as their namesakes in codec.h. codec_absmax_x: of x as it is. */
     void (*absmax)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,

@@ -10,7 +10,10 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
         const bool fp32 = all_fp32 || layers[i].fp32;
         struct codec_layer *own = &placed[n_layers - 1 - i];
         const struct codec_call alone = {.codec = &codecs[fp32], .layers = own, .n_layers = 1};
-        *own = (struct codec_layer){.index = (uint32_t)i, .n = layers[i].n};
+        *own = (struct codec_layer){.index = (uint32_t)i,
+                                    .n = layers[i].n,
+                                    .column = layers[i].column,
+                                    .stride = layers[i].stride};
         const struct fold f = codec_fold(&alone);
         const size_t n = bucket_padded(&f, layers[i].n);
         struct bucket *b = open ? &out[n_buckets - 1] : NULL;

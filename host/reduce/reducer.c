@@ -81,6 +81,7 @@ static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     TRY(copy_layers(r, layers));
     TRY(reducer_make_plan(r, false, bucket_bytes));
     TRY(reducer_make_plan(r, true, bucket_bytes));
+    TRY(reducer_state_open(r));
     return make_buffers(r);
 }
 
@@ -134,6 +135,7 @@ void reducer_close(struct reducer *r)
     ops->free(r->codes);
     ops->free(r->result);
     ops->free(r->scratch);
+    reducer_state_close(r);
     free(r);
 }
 

@@ -23,6 +23,9 @@ struct reducer_layer {
     const char *name;
     size_t n;  /* elements, > 0 */
     bool fp32; /* stays fp32 whatever the codec (--fp32-last-layer) */
+    /* Its weights' columns, for codecs that cut by them: so many elements, so far apart; 0: not
+     * known. */
+    size_t column, stride;
 };
 
 struct reducer_step {
@@ -68,6 +71,17 @@ void reducer_force_fp32(struct reducer *r, bool on);
  * with a line, maybe not on all ranks. */
 int reducer_set_overlap(struct reducer *r, bool on);
 bool reducer_overlaps(const struct reducer *r);
+
+/* weights: [n_layers] pointers to what gradients of later steps are gradients of, where those are,
+ * for codecs that look at them; NULL: not known. They stay where they are until the next call. */
+void reducer_set_weights(struct reducer *r, const float *const *weights);
+
+/* What the codec keeps on this rank from step to step, as the last step that was taken left it:
+ * bytes that only a reducer of the same layers, codec and ranks understands. Between steps. get and
+ * put return 0 or a GPU's failure. */
+size_t reducer_state_bytes(const struct reducer *r);
+int reducer_state_get(const struct reducer *r, void *to);
+int reducer_state_put(struct reducer *r, const void *from);
 
 /* From now on a step's parts are added to the timeline; NULL: no more. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);

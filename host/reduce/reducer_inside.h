@@ -53,6 +53,9 @@ struct reducer {
     uint8_t *codes;  /* of all buckets as configured, or of the largest one in forced fp32 */
     uint8_t *result; /* of the largest bucket; buckets take turns */
     void *scratch;
+    /* what the codec keeps, of all narrow layers: as the last step left it, and in the making */
+    uint8_t *state[2];
+    size_t state_bytes;
     struct algo_home home;   /* these three */
     struct overlap *overlap; /* NULL: a step runs in reducer_finish() */
     struct trace *trace;     /* NULL: none */
@@ -94,6 +97,15 @@ static inline const struct codec_layer *reducer_layer(const struct reducer *r, i
 
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
+
+/* ---- reducer_state.c ---- */
+
+/* Places the codec's state of every narrow layer, zeroes. Returns 0 or -ENOMEM. */
+int reducer_state_open(struct reducer *r);
+void reducer_state_close(struct reducer *r);
+
+/* A step was taken by the codec: what it left is the state from now on. */
+void reducer_state_swap(struct reducer *r);
 
 /* ---- reducer_scan.c ---- */
 

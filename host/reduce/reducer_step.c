@@ -76,6 +76,8 @@ int reducer_step_all(struct reducer *r)
     TRY(open ? reducer_step_way(&s, &finite) : step_mpi(&s, &finite));
     if (r->batches)
         TRY(gpu_failed());
+    if (finite && !r->force_fp32)
+        reducer_state_swap(r);
     done->skipped = !finite;
     done->by_way = open && !done->n_redone;
     done->sent_bytes = sent(r) - sent_before;

@@ -94,6 +94,9 @@ struct vec_ops {
      * 64-byte aligned; NULL after a line. free takes NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
+
+    /* Between that memory and the CPU's, either way. */
+    void (*copy)(void *to, const void *from, size_t bytes);
 };
 
 /* The four of them as loops over the table's own operations. */

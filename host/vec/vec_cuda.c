@@ -228,6 +228,13 @@ static void free_pinned(void *p)
         gpu()->run->free_pinned(p);
 }
 
+static void cuda_copy(void *to, const void *from, size_t bytes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)done(lane, gpu()->run->copy(to, from, bytes, lane->stream));
+}
+
 #define CASTS                                                                            \
     .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode,       \
     .decode = cuda_decode, .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, \
@@ -244,6 +251,7 @@ static const struct vec_ops pinned = {
     .fold_wide = pinned_fold_wide,
     .alloc = alloc_pinned,
     .free = free_pinned,
+    .copy = cuda_copy,
 };
 
 static const struct vec_ops device = {
@@ -257,6 +265,7 @@ static const struct vec_ops device = {
     .fold_wide = cuda_fold_wide,
     .alloc = alloc_device,
     .free = free_device,
+    .copy = cuda_copy,
 };
 
 const struct vec_ops *vec_cuda(void)

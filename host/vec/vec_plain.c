@@ -267,6 +267,11 @@ static void plain_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t 
     }
 }
 
+static void plain_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
 const struct vec_ops vec_plain = {
     .name = "plain",
     .absmax = plain_absmax,
@@ -285,4 +290,5 @@ const struct vec_ops vec_plain = {
     .decode_all = vec_decode_each,
     .alloc = buf_alloc,
     .free = free,
+    .copy = plain_copy,
 };

@@ -1,0 +1,88 @@
+/* reducer_state.c : what codecs know of layers besides gradients: weights, and what they keep from
+ * step to step.
+ *
+ * State is there twice: a step reads one and writes the other, and they change places when it is
+ * taken. So codes may be made more than once, and a step that is skipped, or forced to fp32, leaves
+ * no trace. */
+#include "base/err.h"
+#include "reduce/reducer_inside.h"
+#include "vec/gpu.h"
+
+enum { ALIGN = 64 };
+
+static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
+{
+    const size_t bytes =
+        r->layers[layer->index].fp32 ? 0 : codec_state_bytes(&r->codecs[NARROW], layer);
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Every layer's part of both. */
+static void point(struct reducer *r)
+{
+    size_t at = 0;
+    for (int k = 0; k < r->n_layers; k++) {
+        struct codec_layer *layer = &r->plans[NARROW].placed[k];
+        const size_t bytes = bytes_of(r, layer);
+        layer->state = bytes ? r->state[0] + at : NULL;
+        layer->next_state = bytes ? r->state[1] + at : NULL;
+        at += bytes;
+    }
+}
+
+int reducer_state_open(struct reducer *r)
+{
+    for (int k = 0; k < r->n_layers; k++)
+        r->state_bytes += bytes_of(r, &r->plans[NARROW].placed[k]);
+    for (int i = 0; i < 2 && r->state_bytes; i++) {
+        r->state[i] = r->codecs[NARROW].ops->alloc(r->state_bytes);
+        if (!r->state[i])
+            return -ENOMEM;
+    }
+    point(r);
+    return 0;
+}
+
+void reducer_state_close(struct reducer *r)
+{
+    for (int i = 0; i < 2; i++)
+        r->codecs[NARROW].ops->free(r->state[i]);
+}
+
+void reducer_state_swap(struct reducer *r)
+{
+    uint8_t *was = r->state[0];
+    r->state[0] = r->state[1];
+    r->state[1] = was;
+    point(r);
+}
+
+size_t reducer_state_bytes(const struct reducer *r)
+{
+    return r->state_bytes;
+}
+
+static int copy(const struct reducer *r, void *to, const void *from)
+{
+    r->codecs[NARROW].ops->copy(to, from, r->state_bytes);
+    return r->batches ? gpu_failed() : 0;
+}
+
+int reducer_state_get(const struct reducer *r, void *to)
+{
+    return r->state_bytes ? copy(r, to, r->state[0]) : 0;
+}
+
+int reducer_state_put(struct reducer *r, const void *from)
+{
+    return r->state_bytes ? copy(r, r->state[0], from) : 0;
+}
+
+void reducer_set_weights(struct reducer *r, const float *const *weights)
+{
+    for (int p = 0; p < 2; p++)
+        for (int k = 0; k < r->n_layers; k++) {
+            struct codec_layer *layer = &r->plans[p].placed[k];
+            layer->weights = weights ? weights[layer->index] : NULL;
+        }
+}
