@@ -52,6 +52,8 @@ static const struct refusal {
      0,
      0,
      "unknown --sum \"exactly\": want auto, exact, fp32, nearest, kahan or trunc"},
+    {{.codec = "minifloats"}, 0, 0, "no codec \"minifloats\": need one of minifloat"},
+    {{.codec = "minifloat:e4m3"}, 0, 0, "cannot use --codec \"minifloat:e4m3\""},
     {{.overflow = "wrap"}, 0, 0, "unknown --overflow \"wrap\": want saturate or inf"},
     {{.round = "up"}, 0, 0, "unknown --round \"up\": want nearest, stochastic or zero"},
 
@@ -221,6 +223,9 @@ static void check_words(void)
     CHECK(codec_sum(&c)->overflow == MF_INF && minifloat_of(&c)->round == MF_ZERO &&
               c.ops == vec_best(),
           "policies");
+    CHECK(codec_parse(&(struct codec_words){.codec = "minifloat"}, &c) == 0 &&
+              c.kind == &codec_minifloat,
+          "a kind by its name");
     CHECK(codec_parse(&(struct codec_words){0}, &c) == 0, "defaults");
     CHECK(codec_sum(&c)->in.e == 5 && codec_sum(&c)->in.m == 2 && minifloat_of(&c)->out_auto &&
               minifloat_of(&c)->sum_auto && minifloat_of(&c)->scale == CODEC_NONE,

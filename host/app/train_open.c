@@ -49,7 +49,8 @@ static enum job_if job_if(const char *word, const char *yes)
 static int settle_job(struct train *t)
 {
     const struct train_options *o = t->o;
-    const struct job_words words = {.codec = {.format = o->format,
+    const struct job_words words = {.codec = {.codec = o->codec,
+                                              .format = o->format,
                                               .scale = o->scale,
                                               .sum = o->sum,
                                               .out_format = o->out_format,

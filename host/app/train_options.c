@@ -2,6 +2,7 @@
  * --help. */
 #include "app/train_options.h"
 #include "base/err.h"
+#include "codec/codec_kind.h"
 #include "comm/algo.h"
 #include "nn/dataset.h"
 #include "nn/optim.h"
@@ -52,6 +53,8 @@ static const struct opt opts[] = {
      OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
 
     {GROUP("gradients on the wire")},
+    {TEXT("codec", "C", "minifloat", codec, TRAIN_BITS,
+          "One of the kinds listed below; what is behind a colon is the kind's.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
           "1+X+Y bits.")},
@@ -165,9 +168,13 @@ static const struct opt opts[] = {
      AT(dump_first), 0, 1e12, 0},
 };
 
-static void list_algos(FILE *to)
+static void list_tables(FILE *to)
 {
+    const struct codec_kind *codec;
     const struct algo *algo;
+    fprintf(to, "\nkinds of --codec\n");
+    for (int i = 0; (codec = codec_kind_at(i)); i++)
+        opt_help_row(to, codec->name, codec->help);
     fprintf(to, "\nalgorithms of --algo\n");
     for (int i = 0; (algo = algo_at(i)); i++) {
         char word[32];
@@ -194,7 +201,7 @@ const struct opt_command train_command = {
                 "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
-    .more = list_algos,
+    .more = list_tables,
 };
 
 static int check(const struct train_options *o, const struct opt_parsed *p)

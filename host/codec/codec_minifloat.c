@@ -99,8 +99,8 @@ static void decode(const struct codec *c, const struct vec_out *outs,
 
 const struct codec_kind codec_minifloat = {
     .name = "minifloat",
-    .help = "minifloat: every gradient a float of its own, as --format, --scale, --sum, "
-            "--out-format, --overflow and --round say.",
+    .help = "every gradient a small float of its own, as --format, --scale, --sum, --out-format, "
+            "--overflow and --round say",
     .parse = minifloat_parse,
     .sums = FOLD_PARTS | FOLD_WIDE,
     .settle = minifloat_settle,

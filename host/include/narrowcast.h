@@ -81,6 +81,7 @@ struct nc_options {
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
+    const char *codec;   /* minifloat, which the first six words describe */
 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the

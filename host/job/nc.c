@@ -43,7 +43,8 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
 
 static struct job_words words_of(const struct nc_options *o, const char *device)
 {
-    return (struct job_words){.codec = {.format = o->format,
+    return (struct job_words){.codec = {.codec = o->codec,
+                                        .format = o->format,
                                         .scale = o->scale,
                                         .sum = o->sum,
                                         .out_format = o->out_format,
