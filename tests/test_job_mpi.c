@@ -34,7 +34,12 @@ static void test_words(void)
     struct job_words words = plain();
     if (rank == n_ranks - 1 && n_ranks > 1) {
         words.algo = "direct";
-        words.codec = (struct codec_words){"e4m3", "none", "exact", "e4m3", "saturate", "nearest"};
+        words.codec = (struct codec_words){.format = "e4m3",
+                                           .scale = "none",
+                                           .sum = "exact",
+                                           .out_format = "e4m3",
+                                           .overflow = "saturate",
+                                           .round = "nearest"};
         words.cards.where = "off";
     }
     CHECK(job_settle(comm, &words, &job) == 0, "the same in other words");
