@@ -1,5 +1,5 @@
-/* train_device.c : where a job's network and gradients live: on the CPU, or on a GPU for each rank
- * (several may share one). */
+/* train_device.c : where a run's network lives: on the CPU, or on the GPU that its job has taken, and
+ * in which numbers it computes. */
 #include "app/train.h"
 #include "base/err.h"
 #include "base/number.h"

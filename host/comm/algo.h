@@ -51,7 +51,7 @@ struct algo_call {
 
 struct algo {
     const char *name;
-    const char *help; /* one line for --help */
+    const char *help; /* one line for --help; NULL: in no list (by_nccl, by_ipc) */
     unsigned needs;   /* FOLD_x, one of which sums must have; 0: it adds all codes in one place */
     bool grouped;     /* takes :K */
     bool flows;       /* heeds algo_call.flow; else that is NULL */

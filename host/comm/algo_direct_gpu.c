@@ -51,10 +51,7 @@ static size_t nccl_scratch_bytes(const struct fold *f, size_t n, int n_ranks, in
     return mates_store_bytes(&mates_nccl, &in);
 }
 
-#define DIRECT                                                                     \
-    .name = "direct",                                                              \
-    .help = "range r to GPU r, which adds in rank order and sends the sum to all", \
-    .close = direct_close
+#define DIRECT .name = "direct", .close = direct_close
 
 const struct algo algo_direct_ipc = {DIRECT, .scratch_bytes = ipc_scratch_bytes, .run = direct_ipc};
 const struct algo algo_direct_nccl = {DIRECT, .scratch_bytes = nccl_scratch_bytes,

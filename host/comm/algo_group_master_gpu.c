@@ -150,9 +150,9 @@ static int master_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_master_ipc.name, n_ranks, group);
 }
 
-#define MASTER                                                                                   \
-    .name = "group-master", .help = "GPUs of K ranks reduce to a master's, masters form a ring", \
-    .needs = FOLD_PARTS, .grouped = true, .check = master_check, .close = master_close
+#define MASTER                                                                           \
+    .name = "group-master", .needs = FOLD_PARTS, .grouped = true, .check = master_check, \
+    .close = master_close
 
 const struct algo algo_group_master_ipc = {MASTER, .scratch_bytes = ipc_scratch_bytes,
                                            .run = master_ipc};

@@ -239,11 +239,9 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
 }
 
-#define SCATTER                                                                            \
-    .name = "group-scatter",                                                               \
-    .help = "all to all among the GPUs of a node of K ranks, then each part across nodes", \
-    .needs = FOLD_PARTS | FOLD_WIDE, .grouped = true, .check = scatter_check,              \
-    .close = scatter_close
+#define SCATTER                                                                \
+    .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE, .grouped = true, \
+    .check = scatter_check, .close = scatter_close
 
 const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,
                                             .run = scatter_ipc};

@@ -71,8 +71,6 @@ static void native_close(struct comm *c, struct algo_home *home)
 
 const struct algo algo_native_nccl = {
     .name = "native",
-    .help =
-        "NCCL's own all-reduce: fp32, and fp16, bf16, e4m3fn and e5m2 rounded at every addition",
     .adds = native_adds,
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
