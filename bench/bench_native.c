@@ -48,6 +48,7 @@ struct way {
     const struct peer *peer; /* MPI_Allreduce by this; NULL: algo, by call */
     const struct algo *algo;
     struct codec codec;
+    struct codec_call step; /* the fold's */
     struct algo_call call;
     struct fold_ops fold_ops; /* of MPI_Iallreduce */
     uint8_t *codes;
@@ -75,10 +76,9 @@ static int way_open(struct comm *c, const struct row *row, size_t n, struct way 
     TRY(job_settle(c, &words, &job));
     w->algo = job.algo;
     w->codec = job.codec;
-    w->call = (struct algo_call){.codec = &w->codec,
-                                 .fold = codec_fold(&(struct codec_call){.codec = &w->codec}),
-                                 .n = n,
-                                 .group = job.group};
+    w->step = (struct codec_call){.codec = &w->codec};
+    w->call = (struct algo_call){
+        .codec = &w->codec, .fold = codec_fold(&w->step), .n = n, .group = job.group};
     if (w->algo == &algo_native) {
         w->fold_ops = *w->call.fold.ops;
         w->fold_ops.sum = leave;
