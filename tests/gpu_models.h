@@ -65,7 +65,8 @@ static inline void build_kinds(struct nn_model *m)
     x = graph_pool_max(m, x, 2, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
     x = graph_relu(m, graph_linear(m, x, "hidden", 12, true));
-    graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);
+    x = graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);
+    graph_head(m, x, &loss_class, 1);
 }
 
 static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup,
@@ -78,7 +79,8 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
         return m;
     }
     m = malloc(sizeof *m);
-    graph_init(m, ops, in, batch);
+    if (graph_init(m, ops, in, batch) < 0)
+        exit(1);
     m->scale.value = setup && setup->math == NN_FP16 ? setup->loss_scale : 1;
     build_kinds(m);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)

@@ -50,7 +50,9 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     struct images d = images_open(in, batch);
     struct nn_model *cpu = model_open(&nn_cpu, NULL, model, in, batch);
     struct nn_model *gpu = model_open(&nn_cuda, &setup, model, in, max_batch);
-    double moved[GRAPH_PARAMS];
+    double *moved = calloc((size_t)cpu->n_params, sizeof *moved);
+    if (!moved)
+        exit(1);
     char name[64];
     snprintf(name, sizeof name, "%s %s scale %g", model, math_names[math],
              nn_model_loss_scale(gpu)->value);
@@ -59,7 +61,7 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     check_answer(name, cpu, &a, &b, moved_loss, moved);
     check_eval(name, cpu, gpu, &d, math, moved_loss);
     CHECK(nn_model_failed(gpu) == 0, "%s: the backend failed", name);
-    free(a.grads), free(b.grads);
+    free(a.grads), free(b.grads), free(moved);
     nn_model_close(cpu);
     nn_model_close(gpu);
     images_close(&d);

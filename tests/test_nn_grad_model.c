@@ -90,8 +90,7 @@ static struct nn_model *opened(struct nn_shape in)
     struct nn_model *m = malloc(sizeof *m);
     if (!m)
         exit(1);
-    graph_init(m, &nn_cpu, in, BATCH);
-    if (nn_cpu.open(NULL, &m->ctx) < 0)
+    if (graph_init(m, &nn_cpu, in, BATCH) < 0 || nn_cpu.open(NULL, &m->ctx) < 0)
         exit(1);
     return m;
 }
@@ -111,7 +110,7 @@ static struct nn_model *all_kinds(struct nn_shape in)
     x = graph_relu(m, graph_conv(m, x, "conv6", 6, 3, 1, 1, true));
     x = graph_pool_max(m, x, 2, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
-    graph_linear(m, x, "classifier", CLASSES, true);
+    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 1);
     return m;
 }
 
@@ -128,7 +127,7 @@ static struct nn_model *sums(struct nn_shape in)
     y = graph_norm(m, graph_conv(m, x, "conv4", 4, 1, 1, 0, false), "norm3", -1, false);
     x = graph_add(m, x, graph_add(m, y, graph_conv(m, y, "conv5", 4, 3, 1, 1, false)));
     x = graph_linear(m, graph_mean(m, x), "classifier", CLASSES, false);
-    graph_scale(m, x, 0.125);
+    graph_head(m, graph_scale(m, x, 0.125), &loss_class, 1);
     return m;
 }
 
@@ -156,10 +155,38 @@ static struct nn_model *small_resnet(struct nn_shape in)
     return m;
 }
 
+/* A second head in the middle, that counts less: its tensor's gradient comes from two sides. */
+static struct nn_model *two_heads(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    const int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, false), "norm1", -1, true);
+    int y = graph_relu(m, graph_conv(m, x, "side.conv", 3, 3, 2, 1, true));
+    graph_head(m, graph_linear(m, y, "side.classifier", CLASSES, true), &loss_class, 0.3);
+    y = graph_norm(m, graph_conv(m, x, "conv2", 5, 3, 1, 1, false), "norm2", -1, true);
+    y = graph_linear(m, graph_mean(m, y), "classifier", CLASSES, true);
+    graph_head(m, y, &loss_class, 1);
+    return m;
+}
+
 static struct nn_model *planned(struct nn_model *m)
 {
     if (graph_plan(m, 4) < 0)
         exit(1);
+    return m;
+}
+
+/* More nodes and params than a list begins with: factors in a row, all of them 1 but for what they
+ * begin and end in. */
+static struct nn_model *long_chain(int n)
+{
+    struct nn_model *m = opened((struct nn_shape){2, 3, 1});
+    int x = graph_linear(m, 0, "first", 1, true);
+    for (int i = 0; i < n; i++)
+        x = graph_linear(m, x, "factor", 1, false);
+    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 1);
+    planned(m);
+    for (int i = 0; i < n; i++)
+        m->weights[m->params[2 + i].offset] = 1;
     return m;
 }
 
@@ -189,6 +216,8 @@ int main(void)
                 planned(narrow_davidnet((struct nn_shape){16, 16, 3})));
     check_model("davidnet, 4 channels, 8x9x1",
                 planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
+    check_model("two heads, 7x6x2", planned(two_heads((struct nn_shape){7, 6, 2})));
+    check_model("700 layers", long_chain(700));
     check_model("mlp", named("mlp"));
     check_model("lenet5", named("lenet5"));
     DONE();

@@ -1,6 +1,15 @@
 /* loss_class.c : softmax cross-entropy over classes. */
 #include <math.h>
 #include "nn/cpu_ops.h"
+#include "nn/model_graph.h"
+
+static void class_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
+                       struct nn_result *result)
+{
+    m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->labels, dy, result);
+}
+
+const struct loss_kind loss_class = {.name = "class", .pass = class_pass};
 
 /* True if z[label] is the largest, the first of equals; false if any is nan. */
 static bool is_top(int classes, const real *z, int label)

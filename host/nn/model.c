@@ -43,13 +43,16 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     struct nn_model *m = malloc(sizeof *m);
     if (!m)
         return ERR(-ENOMEM, "cannot open model '%s': no memory", name);
-    graph_init(m, ops, in, max_batch);
-    int rc = graph_by_name(m, name, n_classes);
-    if (rc < 0)
-        goto fail_name;
-    rc = ops->open(setup, &m->ctx);
-    if (rc < 0)
-        goto fail_name;
+    int rc = graph_init(m, ops, in, max_batch);
+    if (rc == 0)
+        rc = graph_by_name(m, name, n_classes);
+    if (rc == 0)
+        rc = ops->open(setup, &m->ctx);
+    if (rc < 0) {
+        graph_fini(m);
+        free(m);
+        return rc;
+    }
     set_loss_scale(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {
@@ -58,9 +61,6 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     }
     *out = m;
     return 0;
-fail_name:
-    free(m);
-    return rc;
 }
 
 void nn_model_close(struct nn_model *m)
@@ -73,15 +73,16 @@ void nn_model_close(struct nn_model *m)
         m->ops->free(m->ctx, m->nodes[i].y);
         m->ops->free(m->ctx, m->nodes[i].kept);
     }
-    for (int b = 0; b < GRAPH_BUFFERS; b++)
-        m->ops->free(m->ctx, m->buffers[b]);
+    for (int b = 0; b < m->n_buffers; b++)
+        m->ops->free(m->ctx, m->buffers[b].p);
     void *rest[] = {m->weights, m->grads, m->stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key, m->labels, m->result, m->scale_now, m->marks};
+    void *shared[] = {m->key, m->labels, m->results, m->scale_now, m->marks};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);
+    graph_fini(m);
     free(m);
 }
 

@@ -3,40 +3,87 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include "base/err.h"
 #include "hls/philox.h"
 #include "nn/model_graph.h"
 
-void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
+/* A list of n items with room for one more: of 1, 2, 4, 8 ... items. NULL: no memory. */
+static void *grown(void *list, int n, size_t item_bytes)
+{
+    const size_t room = n ? 2 * (size_t)n : 1;
+    return n & (n - 1) ? list : realloc(list, room * item_bytes);
+}
+
+int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
     *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .n_nodes = 1};
-    m->nodes[0] = (struct node){.in = -1, .addend = -1, .window.out = in};
+    m->nodes = grown(NULL, 0, sizeof *m->nodes);
+    if (!m->nodes)
+        return ERR(-ENOMEM, "cannot build a model: no memory");
+    m->nodes[0] = (struct node){.in = -1, .addend = -1, .buffer = -1, .window.out = in};
+    return 0;
+}
+
+void graph_fini(struct nn_model *m)
+{
+    free(m->nodes);
+    free(m->params);
+    free(m->heads);
+    free(m->groups);
+    free(m->buffers);
 }
 
 struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int in)
 {
-    assert(m->n_nodes < GRAPH_NODES && in >= 0 && in < m->n_nodes);
-    struct node *node = &m->nodes[m->n_nodes++];
-    struct nn_shape shape = m->nodes[in].window.out;
-    *node =
-        (struct node){.kind = kind, .in = in, .addend = -1, .window = {.in = shape, .out = shape}};
-    node->first_param = m->n_params;
+    assert(in >= 0 && in < m->n_nodes);
+    const struct nn_shape shape = m->nodes[in].window.out;
+    struct node *list = grown(m->nodes, m->n_nodes, sizeof *list), *node = &m->spare;
+    if (list) {
+        m->nodes = list;
+        node = &list[m->n_nodes++];
+    } else {
+        m->failed = -ENOMEM;
+    }
+    *node = (struct node){.kind = kind,
+                          .in = in,
+                          .addend = -1,
+                          .buffer = -1,
+                          .window = {.in = shape, .out = shape},
+                          .first_param = m->n_params};
     return node;
 }
 
 int graph_index(const struct nn_model *m, const struct node *node)
 {
-    return (int)(node - m->nodes);
+    return node == &m->spare ? 0 : (int)(node - m->nodes);
 }
 
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
                  size_t n, bool decay)
 {
-    assert(m->n_params < GRAPH_PARAMS);
-    struct nn_param *p = &m->params[m->n_params++];
+    struct nn_param *list = grown(m->params, m->n_params, sizeof *list);
+    if (!list) {
+        m->failed = -ENOMEM;
+        return;
+    }
+    m->params = list;
+    struct nn_param *p = &list[m->n_params++];
     *p = (struct nn_param){.offset = m->n_weights, .n = n, .decay = decay};
     snprintf(p->name, sizeof p->name, "%.20s.%.8s", name, part);
     node->n_params++;
     m->n_weights += n;
+}
+
+void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight)
+{
+    struct graph_head *list = grown(m->heads, m->n_heads, sizeof *list);
+    if (!list) {
+        m->failed = -ENOMEM;
+        return;
+    }
+    m->heads = list;
+    list[m->n_heads++] = (struct graph_head){node, loss, weight};
 }
 
 static int walked(int size, int k, int stride, int pad)

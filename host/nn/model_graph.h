@@ -1,8 +1,8 @@
 /* model_graph.h : inside a model: its nodes, and the few functions that build, plan and run a list
  * of them.
  *
- * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, the last one
- * gives the logits. Life: graph_init, one graph_* call for each node, graph_plan (memory, weights),
+ * Nodes stand in an order in which every node reads earlier ones; node 0 is the input, a head says
+ * which output costs what. Life: graph_init, one graph_* call for each node, graph_plan (memory, weights),
  * then passes. Private to nn/model*.c and its tests. */
 #ifndef MODEL_GRAPH_H
 #define MODEL_GRAPH_H
@@ -45,10 +45,34 @@ struct node {
     bool add_dx; /* another reader of `in` has left its gradient already: add */
     void *kept;  /* [kept_bytes] */
     real *y;     /* [max_batch, window.out] */
+    int buffer;  /* of dy; -1: none yet */
     real *dy;    /* gradient of y, in a buffer that nodes share in turn */
 };
 
-enum { GRAPH_NODES = 256, GRAPH_PARAMS = 384, GRAPH_BUFFERS = 8, GRAPH_RECORDS = 4 };
+/* What is done with a node's output: a row for each LOSS of hls/layers.def, in loss_*.c. */
+struct loss_kind {
+    const char *name;
+    /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
+     * of their mean, NULL: not wanted. */
+    void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
+                 struct nn_result *result);
+};
+
+/* Where the backward pass begins: the loss of a node's output, that counts so much. */
+struct graph_head {
+    int node;
+    const struct loss_kind *loss;
+    double weight;
+};
+
+enum { GRAPH_RECORDS = 4 };
+
+/* Memory that gradients of several nodes lie in, one after the other. */
+struct graph_buffer {
+    real *p;
+    size_t n;   /* elements */
+    bool taken; /* while they are shared out */
+};
 
 /* A training pass of one batch size, recorded. seen: it has been done once by its own calls, so
  * that everything that is made at first use is there. */
@@ -68,31 +92,39 @@ struct graph_group {
 struct nn_model {
     const struct nn_ops *ops;
     void *ctx;
-    int n_nodes, n_params, max_batch;
-    struct node nodes[GRAPH_NODES];
-    struct nn_param params[GRAPH_PARAMS];
+    int max_batch;
+    /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
+    int n_nodes, n_params, n_heads;
+    struct node *nodes;
+    struct nn_param *params;
+    struct graph_head *heads;
+    struct node spare; /* is built on where there was no memory for another node: `failed` */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
-    real *buffers[GRAPH_BUFFERS]; /* of gradients of activations */
+    struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
+    int n_buffers;
     void *scratch;
     struct nn_loss_scale scale; /* fp16; else value 1 */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
     uint64_t *key; /* of dropout */
     int32_t *labels;
-    struct nn_result *result;
+    struct nn_result *results; /* [n_heads] */
     float *scale_now;
     uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */
 
-    struct graph_group groups[GRAPH_PARAMS]; /* in backward order */
+    struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;
     struct graph_record records[GRAPH_RECORDS];
     int n_records;
     bool no_records; /* the backend has none */
-    int failed;      /* the first failure that the backend told of */
+    int failed;      /* the first failure of the backend, or of memory while it was built */
 };
 
-void graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
+/* Returns 0 or -ENOMEM with a line. */
+int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
+/* Frees the lists. */
+void graph_fini(struct nn_model *m);
 
 /* Appends a node of a kind whose output has the shape of its input, until the caller says
  * otherwise; for the functions below. */
@@ -111,8 +143,12 @@ enum { NO_ADDEND = -1 };
 #define LAYER(kind, make, passes)                \
     extern const struct layer_kind layer_##kind; \
     int graph_##kind(struct nn_model *m, LIST make);
-#define LOSS(kind, passes)
+#define LOSS(kind, passes) extern const struct loss_kind loss_##kind;
 #include "hls/layers.def"
+
+/* One more head. The network's result is the first one's, but for the loss: the weighted sum of
+ * all. */
+void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
 /* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */
 real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array);

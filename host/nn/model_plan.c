@@ -42,62 +42,60 @@ static int get_acts(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-struct sharing {
-    size_t size[GRAPH_BUFFERS]; /* elements */
-    bool taken[GRAPH_BUFFERS];
-    int buffer_of[GRAPH_NODES]; /* of a node's dy; -1: none yet */
-};
-
-static int take(struct sharing *s, size_t n)
+/* A buffer of n elements at least that nobody has; there is room for one a node. */
+static int take(struct nn_model *m, size_t n)
 {
     int b = 0;
-    while (s->taken[b])
+    while (m->buffers[b].taken)
         b++;
-    assert(b < GRAPH_BUFFERS);
-    s->taken[b] = true;
-    s->size[b] = n > s->size[b] ? n : s->size[b];
+    struct graph_buffer *buffer = &m->buffers[b];
+    buffer->taken = true;
+    buffer->n = n > buffer->n ? n : buffer->n;
+    m->n_buffers = b < m->n_buffers ? m->n_buffers : b + 1;
     return b;
 }
 
-/* Walks backward once and notes who overwrites, who adds, and in which buffer. An addend's gradient
- * stays in the buffer of the sum's; what else the sum read gets one of its own (an addition copies
- * it), as the addend's node will write over its. */
-static void share_buffers(struct nn_model *m, struct sharing *s)
+/* Walks backward once, from the heads on, and notes who overwrites, who adds, and in which buffer.
+ * An addend's gradient stays in the buffer of the sum's; what else the sum read gets one of its own
+ * (an addition copies it), as the addend's node will write over its. */
+static void share_buffers(struct nn_model *m)
 {
-    for (int i = 0; i < m->n_nodes; i++)
-        s->buffer_of[i] = -1;
-    int last = m->n_nodes - 1;
-    s->buffer_of[last] = take(s, out_elements(m, &m->nodes[last]));
-    for (int i = last; i > 0; i--) {
-        struct node *node = &m->nodes[i];
-        int mine = s->buffer_of[i];
+    for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
+        struct node *node = &m->nodes[head->node];
+        assert(node->buffer < 0); /* else: two heads of one node */
+        node->buffer = take(m, out_elements(m, node));
+    }
+    for (int i = m->n_nodes - 1; i > 0; i--) {
+        struct node *node = &m->nodes[i], *in = &m->nodes[node->in];
+        const int mine = node->buffer;
         assert(mine >= 0); /* else: nobody reads this node */
         bool passed_on = false;
-        node->add_dx = s->buffer_of[node->in] >= 0;
+        node->add_dx = in->buffer >= 0;
         assert(!node->add_dx || node->kind->adds_dx);
         if (node->in > 0 && !node->add_dx) {
             passed_on = node->kind->in_place && node->addend < 0;
-            s->buffer_of[node->in] =
-                passed_on ? mine : take(s, out_elements(m, &m->nodes[node->in]));
+            in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
         if (node->addend >= 0) {
-            assert(node->addend > 0 && s->buffer_of[node->addend] < 0);
-            s->buffer_of[node->addend] = mine;
+            assert(node->addend > 0 && m->nodes[node->addend].buffer < 0);
+            m->nodes[node->addend].buffer = mine;
             passed_on = true;
         }
         if (!passed_on)
-            s->taken[mine] = false;
+            m->buffers[mine].taken = false;
     }
 }
 
 static int plan_gradients(struct nn_model *m)
 {
-    struct sharing s = {0};
-    share_buffers(m, &s);
-    for (int b = 0; b < GRAPH_BUFFERS; b++)
-        TRY(get_acts(m, s.size[b], &m->buffers[b]));
+    m->buffers = calloc((size_t)m->n_nodes, sizeof *m->buffers);
+    if (!m->buffers)
+        return ERR(-ENOMEM, "cannot plan %d nodes: no memory", m->n_nodes);
+    share_buffers(m);
+    for (int b = 0; b < m->n_buffers; b++)
+        TRY(get_acts(m, m->buffers[b].n, &m->buffers[b].p));
     for (int i = 1; i < m->n_nodes; i++)
-        m->nodes[i].dy = m->buffers[s.buffer_of[i]];
+        m->nodes[i].dy = m->buffers[m->nodes[i].buffer].p;
     return 0;
 }
 
@@ -138,8 +136,8 @@ static int plan_shared(struct nn_model *m)
     m->key = p;
     TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
     m->labels = p;
-    TRY(get_shared(m, sizeof *m->result, &p));
-    m->result = p;
+    TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
+    m->results = p;
     TRY(get_shared(m, sizeof *m->scale_now, &p));
     m->scale_now = p;
     TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
@@ -149,8 +147,11 @@ static int plan_shared(struct nn_model *m)
 
 /* A norm's few params wait for those of the convolution that it follows: one call less for every
  * other node. */
-static void group_params(struct nn_model *m)
+static int group_params(struct nn_model *m)
 {
+    m->groups = calloc((size_t)m->n_params + 1, sizeof *m->groups);
+    if (!m->groups)
+        return ERR(-ENOMEM, "cannot plan %d layers: no memory", m->n_params);
     int end = m->n_params; /* params from here on are in groups */
     for (int i = m->n_nodes - 1; i > 0; i--) {
         const struct node *node = &m->nodes[i];
@@ -161,11 +162,13 @@ static void group_params(struct nn_model *m)
         end = node->first_param;
     }
     assert(end == 0);
+    return 0;
 }
 
 int graph_plan(struct nn_model *m, uint64_t seed)
 {
-    group_params(m);
+    assert(!m->failed && m->n_heads > 0);
+    TRY(group_params(m));
     TRY(get_reals(m, m->n_weights, &m->weights));
     TRY(get_reals(m, m->n_weights, &m->grads));
     TRY(get_reals(m, m->n_stats, &m->stats));

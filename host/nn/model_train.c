@@ -38,7 +38,13 @@ static struct nn_result finish(struct nn_model *m)
     const int rc = m->ops->wait(m->ctx);
     if (rc < 0 && !m->failed)
         m->failed = rc;
-    return rc < 0 ? (struct nn_result){(double)NAN, 0} : *m->result;
+    if (rc < 0)
+        return (struct nn_result){(double)NAN, 0};
+    struct nn_result all = m->results[0];
+    all.loss_sum *= m->heads[0].weight;
+    for (int h = 1; h < m->n_heads; h++)
+        all.loss_sum += m->heads[h].weight * m->results[h].loss_sum;
+    return all;
 }
 
 /* ---- records ---- */

@@ -16,14 +16,23 @@ size_t graph_elements(struct nn_shape s, int batch)
     return graph_pixels(s, batch) * (size_t)s.c;
 }
 
+static void head_pass(struct nn_model *m, int h, int batch, bool train)
+{
+    const struct graph_head *head = &m->heads[h];
+    const struct node *node = &m->nodes[head->node];
+    real *dy = train ? node->dy : NULL;
+    head->loss->pass(m, node, batch, dy, &m->results[h]);
+    if (dy && head->weight != 1)
+        m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
+}
+
 void graph_forward(struct nn_model *m, int batch, bool train)
 {
-    const struct node *last = &m->nodes[m->n_nodes - 1];
     m->ops->weights(m->ctx);
     for (int i = 1; i < m->n_nodes; i++)
         m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
-    m->ops->softmax_loss(m->ctx, batch, last->window.out.c, last->y, m->labels,
-                         train ? last->dy : NULL, m->result);
+    for (int h = 0; h < m->n_heads; h++)
+        head_pass(m, h, batch, train);
 }
 
 /* Written by the backend, perhaps by another processor. */

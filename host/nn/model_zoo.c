@@ -14,7 +14,7 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
         x = graph_relu(m, x);
         x = graph_dropout(m, x, 0.1);
     }
-    graph_linear(m, x, "classifier", n_classes, true);
+    graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
 /* LeCun et al. 1998, with max pooling and ReLU. */
@@ -27,7 +27,7 @@ static void build_lenet5(struct nn_model *m, int depth, int n_classes)
     x = graph_pool_max(m, graph_relu(m, x), 2, 2, 0);
     x = graph_relu(m, graph_linear(m, x, "hidden1", 120, true));
     x = graph_relu(m, graph_linear(m, x, "hidden2", 84, true));
-    graph_linear(m, x, "classifier", n_classes, true);
+    graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
 /* relu(x' + norm(conv(relu(norm(conv(x)))))), x' = x or, where the image halves, its shortcut. */
@@ -59,7 +59,7 @@ static void build_resnet(struct nn_model *m, int depth, int n_classes)
             x = basic_block(m, x, name, 16 << stage, stage > 0 && block == 0 ? 2 : 1);
         }
     x = graph_mean(m, x);
-    graph_linear(m, x, "classifier", n_classes, true);
+    graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
 static const struct {
@@ -81,14 +81,16 @@ const char nn_model_help[] = "One of"
                              ".";
 #undef MODEL
 
-/* The last node that has params is the classifier. */
+/* The last node before each head that has params is its classifier. */
 static void mark_last(struct nn_model *m)
 {
-    const struct node *last = &m->nodes[m->n_nodes - 1];
-    while (last->n_params == 0)
-        last--;
-    for (int i = 0; i < last->n_params; i++)
-        m->params[last->first_param + i].last = true;
+    for (int h = 0; h < m->n_heads; h++) {
+        const struct node *last = &m->nodes[m->heads[h].node];
+        while (last->n_params == 0 && last->in >= 0)
+            last = &m->nodes[last->in];
+        for (int i = 0; i < last->n_params; i++)
+            m->params[last->first_param + i].last = true;
+    }
 }
 
 int graph_by_name(struct nn_model *m, const char *name, int n_classes)
@@ -96,6 +98,8 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         if (strcmp(name, zoo[i].name) == 0) {
             zoo[i].build(m, zoo[i].depth, n_classes);
+            if (m->failed)
+                return ERR(m->failed, "cannot build model '%s': no memory", name);
             mark_last(m);
             return 0;
         }

@@ -54,7 +54,8 @@ static void wide_resnet(struct nn_model *m, const int blocks[4], bool bottleneck
             snprintf(name, sizeof name, "s%db%d", stage, i);
             x = block(m, x, name, width << stage, stage > 0 && i == 0 ? 2 : 1, bottleneck);
         }
-    graph_linear(m, graph_mean(m, x), "classifier", n_classes, true);
+    x = graph_linear(m, graph_mean(m, x), "classifier", n_classes, true);
+    graph_head(m, x, &loss_class, 1);
 }
 
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
@@ -88,7 +89,8 @@ static void davidnet(struct nn_model *m, int width, int n_classes)
     const struct nn_shape s = m->nodes[x].window.out;
     const int side = s.h < s.w ? s.h : s.w;
     x = graph_pool_max(m, x, side, side, 0);
-    graph_scale(m, graph_linear(m, x, "classifier", n_classes, false), 0.125);
+    x = graph_scale(m, graph_linear(m, x, "classifier", n_classes, false), 0.125);
+    graph_head(m, x, &loss_class, 1);
 }
 
 void graph_davidnet(struct nn_model *m, int depth, int n_classes)
