@@ -1,0 +1,113 @@
+/* test_nn_grad_plain.c : every gradient of the layers without weights, and of the loss, against central
+ * differences. */
+#include "nn_grad.h"
+
+#define X  l->vars[0].v
+#define DX l->vars[0].d
+
+/* ---- layers without weights ---- */
+#define WEIGHTLESS(name, forward_call, backward_call) \
+    static void name##_y(struct layer *l)             \
+    {                                                 \
+        nn_cpu.forward_call;                          \
+    }                                                 \
+    static void name##_d(struct layer *l)             \
+    {                                                 \
+        nn_cpu.backward_call;                         \
+    }
+WEIGHTLESS(max, pool_max_forward(l->ctx, &l->g, l->batch, X, l->y),
+           pool_max_backward(l->ctx, &l->g, l->batch, X, l->y, l->dy, DX))
+WEIGHTLESS(avg, pool_avg_forward(l->ctx, &l->g, l->batch, X, l->y),
+           pool_avg_backward(l->ctx, &l->g, l->batch, l->dy, DX))
+WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, X, l->y),
+           mean_backward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, l->dy, DX))
+WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
+           shortcut_backward(l->ctx, l->g.in, l->g.out.c, l->batch, l->dy, DX))
+WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y),
+           relu_backward(l->ctx, l->n_y, l->y, l->dy, DX))
+static const uint64_t dropout_key = 5;
+WEIGHTLESS(dropout, dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, X, l->y),
+           dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, l->dy, DX))
+WEIGHTLESS(scale, scale(l->ctx, l->n_y, l->p, X, l->y), scale(l->ctx, l->n_y, l->p, l->dy, DX))
+
+static void check_weightless(void *ctx, const char *name, void (*forward)(struct layer *),
+                             void (*backward)(struct layer *), int batch, struct nn_window g)
+{
+    struct layer l = {
+        .batch = batch, .ctx = ctx, .g = g, .forward = forward, .backward = backward, .p = 0.4};
+    snprintf(l.name, sizeof l.name, "%s %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", name, batch,
+             g.in.h, g.in.w, g.in.c, g.out.c, g.k, g.stride, g.pad);
+    add_var(&l, elements(g.in, batch), 1);
+    set_output(&l, elements(g.out, batch));
+    l.bends = forward == relu_y;
+    for (size_t i = 0; forward == max_y && i < l.vars[0].n; i++) /* all distinct, 1/n apart */
+        l.vars[0].v[i] = (double)((i * 7919) % 10007) / 10007;
+    check_layer(&l);
+    close_layer(&l);
+}
+
+static void check_all_weightless(void *ctx)
+{
+    static const int windows[][3] = {{2, 2, 0}, {3, 2, 1}, {3, 1, 1}, {2, 1, 0},
+                                     {4, 3, 2}, {5, 2, 0}, {1, 1, 0}, {2, 3, 0}};
+    static const struct nn_shape shapes[] = {{5, 7, 1}, {8, 6, 3}, {7, 7, 16}};
+    for (int s = 0; s < 3; s++) {
+        struct nn_shape in = shapes[s];
+        for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+            struct nn_window g = window(in, in.c, windows[i][0], windows[i][1], windows[i][2]);
+            check_weightless(ctx, "max pool", max_y, max_d, 1 + s, g);
+            check_weightless(ctx, "avg pool", avg_y, avg_d, 1 + s, g);
+        }
+        struct nn_window same = {.in = in, .out = in};
+        check_weightless(ctx, "relu", relu_y, relu_d, 2, same);
+        check_weightless(ctx, "dropout", dropout_y, dropout_d, 2, same);
+        check_weightless(ctx, "scale", scale_y, scale_d, 2, same);
+        check_weightless(ctx, "mean", mean_y, mean_d, 3,
+                         (struct nn_window){.in = in, .out = {1, 1, in.c}});
+        struct nn_window half = {.in = in, .out = {(in.h + 1) / 2, (in.w + 1) / 2, 2 * in.c}};
+        check_weightless(ctx, "shortcut", shortcut_y, shortcut_d, 3, half);
+    }
+}
+
+/* ---- softmax cross-entropy: its value is the function, no weights needed ---- */
+static void loss_y(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, NULL, &r);
+    l->y[0] = r.loss_sum / l->batch;
+}
+
+static void loss_d(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.softmax_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, &r);
+}
+
+static void check_loss(void *ctx, int batch, int classes, double scale)
+{
+    struct layer l = {
+        .batch = batch, .ctx = ctx, .g.in.c = classes, .forward = loss_y, .backward = loss_d};
+    snprintf(l.name, sizeof l.name, "loss of %d images, %d classes, logits up to %g", batch,
+             classes, scale);
+    add_var(&l, (size_t)(batch * classes), 1);
+    for (size_t i = 0; i < l.vars[0].n; i++)
+        l.vars[0].v[i] *= scale;
+    set_output(&l, 1);
+    l.r[0] = 1;
+    l.labels = calloc((size_t)batch, sizeof *l.labels);
+    for (int i = 0; i < batch; i++)
+        l.labels[i] = (i * 3 + 1) % classes;
+    check_layer(&l);
+    close_layer(&l);
+}
+
+int main(void)
+{
+    void *ctx = open_cpu();
+    check_all_weightless(ctx);
+    check_loss(ctx, 1, 2, 1);
+    check_loss(ctx, 5, 10, 4);
+    check_loss(ctx, 3, 10, 30);
+    close_cpu(ctx);
+    DONE();
+}
