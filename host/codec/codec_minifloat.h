@@ -15,10 +15,14 @@ struct minifloat {
     enum mf_round round;
 };
 
-/* Of a codec of this kind. */
+/* ---- fold_minifloat.c ---- */
+
+extern const struct fold_ops minifloat_fold;
+
+/* Of a codec of this kind, told by its fold: the table of the kind needs those who ask. */
 static inline const struct minifloat *minifloat_of(const struct codec *c)
 {
-    assert(c->kind == &codec_minifloat);
+    assert(c->kind->fold == &minifloat_fold);
     return (const void *)c->own;
 }
 static inline void minifloat_set(struct codec *c, const struct minifloat *m)
@@ -35,9 +39,5 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by);
 
 /* Would sums by this rule, of the formats of *sum, do for `by`? */
 bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by);
-
-/* ---- fold_minifloat.c ---- */
-
-extern const struct fold_ops minifloat_fold;
 
 #endif
