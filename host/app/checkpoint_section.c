@@ -114,6 +114,23 @@ static int stats_put(struct train *t, const void *from)
     return nn_model_put(t->model, t->stats, from, t->n_stats);
 }
 
+/* ---- what the codec keeps on a rank ---- */
+
+static size_t codec_bytes(const struct train *t)
+{
+    return reducer_state_bytes(t->job.reducer);
+}
+
+static int codec_get(struct train *t, void *to)
+{
+    return reducer_state_get(t->job.reducer, to);
+}
+
+static int codec_put(struct train *t, const void *from)
+{
+    return reducer_state_put(t->job.reducer, from);
+}
+
 const struct checkpoint_section checkpoint_sections[] = {
     {.name = "progress", .bytes = position_bytes, .get = position_get, .put = position_put},
     {.name = "weights", .bytes = weights_bytes, .get = weights_get, .put = weights_put},
@@ -124,5 +141,6 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = stats_bytes,
      .get = stats_get,
      .put = stats_put},
+    {.name = "codec", .per_rank = true, .bytes = codec_bytes, .get = codec_get, .put = codec_put},
 };
 const int checkpoint_n_sections = sizeof checkpoint_sections / sizeof *checkpoint_sections;
