@@ -121,13 +121,19 @@ static int open_model(struct train *t)
 static int open_job(struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
-    if (!layers)
+    const float **weights = buf_alloc((size_t)t->n_params * sizeof *weights);
+    if (!layers || !weights)
         comm_abort(t->comm, -ENOMEM); /* the others open the job */
-    for (int i = 0; i < t->n_params; i++)
+    for (int i = 0; i < t->n_params; i++) {
+        weights[i] = t->weights + t->params[i].offset;
         layers[i] = (struct reducer_layer){.name = t->params[i].name,
                                            .n = t->params[i].n,
                                            .fp32 = t->o->fp32_last_layer && t->params[i].last};
+    }
     int rc = job_open(&t->job, layers, t->n_params);
+    if (rc == 0)
+        reducer_set_weights(t->job.reducer, weights);
+    free(weights);
     free(layers);
     return rc;
 }
