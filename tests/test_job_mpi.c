@@ -10,7 +10,8 @@
 
 static struct comm *comm;
 static int rank, n_ranks;
-static const struct reducer_layer layers[] = {{"a", 100, false}, {"b", 28, true}};
+static const struct reducer_layer layers[] = {{.name = "a", .n = 100},
+                                              {.name = "b", .n = 28, .fp32 = true}};
 
 /* The means of a step by this job. */
 static void run(struct job *job, float x[128])
