@@ -62,13 +62,13 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
 /* All ranks: they have the same layers. */
 static int check_same_layers(struct comm *c, const struct reducer_layer *layers, int n_layers)
 {
-    const size_t bytes = (size_t)n_layers * 2 * sizeof(uint64_t);
-    uint64_t *shape = buf_alloc(bytes);
+    const size_t bytes = (size_t)n_layers * 4 * sizeof(uint64_t);
+    uint64_t(*shape)[4] = buf_alloc(bytes);
     if (!shape)
         comm_abort(c, -ENOMEM); /* the others are in the comparison already */
     for (int i = 0; i < n_layers; i++) {
-        shape[2 * i] = layers[i].n;
-        shape[2 * i + 1] = layers[i].fp32;
+        const struct reducer_layer *l = &layers[i];
+        memcpy(shape[i], (uint64_t[]){l->n, l->fp32, l->column, l->stride}, sizeof shape[i]);
     }
     const int rc = comm_check_equal(c, shape, bytes, "the list of layers");
     free(shape);
