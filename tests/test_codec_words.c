@@ -249,6 +249,36 @@ static void check_words(void)
     }
 }
 
+/* The same text for what means the same, whatever the words; another one where any choice differs. */
+static void check_describe(void)
+{
+    static const struct codec_words same[] = {{.format = "fp16", .scale = "const:1024"},
+                                              {.format = "e5m10", .scale = "const:0x1p10"}};
+    static const struct codec_words others[] = {
+        {.format = "e4m3"},      {.format = "e4m3fn"}, {.format = "e4m3", .scale = "aps"},
+        {.scale = "const:2"},    {.scale = "const:4"}, {.format = "e4m3", .sum = "fp32"},
+        {.out_format = "fp16"},  {.overflow = "inf"},  {.sum = "exact"},
+        {.round = "stochastic"}, {.round = "zero"},    {.out_format = "e5m2"},
+    };
+    enum { N = sizeof others / sizeof others[0] };
+    char text[2][CODEC_TEXT_BYTES], all[N][CODEC_TEXT_BYTES];
+    struct codec c;
+    for (int i = 0; i < 2; i++) {
+        CHECK(codec_parse(&same[i], &c) == 0, "words");
+        codec_describe(&c, text[i]);
+    }
+    CHECK(strcmp(text[0], text[1]) == 0, "\"%s\" is not \"%s\"", text[0], text[1]);
+    for (int i = 0; i < N; i++) {
+        CHECK(codec_parse(&others[i], &c) == 0, "words");
+        codec_describe(&c, all[i]);
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(all[i], all[j]) != 0, "two codecs are \"%s\"", all[i]);
+    }
+    CHECK(codec_settle(&c, 4, &(struct codec_adder){.name = "test"}) == 0 &&
+              strcmp(codec_describe(&c, text[0]), "e5m2, scale none, exact sums in e5m2") == 0,
+          "settled: \"%s\"", text[0]);
+}
+
 /* Every format's name reads back as that format. */
 static void check_names(void)
 {
@@ -273,6 +303,7 @@ int main(void)
     check_refusals();
     check_choices();
     check_words();
+    check_describe();
     check_names();
     DONE();
 }

@@ -339,6 +339,18 @@ static void check_threads(void)
     gpu()->run->free(x);
 }
 
+/* Bytes to where codes are, and back. */
+static void check_copy(const struct vec_ops *ops)
+{
+    enum { N = 4099 };
+    uint8_t *there = ops->alloc(N), *back = (uint8_t *)host.got_x;
+    memset(back, 0, N);
+    ops->copy(there, host.x, N);
+    ops->copy(back, there, N);
+    CHECK(memcmp(back, host.x, N) == 0, "%s: copied there and back", ops->name);
+    ops->free(there);
+}
+
 static void check_open_again(void)
 {
     gpu_note(-EIO);
@@ -367,6 +379,8 @@ int main(void)
     open_host();
     check_table(vec_cuda());
     check_table(vec_cuda_device());
+    check_copy(vec_cuda());
+    check_copy(vec_cuda_device());
     check_threads();
     CHECK(gpu_failed() == 0, "a call failed: %d", gpu_failed());
     check_open_again();
