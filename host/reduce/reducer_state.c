@@ -45,7 +45,7 @@ int reducer_state_open(struct reducer *r)
 
 void reducer_state_close(struct reducer *r)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2 && r->state_bytes; i++)
         r->codecs[NARROW].ops->free(r->state[i]);
 }
 
