@@ -32,6 +32,34 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
     }
 }
 
+/* The lines of a block, folded into line 0, which leaves the sums of its channels. */
+template <int V>
+static __device__ inline void fold_lines(const norm_place &p, int c, const float *sum,
+                                         const float *dot, float2 *partial)
+{
+    __shared__ float sums[V][CU_THREADS], dots[V][CU_THREADS];
+    const unsigned tid = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int j = 0; j < V; j++) {
+        sums[j][tid] = sum[j];
+        dots[j][tid] = dot[j];
+    }
+    for (unsigned half = CU_THREADS / 2; half >= blockDim.x; half /= 2) {
+        __syncthreads();
+        if (tid < half)
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                sums[j][tid] += sums[j][tid + half];
+                dots[j][tid] += dots[j][tid + half];
+            }
+    }
+    if (p.in && threadIdx.y == 0)
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] =
+                make_float2(sums[j][tid], dots[j][tid]);
+}
+
 /* partial [gridDim.y][c]: sums of dy and of dy * (x - mean) of the rows of each line of blocks. */
 template <typename T, int V, enum norm_gate GATE>
 static __global__ void __launch_bounds__(CU_THREADS, 3)
@@ -78,28 +106,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
             }
         }
     }
-    /* The lines of the block, folded into line 0. */
-    __shared__ float sums[V][CU_THREADS], dots[V][CU_THREADS];
-    const unsigned tid = threadIdx.y * blockDim.x + threadIdx.x;
-#pragma unroll
-    for (int j = 0; j < V; j++) {
-        sums[j][tid] = sum[j];
-        dots[j][tid] = dot[j];
-    }
-    for (unsigned half = CU_THREADS / 2; half >= blockDim.x; half /= 2) {
-        __syncthreads();
-        if (tid < half)
-#pragma unroll
-            for (int j = 0; j < V; j++) {
-                sums[j][tid] += sums[j][tid + half];
-                dots[j][tid] += dots[j][tid + half];
-            }
-    }
-    if (p.in && threadIdx.y == 0)
-#pragma unroll
-        for (int j = 0; j < V; j++)
-            partial[(size_t)blockIdx.y * (size_t)c + (size_t)(p.at + j)] =
-                make_float2(sums[j][tid], dots[j][tid]);
+    fold_lines<V>(p, c, sum, dot, partial);
 }
 
 /* Gradients of the weights (without the scale of the loss), and what dx takes from every value:
