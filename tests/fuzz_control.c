@@ -2,7 +2,7 @@
  * somebody else's goes on adding.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address -D_GNU_SOURCE -I. -Ihost -Itests tests/fuzz_control.c
- *         host/control/c*.c sim/shell_c.c \ sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
+ *         host/control/c*.c sim/shell_c.c sim/frame_queue.c sim/card_*.c build/libnarrowcast.a -lz
  *         -ldl -lm
  *
  * searches on; test_sim_control.c replays. An input: (length u8, peer u8, bytes)...; length 0: that

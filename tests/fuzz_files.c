@@ -2,9 +2,9 @@
  * CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests
- *         tests/fuzz_files.c \ host/app/{checkpoint_file,codes_in}.c
- *         host/nn/{idx,cifar10,datafile}.c \ host/base/{err,buf,file,text,opt_lines,opt_value}.c
- *         -lz -lm -o fuzz_files
+ *         tests/fuzz_files.c host/app/{checkpoint_file,codes_in}.c
+ *         host/nn/{idx,cifar10,datafile,sample_images}.c
+ *         host/base/{err,buf,file,text,opt_lines}.c build/libnarrowcast.a -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
  *     (absolute: it works in a folder of its own)
