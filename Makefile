@@ -112,6 +112,7 @@ formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys
 	$(Q)B=$(B) tests/formal.sh
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
+# ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS)'; \
@@ -121,7 +122,7 @@ lint: all                               ## other compilers' and linters' opinion
 	    else echo 'skip  clang++: not installed'; fi
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck -x $(ALL_SH); else echo 'skip  shellcheck: not installed'; fi
 	$(Q)if command -v cppcheck >/dev/null; then cppcheck -q --error-exitcode=1 --inline-suppr --enable=warning,portability \
-	    --suppress=normalCheckLevelMaxBranches -I. -Ihost -Ihost/include $(LIB) $(APP); else echo 'skip  cppcheck: not installed'; fi
+	    --suppress=normalCheckLevelMaxBranches --suppress=ctunullpointer -I. -Ihost -Ihost/include $(LIB) $(APP); else echo 'skip  cppcheck: not installed'; fi
 	$(Q)if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(ALL_C); else echo 'skip  clang-format: not installed'; fi
 fmt:                                    ## format all C with clang-format
 	$(Q)clang-format -i $(ALL_C)
