@@ -161,4 +161,8 @@ static void fast_emit(struct card *card, uint32_t slot, const struct card_shape 
     }
 }
 
-const struct card_sums card_fast = {crc_of, fast_add, fast_emit};
+const struct card_sums card_fast = {
+    .crc = crc_of,
+    .add = fast_add,
+    .emit = fast_emit,
+};

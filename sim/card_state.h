@@ -71,11 +71,4 @@ struct card_sums {
 };
 extern const struct card_sums card_plain, card_fast;
 
-/* card_plain's arithmetic: so many beats of a payload into acc [beats * 512 / in bits], and acc
- * into so many beats of a result, of which the PKT_STATUS bits are returned. */
-void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload,
-                  uint32_t beats);
-uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
-                       uint32_t beats);
-
 #endif

@@ -8,8 +8,9 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return (int8_t)(uint8_t)a > (int8_t)(uint8_t)b ? a : b;
 }
 
-void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, const uint8_t *payload,
-                  uint32_t beats)
+/* So many beats of a payload into acc [beats * 512 / in bits]. */
+static void sum_add(uint64_t *acc, const struct card_shape *shape, int first,
+                    const uint8_t *payload, uint32_t beats)
 {
     uint32_t width = shape->is_max ? 8 : shape->in.width, per_beat = 512 / width;
     for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
@@ -24,8 +25,9 @@ void card_sum_add(uint64_t *acc, const struct card_shape *shape, int first, cons
     }
 }
 
-uint32_t card_sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
-                       uint32_t beats)
+/* acc into so many beats of a result, of which the PKT_STATUS bits are returned. */
+static uint32_t sum_emit(const uint64_t *acc, const struct card_shape *shape, uint8_t *kept,
+                         uint32_t beats)
 {
     uint32_t width = shape->is_max ? 8 : shape->out.width, per_beat = 512 / width, status = 0;
     for (uint32_t b = 0; b < beats; b++, acc += per_beat) {
@@ -48,7 +50,7 @@ static void plain_add(struct card *card, uint32_t slot, const struct card_shape 
                       uint32_t rank, int first, const uint8_t *payload)
 {
     (void)rank;
-    card_sum_add(card->slot[slot].acc, shape, first, payload, shape->in_beats);
+    sum_add(card->slot[slot].acc, shape, first, payload, shape->in_beats);
 }
 
 static void plain_emit(struct card *card, uint32_t slot, const struct card_shape *shape,
@@ -57,7 +59,7 @@ static void plain_emit(struct card *card, uint32_t slot, const struct card_shape
     struct card_slot *s = &card->slot[slot];
     (void)n_ranks;
     s->kept_beats = shape->out_beats;
-    s->kept_status = card_sum_emit(s->acc, shape, s->kept, shape->out_beats);
+    s->kept_status = sum_emit(s->acc, shape, s->kept, shape->out_beats);
 }
 
 static uint32_t plain_crc(const void *bytes, size_t n)
@@ -65,4 +67,8 @@ static uint32_t plain_crc(const void *bytes, size_t n)
     return crc32c(bytes, n);
 }
 
-const struct card_sums card_plain = {plain_crc, plain_add, plain_emit};
+const struct card_sums card_plain = {
+    .crc = plain_crc,
+    .add = plain_add,
+    .emit = plain_emit,
+};

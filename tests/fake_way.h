@@ -149,6 +149,12 @@ static struct way_count fake_counted(const void *way)
     return (struct way_count){0};
 }
 
-static const struct way_ops fake_ops = {fake_begin, fake_max, fake_sum, fake_end, fake_counted};
+static const struct way_ops fake_ops = {
+    .begin = fake_begin,
+    .max = fake_max,
+    .sum = fake_sum,
+    .end = fake_end,
+    .counted = fake_counted,
+};
 
 #endif

@@ -172,8 +172,14 @@ static void net_wire_close(void *wire)
     (void)wire;
 }
 
-static const struct wire_ops net_wire_ops = {net_wire_send, net_wire_flush,   net_wire_receive,
-                                             net_wire_most, net_wire_address, net_wire_close};
+static const struct wire_ops net_wire_ops = {
+    .send = net_wire_send,
+    .flush = net_wire_flush,
+    .receive = net_wire_receive,
+    .most = net_wire_most,
+    .address = net_wire_address,
+    .close = net_wire_close,
+};
 
 /* ---- cards ---- */
 

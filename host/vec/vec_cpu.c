@@ -14,13 +14,13 @@ static const struct {
     const char *name;
     void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: nothing better than the rows above */
 } isas[VEC_ISAS] = {
-    [VEC_SCALAR] = {"scalar", {cast_c_fill, sum_c_fill}},
+    [VEC_SCALAR] = {.name = "scalar", .fill = {cast_c_fill, sum_c_fill}},
 #ifdef VEC_X86
-    [VEC_AVX2] = {"avx2", {cast_avx2_fill, sum_avx2_fill}},
-    [VEC_AVX512] = {"avx512", {cast_avx512_fill, sum_avx512_fill}},
+    [VEC_AVX2] = {.name = "avx2", .fill = {cast_avx2_fill, sum_avx2_fill}},
+    [VEC_AVX512] = {.name = "avx512", .fill = {cast_avx512_fill, sum_avx512_fill}},
 #else
-    [VEC_AVX2] = {"avx2", {NULL, NULL}},
-    [VEC_AVX512] = {"avx512", {NULL, NULL}},
+    [VEC_AVX2] = {.name = "avx2"},
+    [VEC_AVX512] = {.name = "avx512"},
 #endif
 };
 
