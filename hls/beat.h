@@ -14,7 +14,7 @@
 #include "hls/mf.h"
 
 /* BEAT_CODES: of 4 bits, the most there are */
-enum { BEAT_WORDS = 16, BEAT_SIZE = 64, BEAT_CODES = 128 };
+enum { BEAT_SIZE = 64, BEAT_CODES = 128 };
 
 struct beat {
     uint32_t w[16];

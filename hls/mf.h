@@ -276,12 +276,6 @@ MF_FN int mf_exp_up_times(uint32_t abs_bits, uint32_t p)
     return v.exp + 63 + (v.sig > 1ull << 63 ? 1 : 0);
 }
 
-/* ceil(log2 |x|), the same for p = 1. */
-MF_FN int mf_exp_up(uint32_t abs_bits)
-{
-    return mf_exp_up_times(abs_bits, 1u);
-}
-
 /* The smallest t with |x| <= L * 2^t, where L in [1, 2) is the largest finite's significand: 2 -
  * 2^-m, fn: 2 - 2^(1-m) (1.75 for e4m3fn), e = 1: 2 - 2^(1-m). abs_bits as above; not for e = 1, m
  * = 0, whose largest finite is 0. */

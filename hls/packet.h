@@ -1,9 +1,9 @@
 /* packet.h : the wire protocol's header in C: names and places of its fields, and header <-> 64
  * bytes.
  *
- *     pkt_put(header, bytes)   bytes[64] = the header, its header_crc computed
  *     pkt_get(bytes)           the header in bytes[64], whatever it says
- *     pkt_good(bytes)          1 when magic and header_crc are right
+ *     pkt_put(header, bytes)   bytes[64] = the header, its header_crc computed by hls/crc32c.h
+ *     pkt_good(bytes)          1 when magic and header_crc are right; these two: for tests
  *     pkt_put_bitmap(header, bitmap), pkt_get_bitmap(header)     of a PONG: bit r is rank r's
  *
  * hls/packet.def is the list: each field has PKT_<NAME>_AT (first byte) and PKT_<NAME>_BYTES; the

@@ -37,11 +37,10 @@ void card_frame(struct card *card, uint32_t ip, uint16_t port, const uint8_t *by
 int card_write(struct card *card, uint32_t at, uint32_t value);
 int card_read(const struct card *card, uint32_t at, uint32_t *value);
 
-/* A counter as it is now, by its index in hls/regs.def. */
+/* For tests: a counter as it is now, by its index in hls/regs.def. */
 uint64_t card_counter(const struct card *card, unsigned index);
 
-/* The frames of one slot that are the card's memory: for tests that nothing was touched. FNV-1a of
- * state, sums, kept bytes. */
+/* For tests: was a slot touched? FNV-1a of its state, sums, kept bytes. */
 uint64_t card_slot_hash(const struct card *card, unsigned slot);
 
 #endif

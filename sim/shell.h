@@ -1,6 +1,6 @@
 /* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a
- * clock that runs on demand. Behind it: shell_rtl, the Verilated nic_core; shell_c, the C model,
- * which has no clock; shell_fast, the same with fast sums. */
+ * clock that runs on demand. Behind it: shell_rtl, the Verilated nic_core; shell_fast, the C
+ * model, which has no clock; shell_c, the same with plain sums, for tests. */
 #ifndef SHELL_H
 #define SHELL_H
 #include "control/control_jobs.h"

@@ -79,7 +79,6 @@ mf_e5m2_trunc_add test_mf_add   s/(mf_e5m2(), b)/(mf_half(), b)/
 mf_exp_up_times test_mf_acc     s/v.sig \*= p;/v.sig = (uint32_t)(v.sig * p);/
 mf_exp_up_times test_mf_acc     s/v.sig > 1ull/v.sig >= 1ull/
 mf_exp_up_times test_mf_acc     s/+ 63/+ 62/
-mf_exp_up       test_mf_acc     s/, 1u/, 2u/
 mf_exp_tight    test_mf_acc     s/v.sig > largest/v.sig >= largest/
 mf_exp_tight    test_mf_acc     s/mf_unpack(f, mf_max(f))/mf_unpack(f, mf_inf(f))/
 mf_acc_bits     test_mf_acc     s/n_terms - 1u/n_terms/

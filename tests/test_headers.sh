@@ -19,7 +19,7 @@ MF_FN uint32_t use(uint32_t x)
 {
     struct mf_fmt f = {5, 2, 0};
     uint64_t acc = mf_acc_merge(mf_acc_add(f, 0u, x), (uint64_t)mf_acc_bits(f, 9u));
-    int t = mf_exp_up(x) + mf_exp_up_times(x, 3u) + mf_exp_tight(f, x) + mf_bias(f);
+    int t = mf_exp_up_times(x, 3u) + mf_exp_tight(f, x) + mf_bias(f);
     x += mf_enc(f, x, t, MF_STOCHASTIC, MF_INF, philox_u32(philox_key(1u, 2u, 3u, 4u, 5u), x)) + mf_dec(f, x, t);
     x += mf_add(f, x, 1u, MF_SATURATE) + mf_e5m2_trunc_enc(x, 1) + mf_e5m2_trunc_add(x, 2u) + mf_width(f);
     return x + mf_acc_round(f, acc, 1, f, MF_SATURATE);

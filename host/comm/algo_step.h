@@ -15,7 +15,7 @@ struct algo_range {
 };
 
 /* Part i of `whole` among n_parts: multiples of unit, lengths differ by one unit at most, the
- * longer ones first. */
+ * longer ones first. Called from outside algo_range.c by tests alone. */
 struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, int i);
 
 /* ---- forms ---- */

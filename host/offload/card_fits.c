@@ -27,6 +27,7 @@ static int check_format(struct mf_fmt f, const char *what, char *why, size_t siz
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size)
 {
+    char name[CODEC_NAME_BYTES];
     if (!sum)
         REFUSE("a card cannot add codes of this kind: it adds minifloats");
     TRY(check_format(sum->in, "add", why, size));
@@ -35,8 +36,9 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
         REFUSE("a card cannot add by --sum %s: it adds exactly", codec_rule_name(sum->rule));
     if (n > PKT_MAX_RANKS)
         REFUSE("a card cannot add %d %s: %d at most", n, what, PKT_MAX_RANKS);
-    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n))
-        REFUSE("a card cannot add %d %s of fp16: 32 at most fit its sums", n, what);
+    if (!beat_fits(beat_format(format_byte(sum->in)), (uint32_t)n)) /* of 16 bits */
+        REFUSE("a card cannot add %d %s of %s: %d at most fit its sums", n, what,
+               codec_format_name(sum->in, name), 1 << (CARD_SUM_BITS - mf_acc_bits(sum->in, 1)));
     if (sum->out_shift < 0 || sum->out_shift > PKT_MAX_SHIFT)
         REFUSE("a card cannot divide by 2^%d: --out-shift 0 to %d", sum->out_shift, PKT_MAX_SHIFT);
     const uint32_t in = mf_width(sum->in), to = mf_width(sum->out), wider = in > to ? in : to;

@@ -102,7 +102,7 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
 /* ---- window_take.c ---- */
 
 /* A datagram from card `end`: bytes [n], any. Counted as what it is; a result that is waited for is
- * taken. */
+ * taken. Called from outside window_take.c by tests alone. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);
 

@@ -8,7 +8,7 @@
 #include "vec/cast_plan.h"
 
 enum { CAST_STEP = 64 }; /* elements that the loops take at a time */
-enum cast_shape { CAST_4, CAST_8, CAST_16, CAST_32, CAST_SHAPES };
+enum cast_shape { CAST_4, CAST_8, CAST_16, CAST_32 };
 
 /* One instruction set's loops. n may be anything; pointers to codes have no alignment; nothing is
  * read or written beyond. They run in IEEE floating-point mode. */

@@ -19,8 +19,8 @@
 #define SUM_STEP_H
 #include <stdint.h>
 
-/* A - A: saturates to far below; trunc's -1 beyond 15 begins nowhere */
-enum { STEP_LOST = -128, STEP_NEVER = 0 };
+/* A - A: saturates to far below */
+enum { STEP_LOST = -128 };
 
 struct sum_step {
     int8_t renumber[16]; /* added to magnitudes 0..15 */
