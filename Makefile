@@ -44,7 +44,7 @@ ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci
 SIM_C     = $(filter-out sim/$(if $(VERILATOR),shell_none,shell_rtl).c,$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
-X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine))
+X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 isa_avx2   = -mavx2 -mf16c
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
 isa       = $(if $(X86),$(foreach i,avx2 avx512,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c,$(1)),-mprefer-vector-width=512))
