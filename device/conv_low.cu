@@ -1,7 +1,7 @@
 /* conv_low.cu : conv2d and linear by products that round at every step (gemm_low.cu), bit for bit
  * as the CPU's layers.
  *
- * The order of every sum is that of host/nn/cpu_conv.c and cpu_linear.c:
+ * The order of every sum is that of host/nn/cpu_conv.c and layer_linear.c:
  *
  *     forward    y = bias + rows(x) * w^T
  *     backward   stride 1 and dx wanted:  dx (+)= rows(dy) * turned(w),   turned(dw) = x^T * rows(dy)

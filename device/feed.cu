@@ -1,4 +1,4 @@
-/* feed.cu : images from bytes: normalised, cropped and flipped as host/nn/dataset_batch.c does,
+/* feed.cu : images from bytes: normalised, cropped and flipped as host/nn/sample_images.c does,
  * with the same bits. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
