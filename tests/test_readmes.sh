@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_readmes.sh : each folder's README names every file in it, and no file that is nowhere. A name stands in backticks, alone: `mf.h`,
 # which names mf.c as well (a module is a pair); `algo_*.c` and `{a,b}.sh`; `.c` behind a name is that module's; in rtl/ a module's name
-# alone; a folder by a link, [emu/](emu), or by one of its files.
+# alone; a folder by a link, [emu/](emu), or by one of its files. And every link leads to something.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -56,6 +56,10 @@ for readme in hls/README.md host/*/README.md device/README.md rtl/README.md sim/
     done
     unset named
 done
+while IFS=: read -r readme link; do
+    link=${link#*(} link=${link%)}
+    [ -e "${readme%/*}/$link" ] || { echo "$readme: leads to no '$link'"; bad=1; }
+done < <(find . -name README.md -not -path './build*' -exec grep -HoE '\]\([^():# ]+\)' {} + | sed "s,^\./,,; s,^README,./README,")
 for folder in host/*/; do
     [ "$folder" = host/include/ ] || [ -f "$folder/README.md" ] || { echo "${folder%/}: has no README.md"; bad=1; }
 done
@@ -76,6 +80,8 @@ refused() { # refused WORDS
 touch "$tree/sim/e.h" && refused "sim/README.md: does not name 'e.h'"
 rm "$tree/sim/e.h"
 echo '`gone.c`' >>"$tree/sim/README.md" && refused "sim/README.md: there is no 'gone.c'"
+sed -i '$d' "$tree/sim/README.md"
+echo '[e.h](../host/base/e.h)' >>"$tree/sim/README.md" && refused "sim/README.md: leads to no '../host/base/e.h'"
 sed -i '$d' "$tree/sim/README.md"
 mkdir "$tree/host/vec" && refused "host/vec: has no README.md"
 exit $bad
