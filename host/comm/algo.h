@@ -9,9 +9,8 @@
  * end on a multiple of fold.unit (or at n) and together cover the bucket once. NULL: all codes are
  * there from the start; nobody wants to know. */
 struct algo_flow {
-    void (*need)(void *arg, size_t at,
-                 /* makes codes of elements at..at+n: about to be read, for the first time */
-                 size_t n);
+    /* makes codes of elements at..at+n: about to be read, for the first time */
+    void (*need)(void *arg, size_t at, size_t n);
     void (*have)(void *arg, size_t at, size_t n); /* result of elements at..at+n stands */
     void *arg;
 };
@@ -96,8 +95,8 @@ struct codec_adder algo_adder(const struct algo *algo);
 /* Before the memory of a home is freed: gives back what its algorithm keeps. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);
 
-/* codec_settle() for this algorithm, if it can add this kind of codec, and its own check. Returns 0 or -EINVAL with a
- * line. */
+/* codec_settle() for this algorithm, if it can add this kind of codec, and its own check. Returns 0
+ * or -EINVAL with a line. */
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec);
 
 #endif

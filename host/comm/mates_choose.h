@@ -1,12 +1,10 @@
 /* mates_choose.h : by what gradients on GPUs travel: NCCL, CUDA IPC, an MPI that takes device
  * memory, or pinned memory and MPI.
  *
- *     nccl    direct, group-*, native      every rank has a GPU of its own
- *     ipc     direct, group-*
- *     the ranks of the job (direct) or of each group are on one machine
- *     mpi     all but native
- *     MPI says that it takes device memory; forced: the user says so
- *     pinned  all                          always; and where codes go to cards
+ *     nccl    direct, group-*, native   every rank has a GPU of its own
+ *     ipc     direct, group-*           the ranks of the job (direct), of each group, on one machine
+ *     mpi     all but native            MPI says that it takes device memory; forced: the user does
+ *     pinned  all                       always; and where codes go to cards
  *
  * The first that is possible is taken. NARROWCAST_GPU_TRANSPORT=nccl, ipc, mpi or pinned takes that
  * one; auto is the default. Sums have the same bits by all of them (but for native's, which are
