@@ -5,6 +5,7 @@
 #include "codec/codec_kind.h"
 #include "hls/crc32c.h"
 #include "hls/philox.h"
+#include <assert.h>
 #include <string.h>
 
 #define STAGE_CAST 0x63617374u /* "cast": names this use of random bits */
@@ -66,6 +67,7 @@ const char *codec_describe(const struct codec *c, char text[CODEC_TEXT_BYTES])
 {
     struct text to = text_in(text, CODEC_TEXT_BYTES);
     c->kind->describe(c, &to);
+    assert(!to.full); /* what is cut off would be the same for codecs that differ */
     return text;
 }
 

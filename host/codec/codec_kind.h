@@ -21,7 +21,7 @@ struct codec_kind {
     int (*settle)(struct codec *c, const struct codec_adder *by);
 
     /* All that c->own says, in words that are the same for what means the same; before settle(),
-     * too. */
+     * too. They fit CODEC_TEXT_BYTES: parse() refuses what would not. */
     void (*describe)(const struct codec *c, struct text *to);
 
     /* As codec_sum(). NULL: there is none. */
@@ -33,13 +33,13 @@ struct codec_kind {
     int (*shift)(const struct codec *c, int8_t exponent);
     int (*guess)(const struct codec *c);
 
-    /* Of the layer only index, n, column and stride are known. Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
+    /* Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
      * multiples of it, and its codes are whole bytes. Layers of different units do not share a
-     * bucket. */
+     * bucket. Of the layer only index, n, column and stride are known. */
     size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
 
-    /* As codec_state_bytes(); of the layer only index, n, column and stride are known. NULL: the kind
-     * keeps nothing. */
+    /* As codec_state_bytes(); of the layer only index, n, column and stride are known. NULL: the
+     * kind keeps nothing. */
     size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
     /* Over many spans, as their namesakes in codec.h. codec_absmax_x: of x as it is. */
