@@ -98,8 +98,8 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 
 void job_close(struct job *j)
 {
+    reducer_close(j->reducer); /* its thread may be in mid-step, by the cards */
     offload_close(j->offload);
-    reducer_close(j->reducer);
     if (j->on_gpu)
         gpu_close();
     *j = (struct job){.comm = NULL};
