@@ -3,7 +3,6 @@
 #include "app/reduce_card.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/codec.h"
 #include "hls/reduce.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "codec/codec_kind.h"
-#include "comm/algo_step.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
