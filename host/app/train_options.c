@@ -48,8 +48,7 @@ static const struct opt opts[] = {
     {"trust", "X", "0.001", "LARS: trust coefficient.", OPT_REAL, AT(trust), 0, 1e3, TRAIN_BITS},
     {"seed", "N", "1",
      "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed "
-     "gives the same "
-     "weights, bit for bit.",
+     "gives the same weights, bit for bit.",
      OPT_SIZE, AT(seed), 0, 0, TRAIN_BITS},
 
     {GROUP("gradients on the wire")},
@@ -60,12 +59,10 @@ static const struct opt opts[] = {
           "1+X+Y bits.")},
     {TEXT("scale", "S", "aps", scale, TRAIN_BITS,
           "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
-          "aps-tight (needs "
-          "exact).")},
+          "aps-tight (needs exact).")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
           "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
-          "auto: exact where "
-          "format and algorithm allow, else fp32, else nearest.")},
+          "auto: exact where format and algorithm allow, else fp32, else nearest.")},
     {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
           "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer.")},
     {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
@@ -86,33 +83,25 @@ static const struct opt opts[] = {
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
             "Buckets travel while the backward pass goes on, by a thread of their own; the bits "
-            "are the same. auto: on "
-            "where "
-            "gradients are on a GPU.")},
+            "are the same. auto: on where gradients are on a GPU.")},
     {"deadline", "S", "60", "Seconds that a rank waits for the others before it gives up.",
      OPT_REAL, AT(deadline), 0.1, 1e6, 0},
 
     {GROUP("cards in the network that add packets")},
     {TEXT("offload", "O", "auto", offload, 0,
           "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a "
-          "Verilated card on this "
-          "machine and ends it; sim:c: the card in plain C, which every build has), off, or auto: "
-          "what "
-          "NARROWCAST_OFFLOAD says, else off. A "
-          "card "
-          "that fails costs time, no bits: its step is repeated over MPI.")},
+          "Verilated card on this machine and ends it; sim:c: the card in plain C, which every "
+          "build has), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card that fails "
+          "costs time, no bits: its step is repeated over MPI.")},
     {"card-slots", "N", NULL,
      "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
-     "and half of what is "
-     "free at most, so that others find room.",
+     "and half of what is free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
     {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.",
      OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
     {TEXT("fabric", "NAME", "socket", fabric, 0,
           "How packets reach cards: socket (UDP of the system, many packets a call) or a provider "
-          "of libfabric with "
-          "datagrams: "
-          "udp, verbs, efa.")},
+          "of libfabric with datagrams: udp, verbs, efa.")},
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave by; default: the one by which the card is "
           "reached.")},
@@ -122,18 +111,13 @@ static const struct opt opts[] = {
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
     {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and "
-            "the optimiser stay "
-            "fp32.")},
+            "the optimiser stay fp32.")},
     {TEXT("loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
           "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
-          "from 65536 on, half "
-          "after "
-          "a step with inf or nan, twice after 2000 without.")},
+          "from 65536 on, half after a step with inf or nan, twice after 2000 without.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
           "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
-          "rounded to this "
-          "format, as "
-          "e5m10 or e6m9+kahan.")},
+          "rounded to this format, as e5m10 or e6m9+kahan.")},
     {"threads", "N", "1",
      "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
      AT(threads), 1, 1024, TRAIN_BITS},
@@ -141,28 +125,22 @@ static const struct opt opts[] = {
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
           "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what "
-          "came before its "
-          "step.")},
+          "came before its step.")},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and "
-          "what travels when. Of a "
-          "long run "
-          "the end.")},
+          "what travels when. Of a long run the end.")},
     {TEXT("save", "FILE", NULL, save, 0,
           "Checkpoint, written at the end (and see --save-every), whole or not at all; and behind "
-          "the step in which "
-          "SIGINT, SIGTERM or SIGUSR1 arrives.")},
+          "the step in which SIGINT, SIGTERM or SIGUSR1 arrives.")},
     {"save-every", "N", "0", "Also after every N steps. 0: only at the end.", OPT_SIZE,
      AT(save_every), 0, 1e12, 0},
     {TEXT("resume", "FILE", NULL, resume, 0,
           "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that "
-          "matter for bits must "
-          "be the same, and the number of ranks; with --schedule const the run may be longer than "
-          "it was.")},
+          "matter for bits must be the same, and the number of ranks; with --schedule const the "
+          "run may be longer than it was.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
           "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32, with "
-          "layers.txt and "
-          "meta.txt.")},
+          "layers.txt and meta.txt.")},
     {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
     {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
      AT(dump_first), 0, 1e12, 0},
