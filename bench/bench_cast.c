@@ -5,13 +5,10 @@
  * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken.
  * Every row is run --reps times, each time after one memcpy() of the fp32 array and one copy by the
  * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. A row's
- * figures are the medians. What the ratios compare:
- *     casts, largest exponent, APS   fp32 bytes read a second
- *     a copy's: fp32 bytes read a second
- *     e5m2 += e5m2                   bytes moved a second (two reads, one write)    a copy's: read
- *                                    and written
- *     sum of 8 ranks                 bytes of codes read a second
- *     a copy's: fp32 bytes read a second */
+ * figures are the medians. What the ratios compare, a second:
+ *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
+ *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
+ *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"

@@ -1,7 +1,6 @@
 /* bench_native.c : MPI's own all-reduce of fp32 and of e5m2 beside our all-reduces of e5m2, in the
  * same run.
- *   bench/bench_native.sh [RANKS [OPTION...]]
- *   MPI_Iallreduce by the algorithm that is its best for fp32
+ *   bench/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce by what is its best for fp32
  *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
  *
  * Each row is run in turn with MPI's two all-reduces of the same elements in fp32, from barrier to

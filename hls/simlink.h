@@ -1,37 +1,30 @@
 /* simlink.h : the control path of a card that a process owns: what is said over a stream socket, a
  * header of 40 bytes, then `bytes` more. narrowcast-sim is at the card's end.
  *
- *     kind       to the card                                            answer
- *     HELLO                                                             a: SIMLINK_VERSION, once,
- *                                                                       before all else; status
- *                                                                       SIMLINK_FULL: too many
- *                                                                       control it, this socket is
- *                                                                       closed
- *     WRITE      a: register's offset  b: value
- *     DONE, status 1: no such register, or not yours
- *     READ       a: register's offset                                   DONE, b: value
- *     BATCH      body: operations of 8 bytes: u32 offset, bit 31: read  DONE, a: operations done,
- *                before the first that was refused
- *                (else write); u32 value. Nobody else's come between.   (then status 1); body: a
- *                                                                       u32 each: what was read, or
- *                                                                       0
- *     ADDRESS                                                           DONE, a: IPv4  b: port that
- *                                                                       frames are sent to; 0: none
- *     TIME                                                              DONE, a: clocks in which
- *                                                                       the card was busy  b: beats
- *                                                                       in c: beats out, all since
- *                                                                       it was started
- *     WIRE                                                              DONE; body: text, a line
- *                                                                       each: what was counted
- *                                                                       beside the card itself, as
- *                                                                       "datagrams_in 4711"
- *     FRAME      a: source IPv4  b: port  c: idle clocks behind it      none; it waits for RUN
- *     RUN        a: most clocks
- *     FRAMEs as they leave (a, b: to whom), then DONE
- *     QUIT                                                              the socket is closed
- *     DONE of RUN: status 0: all is quiet, 1: too many clocks;  a: clocks from the first to the
- *         last beat that moved
- *                  (0: no clock in this model)  b: beats in  c: beats out
+ *     kind       to the card                             answer: DONE unless said
+ *     HELLO                                              a: SIMLINK_VERSION, once, before all else;
+ *                                                        status SIMLINK_FULL: too many control it,
+ *                                                        this socket is closed
+ *     WRITE      a: register's offset  b: value          status 1: no such register, or not yours
+ *     READ       a: register's offset                    b: value
+ *     BATCH      body: operations of 8 bytes: u32        a: operations done, before the first that
+ *                offset, bit 31: read (else write);      was refused (then status 1); body: a u32
+ *                u32 value. Nobody else's come between.  each: what was read, or 0
+ *     ADDRESS                                            a: IPv4  b: port that frames are sent to;
+ *                                                        0: none
+ *     TIME                                               a: clocks in which the card was busy
+ *                                                        b: beats in  c: beats out, all since it
+ *                                                        was started
+ *     WIRE                                               body: text, a line each: what was counted
+ *                                                        beside the card, as "datagrams_in 4711"
+ *     FRAME      a: source IPv4  b: port                 none; it waits for RUN
+ *                c: idle clocks behind it
+ *     RUN        a: most clocks                          FRAMEs as they leave (a, b: to whom), then
+ *                                                        DONE, status 0: all is quiet, 1: too many
+ *                                                        clocks; a: clocks from the first to the
+ *                                                        last beat that moved (0: no clock in this
+ *                                                        model)  b: beats in  c: beats out
+ *     QUIT                                               the socket is closed
  *
  * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever
  * waits for the other's buffer. Several connections may control one card that listens on a network.

@@ -4,8 +4,8 @@
  *     DIR/meta.txt                  "ranks P steps S first F"
  *     DIR/layers.txt                a line a layer, forward order: name, offset and length in
  *                                   elements
- *     DIR/stepNNNNNN.rankR.f32
- *     the flat gradient of that rank before the all-reduce, little-endian fp32 */
+ *     DIR/stepNNNNNN.rankR.f32      the flat gradient of that rank before the all-reduce,
+ *                                   little-endian fp32 */
 #ifndef GRAD_DUMP_H
 #define GRAD_DUMP_H
 

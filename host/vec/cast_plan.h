@@ -7,8 +7,7 @@
  *
  *                  lift = 2^(23-m) * 2^max(exponent of x, lowest)        so that x ends m bits behind its own leading bit
  *                  x + lift = | exponent of lift | 0000 1xx.x |          rounded to nearest even by the adder, and the
- *                  code = 1xx.x + (binade << m)
- *                  low bits are the significand of the code
+ *                  code = 1xx.x + (binade << m)                          low bits are the significand of the code
  *
  *              The format is moved to x, not x to the format: lowest and top are the format's limits / 2^shift. Fp32
  *              subnormals lie below half the smallest value, so flushing them changes nothing.

@@ -1,10 +1,8 @@
 /* fp_mode.h : the CPU's floating-point mode set to what IEEE 754 says, whatever the caller left
  * there, and back.
  *
- *     const uint64_t was = fp_mode_ieee();
- *     nearest-even, subnormals kept (no FTZ, no DAZ), no traps
- *     noinline_loop(...);
- *     a call of its own: a compiler may move arithmetic across the switch
+ *     const uint64_t was = fp_mode_ieee();   nearest-even, subnormals kept, no traps
+ *     noinline_loop(...);                    a call of its own: compilers move arithmetic across
  *     fp_mode_back(was); */
 #ifndef FP_MODE_H
 #define FP_MODE_H
