@@ -18,10 +18,14 @@ circles() {
     tsort <"$dir/edges" 2>&1 >/dev/null | sed 's/^tsort: //' || true
 }
 
-# objects of files that are gone, or that this machine's build has not made anew, are nobody's
+# objects of files that are gone are nobody's; one of the two wires of libfabric is not built
 mkdir -p "$dir/host"
 for file in host/*/*.c; do
-    [ ! -f "$B/o/${file%.c}.o" ] || install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
+    if [ -f "$B/o/${file%.c}.o" ]; then
+        install -D "$B/o/${file%.c}.o" "$dir/${file%.c}.o"
+    else
+        [[ $file == host/offload/wire_fabric* ]] || { echo "FAIL $file has no object in $B/o: build first"; exit 1; }
+    fi
 done
 found=$(circles "$dir/host")
 [ -z "$found" ] || { echo "FAIL circles of calls in host/:"; echo "$found"; exit 1; }

@@ -10,7 +10,8 @@ struct train;
 int checkpoint_check(struct train *t);
 
 /* Saves the state after t->state.step steps; all ranks call it. *file_rc: 0, or why rank 0 could
- * not write, with a line. Returns 0 or a negative errno (ranks gone). */
+ * not write, with a line. Returns 0 or a negative errno: ranks are gone, or this one failed alone
+ * and the others wait for it, so the job must end. */
 int checkpoint_save(struct train *t, int *file_rc);
 
 /* Loads the state; all ranks call it. Foreign, damaged and truncated files, and other options than

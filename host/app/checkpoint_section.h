@@ -11,8 +11,8 @@ struct checkpoint_section {
     bool per_rank; /* every rank has its own; else rank 0's is everybody's */
     /* of a rank; the same on all ranks and for the whole run; 0: it stands in no file */
     size_t (*bytes)(const struct train *t);
-    /* Copies the run's state to host memory, and back: what is put may be anybody's bytes, and is
-     * held against the run before anything is done with it. Return 0 or a negative errno with a
+    /* Copies the run's state to host memory, and back. What is put may be anybody's bytes: a row
+     * refuses those that would do more than spoil numbers. Return 0 or a negative errno with a
      * line. */
     int (*get)(struct train *t, void *to);
     int (*put)(struct train *t, const void *from);

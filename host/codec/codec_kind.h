@@ -39,7 +39,8 @@ struct codec_kind {
     size_t (*unit)(const struct codec *c, const struct codec_layer *layer);
 
     /* As codec_state_bytes(); of the layer only index, n, column and stride are known. NULL: the
-     * kind keeps nothing. */
+     * kind keeps nothing. A step must be safe with any bytes for a state: they may come from a
+     * checkpoint that anybody made. */
     size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
     /* Over many spans, as their namesakes in codec.h. codec_absmax_x: of x as it is. */
