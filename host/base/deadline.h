@@ -1,7 +1,8 @@
 /* deadline.h : a deadline that a waiter's own absence does not use up: a process that was stopped
  * (SIGSTOP, a paused virtual machine, a debugger) finds as much time left as when it was stopped.
  * Whoever waits asks at least every DEADLINE_GAP_S. */
-#pragma once
+#ifndef DEADLINE_H
+#define DEADLINE_H
 #include <stdbool.h>
 
 #define DEADLINE_GAP_S 1.0 /* between two looks: longer, and the waiter itself was away */
@@ -24,3 +25,5 @@ static inline bool deadline_passed(struct deadline *d, double now)
     d->seen = now;
     return now >= d->at;
 }
+
+#endif

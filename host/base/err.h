@@ -7,7 +7,7 @@
 /* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller
  * can write
  *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
- * code   negative errno, handed back unchanged
+ * code      negative errno, handed back unchanged
  * message   lower case, no full stop, subject in quotes, then why */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 

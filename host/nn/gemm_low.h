@@ -5,8 +5,8 @@
  *     r(x)      x rounded once, to nearest, to a value of the format; beyond its range by the
  *               overflow policy
  *     plain     s = +0;          for p = 0 .. k-1:  s = r(s + r(a[p] * b[p]))
- *     kahan     s = +0, c = +0;  for p = 0 .. k-1:  y = r(r(a[p] * b[p]) - c);  t = r(s + y);  c =
- *               r(r(t - s) - y);  s = t
+ *     kahan     s = +0, c = +0;  for p = 0 .. k-1:  y = r(r(a[p] * b[p]) - c);  t = r(s + y);
+ *                                                   c = r(r(t - s) - y);  s = t
  *     add       s = r(c_old + s), at the end
  *
  * Operands are fp32 as they are, not rounded first; results are values of the format, as fp32. nan

@@ -1,9 +1,9 @@
 /* wheel.h : timers of many packets: a wheel of lists, one a tick; setting and stopping a timer
  * takes the same few instructions however many there are.
  *
- *     wheel_add()  ->  list of its tick, modulo the wheel   wheel_turn(now): lists of the ticks gone by: due -> expired,
- *                                                                            a later turn's -> stays       wheel_pop()
- * */
+ *     wheel_add()       into the list of its tick, modulo the wheel
+ *     wheel_turn(now)   lists of the ticks gone by: due -> expired, a later turn's -> stays
+ *     wheel_pop()       the next one that has expired */
 #ifndef WHEEL_H
 #define WHEEL_H
 #include <stdbool.h>

@@ -1,11 +1,9 @@
 /* window_time.c : the whole rule of what is done when a result does not come, and when: the card is
  * asked, by a PING of 64 bytes, how far the slot is.
  *
- *     timer ran out --PING--> FILLING, this rank is in:        others are late: wait, ask again, twice as long each time
- *                             this rank is not in, or all are: the packet or its result was lost:
- *                                 send it again
- *                             what cannot be:                  the card has lost the slot's state:
- *                                                              give it up
+ *     timer ran out --PING--> this rank is in, others not:     they are late: wait, twice as long
+ *                             this rank is not in, or all are: what was lost is sent again
+ *                             what cannot be:                  the card has lost its state: give up
  *                             nothing within the deadline:     the card is gone: give it up
  *
  * While results come in order the card is only slow, and nothing is asked.
