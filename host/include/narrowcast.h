@@ -123,7 +123,7 @@ struct nc;
  * it). After a failure it may be called again; MPI goes on, and ends when the process exits if
  * nc_open began it. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
-            struct nc **out);
+                   struct nc **out);
 
 /* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called
  * MPI_Init. */
