@@ -2,6 +2,7 @@
  * layer from many. */
 #include "codec/codec.h"
 #include "base/err.h"
+#include "base/word.h"
 #include "codec/codec_kind.h"
 #include "hls/crc32c.h"
 #include "hls/philox.h"
@@ -33,16 +34,15 @@ static int refuse_unknown(const char *word)
 
 int codec_parse(const struct codec_words *words, struct codec *out)
 {
-    const char *word = words->codec ? words->codec : kinds[0]->name, *colon = strchr(word, ':');
-    const size_t length = colon ? (size_t)(colon - word) : strlen(word);
+    const char *word = words->codec ? words->codec : kinds[0]->name, *rest = NULL;
     struct codec c = {.ops = vec_best()};
     TRY(vec_best_check());
     for (int i = 0; i < N_KINDS && !c.kind; i++)
-        if (strlen(kinds[i]->name) == length && memcmp(kinds[i]->name, word, length) == 0)
+        if (word_has_name(word, kinds[i]->name, &rest))
             c.kind = kinds[i];
     if (!c.kind)
         return refuse_unknown(word);
-    TRY(c.kind->parse(words, colon ? colon + 1 : NULL, &c));
+    TRY(c.kind->parse(words, rest, &c));
     *out = c;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "comm/algo.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "base/word.h"
 #include "codec/codec_kind.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,23 +46,22 @@ static int parse_group(const char *word, const char *digits, int *group)
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group)
 {
     const char *name = strcmp(word, "auto") != 0 ? word : n_ranks == 1 ? "self" : "direct";
-    const char *colon = strchr(name, ':');
-    const size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    const char *digits = NULL;
     const struct algo *found = NULL;
     for (int i = 0; i < N_ALGOS && !found; i++)
-        if (strlen(table[i]->name) == length && memcmp(table[i]->name, name, length) == 0)
+        if (word_has_name(name, table[i]->name, &digits))
             found = table[i];
     if (!found)
         return refuse_unknown(word);
-    if (found->grouped && !colon)
+    if (found->grouped && !digits)
         return ERR(-EINVAL, "cannot use algorithm \"%s\" without a group size: need \"%s:K\"", word,
                    word);
-    if (!found->grouped && colon)
+    if (!found->grouped && digits)
         return ERR(-EINVAL, "cannot use algorithm \"%s\": \"%s\" takes no group size", word,
                    found->name);
     int k = 0;
-    if (colon)
-        TRY(parse_group(word, colon + 1, &k));
+    if (digits)
+        TRY(parse_group(word, digits, &k));
     *algo = found;
     *group = k;
     return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/word.h"
 #include "nn/sources.h"
 
 static const struct {
@@ -30,11 +31,10 @@ const char dataset_help[] = "One of"
 
 static int load(const char *spec, struct dataset *d)
 {
-    const size_t length = strcspn(spec, ":");
-    const char *arg = spec[length] ? spec + length + 1 : NULL;
+    const char *arg;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         const char *name = sources[i].name, *more = sources[i].more;
-        if (strlen(name) != length || strncmp(spec, name, length) != 0)
+        if (!word_has_name(spec, name, &arg))
             continue;
         if (*more == ':' && (!arg || !*arg))
             return ERR(-EINVAL, "data set '%s' says no %s, expected %s%s", spec, more + 1, name,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "nn/optim.h"
 
 enum { MAX_AT = sizeof((struct schedule *)0)->at / sizeof(double) };
@@ -87,24 +88,24 @@ static const char words[] = SCHEDULES " behind the warm-up";
 const char schedule_help[] = "One of" SCHEDULES " behind the warm-up.";
 #undef SCHEDULE
 
-static const struct schedule_kind *find(const char *word, size_t length)
+static const struct schedule_kind *find(const char *word, const char **rest)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i].name) == length && strncmp(word, kinds[i].name, length) == 0)
+        if (word_has_name(word, kinds[i].name, rest))
             return &kinds[i];
     return NULL;
 }
 
 int schedule_parse(const char *word, struct schedule *out)
 {
-    const size_t length = strcspn(word, ":");
-    const struct schedule_kind *kind = find(word, length);
-    if (!kind || (word[length] && !kind->fractions))
+    const char *rest = NULL;
+    const struct schedule_kind *kind = find(word, &rest);
+    if (!kind || (rest && !kind->fractions))
         return ERR(-EINVAL, "unknown schedule '%s': one of%s", word, words);
     double at[MAX_AT] = {0};
     int n_at = 0;
     if (kind->fractions) {
-        n_at = parse_fractions(word, word[length] ? word + length + 1 : kind->fractions, at);
+        n_at = parse_fractions(word, rest ? rest : kind->fractions, at);
         TRY(n_at);
     }
     out->kind = kind;
