@@ -104,7 +104,7 @@ static int open_windows(struct card_job *j)
                                    .packets = (int)j->job.slots,
                                    .card_deadline_s = deadline_s,
                                    .deadline_s = deadline_s};
-    const size_t per_packet = (size_t)j->beats * 512 / j->fit.wider,
+    const size_t per_packet = card_fit_codes(&j->fit, j->beats),
                  blocks = j->job.slots * per_packet / CODES_IN_BLOCK;
     j->n_blocks = blocks ? blocks : 1;
     j->now = tick_s;

@@ -17,6 +17,12 @@ int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fi
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
+/* Codes in so many beats of the wider side, which are whole beats on both sides. */
+static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
+{
+    return beats * 512 / f->wider;
+}
+
 /* Beats of the wider side for n codes: whole beats on both sides. */
 static inline uint32_t card_fit_beats(const struct card_fit *f, size_t n)
 {

@@ -51,6 +51,8 @@ void reducer_state_close(struct reducer *r)
 
 void reducer_state_swap(struct reducer *r)
 {
+    if (!r->state_bytes)
+        return;
     uint8_t *was = r->state[0];
     r->state[0] = r->state[1];
     r->state[1] = was;
