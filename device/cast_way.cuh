@@ -27,18 +27,13 @@
 
 #define CAST_FN static __device__ __forceinline__
 #ifdef __CUDACC__
-#define CAST_APART /* what is rare or slow: its registers are not those of what is fast */
-static __device__ __noinline__
+/* what is rare or slow: its registers are not those of what is fast */
+#define CAST_APART static __device__ __noinline__
 #else
 #define CAST_APART static __device__
 #endif
 
-    enum way {
-        WAY_ADD,
-        WAY_CUT,
-        WAY_HARD,
-        WAY_ANY
-    };
+enum way { WAY_ADD, WAY_CUT, WAY_HARD, WAY_ANY };
 
 struct cast_way {
     enum way way;
