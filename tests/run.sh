@@ -12,6 +12,8 @@ B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
 export B TMPDIR="$PWD/$B/tmp"
 case $B in /*) TMPDIR=$B/tmp ;; esac
+# Open MPI 4 removes this folder with the last job in it, which may be while another one makes its own there: so one always stays.
+(umask 077 && mkdir -p "$TMPDIR/ompi.$(uname -n).$(id -u)/kept")
 long='' mode=  # for programs; for scripts
 case ${1-} in
 --long) long=long mode=long && shift ;;
