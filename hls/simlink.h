@@ -24,6 +24,12 @@
  *                                                        clocks; a: clocks from the first to the
  *                                                        last beat that moved (0: no clock in this
  *                                                        model)  b: beats in  c: beats out
+ *     BUS_WRITE  a: address on the card's control bus    status 1: nothing answers there
+ *                b: value                                (hls/kernels.def: kernels' registers)
+ *     BUS_READ   a: address                              b: value; status as above
+ *     MEM_WRITE  a: address in card memory; body         status 1: not all of it is memory
+ *     MEM_READ   a: address  b: bytes, SIMLINK_MOST      body; status as above, then no body
+ *                at most
  *     QUIT                                               the socket is closed
  *
  * While frames are sent nothing comes back, and while RUN runs nothing is sent: neither side ever
@@ -32,13 +38,13 @@
  * RANK_COMMIT of its index are refused), nobody else reads what the card has seen of it (SEEN_...),
  * and it is stopped when that connection ends. One that owns no job is closed when it has asked for
  * nothing for 10 s. FRAME and RUN are for the one program that started a card which does not
- * listen. */
+ * listen; BUS_ and MEM_, which is what comes over PCIe, for the one that started any. */
 #ifndef SIMLINK_H
 #define SIMLINK_H
 #include <stdint.h>
 
 /* MOST: of `bytes` */
-enum { SIMLINK_VERSION = 2, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 };
+enum { SIMLINK_VERSION = 3, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 };
 enum simlink_kind {
     SIMLINK_HELLO = 1,
     SIMLINK_WRITE,
@@ -50,7 +56,11 @@ enum simlink_kind {
     SIMLINK_BATCH,
     SIMLINK_ADDRESS,
     SIMLINK_TIME,
-    SIMLINK_WIRE
+    SIMLINK_WIRE,
+    SIMLINK_BUS_WRITE,
+    SIMLINK_BUS_READ,
+    SIMLINK_MEM_WRITE,
+    SIMLINK_MEM_READ
 };
 
 struct simlink {

@@ -1,0 +1,58 @@
+/* xrt_card.h : a card in this machine, by the Xilinx runtime: one device with its container in it,
+ * held by this process alone, every call with a deadline.
+ *
+ *     xrt_card_open -> xrt_card_write/_read (registers)       nic_core
+ *                   -> xrt_card_buffer, _sync, _run            kernels that work on card memory
+ *
+ * libnarrowcast_xrt.so is looked for where NARROWCAST_XRT=PATH says, else beside the program, else by
+ * the loader's path. A call that is not back in time leaves its thread behind; the card is lost to
+ * this process then, and every later call says so at once.
+ *
+ * All return 0 or a negative errno, and then one line in card->why; nothing prints. */
+#ifndef XRT_CARD_H
+#define XRT_CARD_H
+#include "offload/xrt_library.h"
+
+struct xrt_card {
+    struct xrt_work *work; /* NULL: not open */
+    char name[64];         /* "xrt:0000:65:00.1" */
+    char why[XRT_WHY_BYTES];
+    uint8_t uuid[XRT_UUID_BYTES]; /* of the container */
+};
+
+struct xrt_card_buffer {
+    struct xrt_buffer *own;
+    void *map; /* its bytes on this side */
+    size_t bytes;
+};
+
+struct xrt_card_value {
+    const struct xrt_card_buffer *buffer; /* NULL: a value */
+    uint32_t value;
+};
+
+/* name: "xrt", "xrt:1", "xrt:0000:65:00.1". xclbin: the container's file; NULL: NARROWCAST_XCLBIN names
+ * it. -ENOENT: no library, no file; -ELIBACC, -ELIBBAD: a library that does not load, or is of another
+ * build; -EINVAL: no container; -ENODEV, -EBUSY, -ETIMEDOUT, ... */
+int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s);
+void xrt_card_close(struct xrt_card *card); /* legal when zeroed; never blocks for long */
+
+/* Registers of a kernel, by their offset; the kernel is opened at the first call. */
+int xrt_card_write(struct xrt_card *card, enum kernel k, uint32_t at, uint32_t value,
+                   double timeout_s);
+int xrt_card_read(struct xrt_card *card, enum kernel k, uint32_t at, uint32_t *value,
+                  double timeout_s);
+
+/* A buffer that argument `arg` of kernel k can be. */
+int xrt_card_buffer(struct xrt_card *card, enum kernel k, int arg, size_t bytes,
+                    struct xrt_card_buffer *out);
+void xrt_card_buffer_close(struct xrt_card *card,
+                           struct xrt_card_buffer *buffer); /* zeroed: legal */
+int xrt_card_sync(struct xrt_card *card, struct xrt_card_buffer *buffer, bool to_card, size_t bytes,
+                  double timeout_s);
+
+/* args [n_args]: all that kernels.def lists for k. */
+int xrt_card_run(struct xrt_card *card, enum kernel k, const struct xrt_card_value *args,
+                 int n_args, double timeout_s);
+
+#endif
