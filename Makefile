@@ -29,7 +29,7 @@ LIBS      = -lopenblas -lz -lm -ldl -lpthread $(FABRIC)
 
 # host/app is the program, all else of host/ the library; a test or bench is one file and the library.
 FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
-SRC      := $(filter-out host/offload/$(if $(FABRIC),wire_fabric_none,wire_fabric).c,$(sort $(wildcard host/*/*.c)))
+SRC      := $(filter-out host/offload/fpga_xrt.c host/offload/$(if $(FABRIC),wire_fabric_none,wire_fabric).c,$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
@@ -74,8 +74,12 @@ NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibilit
 GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
+# What speaks to cards by XRT is a library of its own, too.
+XRT      := $(patsubst %/xrt/xrt_device.h,%,$(firstword $(wildcard /opt/xilinx/xrt/include/xrt/xrt_device.h /usr/include/xrt/xrt/xrt_device.h)))
+XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
+
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(XRT_LIB) $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
@@ -84,6 +88,7 @@ skips:
 	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,$(if $(HAVE_CXX),nvcc,C++ compiler))')
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
+	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
@@ -130,8 +135,9 @@ clean:                                  ## remove $(B)
 	$(Q)rm -rf $(B)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it. GPU_ARCHS=all: for a release'
+	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it. GPU_ARCHS=all: for a release'
 
+comma    := ,
 # --- how things are made ------------------------------------------------------------------------
 # Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
 $(INSTALLED): host/install.sh
@@ -153,6 +159,10 @@ $(B)/libnarrowcast.a: $(call obj,$(LIB))
 $(B)/libnarrowcast.so: $(call obj,$(LIB)) host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o,$^) $(LIBS) -o $@
+$(B)/libnarrowcast_xrt.so: host/offload/fpga_xrt.c host/offload/xrt_library.h hls/kernels.h hls/kernels.def $(B)/flags
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CC) $(FLAGS) $(LIB_FLAGS) -isystem $(XRT) -shared -Wl,-soname,$(@F) $< $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
+	    -lxrt_coreutil -ldl -lpthread -o $@
 # What is simulated without Verilator: the card in plain C.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^

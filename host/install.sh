@@ -14,6 +14,7 @@ need() {
     "$@" >/dev/null 2>&1 || printf '%s\n' "$wanted"
 }
 tool() { command -v "$1"; }
+xrt() { [ -e /usr/include/xrt/xrt/xrt_device.h ] || [ -e /opt/xilinx/xrt/include/xrt/xrt_device.h ]; }
 links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$cc" -x c - ${2+"$2"} -o /dev/null; }
 
 needs() {
@@ -34,7 +35,10 @@ tools() {
     need python3 tool python3
     need procps tool pgrep
     need iproute2 tool ip
+    need libxrt-dev xrt
 }
+# What not every release has: XRT is in Debian 12, not in 13.
+in_archive() { [ "$1" != libxrt-dev ] || LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
 # missing LIST...: the packages, in one line
 missing() {
     packages=$(for list in "$@"; do "$list"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
@@ -64,11 +68,21 @@ if ! command -v apt-get >/dev/null; then
 elif [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null; then apt="sudo $apt"; else apt=''; fi
 fi
+[ -z "$apt" ] || $apt update -qq >/dev/null 2>&1 </dev/null || true
+# had PACKAGES: those of them that can be had; a line for each other one
+had() {
+    for package in $1; do
+        if in_archive "$package"; then printf '%s ' "$package"; else echo "no $package in this system's archive: what needs it is left out" >&2; fi
+    done
+}
+wanted=$(had "$wanted")
+wanted=${wanted% }
+[ -n "$wanted" ] || exit 0
 if [ -n "$apt" ]; then
-    $apt update -qq >/dev/null 2>&1 </dev/null || true
     install "$wanted" || [ "$lists" != 'needs tools' ] || install "$(missing needs)" || true
 fi
-wanted=$(missing $lists)
+wanted=$(had "$(missing $lists)" 2>/dev/null)
+wanted=${wanted% }
 [ -n "$wanted" ] || exit 0
 without=$wanted
 [ "$lists" = tools ] || without=$(missing needs)

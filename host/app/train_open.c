@@ -62,6 +62,7 @@ static int settle_job(struct train *t)
                                     .overlap = job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,
                                     .cards = {.where = o->offload,
+                                              .xclbin = o->xclbin,
                                               .provider = o->fabric,
                                               .local = o->fabric_address,
                                               .slots = (int)o->card_slots,

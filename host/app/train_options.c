@@ -91,8 +91,12 @@ static const struct opt opts[] = {
     {TEXT("offload", "O", "auto", offload, 0,
           "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a "
           "Verilated card on this machine and ends it; sim:c: the card in plain C, which every "
-          "build has), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card that fails "
-          "costs time, no bits: its step is repeated over MPI.")},
+          "build has), xrt[:BDF][@IP] (a card in rank 0's machine, by the Xilinx runtime; IP: the "
+          "address it is to have), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card "
+          "that fails costs time, no bits: its step is repeated over MPI.")},
+    {TEXT("xclbin", "FILE", NULL, xclbin, 0,
+          "With --offload xrt: the container that makes a card of the FPGA (`narrowcast xclbin`). "
+          "Default: what NARROWCAST_XCLBIN names.")},
     {"card-slots", "N", NULL,
      "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
      "and half of what is free at most, so that others find room.",

@@ -74,7 +74,7 @@ struct nc_options {
     const char *round;      /* nearest stochastic zero */
     /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4 */
     const char *algo;
-    /* cards that add packets: udp://host:port,... or sim; off; auto: NARROWCAST_OFFLOAD names
+    /* cards that add packets: udp://host:port,..., sim or xrt; off; auto: NARROWCAST_OFFLOAD names
      * them */
     const char *offload;
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
@@ -82,6 +82,7 @@ struct nc_options {
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
     const char *codec;   /* minifloat, which the first six words describe */
+    const char *xclbin;  /* offload xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the

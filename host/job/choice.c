@@ -45,10 +45,6 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
                        algo, word);
         cards = NULL;
     }
-    if (cards && !strncmp(cards, "xrt:", 4))
-        return ERR(-EINVAL,
-                   "--offload '%s': this build has no XRT; it reaches cards by udp://HOST:PORT",
-                   cards);
     if (cards && offload_check(codec_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);

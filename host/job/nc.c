@@ -43,18 +43,19 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
 
 static struct job_words words_of(const struct nc_options *o, const char *device)
 {
-    return (struct job_words){.codec = {.codec = o->codec,
-                                        .format = o->format,
-                                        .scale = o->scale,
-                                        .sum = o->sum,
-                                        .out_format = o->out_format,
-                                        .overflow = o->overflow,
-                                        .round = o->round},
-                              .seed = o->seed,
-                              .algo = o->algo,
-                              .gpu = strcmp(device, "cuda") ? JOB_NO : JOB_YES,
-                              .bucket_bytes = o->bucket_bytes,
-                              .cards = {.where = o->offload, .deadline_s = o->deadline_s}};
+    return (struct job_words){
+        .codec = {.codec = o->codec,
+                  .format = o->format,
+                  .scale = o->scale,
+                  .sum = o->sum,
+                  .out_format = o->out_format,
+                  .overflow = o->overflow,
+                  .round = o->round},
+        .seed = o->seed,
+        .algo = o->algo,
+        .gpu = strcmp(device, "cuda") ? JOB_NO : JOB_YES,
+        .bucket_bytes = o->bucket_bytes,
+        .cards = {.where = o->offload, .xclbin = o->xclbin, .deadline_s = o->deadline_s}};
 }
 
 /* All ranks. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp};
+static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp, &fpga_ops_xrt};
 
 static const struct fpga_ops *backend_of(const char *where)
 {
@@ -18,13 +18,16 @@ int fpga_check_name(const char *where)
 {
     const struct fpga_ops *ops = backend_of(where);
     const bool fits = ops && ops->name_fits(where + strlen(ops->prefix));
-    return fits ? 0 : ERR(-EINVAL, "'%s' is no card: need sim, sim:c or udp://host:port", where);
+    return fits ? 0
+                : ERR(-EINVAL,
+                      "'%s' is no card: need sim, sim:c, udp://host:port, xrt or xrt:0000:65:00.1",
+                      where);
 }
 
-int fpga_open(struct fpga *card, const char *where, double timeout_s)
+int fpga_open(struct fpga *card, const char *where, const char *xclbin, double timeout_s)
 {
     const struct fpga_ops *ops = backend_of(where);
-    *card = (struct fpga){0};
+    *card = (struct fpga){.xclbin = xclbin};
     snprintf(card->name, sizeof card->name, "%s", where);
     if (!ops || !ops->name_fits(where + strlen(ops->prefix)))
         return fpga_failed(card, -EINVAL, "there is no card of the name '%s'", where);

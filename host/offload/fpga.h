@@ -15,6 +15,7 @@ struct fpga {
     const struct fpga_ops *ops; /* NULL: not open */
     void *own;                  /* the backend's */
     char name[64];              /* as the user calls it */
+    const char *xclbin;         /* of a card that is loaded here: its container; the opener's */
     char why[FPGA_WHY_BYTES];   /* of the last call that failed */
 };
 
@@ -58,10 +59,11 @@ struct fpga_ops {
     void (*close)(struct fpga *card);
 };
 
-extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp;
+extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp, fpga_ops_xrt;
 
-/* Opens by the prefix of where. Returns as ops->open; card->name and why are set in any case. */
-int fpga_open(struct fpga *card, const char *where, double timeout_s);
+/* Opens by the prefix of where. xclbin: for a card of this machine (xrt_card.h); NULL is legal. Returns
+ * as ops->open; card->name and why are set in any case. */
+int fpga_open(struct fpga *card, const char *where, const char *xclbin, double timeout_s);
 void fpga_close(struct fpga *card); /* legal when zeroed */
 
 /* Is this a name that fpga_open() can be asked for? 0, or -EINVAL with a line. */

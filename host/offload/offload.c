@@ -49,6 +49,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
         memcpy(o->local, words->local, strlen(words->local));
     if (words->provider)
         memcpy(o->provider, words->provider, strlen(words->provider));
+    if (words->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", words->xclbin) >= PATH_MAX)
+        return ERR(-EINVAL, "the path of the xclbin is too long");
     o->slots = words->slots;
     o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
     o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;

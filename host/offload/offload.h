@@ -17,8 +17,12 @@ struct offload;
 enum { OFFLOAD_MOST_CARDS = 16 };
 
 struct offload_options {
-    /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "udp://host:port[,udp://host:port...]" */
+    /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "xrt[:0000:65:00.1][@10.0.0.9]": rank 0 owns it;
+     * "udp://host:port[,udp://host:port...]" */
     const char *where;
+    /* of a card that rank 0 owns: the container that makes a card of it; NULL:
+     * the environment's NARROWCAST_XCLBIN */
+    const char *xclbin;
     /* NULL: socket, the system's own; or one of libfabric: udp, verbs, efa */
     const char *provider;
     /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */

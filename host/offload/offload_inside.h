@@ -5,6 +5,7 @@
 #include "hls/packet.h"
 #include "offload/offload.h"
 #include "offload/window.h"
+#include <limits.h>
 
 enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 
@@ -20,6 +21,7 @@ struct offload {
     struct card_fit fit;
     char names[OFFLOAD_MOST_CARDS][OFFLOAD_NAME_BYTES], provider[OFFLOAD_NAME_BYTES],
         local[OFFLOAD_NAME_BYTES];
+    char xclbin[PATH_MAX]; /* "": none named */
     int n_cards, slots;
     double card_deadline_s, deadline_s;
 

@@ -17,7 +17,7 @@ enum { MOST_RETRY_S = 10, SPARED = 10 };
 static int reach(struct offload *o, int i, double timeout_s)
 {
     struct fpga *card = &o->cards[i];
-    TRY(fpga_open(card, o->names[i], timeout_s));
+    TRY(fpga_open(card, o->names[i], o->xclbin[0] ? o->xclbin : NULL, timeout_s));
     TRY(fpga_job_caps(card, &o->fit, comm_n_ranks(o->comm), &o->caps[i], timeout_s));
     return card->ops->address(card, &o->frames_at[i].ip, &o->frames_at[i].port, timeout_s);
 }

@@ -14,7 +14,7 @@
 #include "offload/xrt_library.h"
 
 struct xrt_card {
-    struct xrt_work *work; /* NULL: not open */
+    struct xrt_work *work; /* NULL: not open, or lost */
     char name[64];         /* "xrt:0000:65:00.1" */
     char why[XRT_WHY_BYTES];
     uint8_t uuid[XRT_UUID_BYTES]; /* of the container */
@@ -50,6 +50,9 @@ void xrt_card_buffer_close(struct xrt_card *card,
                            struct xrt_card_buffer *buffer); /* zeroed: legal */
 int xrt_card_sync(struct xrt_card *card, struct xrt_card_buffer *buffer, bool to_card, size_t bytes,
                   double timeout_s);
+
+/* What XRT says of the device. */
+int xrt_card_about(struct xrt_card *card, struct xrt_about *out);
 
 /* args [n_args]: all that kernels.def lists for k. */
 int xrt_card_run(struct xrt_card *card, enum kernel k, const struct xrt_card_value *args,

@@ -3,8 +3,8 @@
  *
  * The library stays loaded until the process ends: CUDA keeps threads and exit handlers in it. */
 #include "vec/gpu.h"
-#include "base/beside.h"
 #include "base/err.h"
+#include "base/plugin.h"
 #include "vec/gpu_lane.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ static struct {
 
 /* A failure while looking: why, and the code that gpu_open() returns for it. */
 struct cause {
-    char text[384];
+    char text[PLUGIN_WHY_BYTES];
     int code;
 };
 
@@ -44,32 +44,6 @@ static int fail(struct cause *why, int code, const char *format, ...)
     return code;
 }
 
-/* The file to load: the user's, or what lies beside the program, or a name for the loader. */
-static int find(const char **path, char place[PATH_MAX], struct cause *why)
-{
-    const char *word = getenv("NARROWCAST_CUDA");
-    *path = word && *word ? word : beside(LIBRARY, place);
-    if (word && *word && access(word, R_OK))
-        return fail(why, -ENOENT,
-                    "NARROWCAST_CUDA names \"%s\", which cannot be read (%s): unset it, or set it "
-                    "to " LIBRARY,
-                    word, strerror(errno));
-    return 0;
-}
-
-/* dlopen() failed: was there no such file, or does it lack something? */
-static int cannot_load(const char *path, struct cause *why)
-{
-    const char *said = dlerror();
-    said = said ? said : "no reason given";
-    if (!strchr(path, '/') && !strncmp(said, LIBRARY ":", sizeof LIBRARY))
-        return fail(why, -ENOENT,
-                    "no " LIBRARY
-                    " beside this program or on the loader's path: `make` builds it where nvcc is, "
-                    "NARROWCAST_CUDA=PATH names it");
-    return fail(why, -ELIBACC, "\"%s\" does not load: %s", path, said);
-}
-
 /* Asked before our own library is loaded, since that takes cuDNN along: a tenth of a second, for
  * nothing. */
 static bool has_driver(void)
@@ -82,16 +56,19 @@ static bool has_driver(void)
 
 static int load(struct cause *why)
 {
-    char place[PATH_MAX];
-    const char *path;
+    static const struct plugin plugin = {LIBRARY, "NARROWCAST_CUDA", "where nvcc is"};
+    char path[PATH_MAX];
+    bool is_beside;
+    void *handle;
     if (state.library)
         return 0;
-    TRY(find(&path, place, why));
-    if (path == place && !has_driver())
+    why->code = plugin_find(&plugin, path, &is_beside, why->text);
+    if (!why->code && is_beside && !has_driver())
         return fail(why, -ENODEV, "no NVIDIA driver on this machine");
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        return cannot_load(path, why);
+    if (!why->code)
+        why->code = plugin_open(&plugin, path, &handle, why->text);
+    if (why->code)
+        return why->code;
     const struct dev_library *library = dlsym(handle, "narrowcast_cuda");
     if (!library || library->version != DEV_VERSION) {
         const int found = library ? library->version : 0;

@@ -1,0 +1,200 @@
+/* xrt_card.c : a card in this machine, by the Xilinx runtime, every call with a deadline. State: the
+ * library, once loaded; it stays loaded until the process ends. */
+#include "offload/xrt_card.h"
+#include "base/err.h"
+#include "base/plugin.h"
+#include "offload/xclbin.h"
+#include "offload/xrt_work.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double call_s = 5, close_s = 2; /* of what does not wait for a kernel */
+
+static struct {
+    pthread_mutex_t lock;
+    const struct xrt_library *library;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int failed(struct xrt_card *card, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static int failed(struct xrt_card *card, int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(card->why, sizeof card->why, format, ap);
+    va_end(ap);
+    return code;
+}
+
+/* ---- the library ---- */
+
+/* Another XRT than the one compiled with may work: the C API is old and kept. */
+static void check_drift(const struct xrt_library *l)
+{
+    const char *loaded = l->loaded();
+    const size_t same = strcspn(l->compiled, ".") + 1;
+    const size_t n = same + strcspn(l->compiled + same, ".");
+    if (*loaded && strncmp(loaded, l->compiled, n))
+        err_news("XRT %s is installed, and libnarrowcast_xrt.so was built with %s: if cards fail, "
+                 "build it anew",
+                 loaded, l->compiled);
+}
+
+static int load_library(struct xrt_card *card)
+{
+    static const struct plugin plugin = {"libnarrowcast_xrt.so", "NARROWCAST_XRT",
+                                         "where XRT is (Debian: libxrt-dev)"};
+    char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
+    bool is_beside;
+    void *handle = NULL;
+    if (state.library)
+        return 0;
+    int rc = plugin_find(&plugin, path, &is_beside, why);
+    rc = rc ? rc : plugin_open(&plugin, path, &handle, why);
+    if (rc)
+        return failed(card, rc, "%s", why);
+    const struct xrt_library *library = dlsym(handle, XRT_LIBRARY_SYMBOL);
+    if (!library || library->version != XRT_LIBRARY_VERSION) {
+        const int version = library ? library->version : 0;
+        dlclose(handle);
+        return failed(card, -ELIBBAD,
+                      "\"%s\" is of another build (version %d, this program needs %d): build both "
+                      "together",
+                      path, version, XRT_LIBRARY_VERSION);
+    }
+    state.library = library;
+    check_drift(library);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static int lost(struct xrt_card *card)
+{
+    return failed(card, -EIO, "card %s was given up: it did not answer", card->name);
+}
+
+/* Returns task->rc; its reason becomes the card's. */
+static int ask(struct xrt_card *card, struct xrt_task *task, double timeout_s)
+{
+    if (!card->work)
+        return lost(card);
+    if (!xrt_work_do(card->work, task, timeout_s))
+        card->work = NULL;
+    if (task->rc)
+        return failed(card, task->rc, "card %s: %s", card->name, task->why);
+    return 0;
+}
+
+int xrt_card_write(struct xrt_card *card, enum kernel k, uint32_t at, uint32_t value,
+                   double timeout_s)
+{
+    struct xrt_task t = {.kind = XRT_WORK_WRITE, .kernel = k, .at = at, .value = value};
+    return ask(card, &t, timeout_s);
+}
+
+int xrt_card_read(struct xrt_card *card, enum kernel k, uint32_t at, uint32_t *value,
+                  double timeout_s)
+{
+    struct xrt_task t = {.kind = XRT_WORK_READ, .kernel = k, .at = at};
+    const int rc = ask(card, &t, timeout_s);
+    *value = t.value;
+    return rc;
+}
+
+int xrt_card_buffer(struct xrt_card *card, enum kernel k, int arg, size_t bytes,
+                    struct xrt_card_buffer *out)
+{
+    struct xrt_task t = {.kind = XRT_WORK_BUFFER, .kernel = k, .arg = arg, .bytes = bytes};
+    const int rc = ask(card, &t, call_s);
+    *out = rc ? (struct xrt_card_buffer){0} : (struct xrt_card_buffer){t.buffer, t.map, bytes};
+    return rc;
+}
+
+void xrt_card_buffer_close(struct xrt_card *card, struct xrt_card_buffer *buffer)
+{
+    struct xrt_task t = {.kind = XRT_WORK_BUFFER_CLOSE, .buffer = buffer->own};
+    if (buffer->own && card->work)
+        (void)ask(card, &t, call_s);
+    *buffer = (struct xrt_card_buffer){0};
+}
+
+int xrt_card_sync(struct xrt_card *card, struct xrt_card_buffer *buffer, bool to_card, size_t bytes,
+                  double timeout_s)
+{
+    struct xrt_task t = {
+        .kind = XRT_WORK_SYNC, .buffer = buffer->own, .to_card = to_card, .bytes = bytes};
+    return ask(card, &t, timeout_s);
+}
+
+int xrt_card_run(struct xrt_card *card, enum kernel k, const struct xrt_card_value *args,
+                 int n_args, double timeout_s)
+{
+    struct xrt_task t = {
+        .kind = XRT_WORK_RUN, .kernel = k, .n_args = n_args, .timeout_s = timeout_s};
+    for (int i = 0; i < n_args; i++)
+        t.args[i] = (struct xrt_value){args[i].buffer ? args[i].buffer->own : NULL, args[i].value};
+    return ask(card, &t, timeout_s + call_s); /* XRT watches the run itself */
+}
+
+int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
+{
+    struct xrt_task t = {.kind = XRT_WORK_ABOUT};
+    const int rc = ask(card, &t, call_s);
+    *out = t.about;
+    return rc;
+}
+
+/* ---- opening ---- */
+
+/* The container that is to be in the card, sound and of this version. */
+static int read_container(struct xrt_card *card, const char *path, struct xclbin **out)
+{
+    const char *named = path ? path : getenv("NARROWCAST_XCLBIN");
+    char why[XCLBIN_WHY_BYTES];
+    if (!named || !*named)
+        return failed(card, -ENOENT,
+                      "card %s needs the container that makes a card of it: --xclbin FILE, or "
+                      "NARROWCAST_XCLBIN",
+                      card->name);
+    int rc = xclbin_open(named, out, why);
+    if (!rc && (rc = xclbin_check(*out, why)))
+        xclbin_close(*out);
+    return rc ? failed(card, rc, "%s", why) : 0;
+}
+
+int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s)
+{
+    struct xrt_task t = {.kind = XRT_WORK_OPEN};
+    struct xclbin *container;
+    *card = (struct xrt_card){0};
+    snprintf(card->name, sizeof card->name, "%s", name);
+    TRY(read_container(card, xclbin, &container));
+    memcpy(card->uuid, container->uuid, sizeof card->uuid);
+    pthread_mutex_lock(&state.lock);
+    int rc = load_library(card);
+    pthread_mutex_unlock(&state.lock);
+    if (rc) {
+        xclbin_close(container);
+        return rc;
+    }
+    card->work = xrt_work_start(state.library, name[3] ? name + 4 : "", container);
+    if (!card->work)
+        return failed(card, -ENOMEM, "no memory for card %s", name);
+    rc = ask(card, &t, timeout_s);
+    if (!rc && memcmp(t.uuid, card->uuid, sizeof t.uuid))
+        rc = failed(card, -EPROTO, "card %s has another xclbin than the one it was given", name);
+    if (rc)
+        xrt_card_close(card);
+    return rc;
+}
+
+void xrt_card_close(struct xrt_card *card)
+{
+    xrt_work_end(card->work, close_s);
+    card->work = NULL;
+}
