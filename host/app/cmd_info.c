@@ -55,5 +55,6 @@ int cmd_info(int argc, char **argv)
     info_build(&info);
     info_gpu(&info);
     info_machine(&info);
+    info_cards(&info);
     return o.json ? print_json(&info) : print_table(&info);
 }

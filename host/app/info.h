@@ -19,6 +19,7 @@ void info_add(struct info *info, const char *key, const char *format, ...)
 
 void info_build(struct info *info);   /* compiler, libraries, backends */
 void info_gpu(struct info *info);     /* the GPU, its library, or why there is none */
+void info_cards(struct info *info);   /* cards that XRT knows, or why there are none */
 void info_machine(struct info *info); /* CPU, memory, network interfaces, accelerator cards */
 
 #endif

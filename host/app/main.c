@@ -16,6 +16,7 @@ static const struct {
     {"uncast", cmd_uncast, "packed codes -> raw fp32 file"},
     {"reduce", cmd_reduce, "add up files of packed codes, as the ranks of a job would"},
     {"sim", cmd_sim, "a simulated card on the network, or the counters of one that runs"},
+    {"card", cmd_card, "own a card of this machine and serve it to all jobs"},
     {"info", cmd_info, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -178,6 +178,7 @@ static int device_load(struct xrt_device *d, const void *xclbin, size_t bytes, c
 
 static int device_uuid(struct xrt_device *d, uint8_t out[XRT_UUID_BYTES], char *why)
 {
+    memset(out, 0, XRT_UUID_BYTES);
     listen_to_xrt();
     return xrtDeviceGetXclbinUUID(d->own, out)
                ? failed(why, -EIO, "device %s does not say which xclbin it has", d->where)

@@ -71,6 +71,13 @@ static int load_library(struct xrt_card *card)
     return 0;
 }
 
+void xrt_card_library(char *text, size_t size)
+{
+    const struct xrt_library *l = state.library;
+    snprintf(text, size, "%s%s%s", l ? l->loaded() : "", l ? ", built with " : "",
+             l ? l->compiled : "");
+}
+
 /* ---- calls ---- */
 
 static int lost(struct xrt_card *card)
@@ -167,14 +174,10 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
     return rc ? failed(card, rc, "%s", why) : 0;
 }
 
-int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s)
+/* container: taken over; NULL: the device alone. */
+static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};
-    struct xclbin *container;
-    *card = (struct xrt_card){0};
-    snprintf(card->name, sizeof card->name, "%s", name);
-    TRY(read_container(card, xclbin, &container));
-    memcpy(card->uuid, container->uuid, sizeof card->uuid);
     pthread_mutex_lock(&state.lock);
     int rc = load_library(card);
     pthread_mutex_unlock(&state.lock);
@@ -182,15 +185,37 @@ int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, d
         xclbin_close(container);
         return rc;
     }
-    card->work = xrt_work_start(state.library, name[3] ? name + 4 : "", container);
+    const char *where = card->name[3] ? card->name + 4 : "";
+    card->work = xrt_work_start(state.library, where, container);
     if (!card->work)
-        return failed(card, -ENOMEM, "no memory for card %s", name);
+        return failed(card, -ENOMEM, "no memory for card %s", card->name);
     rc = ask(card, &t, timeout_s);
-    if (!rc && memcmp(t.uuid, card->uuid, sizeof t.uuid))
-        rc = failed(card, -EPROTO, "card %s has another xclbin than the one it was given", name);
+    memcpy(card->uuid, t.uuid, sizeof card->uuid);
     if (rc)
         xrt_card_close(card);
     return rc;
+}
+
+int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s)
+{
+    *card = (struct xrt_card){0};
+    snprintf(card->name, sizeof card->name, "%s", name);
+    return open_device(card, NULL, timeout_s);
+}
+
+int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s)
+{
+    struct xclbin *container;
+    uint8_t uuid[XRT_UUID_BYTES];
+    *card = (struct xrt_card){0};
+    snprintf(card->name, sizeof card->name, "%s", name);
+    TRY(read_container(card, xclbin, &container));
+    memcpy(uuid, container->uuid, sizeof uuid);
+    TRY(open_device(card, container, timeout_s));
+    if (!memcmp(uuid, card->uuid, sizeof uuid))
+        return 0;
+    xrt_card_close(card);
+    return failed(card, -EPROTO, "card %s has another xclbin than the one it was given", name);
 }
 
 void xrt_card_close(struct xrt_card *card)

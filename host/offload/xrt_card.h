@@ -35,7 +35,13 @@ struct xrt_card_value {
  * it. -ENOENT: no library, no file; -ELIBACC, -ELIBBAD: a library that does not load, or is of another
  * build; -EINVAL: no container; -ENODEV, -EBUSY, -ETIMEDOUT, ... */
 int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s);
+/* The same without a container: for xrt_card_about() and card->uuid, of what is in it (0: nothing). */
+int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s);
+
 void xrt_card_close(struct xrt_card *card); /* legal when zeroed; never blocks for long */
+
+/* "2.13.0, built with 2.13.0": of the library, once a card was open; else "". */
+void xrt_card_library(char *text, size_t size);
 
 /* Registers of a kernel, by their offset; the kernel is opened at the first call. */
 int xrt_card_write(struct xrt_card *card, enum kernel k, uint32_t at, uint32_t value,

@@ -34,7 +34,7 @@ static int open_device(struct xrt_work *w, struct xrt_task *t)
 {
     const struct xrt_library *l = w->library;
     int rc = l->open(w->where, &w->device, t->why);
-    if (!rc)
+    if (!rc && w->xclbin)
         rc = l->load(w->device, w->xclbin->file, w->xclbin->bytes, t->why);
     return rc ? rc : l->uuid(w->device, t->uuid, t->why);
 }

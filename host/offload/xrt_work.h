@@ -40,7 +40,7 @@ struct xrt_task {
 struct xrt_work;
 
 /* Starts the thread. where: of xrt_library.h's open(). xclbin: taken over also when this
- * fails. NULL: no memory or no thread. */
+ * fails; NULL: none is loaded. NULL: no memory or no thread. */
 struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *where,
                                 struct xclbin *xclbin);
 

@@ -1,0 +1,151 @@
+/* offload/xrt_work.c : calls with a deadline, made with a library that this test is: what comes back,
+ * what does not, and what comes back too late. */
+#include "offload/xrt_work.h"
+#include "base/clock.h"
+#include "check.h"
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What the library was asked to do. */
+static _Atomic double sleep_s;
+static _Atomic int opened, closed, kernels, kernels_closed, reads, fail_next;
+
+static int answer(char *why)
+{
+    const double s = sleep_s;
+    if (s > 0)
+        nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+    if (!fail_next)
+        return 0;
+    fail_next = 0;
+    snprintf(why, XRT_WHY_BYTES, "because");
+    return -EREMOTEIO;
+}
+
+static int lib_open(const char *where, struct xrt_device **device, char *why)
+{
+    CHECK(!strcmp(where, "1"), "where %s", where);
+    const int rc = answer(why);
+    if (!rc) {
+        *device = (struct xrt_device *)&opened;
+        opened++;
+    }
+    return rc;
+}
+static void lib_close(struct xrt_device *device)
+{
+    CHECK(device == (void *)&opened, "another device");
+    closed++;
+}
+static int lib_load(struct xrt_device *d, const void *x, size_t n, char *why)
+{
+    (void)d, (void)x, (void)n, (void)why;
+    CHECK(0, "no container, nothing to load");
+    return 0;
+}
+static int lib_uuid(struct xrt_device *d, uint8_t *out, char *why)
+{
+    (void)d, (void)why;
+    memset(out, 7, XRT_UUID_BYTES);
+    return 0;
+}
+static int lib_kernel(struct xrt_device *d, enum kernel k, struct xrt_kernel **out, char *why)
+{
+    (void)d, (void)why;
+    kernels++;
+    *out = (struct xrt_kernel *)((char *)&kernels + k);
+    return 0;
+}
+static void lib_kernel_close(struct xrt_kernel *k)
+{
+    (void)k;
+    CHECK(closed == 0, "a kernel is closed behind its device");
+    kernels_closed++;
+}
+static int lib_read(struct xrt_kernel *k, uint32_t at, uint32_t *value, char *why)
+{
+    const int rc = answer(why);
+    CHECK(k == (void *)((char *)&kernels + KERNEL_REDUCE_MM), "another kernel");
+    reads++;
+    *value = at + 1;
+    return rc;
+}
+
+static const struct xrt_library library = {.open = lib_open,
+                                           .close = lib_close,
+                                           .load = lib_load,
+                                           .uuid = lib_uuid,
+                                           .kernel = lib_kernel,
+                                           .kernel_close = lib_kernel_close,
+                                           .read = lib_read};
+
+static struct xrt_work *start(void)
+{
+    struct xrt_task t = {.kind = XRT_WORK_OPEN};
+    opened = closed = kernels = kernels_closed = reads = 0;
+    struct xrt_work *w = xrt_work_start(&library, "1", NULL);
+    CHECK(w && xrt_work_do(w, &t, 5) && t.rc == 0 && t.uuid[15] == 7 && opened == 1, "open: %d",
+          t.rc);
+    return w;
+}
+
+static void check_calls(void)
+{
+    struct xrt_work *w = start();
+    for (uint32_t at = 0; at < 1000; at++) {
+        struct xrt_task t = {.kind = XRT_WORK_READ, .kernel = KERNEL_REDUCE_MM, .at = at};
+        CHECK(xrt_work_do(w, &t, 5) && t.rc == 0 && t.value == at + 1, "read %u: %d", at, t.rc);
+    }
+    CHECK(kernels == 1 && reads == 1000, "%d kernels, %d reads", kernels, reads);
+    fail_next = 1;
+    struct xrt_task t = {.kind = XRT_WORK_READ, .kernel = KERNEL_REDUCE_MM};
+    CHECK(xrt_work_do(w, &t, 5) && t.rc == -EREMOTEIO && !strcmp(t.why, "because"), "%d %s", t.rc,
+          t.why);
+    xrt_work_end(w, 5);
+    CHECK(closed == 1 && kernels_closed == 1, "closed %d, kernels %d", closed, kernels_closed);
+}
+
+/* A call that takes longer than its deadline: given up in time; it cleans up when it comes back. */
+static void check_late(void)
+{
+    struct xrt_work *w = start();
+    struct xrt_task t = {.kind = XRT_WORK_READ, .kernel = KERNEL_REDUCE_MM};
+    sleep_s = 0.5;
+    const double from = clock_s();
+    CHECK(!xrt_work_do(w, &t, 0.1) && t.rc == -ETIMEDOUT, "late: %d", t.rc);
+    CHECK(clock_s() - from < 0.4, "given up after %g s", clock_s() - from);
+    CHECK(strstr(t.why, "does not come back"), "why '%s'", t.why);
+    CHECK(closed == 0, "closed while a call is under way");
+    for (int i = 0; i < 100 && closed == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    CHECK(closed == 1 && kernels_closed == 1 && reads == 1, "closed %d, kernels %d, reads %d",
+          closed, kernels_closed, reads);
+    sleep_s = 0;
+}
+
+/* The same for the open itself. */
+static void check_late_open(void)
+{
+    struct xrt_task t = {.kind = XRT_WORK_OPEN};
+    opened = closed = 0;
+    sleep_s = 0.3;
+    struct xrt_work *w = xrt_work_start(&library, "1", NULL);
+    CHECK(w && !xrt_work_do(w, &t, 0.05) && t.rc == -ETIMEDOUT, "late open: %d", t.rc);
+    for (int i = 0; i < 100 && closed == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    CHECK(opened == 1 && closed == 1, "opened %d, closed %d", opened, closed);
+    sleep_s = 0;
+}
+
+int main(void)
+{
+    check_calls();
+    check_late();
+    check_late_open();
+    xrt_work_end(NULL, 1);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the threads' last words */
+    DONE();
+}
