@@ -79,7 +79,8 @@ XRT      := $(patsubst %/xrt/xrt_device.h,%,$(firstword $(wildcard /opt/xilinx/x
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(XRT_LIB) $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) \
+            $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
@@ -172,6 +173,10 @@ $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+# What XRT loads into the simulated card.
+$(B)/narrowcast.sim.xclbin: $(B)/narrowcast
+	$(if $(V),,@echo 'xclbin $@')
+	$(Q)$< xclbin --make $@
 $(B)/tests/%: $(B)/o/tests/%.o $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a

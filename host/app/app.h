@@ -12,6 +12,7 @@ int cmd_uncast(int argc, char **argv);
 int cmd_reduce(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_card(int argc, char **argv);
+int cmd_xclbin(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
 #endif

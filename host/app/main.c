@@ -17,6 +17,7 @@ static const struct {
     {"reduce", cmd_reduce, "add up files of packed codes, as the ranks of a job would"},
     {"sim", cmd_sim, "a simulated card on the network, or the counters of one that runs"},
     {"card", cmd_card, "own a card of this machine and serve it to all jobs"},
+    {"xclbin", cmd_xclbin, "the container that XRT loads into a card: made, or looked into"},
     {"info", cmd_info, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

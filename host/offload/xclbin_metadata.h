@@ -1,0 +1,15 @@
+/* xclbin_metadata.h : the XML in a container, read and written. */
+#ifndef XCLBIN_METADATA_H
+#define XCLBIN_METADATA_H
+#include "base/text.h"
+#include "hls/kernels.h"
+#include "offload/xclbin.h"
+
+/* Fills args of x, and of its units what they are; xml [bytes] may be anything. Returns 0 or
+ * -EINVAL with a line in why [XCLBIN_WHY_BYTES]. */
+int xclbin_metadata_read(struct xclbin *x, const char *xml, size_t bytes, char *why);
+
+/* The metadata of hls/kernels.def. */
+void xclbin_metadata_write(const char *platform, bool hw_emu, struct text *to);
+
+#endif
