@@ -1,6 +1,7 @@
 /* cmd_reduce.c : `narrowcast reduce`: files of packed codes, one a rank, to the codes of their sum,
  * block by block. */
 #include "app/app.h"
+#include "app/card_words.h"
 #include "app/codes_in.h"
 #include "app/reduce_card.h"
 #include "base/buf.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 struct reduce_options {
-    const char *format, *sum, *out_format, *overflow, *on, *wave;
+    const char *format, *sum, *out_format, *overflow, *on, *wave, *card, *xclbin;
     int64_t out_shift;
     uint64_t count;
 };
@@ -36,11 +37,13 @@ static const struct opt opts[] = {
     {"count", "N", "0",
      "How many codes each file holds, where lengths cannot tell. 0: as many as fit.", OPT_SIZE,
      AT(count), 0, 0, 0},
-    {"on", "ref|cpu|hls|model|rtl", "ref",
+    {"on", "ref|cpu|hls|model|rtl|xrt", "ref",
      "Who adds: the plain reference, the fastest backend of this CPU, the HLS core, a card in "
-     "plain C, or a card's "
-     "Verilated RTL (in a build with Verilator). The sums are the same.",
+     "plain C, a card's Verilated RTL (in a build with Verilator), or a card in this machine, by "
+     "the Xilinx runtime. The sums are the same.",
      OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
     {"wave", "FILE.fst", NULL, "Writes all signals of the card there, for GTKWave (--on rtl).",
      OPT_TEXT, AT(wave), 0, 0, 0},
 };
@@ -106,6 +109,8 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
     else if (!strcmp(o->on, "rtl") || !strcmp(o->on, "model"))
         TRY(reduce_card(&j->sum, j->in, j->n_in, &j->out, strcmp(o->on, "rtl") ? "c" : "rtl",
                         o->wave));
+    else if (!strcmp(o->on, "xrt"))
+        TRY(reduce_xrt(&j->sum, j->in, j->n_in, &j->out, card_words_name(o->card), o->xclbin));
     else
         return reduce_all(j);
     return file_out_commit(&j->out);
@@ -122,6 +127,7 @@ static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
         return ERR(-EINVAL, "--out-shift %lld needs --sum exact", (long long)o->out_shift);
     if (o->wave && strcmp(o->on, "rtl"))
         return ERR(-EINVAL, "--wave '%s' needs --on rtl", o->wave);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
     *sum = *codec_sum(&codec);
     sum->out_shift = (int)o->out_shift;
     return 0;

@@ -1,5 +1,5 @@
-/* reduce_card.h : files of codes added by a simulated card, as packets of a job of as many ranks as
- * there are files. */
+/* reduce_card.h : files of codes added by a card: a simulated one, as packets of a job of as many
+ * ranks as there are files; the HLS core; a card in this machine, in its memory. */
 #ifndef REDUCE_CARD_H
 #define REDUCE_CARD_H
 #include "app/codes_in.h"
@@ -14,6 +14,11 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
 
 /* The same by the HLS core, as gcc built it: no packets, no clock. */
 int reduce_hls(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out);
+
+/* The same by a card that XRT reaches (offload/card_mm.h). card: "xrt", "xrt:1", "xrt:BDF"; xclbin:
+ * its container, or NULL: NARROWCAST_XCLBIN. Prints one line on stderr: runs, bytes, speed. */
+int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
+               const char *card, const char *xclbin);
 
 /* Can a card (and the HLS core, which is made to the same measure) add n_in files so? 0, or -EINVAL
  * with a line. */

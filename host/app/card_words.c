@@ -1,0 +1,15 @@
+/* card_words.c : which card in this machine does the work of --on xrt. */
+#include "app/card_words.h"
+#include "base/err.h"
+#include <string.h>
+
+int card_words_check(const char *on, const char *card, const char *xclbin)
+{
+    if (!strcmp(on, "xrt"))
+        return 0;
+    if (card)
+        return ERR(-EINVAL, "--card '%s' needs --on xrt", card);
+    if (xclbin)
+        return ERR(-EINVAL, "--xclbin '%s' needs --on xrt", xclbin);
+    return 0;
+}
