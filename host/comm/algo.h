@@ -34,6 +34,15 @@ struct algo_home {
     void *state;                                     /* the algorithm's; NULL at first */
 };
 
+/* Who adds a node's codes in place of its ranks: a card that one of them has. On every rank. */
+struct algo_node_sum {
+    /* sums = parts[0] + ... + parts[n_parts - 1], n elements each: the bytes that the fold makes.
+     * Called on the rank that has the card alone. False: it cannot, from now on. */
+    bool (*add)(void *arg, const uint8_t *const *parts, int n_parts, size_t n, uint8_t *sums);
+    void *arg;
+    bool gone; /* it cannot add any more, as all ranks know: the algorithm sets it */
+};
+
 /* One all-reduce. Buffers belong to the caller and do not overlap. */
 struct algo_call {
     const struct codec *codec; /* settled */
@@ -46,6 +55,7 @@ struct algo_call {
     int group;                    /* K of group-*:K, else 0 */
     const struct algo_flow *flow; /* or NULL */
     struct algo_home *home;       /* may be NULL unless the algorithm has a close slot */
+    struct algo_node_sum *node;   /* NULL: none, or not of this codec */
 };
 
 struct algo {
@@ -59,6 +69,8 @@ struct algo {
      * touches them? */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
+    /* The same sums by algo_call.node, where all ranks are one node; NULL: not this algorithm. */
+    const struct algo *by_card;
     /* Can it add by this rule, in this format? The overflow does not count. NULL = it adds by the
      * codec's fold. */
     bool (*adds)(const struct vec_sum *sum);
@@ -81,6 +93,8 @@ struct algo {
 /* by_ipc and by_nccl of those. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
+/* by_card of that */
+extern const struct algo algo_group_scatter_card;
 
 /* All of them, as algos.def lists them; NULL behind the last. */
 const struct algo *algo_at(int i);

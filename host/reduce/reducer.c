@@ -150,6 +150,11 @@ void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg)
     r->way_arg = arg;
 }
 
+void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node)
+{
+    r->node = node;
+}
+
 void reducer_set_trace(struct reducer *r, struct trace *trace)
 {
     r->trace = trace;

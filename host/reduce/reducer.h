@@ -61,6 +61,10 @@ void reducer_close(struct reducer *r);
  * else; the bits are the same if the algorithm adds exactly. arg: its own, outlives the reducer. */
 void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
 
+/* From now on narrow layers' codes are handed to `node`, which outlives the reducer, by an algorithm
+ * that knows what to do with it (algo.by_card); NULL: no more. All ranks, between steps. */
+void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
+
 /* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs
  * (hybrid precision). */
 void reducer_force_fp32(struct reducer *r, bool on);

@@ -144,7 +144,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
                                    .scratch = r->scratch,
                                    .group = r->group,
                                    .flow = whole ? NULL : &flow,
-                                   .home = &r->home};
+                                   .home = &r->home,
+                                   .node = b->fp32 ? NULL : r->node};
     const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
     trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);

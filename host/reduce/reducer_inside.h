@@ -34,6 +34,7 @@ struct reducer {
     int group;
     const struct way_ops *way; /* NULL: none but MPI */
     void *way_arg;
+    struct algo_node_sum *node;   /* NULL: none */
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
