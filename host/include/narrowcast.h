@@ -82,7 +82,9 @@ struct nc_options {
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
     const char *codec;   /* minifloat, which the first six words describe */
-    const char *xclbin;  /* offload xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
+    const char *xclbin;  /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
+    /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
+    const char *node_sum;
 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the

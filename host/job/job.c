@@ -21,6 +21,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
+    TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
     return choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks,
                         &j->cards.where, j->no_cards, sizeof j->no_cards);
 }
@@ -29,9 +30,9 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
 static int check_same_words(const struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %llu %s:%d %zu %d %d", codec_describe(c, codec),
+    snprintf(text, sizeof text, "%s %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
              (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes, (int)w->gpu,
-             (int)w->overlap);
+             (int)w->overlap, node_sum_wanted(w->node_sum));
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }
@@ -43,6 +44,8 @@ static int settle(struct job *j, const struct job_words *words)
     TRY(comm_agree(j->comm, read_words(words, j, &codec)));
     TRY(check_same_words(j, &codec, words));
     TRY(job_gpu(j, words->gpu));
+    if (node_sum_wanted(j->node_word))
+        j->algo = j->algo->by_card;
     j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);
     err_hold();
     return comm_agree(j->comm, algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec));
@@ -50,7 +53,10 @@ static int settle(struct job *j, const struct job_words *words)
 
 int job_settle(struct comm *c, const struct job_words *words, struct job *out)
 {
-    struct job j = {.comm = c, .bucket_bytes = words->bucket_bytes, .cards = words->cards};
+    struct job j = {.comm = c,
+                    .bucket_bytes = words->bucket_bytes,
+                    .cards = words->cards,
+                    .node_word = words->node_sum};
     const int rc = settle(&j, words);
     if (rc < 0)
         job_close(&j);
@@ -84,6 +90,15 @@ static int open_cards(struct job *j)
     return 0;
 }
 
+static int open_node(struct job *j)
+{
+    if (!node_sum_wanted(j->node_word))
+        return 0;
+    TRY(node_sum_open(j->comm, j->node_word, &j->cards, codec_sum(&j->codec), &j->node));
+    reducer_set_node_sum(j->reducer, node_sum_algo(j->node));
+    return 0;
+}
+
 int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     TRY(check_same_layers(j->comm, layers, n_layers));
@@ -93,13 +108,16 @@ int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
     err_hold();
     TRY(comm_agree(j->comm, j->overlap ? reducer_set_overlap(j->reducer, true) : 0));
     err_hold();
-    return comm_agree(j->comm, open_cards(j));
+    TRY(comm_agree(j->comm, open_cards(j)));
+    err_hold();
+    return comm_agree(j->comm, open_node(j));
 }
 
 void job_close(struct job *j)
 {
     reducer_close(j->reducer); /* its thread may be in mid-step, by the cards */
     offload_close(j->offload);
+    node_sum_close(j->node);
     if (j->on_gpu)
         gpu_close();
     *j = (struct job){.comm = NULL};
@@ -113,4 +131,8 @@ void job_path(struct job *j, struct text *to)
         text_add(to, "%s until a card answers: %s", j->algo->name, offload_why(j->offload));
     else if (*j->no_cards)
         text_add(to, "%s: %s", j->algo->name, j->no_cards);
+    else if (j->node) {
+        text_add(to, "%s:%d, added ", j->algo->name, j->group);
+        node_sum_describe(j->node, to);
+    }
 }

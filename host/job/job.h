@@ -11,6 +11,7 @@
 #define JOB_H
 #include "base/text.h"
 #include "comm/algo.h"
+#include "job/node_sum.h"
 #include "offload/offload.h"
 #include "reduce/reducer.h"
 
@@ -27,6 +28,7 @@ struct job_words {
     size_t bucket_bytes;
     /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */
     struct offload_options cards;
+    const char *node_sum; /* a card in rank 0's machine adds: xrt, xrt:BDF; NULL, cpu: none does */
 };
 
 struct job {
@@ -39,9 +41,11 @@ struct job {
     char device[256];
     size_t bucket_bytes;
     struct offload_options cards; /* where: NULL: none. Words of the caller, until job_open() */
+    const char *node_word;        /* likewise */
     char no_cards[160];           /* why not, though the environment names some; else "" */
     struct reducer *reducer;
     struct offload *offload; /* NULL: none */
+    struct node_sum *node;   /* NULL: none asked for */
 };
 
 /* out: as job_close() takes it, if 0 is returned. -EINVAL: words or combinations; -EPROTO: ranks

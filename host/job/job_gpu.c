@@ -33,6 +33,7 @@ int job_gpu(struct job *j, enum job_if wanted)
         return here;
     TRY(take(j));
     err_hold();
-    return comm_agree(j->comm, mates_choose(j->comm, j->cards.where != NULL, j->group, &j->algo,
-                                            &j->codec.ops, j->device, sizeof j->device));
+    const bool cards = j->cards.where || node_sum_wanted(j->node_word);
+    return comm_agree(j->comm, mates_choose(j->comm, cards, j->group, &j->algo, &j->codec.ops,
+                                            j->device, sizeof j->device));
 }

@@ -55,7 +55,8 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
         .algo = o->algo,
         .gpu = strcmp(device, "cuda") ? JOB_NO : JOB_YES,
         .bucket_bytes = o->bucket_bytes,
-        .cards = {.where = o->offload, .xclbin = o->xclbin, .deadline_s = o->deadline_s}};
+        .cards = {.where = o->offload, .xclbin = o->xclbin, .deadline_s = o->deadline_s},
+        .node_sum = o->node_sum};
 }
 
 /* All ranks. */
