@@ -1,12 +1,15 @@
 /* card_words.c : which card in this machine does the work of --on xrt. */
 #include "app/card_words.h"
 #include "base/err.h"
-#include <string.h>
+#include "base/word.h"
 
 int card_words_check(const char *on, const char *card, const char *xclbin)
 {
+    const char *rest;
     if (!strcmp(on, "xrt"))
-        return 0;
+        return !card || word_has_name(card, "xrt", &rest)
+                   ? 0
+                   : ERR(-EINVAL, "unknown --card '%s': need xrt, xrt:1 or xrt:BDF", card);
     if (card)
         return ERR(-EINVAL, "--card '%s' needs --on xrt", card);
     if (xclbin)

@@ -7,9 +7,6 @@
 #include "offload/card_mm.h"
 #include <stdlib.h>
 
-/* A run costs the host tens of microseconds whatever it adds: with so much to move, no matter. */
-enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
-
 /* An Alveo needs seconds to take a container; a card that is simulated clock by clock adds 4 MB/s. */
 static const double open_s = 60, run_s = 120;
 
@@ -21,13 +18,6 @@ struct xrt_job {
     size_t n_blocks;
     double card_s; /* spent in runs, transfers and all */
 };
-
-static size_t codes_wanted(const struct vec_sum *sum, int n_in)
-{
-    size_t bytes = RUN_BYTES / (size_t)n_in;
-    bytes = bytes < PART_BYTES ? bytes : PART_BYTES;
-    return bytes * 8 / mf_width(sum->in);
-}
 
 static int open_buffers(struct xrt_job *j)
 {
@@ -80,7 +70,7 @@ int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct 
 {
     struct xrt_job j = {.sum = sum, .n_in = n_in};
     TRY(reduce_card_check(sum, n_in));
-    int rc = card_mm_open(&j.mm, card, xclbin, sum, n_in, codes_wanted(sum, n_in), open_s);
+    int rc = card_mm_open(&j.mm, card, xclbin, sum, n_in, 0, open_s);
     if (rc)
         return ERR(rc, "%s", j.mm.why);
     rc = open_buffers(&j);

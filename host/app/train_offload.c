@@ -1,5 +1,5 @@
-/* train_offload.c : what a run says about cards in the network: in one line at its start, in its
- * final table. */
+/* train_offload.c : what a run says about cards, in the network and in this machine: in one line at
+ * its start, in its final table. */
 #include "hls/card.h"
 #include "app/train.h"
 
@@ -28,6 +28,12 @@ static void print_cards(struct offload *offload)
 void train_offload_print(const struct train *t)
 {
     const struct report *r = &t->report;
+    if (t->job.node) {
+        char line[320];
+        struct text count = text_in(line, sizeof line);
+        node_sum_count(t->job.node, &count);
+        printf("node sums      %s\n", line);
+    }
     if (!t->job.offload)
         return;
     const struct way_count c = offload_way.counted(t->job.offload);

@@ -67,7 +67,8 @@ static int settle_job(struct train *t)
                                               .local = o->fabric_address,
                                               .slots = (int)o->card_slots,
                                               .card_deadline_s = o->card_deadline,
-                                              .deadline_s = o->deadline}};
+                                              .deadline_s = o->deadline},
+                                    .node_sum = o->node_sum};
     return job_settle(t->comm, &words, &t->job);
 }
 

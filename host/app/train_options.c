@@ -95,8 +95,8 @@ static const struct opt opts[] = {
           "address it is to have), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card "
           "that fails costs time, no bits: its step is repeated over MPI.")},
     {TEXT("xclbin", "FILE", NULL, xclbin, 0,
-          "With --offload xrt: the container that makes a card of the FPGA (`narrowcast xclbin`). "
-          "Default: what NARROWCAST_XCLBIN names.")},
+          "With --offload xrt or --node-sum xrt: the container that makes a card of the FPGA "
+          "(`narrowcast xclbin`). Default: what NARROWCAST_XCLBIN names.")},
     {"card-slots", "N", NULL,
      "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
      "and half of what is free at most, so that others find room.",
@@ -109,6 +109,12 @@ static const struct opt opts[] = {
     {TEXT("fabric-address", "A", NULL, fabric_address, 0,
           "IPv4 address or interface that packets leave by; default: the one by which the card is "
           "reached.")},
+
+    {GROUP("a card in this machine that adds a node's gradients")},
+    {TEXT("node-sum", "cpu|xrt[:BDF]", "cpu", node_sum, 0,
+          "Who adds inside a node (--algo group-scatter:K, K ranks in all): its ranks, or a card "
+          "that rank 0 reaches by the Xilinx runtime. One that is missing, busy or lost costs "
+          "time, no bits: the ranks add.")},
 
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,

@@ -15,7 +15,7 @@ struct train_options {
     const char *codec, *format, *scale, *sum, *out_format, *overflow, *round;
     int64_t first_epochs_fp32;
     bool fp32_last_layer;
-    const char *algo, *overlap, *offload, *xclbin, *fabric, *fabric_address;
+    const char *algo, *overlap, *offload, *xclbin, *fabric, *fabric_address, *node_sum;
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;

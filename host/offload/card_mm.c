@@ -13,6 +13,8 @@ enum {
 #include "hls/mm_regs.def"
     BURST = REDUCE_ROWS /* beats */
 };
+/* A run costs the host tens of microseconds whatever it adds: with so much to move, no matter. */
+enum { RUN_BYTES = 16 << 20, PART_BYTES = 1 << 20 };
 static const uint32_t memory_said_error = 1u << 31;
 
 /* ---- opening ---- */
@@ -50,10 +52,17 @@ static int make_buffers(struct card_mm *mm, size_t beats)
     return rc;
 }
 
+static size_t usual_beats(int n_parts)
+{
+    const size_t bytes = RUN_BYTES / (size_t)n_parts;
+    return (bytes < PART_BYTES ? bytes : PART_BYTES) / BEAT_SIZE;
+}
+
 /* As much as is wanted, half of it, ... one burst. */
 static int find_room(struct card_mm *mm, size_t most_codes)
 {
-    size_t beats = (beats_of(mm, most_codes) + BURST - 1) / BURST * BURST;
+    size_t beats = most_codes ? beats_of(mm, most_codes) : usual_beats(mm->n_parts);
+    beats = (beats + BURST - 1) / BURST * BURST;
     int rc = make_buffers(mm, beats);
     while (rc == -ENOMEM && beats > BURST) {
         beats = (beats / 2 + BURST - 1) / BURST * BURST;
