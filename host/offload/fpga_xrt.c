@@ -110,21 +110,49 @@ static const char *loaded(void)
 {
     static char path[PATH_MAX];
     Dl_info info;
-    void *symbol = dlsym(RTLD_DEFAULT, "xrtDeviceOpen");
-    symbol = symbol ? symbol : (void *)(uintptr_t)&xrtDeviceOpen;
-    if (!dladdr(symbol, &info) || !realpath(info.dli_fname, path))
+    if (!dladdr((void *)(uintptr_t)&xrtDeviceOpen, &info) || !realpath(info.dli_fname, path))
         return "";
     const char *behind = strstr(path, ".so.");
     return behind ? behind + 4 : "";
+}
+
+/* XRT up to 2 ends the whole program (an exception of its log) where its driver is not to be found or
+ * does not load: so that is looked at before it is asked for anything. */
+static int look_for_driver(char *why)
+{
+    const char *root = getenv("XILINX_XRT"), *mode = getenv("XCL_EMULATION_MODE");
+    char path[PATH_MAX];
+    if (*loaded() != '2')
+        return 0;
+    if (!root || !*root) {
+        snprintf(why, XRT_WHY_BYTES,
+                 "XILINX_XRT is not set: source XRT's setup.sh, or set it to the folder of a "
+                 "simulated card (sim/xrt)");
+        return -ENOENT;
+    }
+    snprintf(path, sizeof path, "%s/lib/libxrt_%s.so.2", root, mode && *mode ? mode : "core");
+    if (access(path, R_OK)) {
+        snprintf(why, XRT_WHY_BYTES, "XILINX_XRT is %.80s, where there is no lib/libxrt_%.16s.so.2",
+                 root, mode && *mode ? mode : "core");
+        return -ENOENT;
+    }
+    if (dlopen(path, RTLD_NOW | RTLD_GLOBAL))
+        return 0;
+    const char *said = dlerror();
+    snprintf(why, XRT_WHY_BYTES, "XRT's driver does not load: %s", said ? said : "no reason given");
+    return -ELIBACC;
 }
 
 /* ---- devices ---- */
 
 static int device_open(const char *where, struct xrt_device **out, char *why)
 {
-    struct xrt_device *d = calloc(1, sizeof *d);
     char *end;
     const unsigned long index = strtoul(where, &end, 10);
+    const int here = look_for_driver(why);
+    if (here)
+        return here;
+    struct xrt_device *d = calloc(1, sizeof *d);
     if (!d)
         return snprintf(why, XRT_WHY_BYTES, "no memory for a device"), -ENOMEM;
     snprintf(d->where, sizeof d->where, "%s", *where ? where : "0");
