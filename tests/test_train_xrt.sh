@@ -1,0 +1,105 @@
+#!/bin/bash
+# test_train_xrt.sh : training through a card that XRT controls (a simulated one behind Debian's own libxrt_coreutil) ends in the same
+# weights as over MPI: rank 0 owns the card; `narrowcast card` owns it for two jobs at once, one of them of another host; and
+# a card that is busy, wrong, dead or silent costs one line and no bits.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/card_net.sh
+. "$(dirname "$0")/card_net.sh"
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
+
+# served NAME OPTIONS...: `narrowcast card` on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
+served() {
+    name=$1
+    shift
+    rm -f "$name.out"
+    "$n" card --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.err" &
+    echo $! >"$name.pid"
+    cards="$cards $!"
+    while ! grep -qs "^listening on " "$name.out" && kill -0 $! 2>/dev/null; do sleep 0.1; done
+    sed -n 's/^listening on \([^,]*\),.*/udp:\/\/\1/p' "$name.out" >"$name.at"
+    [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
+}
+
+# all_by_card WHAT LOG
+all_by_card() {
+    case "$(by_card "$2")" in
+    "0 of"*) fail "$1: no step came through the card: $(tail -n 3 stderr)" ;;
+    *) [ "$(by_card "$2" | sed 's/ of.*//')" = "$(by_card "$2" | sed 's/.*of //')" ] || fail "$1: $(by_card "$2") steps came through the card" ;;
+    esac
+}
+
+# one WHAT PATTERN FILE: exactly one line of ours, and it says so
+one() {
+    if [ "$(grep -c '^narrowcast: ' "$3")" != 1 ] || ! grep -q "^narrowcast: .*$2" "$3"; then fail "$1: said '$(cat "$3")'"; fi
+}
+
+on 4 --steps 12 --algo direct >direct.out 2>>stderr
+direct=$(checksum direct.out)
+on 2 --steps 12 --algo direct --seed 7 --format e4m3 >direct2.out 2>>stderr
+direct2=$(checksum direct2.out)
+
+# --- rank 0 owns the card ---
+for model in c $rtl; do
+    NARROWCAST_SIM_MODEL=$model on 4 --steps 12 --offload xrt --log log >out 2>>stderr || fail "--offload xrt ($model): exit $?"
+    same "--offload xrt ($model)" out "$direct"
+    all_by_card "--offload xrt ($model)" log
+    rm -f log
+done
+export NARROWCAST_SIM_MODEL=c
+
+# --- a process owns it, for two jobs at once ---
+served one
+on 4 --steps 12 --offload "$(at one)" --log log1 >out1 2>err1 &
+first=$!
+on 2 --steps 12 --offload "$(at one)" --log log2 --seed 7 --format e4m3 >out2 2>err2 || fail "the second job: exit $?"
+wait $first || fail "the first job: exit $?"
+same "the first job of two" out1 "$direct"
+same "the second job of two" out2 "$direct2"
+all_by_card "the first job of two" log1
+all_by_card "the second job of two" log2
+
+# --- it is busy for everybody else ---
+"$n" card --listen 127.0.0.1:0 >busy.out 2>busy.err && fail "a card was opened twice"
+one "a busy card" "xrt:0: .*nic_core" busy.err
+on 2 --steps 12 --offload xrt --seed 7 --format e4m3 --log log3 >out 2>err || fail "a busy card, --offload xrt: exit $?"
+same "--offload xrt of a busy card" out "$direct2"
+[ "$(by_card log3)" = "0 of 12" ] || fail "a busy card: $(by_card log3) steps came through it"
+uncard one
+pgrep -fa "$B/narrowcast-sim --fd" && fail "a simulated device has outlived its program"
+
+# --- what cannot be, in one line ---
+for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--xclbin $here/card_net.sh:xclbin2" "no such card:--xrt 7:device 7" \
+    "no name:--xrt x@y:is no card"; do
+    IFS=: read -r name options pattern <<<"$what"
+    # shellcheck disable=SC2086
+    "$n" card --listen 127.0.0.1:0 $options >out 2>err && fail "$name: exit 0"
+    one "$name" "$pattern" err
+done
+head -c 900 "$NARROWCAST_XCLBIN" >cut.xclbin
+"$n" card --listen 127.0.0.1:0 --xclbin cut.xclbin >out 2>err && fail "a container that is cut: exit 0"
+one "a container that is cut" cut.xclbin err
+NARROWCAST_XRT=/no/where.so "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no library: exit 0"
+one "no library" 'NARROWCAST_XRT names "/no/where.so"' err
+XILINX_XRT='' "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no XRT: exit 0"
+one "no XRT" 'XILINX_XRT is not set' err
+[ "${1-}" != check ] || exit $bad
+
+# --- a device that dies, and one that falls silent, in mid-run ---
+on 3 --steps 150 --algo direct >direct.out 2>>stderr
+for fault in dies:4000 read-hangs:4000; do
+    rm -f log
+    NARROWCAST_SIM_FAULT=$fault on 3 --steps 150 --offload xrt --log log >out 2>err || fail "$fault: exit $?: $(tail -n 3 err)"
+    same "$fault" out "$(checksum direct.out)"
+done
+served lost
+on 3 --steps 150 --offload "$(at lost)" --log log >out 2>err &
+job=$!
+while kill -0 $job 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.05; done
+pkill -KILL -f "$B/narrowcast-sim --fd"
+wait $job || fail "a device that is lost under narrowcast card: exit $?: $(tail -n 3 err)"
+same "a device that is lost under narrowcast card" out "$(checksum direct.out)"
+wait "$(cat lost.pid)" && fail "narrowcast card goes on without its device"
+one "a lost device" "xrt:0" lost.err
+exit $bad
