@@ -56,8 +56,8 @@ refused "cannot read 'none'" none
 refused 'no plain file' /dev/zero
 refused 'no plain file' .
 refused "no container for a card" bits
-head -c 9000 b.xclbin >cut
-refused "cannot read 'cut': it is cut off: 9000 bytes of" cut
+head -c 9000 b.xclbin >short
+refused "cannot read 'short': it is cut off: 9000 bytes of" short
 sed 's/reduce_mm:/reduce_nn:/' a.xclbin >other
 refused "'other' is no card of this version: it has no kernel 'reduce_mm'" --check other
 "$n" xclbin other >shown || fail "a sound container of another card is not shown"
