@@ -47,6 +47,13 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
     return 0;
 }
 
+int card_fits_format(struct mf_fmt fmt, const char *what)
+{
+    char why[160];
+    const int rc = check_format(fmt, what, why, sizeof why);
+    return rc < 0 ? ERR(rc, "%s", why) : 0;
+}
+
 int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fit *out)
 {
     char why[160];

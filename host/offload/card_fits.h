@@ -17,6 +17,9 @@ int card_fits(const struct vec_sum *sum, int n, const char *what, struct card_fi
 int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_fit *out, char *why,
                 size_t size);
 
+/* Can a card take codes of this format? 0, or -EINVAL with a line; what: it cannot do with them. */
+int card_fits_format(struct mf_fmt fmt, const char *what);
+
 /* Codes in so many beats of the wider side, which are whole beats on both sides. */
 static inline uint32_t card_fit_codes(const struct card_fit *f, uint32_t beats)
 {
