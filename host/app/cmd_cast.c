@@ -1,5 +1,7 @@
 /* cmd_cast.c : `narrowcast cast`: a raw fp32 file to packed codes, block by block. */
 #include "app/app.h"
+#include "app/card_words.h"
+#include "app/cast_xrt.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 
 struct cast_options {
-    const char *format, *scale, *overflow, *round;
+    const char *format, *scale, *overflow, *round, *on, *card, *xclbin;
     uint64_t seed;
 };
 
@@ -35,6 +37,13 @@ static const struct opt opts[] = {
      OPT_CHOICE, AT(round), 0, 0, 0},
     {"seed", "N", "1", "Of stochastic rounding: the same seed gives the same codes.", OPT_SIZE,
      AT(seed), 0, 0, 0},
+    {"on", "cpu|xrt", "cpu",
+     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
+     "runtime. "
+     "The codes are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -78,6 +87,15 @@ static int read_block(struct cast_job *j, size_t *n)
     return 0;
 }
 
+int cast_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift)
+{
+    const int8_t exponent = codec_exponent(codec, largest);
+    if (exponent == CODEC_NOT_FINITE)
+        return ERR(-EINVAL, "cannot scale '%s': it holds inf or nan", path);
+    *shift = codec_shift(codec, exponent);
+    return 0;
+}
+
 /* The shift that the scale asks for; reads the whole file when it depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
@@ -90,11 +108,7 @@ static int find_shift(struct cast_job *j, int *shift)
         }
         TRY(file_in_rewind(&j->in));
     }
-    int8_t exponent = codec_exponent(&j->codec, largest);
-    if (exponent == CODEC_NOT_FINITE)
-        return ERR(-EINVAL, "cannot scale '%s': it holds inf or nan", j->in.path);
-    *shift = codec_shift(&j->codec, exponent);
-    return 0;
+    return cast_shift(&j->codec, j->in.path, largest, shift);
 }
 
 static int cast_all(struct cast_job *j, int *shift)
@@ -116,7 +130,28 @@ static int cast_all(struct cast_job *j, int *shift)
         codec_encode_all(&j->codec, &span, &(struct codec_part){.layer = &layer, .at = at}, 1);
         TRY(file_out_write(&j->out, j->codes, fold.ops->in_bytes(&fold, n)));
     }
+    return 0;
+}
+
+/* By whoever was asked for. */
+static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
+{
+    if (!strcmp(o->on, "xrt"))
+        TRY(cast_xrt(&j->codec, &j->in, &j->out, card_words_name(o->card), o->xclbin, shift));
+    else
+        TRY(cast_all(j, shift));
     return file_out_commit(&j->out);
+}
+
+/* What the words mean; before any work. */
+static int settle(const struct cast_options *o, struct codec *codec)
+{
+    const struct codec_words words = {
+        .format = o->format, .scale = o->scale, .overflow = o->overflow, .round = o->round};
+    TRY(codec_parse(&words, codec));
+    TRY(codec_settle(codec, 1, &(struct codec_adder){.name = "cast"}));
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
 
 int cmd_cast(int argc, char **argv)
@@ -128,10 +163,7 @@ int cmd_cast(int argc, char **argv)
         return opt_help(&command, stdout), 0;
 
     struct cast_job j = {0};
-    struct codec_words words = {
-        .format = o.format, .scale = o.scale, .overflow = o.overflow, .round = o.round};
-    TRY(codec_parse(&words, &j.codec));
-    TRY(codec_settle(&j.codec, 1, &(struct codec_adder){.name = "cast"}));
+    TRY(settle(&o, &j.codec));
     j.key = philox_key(o.seed, 0, 0, 0, 0);
 
     int shift = 0, rc = -ENOMEM;
@@ -142,7 +174,7 @@ int cmd_cast(int argc, char **argv)
     if (!rc)
         rc = file_out_open(&j.out, p.args[1]);
     if (!rc)
-        rc = cast_all(&j, &shift);
+        rc = cast_on(&j, &o, &shift);
     if (!rc && strcmp(o.scale, "none") != 0)
         printf("shift %d\n", shift);
     file_out_discard(&j.out);

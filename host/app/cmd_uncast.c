@@ -1,5 +1,7 @@
 /* cmd_uncast.c : `narrowcast uncast`: packed codes to a raw fp32 file, block by block. */
 #include "app/app.h"
+#include "app/card_words.h"
+#include "app/cast_xrt.h"
 #include "app/codes_in.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -7,9 +9,10 @@
 #include "base/opt.h"
 #include "codec/codec.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct uncast_options {
-    const char *format;
+    const char *format, *on, *card, *xclbin;
     int64_t shift;
     uint64_t count;
 };
@@ -25,6 +28,13 @@ static const struct opt opts[] = {
      "tell. 0: as many as "
      "fit.",
      OPT_SIZE, AT(count), 0, 0, 0},
+    {"on", "cpu|xrt", "cpu",
+     "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
+     "runtime. "
+     "The values are the same.",
+     OPT_CHOICE, AT(on), 0, 0, 0},
+    {CARD_WORDS_CARD, OPT_TEXT, AT(card), 0, 0, 0},
+    {CARD_WORDS_XCLBIN, OPT_TEXT, AT(xclbin), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -50,6 +60,17 @@ static int uncast_all(struct codes_in *in, int shift, struct file_out *out, uint
         vec_best()->decode(in->fmt, codes, n, -shift, 1.0f, x);
         TRY(file_out_write(out, x, n * sizeof *x));
     }
+    return 0;
+}
+
+/* By whoever was asked for. */
+static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct file_out *out,
+                     uint8_t *codes, float *x)
+{
+    if (!strcmp(o->on, "xrt"))
+        TRY(uncast_xrt(in, -(int)o->shift, out, card_words_name(o->card), o->xclbin));
+    else
+        TRY(uncast_all(in, (int)o->shift, out, codes, x));
     return file_out_commit(out);
 }
 
@@ -64,6 +85,7 @@ int cmd_uncast(int argc, char **argv)
     struct mf_fmt fmt;
     TRY(vec_best_check());
     TRY(codec_format_parse("--format", o.format, &fmt));
+    TRY(card_words_check(o.on, o.card, o.xclbin));
     int rc = -ENOMEM;
     struct codes_in in = {0};
     struct file_out out = {0};
@@ -74,7 +96,7 @@ int cmd_uncast(int argc, char **argv)
     if (!rc)
         rc = file_out_open(&out, p.args[1]);
     if (!rc)
-        rc = uncast_all(&in, (int)o.shift, &out, codes, x);
+        rc = uncast_on(&o, &in, &out, codes, x);
     file_out_discard(&out);
     codes_in_close(&in);
     free(codes);
