@@ -41,7 +41,7 @@ CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci/run))
-SIM_C     = $(filter-out sim/$(if $(VERILATOR),shell_none,shell_rtl).c,$(sort $(wildcard sim/*.c)))
+SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c),$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
@@ -54,7 +54,7 @@ HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
 # The Verilated card and the tests of modules need Verilator, which needs a C++ compiler; without, cards are the plain C ones.
 VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
-VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast --prefix Vmodel -Wall -Wno-UNUSEDPARAM
+VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
 TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_TESTS)))
 
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
@@ -201,16 +201,18 @@ $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
+archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
 	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call line,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call line,$*)' >$@
 $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(if $(V),,@echo 'rtl   $*')
 	$(Q)test -n '$(call line,$*)' || { echo "sim/models has no line '$*'" >&2; exit 1; }
-	$(Q)verilator $(VFLAGS) -Mdir $(@D) -y rtl --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv rtl/$(firstword $(call line,$*)).sv >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
-	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/Vmodel__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
-	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([a-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/Vmodel.h >$@
+	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv rtl/$(firstword $(call line,$*)).sv >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/V$*__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
+	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([a-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
 $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_model.h
-	$(Q)$(CXX) -std=c++17 -O2 -Wall -I. -I$(@D) -isystem $(VROOT)/include $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/verilated_model.cpp -o $@
+	$(Q)$(CXX) -std=c++17 -O2 -Wall -I. -I$(@D) -isystem $(VROOT)/include -DVERILATED=V$* -DMODEL_HEADER='"V$*.h"' \
+	    $(filter -D%,$(call line,$*)) $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/verilated_model.cpp -o $@
 $(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
 	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
 	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@
@@ -219,12 +221,12 @@ $(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS),$(RTL_TESTS))): $(B
 $(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
 $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(patsubst %/model.o,%/Vmodel__ALL.a,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-CARD_RTL  = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/verilated.o)
-$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(CARD_RTL) $(B)/libnarrowcast.a
+SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o)
+$(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(if $(CARD_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(call obj,$(SIM_C)) $(CARD_RTL) $(if $(CARD_RTL),$(B)/rtl/card/Vmodel__ALL.a) \
-	    $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
+	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
+	    -lz -lpthread -ldl -lm -o $@
 .SECONDARY:
 -include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

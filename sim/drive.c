@@ -5,12 +5,15 @@
 #include "base/err.h"
 #include "base/sock.h"
 #include "control/control.h"
+#include "sim/pcie.h"
+#include <poll.h>
 #include <stdlib.h>
 
 struct drive {
     const struct shell_ops *ops;
     void *shell;
     struct control *control;
+    struct pcie pcie;
     int fd, peer, lost; /* lost: a frame out could not be said, -errno */
     struct frame_queue in;
     uint8_t body[SIMLINK_MOST], answer[SIMLINK_MOST];
@@ -62,9 +65,18 @@ static int obey(struct drive *d, struct simlink m)
     return say(d->fd, answer, d->answer);
 }
 
+/* Goes on with what its kernels do until something is said. */
+static void go_on(struct drive *d)
+{
+    struct pollfd p = {.fd = d->fd, .events = POLLIN};
+    while (pcie_step(&d->pcie) && poll(&p, 1, 0) == 0)
+        ;
+}
+
 static int hear(struct drive *d)
 {
     uint8_t header[SIMLINK_BYTES];
+    go_on(d);
     TRY(sock_recv(d->fd, header, sizeof header));
     struct simlink m = simlink_get(header);
     if (m.bytes > SIMLINK_MOST)
@@ -73,24 +85,26 @@ static int hear(struct drive *d)
     return obey(d, m);
 }
 
-static int open_all(struct drive *d, const char *wave)
+static int open_all(struct drive *d, const struct kernel_ops *mm, const char *wave)
 {
     TRY(d->ops->open(wave, frame_out, d, &d->shell));
     TRY(control_open(&d->ops->control, d->shell, false, NULL, NULL, &d->control));
     TRY(d->peer = control_join(d->control, "the program that started the card", 0, 0));
+    pcie_init(&d->pcie, d->control, d->peer, mm, 0, 0);
     return say(d->fd, (struct simlink){.kind = SIMLINK_HELLO, .a = SIMLINK_VERSION}, NULL);
 }
 
-int drive(const struct shell_ops *ops, const char *wave, int fd)
+int drive(const struct shell_ops *ops, const struct kernel_ops *mm, const char *wave, int fd)
 {
     struct drive *d = buf_alloc(sizeof *d);
     if (!d)
         return -ENOMEM;
     d->ops = ops;
     d->fd = fd;
-    int rc = open_all(d, wave);
+    int rc = open_all(d, mm, wave);
     while (!rc && !d->lost)
         rc = hear(d);
+    pcie_fini(&d->pcie);
     control_close(d->control);
     if (d->shell)
         ops->close(d->shell);

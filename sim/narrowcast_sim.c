@@ -38,7 +38,9 @@ int main(int argc, char **argv)
         return 1;
     if (p.help)
         return opt_help(&command, stdout), 0;
-    const struct shell_ops *ops = strcmp(o.model, "c") ? &shell_rtl : &shell_fast;
+    const bool rtl = strcmp(o.model, "c") != 0;
+    const struct shell_ops *ops = rtl ? &shell_rtl : &shell_fast;
+    const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;
     if (!o.tap != !o.ip || (o.mac && !o.tap))
         return ERR(1, "--tap and --ip go together, and --mac with them: --tap nc0 --ip 10.0.0.9");
     if (o.listen) {
@@ -51,6 +53,7 @@ int main(int argc, char **argv)
             .ip = o.ip,
             .mac = o.mac,
             .fd = (int)o.fd,
+            .mm = mm,
             .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},
             .seed = (uint64_t)o.seed};
         return serve(ops, &so) < 0;
@@ -60,5 +63,5 @@ int main(int argc, char **argv)
     if (o.pcap || o.tap || o.drop > 0 || o.dup > 0 || o.reorder > 0 || o.delay > 0)
         return ERR(1, "--pcap, --tap, --drop, --dup, --reorder and --delay are for a network: they "
                       "need --listen");
-    return drive(ops, o.wave, (int)o.fd) < 0;
+    return drive(ops, mm, o.wave, (int)o.fd) < 0;
 }

@@ -11,6 +11,7 @@
 #include "control/connections.h"
 #include "sim/net.h"
 #include "sim/pcap.h"
+#include "sim/pcie.h"
 #include <arpa/inet.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ struct server {
     void *shell;
     struct control *control;
     struct connections connections;
+    struct pcie pcie;
     const struct net_ops *net_ops;
     void *net;
     int listener, signals;
@@ -195,6 +197,7 @@ static int loop(struct server *s)
         lively = take_all(s) > 0;
         pass_due(s);
         busy = clock_card(s);
+        busy = pcie_step(&s->pcie) || busy;
         pass_due(s);
         blocked = s->net_ops->flush(s->net);
         pcap_flush(&s->pcap);
@@ -264,8 +267,11 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     TRY(ops->open(o->wave, from_card, s, &s->shell));
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
-    if (o->fd >= 0)
-        return connections_adopt(&s->connections, o->fd);
+    if (o->fd >= 0) {
+        TRY(connections_adopt(&s->connections, o->fd));
+        pcie_init(&s->pcie, s->control, s->connections.owner, o->mm, s->ip, s->port);
+        return 0;
+    }
     struct sockaddr_in here;
     socklen_t n = sizeof here;
     char text[INET_TEXT];
@@ -280,6 +286,7 @@ static void close_all(struct server *s)
 {
     if (s->control)
         connections_fini(&s->connections);
+    pcie_fini(&s->pcie);
     control_close(s->control);
     if (s->shell)
         s->ops->close(s->shell);

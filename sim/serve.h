@@ -1,6 +1,7 @@
 /* serve.h : a card on the network: one loop over its clock, its frames and those who control it. */
 #ifndef SERVE_H
 #define SERVE_H
+#include "sim/kernel_port.h"
 #include "sim/netfault.h"
 #include "sim/shell.h"
 
@@ -9,7 +10,9 @@ struct serve_options {
     const char *model;  /* as counters name it */
     const char *wave, *pcap;
     const char *tap, *ip, *mac; /* NULL: none; mac NULL: made of ip */
-    int fd;                     /* the socket of who started it, or -1 */
+    /* the socket of who started it, which has it on its bus, or -1; its reduce_mm */
+    int fd;
+    const struct kernel_ops *mm;
     struct netfault_rates rates;
     uint64_t seed;
 };

@@ -1,7 +1,7 @@
 // verilated_model.cpp : the one file that meets Verilator: sim/verilated_model.h for whatever module it is compiled with.
-// The build makes, for each line of sim/models, Vmodel.h (by Verilator) and ports.inc (PORT(name, bits) for each port).
+// The build makes, for each line of sim/models, the class VERILATED (by Verilator) and ports.inc (PORT(name, bits) for each port).
 #include "sim/verilated_model.h"
-#include "Vmodel.h"
+#include MODEL_HEADER
 #include "verilated.h"
 #include <cstdio>
 #include <cstdlib>
@@ -12,14 +12,14 @@
 
 struct model {
     VerilatedContext context;
-    Vmodel *top = nullptr;
+    VERILATED *top = nullptr;
     uint64_t cycles = 0;
 #ifdef MODEL_WAVE
     VerilatedFstC *wave = nullptr;
 #endif
 };
 
-double sc_time_stamp() { return 0; }
+__attribute__((weak)) double sc_time_stamp() { return 0; }
 
 struct model *model_open(int argc, char **argv)
 {
@@ -28,7 +28,7 @@ struct model *model_open(int argc, char **argv)
 #ifdef MODEL_WAVE
     m->context.traceEverOn(true);
 #endif
-    m->top = new Vmodel(&m->context, "card");
+    m->top = new VERILATED(&m->context, "card");
     m->top->clk_i = 0;
     m->top->eval();
     return m;

@@ -7,10 +7,26 @@
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i. Nothing here resets: hold rst_i for a clock or two. One thread. */
+ * The clock is clk_i. Nothing here resets: hold rst_i for a clock or two. One thread.
+ *
+ * A second module in the same program has names of its own: a line of sim/models with
+ * -DMODEL_PREFIX=mm_, and the same macro where this file is included, put mm_ before each below. */
 #ifndef MODEL_H
 #define MODEL_H
 #include <stdint.h>
+
+#ifdef MODEL_PREFIX
+#define MODEL_PASTE(a, b) a##b
+#define MODEL_NAMED(a, b) MODEL_PASTE(a, b)
+#define model             MODEL_NAMED(MODEL_PREFIX, model)
+#define model_open        MODEL_NAMED(MODEL_PREFIX, model_open)
+#define model_close       MODEL_NAMED(MODEL_PREFIX, model_close)
+#define model_port        MODEL_NAMED(MODEL_PREFIX, model_port)
+#define model_eval        MODEL_NAMED(MODEL_PREFIX, model_eval)
+#define model_tick        MODEL_NAMED(MODEL_PREFIX, model_tick)
+#define model_cycles      MODEL_NAMED(MODEL_PREFIX, model_cycles)
+#define model_wave        MODEL_NAMED(MODEL_PREFIX, model_wave)
+#endif
 
 #ifdef __cplusplus
 extern "C" {

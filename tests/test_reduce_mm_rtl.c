@@ -1,5 +1,6 @@
 /* rtl/reduce_mm.sv : parts in a memory behind AXI4 with random stalls, against mf.h; the bursts'
  * rules are watched. */
+#define MODEL_PREFIX mm_
 #include "check.h"
 #include "hls/reduce.h"
 #include "sim/verilated_model.h"

@@ -22,6 +22,8 @@ struct control {
     struct control_jobs jobs;
     control_report *report;
     void *arg;
+    control_bus *bus; /* of the peer jobs.host */
+    void *bus_arg;
     struct peer peer[CONTROL_PEERS];
     uint8_t body[SIMLINK_MOST]; /* of an answer */
 };
@@ -54,9 +56,19 @@ static int batch(struct control *c, int peer, const uint8_t *body, uint32_t byte
     return 0;
 }
 
-/* Why this header makes no sense, in a few words; NULL: it does. */
-static const char *nonsense(const struct simlink *m)
+static bool is_bus(uint32_t kind)
 {
+    return kind >= SIMLINK_BUS_WRITE && kind <= SIMLINK_MEM_READ;
+}
+
+/* Why this header of a peer makes no sense, in a few words; NULL: it does. */
+static const char *nonsense(const struct control *c, int peer, const struct simlink *m)
+{
+    if (is_bus(m->kind))
+        return peer != c->jobs.host                       ? "the card is not on its bus"
+               : m->bytes > SIMLINK_MOST                  ? "it is too long"
+               : m->bytes && m->kind != SIMLINK_MEM_WRITE ? "it has a body"
+                                                          : NULL;
     switch (m->kind) {
     case SIMLINK_WRITE:
     case SIMLINK_READ:
@@ -77,7 +89,7 @@ static const char *nonsense(const struct simlink *m)
 int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *body,
                  struct simlink *answer, uint8_t *to)
 {
-    const char *why = nonsense(&m);
+    const char *why = nonsense(c, peer, &m);
     struct control_time time;
     uint32_t value = 0;
     int rc = 0;
@@ -85,6 +97,8 @@ int control_obey(struct control *c, int peer, struct simlink m, const uint8_t *b
         return ERR(-EPROTO, "cannot understand message %u of %s: %s", m.kind, c->peer[peer].name,
                    why);
     *answer = (struct simlink){.kind = SIMLINK_DONE};
+    if (is_bus(m.kind))
+        return c->bus(c->bus_arg, m, body, answer, to);
     switch (m.kind) {
     case SIMLINK_WRITE:
         TRY(rc = control_jobs_write(&c->jobs, peer, m.a, (uint32_t)m.b));
@@ -155,7 +169,7 @@ int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
         if (p->in_n < SIMLINK_BYTES)
             return 0;
         const struct simlink m = simlink_get(p->in);
-        const char *why = nonsense(&m);
+        const char *why = nonsense(c, peer, &m);
         if (why)
             return ERR(1, "cannot understand message %u of %s: %s: it is dropped", m.kind, p->name,
                        why);
@@ -206,9 +220,28 @@ int control_join(struct control *c, const char *name, uint32_t ip, uint16_t port
     return i;
 }
 
+void control_attach(struct control *c, int peer, control_bus *bus, void *arg)
+{
+    c->jobs.host = peer;
+    c->bus = bus;
+    c->bus_arg = arg;
+}
+
+int control_read(struct control *c, int peer, uint64_t at, uint32_t *value)
+{
+    return control_jobs_read(&c->jobs, peer, at, value);
+}
+
+int control_write(struct control *c, int peer, uint64_t at, uint32_t value)
+{
+    return control_jobs_write(&c->jobs, peer, at, value);
+}
+
 int control_leave(struct control *c, int peer)
 {
     c->peer[peer].here = false;
+    if (c->jobs.host == peer)
+        c->jobs.host = -1;
     return control_jobs_end(&c->jobs, peer);
 }
 

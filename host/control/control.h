@@ -32,6 +32,18 @@ void control_close(struct control *control);
  * can see. Returns its number, 0..CONTROL_PEERS-1, or -EAGAIN when there are too many. */
 int control_join(struct control *control, const char *name, uint32_t ip, uint16_t port);
 
+/* Answers m, a BUS_ or MEM_ message of hls/simlink.h, as control_obey does. */
+typedef int control_bus(void *arg, struct simlink m, const uint8_t *body, struct simlink *answer,
+                        uint8_t *to);
+
+/* Makes a peer the one that has the card on its bus (control_jobs.h): its BUS_ and MEM_ messages go
+ * to `bus`. Anybody else's make no sense. */
+void control_attach(struct control *control, int peer, control_bus *bus, void *arg);
+
+/* A register on behalf of a peer, as control_jobs_read and _write. */
+int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
+int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
+
 /* Bytes from a peer. 0; 1: it has quit, or was told off in a line: close it; -EIO with a line: the
  * card does not answer. */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);

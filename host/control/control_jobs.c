@@ -23,7 +23,7 @@ int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *v
     if (at == REG_SEEN_RANK || at == REG_SEEN_IP || at == REG_SEEN_PORT) {
         TRY(bus_read(j, REG_SEEN_RANK, &seen));
         job = seen >> 16 & 0x7fff;
-        if (seen >> 31 && job < CONTROL_JOBS && j->owner[job] != peer)
+        if (seen >> 31 && job < CONTROL_JOBS && j->owner[job] != peer && peer != j->host)
             return 1;
     }
     return bus_read(j, at < REG_WINDOW ? (uint32_t)at : REG_WINDOW, value);
@@ -41,6 +41,12 @@ static int settle(struct control_jobs *j)
     return ERR(-EIO, "a job on the card does not stop");
 }
 
+/* May this peer do as it likes with all that is nobody's? */
+static bool free_to(const struct control_jobs *j, int peer)
+{
+    return !j->shared || peer == j->host;
+}
+
 /* Does a start take no more slots than it leaves to others, or ask for that, or come when no other
  * job can? */
 static bool leaves_enough(const struct control_jobs *j, uint32_t start)
@@ -51,8 +57,7 @@ static bool leaves_enough(const struct control_jobs *j, uint32_t start)
             left -= j->slots[i];
             jobs++;
         }
-    return !j->shared || start & REG_JOB_COMMIT_TAKE_MOST || jobs + 1 >= j->n_jobs ||
-           j->job_slots <= left / 2;
+    return start & REG_JOB_COMMIT_TAKE_MOST || jobs + 1 >= j->n_jobs || j->job_slots <= left / 2;
 }
 
 /* JOB_COMMIT of the job that JOB_INDEX names. */
@@ -63,7 +68,7 @@ static int commit(struct control_jobs *j, int peer, uint32_t start)
     uint32_t status;
     if (known && j->owner[index] != NOBODY && j->owner[index] != peer)
         return 1;
-    if (start & REG_JOB_COMMIT_START && !leaves_enough(j, start))
+    if (start & REG_JOB_COMMIT_START && !free_to(j, peer) && !leaves_enough(j, start))
         return 1;
     TRY(bus_write(j, REG_JOB_COMMIT, start));
     j->job_slots = 0;
@@ -98,12 +103,12 @@ int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t v
             return 1;
         break;
     case REG_CTRL:
-        value |= j->shared ? REG_CTRL_ENABLE : 0;
+        value |= free_to(j, peer) ? 0 : REG_CTRL_ENABLE;
         break;
     case REG_DROP_IN:
     case REG_DROP_OUT:
     case REG_DROP_SEED:
-        if (j->shared)
+        if (!free_to(j, peer))
             return 1;
         break;
     default:
@@ -148,7 +153,7 @@ int control_jobs_init(struct control_jobs *j, const struct control_ops *ops, voi
                       bool shared)
 {
     uint32_t jobs, slots;
-    *j = (struct control_jobs){.ops = ops, .card = card, .shared = shared};
+    *j = (struct control_jobs){.ops = ops, .card = card, .shared = shared, .host = NOBODY};
     for (int i = 0; i < CONTROL_JOBS; i++)
         j->owner[i] = NOBODY;
     TRY(bus_read(j, REG_CAP_JOBS, &jobs));

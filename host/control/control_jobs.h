@@ -5,7 +5,8 @@
  * alone. It leaves at least as many slots free as it takes, unless its JOB_COMMIT says otherwise
  * (bit 1) or it is the last for which the card has an index. A stop is waited for before it is
  * answered. A shared card (more than one peer) is enabled once and for all, and its losses on
- * purpose are not the peers' to set. */
+ * purpose are not the peers' to set. None of that binds the peer that has the card on its bus
+ * (`host`), but for the jobs of others. */
 #ifndef CONTROL_JOBS_H
 #define CONTROL_JOBS_H
 #include <stdbool.h>
@@ -33,6 +34,7 @@ struct control_jobs {
     const struct control_ops *ops;
     void *card;
     bool shared;
+    int host;                      /* a peer, or -1 */
     uint32_t n_jobs, n_slots;      /* of the card */
     uint32_t job_index, job_slots; /* as these registers were written last */
     int owner[CONTROL_JOBS];       /* a peer, or -1 */

@@ -1,0 +1,229 @@
+/* kernel_run.c : a run of an HLS kernel over card memory, piece by piece. */
+#include "sim/kernel_run.h"
+#include "hls/expmax.h"
+#include "hls/quant.h"
+#include "hls/reduce.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "beats are read where they lie");
+
+enum {
+#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
+#include "hls/kernels.def"
+    PIECE = 8192 /* values, a multiple of a beat of 4-bit codes; beats: REDUCE_ROWS */
+};
+
+static uint32_t value(const struct kernel_run *r, int arg)
+{
+    return r->reg[arg / 4];
+}
+
+static uint64_t address(const struct kernel_run *r, int arg)
+{
+    return value(r, arg) | (uint64_t)value(r, arg + 4) << 32;
+}
+
+/* Where an argument's beats or its one word lie; NULL: not in memory. */
+static struct beat *beats_at(const struct kernel_run *r, int arg, uint64_t beats)
+{
+    return bank_at(r->bank, address(r, arg), beats * BEAT_SIZE);
+}
+
+static uint32_t *word_at(const struct kernel_run *r, int arg)
+{
+    return address(r, arg) % 4 ? NULL : bank_at(r->bank, address(r, arg), 4);
+}
+
+static bool is_aligned(const struct kernel_run *r, int arg)
+{
+    return address(r, arg) % BEAT_SIZE == 0;
+}
+
+static uint32_t piece(const struct kernel_run *r, uint32_t n)
+{
+    return n - r->at < PIECE ? n - r->at : PIECE;
+}
+
+/* Beats of n codes of so many bits. */
+static uint64_t beats_of(uint32_t n, uint32_t width)
+{
+    return ((uint64_t)n * width + 511) / 512;
+}
+
+/* Ends a run that writes its status to memory. */
+static bool ends(const struct kernel_run *r, int status_arg, uint32_t status)
+{
+    uint32_t *to = word_at(r, status_arg);
+    if (to)
+        *to = status;
+    return false;
+}
+
+/* ---- reduce_mm ---- */
+
+static struct mm_run mm_run_of(const struct kernel_run *r)
+{
+    return (struct mm_run){
+        .in = address(r, ARG_REDUCE_MM_in),
+        .out = address(r, ARG_REDUCE_MM_out),
+        .parts = value(r, ARG_REDUCE_MM_parts),
+        .stride = value(r, ARG_REDUCE_MM_stride),
+        .beats = value(r, ARG_REDUCE_MM_beats),
+        .fmt = value(r, ARG_REDUCE_MM_fmt),
+        .out_fmt = value(r, ARG_REDUCE_MM_out_fmt),
+        .out_shift = value(r, ARG_REDUCE_MM_out_shift),
+        .saturate = value(r, ARG_REDUCE_MM_saturate),
+    };
+}
+
+uint32_t mm_check(const struct bank *bank, const struct mm_run *run)
+{
+    const uint32_t in_width = beat_format(run->fmt).width,
+                   out_width = beat_format(run->out_fmt).width;
+    struct beat none = beat_zero();
+    uint32_t status;
+    reduce_kernel(&none, &none, run->parts, run->stride, 0, run->fmt, run->out_fmt, run->out_shift,
+                  run->saturate, &status);
+    if (status)
+        return status;
+    const uint64_t out_beats = ((uint64_t)run->beats * out_width + in_width - 1) / in_width,
+                   in_beats = (uint64_t)(run->parts - 1) * run->stride + run->beats;
+    if (run->in % BEAT_SIZE || run->out % BEAT_SIZE || out_beats >> 32)
+        return REDUCE_REFUSED;
+    if (run->beats && !(bank_at(bank, run->in, in_beats * BEAT_SIZE) &&
+                        bank_at(bank, run->out, out_beats * BEAT_SIZE)))
+        return KERNEL_NO_MEMORY;
+    return 0;
+}
+
+static bool reduce_start(struct kernel_run *r)
+{
+    const struct mm_run run = mm_run_of(r);
+    r->status = mm_check(r->bank, &run);
+    return !r->status && run.beats;
+}
+
+static bool reduce_step(struct kernel_run *r)
+{
+    const struct mm_run run = mm_run_of(r);
+    const struct beat_fmt in = beat_format(run.fmt), out = beat_format(run.out_fmt);
+    const uint32_t left = run.beats - r->at, n = left < REDUCE_ROWS ? left : REDUCE_ROWS;
+    uint32_t status;
+    reduce_kernel(beats_at(r, ARG_REDUCE_MM_in, 0) + r->at,
+                  beats_at(r, ARG_REDUCE_MM_out, 0) + (uint64_t)r->at * out.width / in.width,
+                  run.parts, run.stride, n, run.fmt, run.out_fmt, run.out_shift, run.saturate,
+                  &status);
+    r->status |= status;
+    r->at += n;
+    return r->at < run.beats;
+}
+
+/* ---- expmax ---- */
+
+static bool expmax_ends(const struct kernel_run *r)
+{
+    struct beat most = {{r->absmax}};
+    int32_t exponent;
+    uint32_t absmax, status;
+    expmax_kernel(&most, 1, value(r, ARG_EXPMAX_n_ranks), &exponent, &absmax, &status);
+    *word_at(r, ARG_EXPMAX_exponent) = (uint32_t)exponent;
+    *word_at(r, ARG_EXPMAX_absmax) = absmax;
+    return ends(r, ARG_EXPMAX_status, status);
+}
+
+static bool expmax_start(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_EXPMAX_n);
+    if (!is_aligned(r, ARG_EXPMAX_x))
+        return ends(r, ARG_EXPMAX_status, EXPMAX_REFUSED);
+    if (!word_at(r, ARG_EXPMAX_exponent) || !word_at(r, ARG_EXPMAX_absmax) ||
+        (n && !beats_at(r, ARG_EXPMAX_x, beats_of(n, 32))))
+        return ends(r, ARG_EXPMAX_status, KERNEL_NO_MEMORY);
+    return n ? true : expmax_ends(r);
+}
+
+static bool expmax_step(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_EXPMAX_n), some = piece(r, n);
+    int32_t exponent;
+    uint32_t absmax, status;
+    expmax_kernel(beats_at(r, ARG_EXPMAX_x, 0) + r->at / 16, some, 1, &exponent, &absmax, &status);
+    r->absmax = absmax > r->absmax ? absmax : r->absmax;
+    r->at += some;
+    return r->at < n ? true : expmax_ends(r);
+}
+
+/* ---- quant, unquant ---- */
+
+static bool quant_start(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_QUANT_n), fmt = value(r, ARG_QUANT_fmt);
+    struct beat none = beat_zero();
+    uint32_t status;
+    quant_kernel(&none, &none, 0, fmt, (int32_t)value(r, ARG_QUANT_shift),
+                 value(r, ARG_QUANT_saturate), &status);
+    if (status || !is_aligned(r, ARG_QUANT_x) || !is_aligned(r, ARG_QUANT_codes))
+        return ends(r, ARG_QUANT_status, QUANT_REFUSED);
+    if (n && !(beats_at(r, ARG_QUANT_x, beats_of(n, 32)) &&
+               beats_at(r, ARG_QUANT_codes, beats_of(n, beat_format(fmt).width))))
+        return ends(r, ARG_QUANT_status, KERNEL_NO_MEMORY);
+    return n ? true : ends(r, ARG_QUANT_status, 0);
+}
+
+static bool quant_step(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_QUANT_n), fmt = value(r, ARG_QUANT_fmt), some = piece(r, n);
+    uint32_t status;
+    quant_kernel(beats_at(r, ARG_QUANT_x, 0) + r->at / 16,
+                 beats_at(r, ARG_QUANT_codes, 0) + beats_of(r->at, beat_format(fmt).width), some,
+                 fmt, (int32_t)value(r, ARG_QUANT_shift), value(r, ARG_QUANT_saturate), &status);
+    r->at += some;
+    return r->at < n ? true : ends(r, ARG_QUANT_status, 0);
+}
+
+static bool unquant_start(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_UNQUANT_n), fmt = value(r, ARG_UNQUANT_fmt);
+    struct beat none = beat_zero();
+    uint32_t status;
+    unquant_kernel(&none, &none, 0, fmt, (int32_t)value(r, ARG_UNQUANT_shift), &status);
+    if (status || !is_aligned(r, ARG_UNQUANT_codes) || !is_aligned(r, ARG_UNQUANT_x))
+        return ends(r, ARG_UNQUANT_status, QUANT_REFUSED);
+    if (n && !(beats_at(r, ARG_UNQUANT_x, beats_of(n, 32)) &&
+               beats_at(r, ARG_UNQUANT_codes, beats_of(n, beat_format(fmt).width))))
+        return ends(r, ARG_UNQUANT_status, KERNEL_NO_MEMORY);
+    return n ? true : ends(r, ARG_UNQUANT_status, 0);
+}
+
+static bool unquant_step(struct kernel_run *r)
+{
+    const uint32_t n = value(r, ARG_UNQUANT_n), fmt = value(r, ARG_UNQUANT_fmt), some = piece(r, n);
+    uint32_t status;
+    unquant_kernel(beats_at(r, ARG_UNQUANT_codes, 0) + beats_of(r->at, beat_format(fmt).width),
+                   beats_at(r, ARG_UNQUANT_x, 0) + r->at / 16, some, fmt,
+                   (int32_t)value(r, ARG_UNQUANT_shift), &status);
+    r->at += some;
+    return r->at < n ? true : ends(r, ARG_UNQUANT_status, 0);
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+    bool (*start)(struct kernel_run *r);
+    bool (*step)(struct kernel_run *r);
+} runs[N_KERNELS] = {
+    [KERNEL_REDUCE_MM] = {reduce_start, reduce_step},
+    [KERNEL_EXPMAX] = {expmax_start, expmax_step},
+    [KERNEL_QUANT] = {quant_start, quant_step},
+    [KERNEL_UNQUANT] = {unquant_start, unquant_step},
+};
+
+bool kernel_run_start(struct kernel_run *r)
+{
+    r->at = r->absmax = r->status = 0;
+    return runs[r->which].start(r);
+}
+
+bool kernel_run_step(struct kernel_run *r)
+{
+    return runs[r->which].step(r);
+}

@@ -1,0 +1,145 @@
+/* pcie.c : what a card is to the machine it is in: addresses of its bus to kernels' registers, and
+ * its memory. */
+#include "sim/pcie.h"
+#include "base/err.h"
+#include "hls/regs.h"
+#include <string.h>
+
+enum { NO_ANSWER = 1, REGISTERS = 0x1000 /* of a kernel other than nic_core, in bytes */ };
+
+static const struct {
+    uint64_t base;
+} windows[N_KERNELS] = {
+#define KERNEL(NAME, name, base, control, what) {base},
+#include "hls/kernels.def"
+};
+
+void pcie_init(struct pcie *p, struct control *control, int peer, const struct kernel_ops *mm,
+               uint32_t ip, uint16_t port)
+{
+    *p = (struct pcie){
+        .control = control, .peer = peer, .mm = mm, .ip = ip, .port = port, .listens = port != 0};
+    control_attach(control, peer, pcie_obey, p);
+}
+
+void pcie_fini(struct pcie *p)
+{
+    for (int i = 0; i < N_KERNELS; i++)
+        if (p->kernel[i])
+            p->ops[i]->close(p->kernel[i]);
+    bank_close(&p->bank);
+    *p = (struct pcie){0};
+}
+
+/* Kernels and memory, at the first message: most cards are never asked. */
+static int show(struct pcie *p)
+{
+    if (p->shown)
+        return 0;
+    TRY(bank_open(&p->bank));
+    for (int i = 0; i < N_KERNELS; i++) {
+        p->ops[i] = i == KERNEL_NIC_CORE ? NULL : i == KERNEL_REDUCE_MM ? p->mm : &kernel_c;
+        if (p->ops[i])
+            TRY(p->ops[i]->open((enum kernel)i, &p->bank, &p->kernel[i]));
+    }
+    p->shown = true;
+    return 0;
+}
+
+/* ---- the bus ---- */
+
+static int shell_read(const struct pcie *p, uint32_t at, uint32_t *value)
+{
+    *value = at == SHELL_IP ? p->ip : p->port;
+    return at == SHELL_IP || at == SHELL_PORT ? 0 : NO_ANSWER;
+}
+
+/* What the process listens on is not the bus's to change. */
+static int shell_write(struct pcie *p, uint32_t at, uint32_t value)
+{
+    if (at != SHELL_IP && at != SHELL_PORT)
+        return NO_ANSWER;
+    uint32_t *reg = at == SHELL_IP ? &p->ip : &p->port;
+    if (!p->listens || !*reg)
+        *reg = at == SHELL_IP ? value : (uint16_t)value;
+    return 0;
+}
+
+/* The kernel in whose window an address is, and the offset there; -1: none. */
+static int kernel_at(uint64_t address, uint32_t *at)
+{
+    for (int i = 0; i < N_KERNELS; i++)
+        if (address >= windows[i].base && address - windows[i].base < KERNEL_WINDOW) {
+            *at = (uint32_t)(address - windows[i].base);
+            return *at % 4 ? -1 : i;
+        }
+    return -1;
+}
+
+/* 0, NO_ANSWER, or -EIO with a line, as control_jobs_read. */
+static int bus_read(struct pcie *p, uint64_t address, uint32_t *value)
+{
+    uint32_t at = 0;
+    const int k = kernel_at(address, &at);
+    if (k == KERNEL_NIC_CORE)
+        return at < REG_WINDOW ? control_read(p->control, p->peer, at, value)
+                               : shell_read(p, at, value);
+    if (k < 0 || at >= REGISTERS)
+        return NO_ANSWER;
+    (void)p->ops[k]->step(p->kernel[k]);
+    return p->ops[k]->read(p->kernel[k], at, value);
+}
+
+static int bus_write(struct pcie *p, uint64_t address, uint32_t value)
+{
+    uint32_t at = 0;
+    const int k = kernel_at(address, &at);
+    if (k == KERNEL_NIC_CORE)
+        return at < REG_WINDOW ? control_write(p->control, p->peer, at, value)
+                               : shell_write(p, at, value);
+    if (k < 0 || at >= REGISTERS)
+        return NO_ANSWER;
+    return p->ops[k]->write(p->kernel[k], at, value);
+}
+
+int pcie_obey(void *pcie, struct simlink m, const uint8_t *body, struct simlink *answer,
+              uint8_t *to)
+{
+    struct pcie *p = pcie;
+    uint32_t value = 0;
+    void *at;
+    int rc = 0;
+    TRY(show(p));
+    switch (m.kind) {
+    case SIMLINK_BUS_WRITE:
+        rc = bus_write(p, m.a, (uint32_t)m.b);
+        break;
+    case SIMLINK_BUS_READ:
+        rc = bus_read(p, m.a, &value);
+        answer->b = value;
+        break;
+    case SIMLINK_MEM_WRITE:
+        at = bank_at(&p->bank, m.a, m.bytes);
+        rc = !at;
+        if (at && m.bytes)
+            memcpy(at, body, m.bytes);
+        break;
+    default:
+        at = m.b > SIMLINK_MOST ? NULL : bank_at(&p->bank, m.a, m.b);
+        rc = !at;
+        answer->bytes = at ? (uint32_t)m.b : 0;
+        if (at)
+            memcpy(to, at, m.b);
+    }
+    answer->status = rc > 0;
+    return rc < 0 ? rc : 0;
+}
+
+bool pcie_step(struct pcie *p)
+{
+    bool busy = false;
+    for (int i = 0; p->shown && i < N_KERNELS; i++)
+        if (p->ops[i])
+            busy = p->ops[i]->step(p->kernel[i]) || busy;
+    return busy;
+}
