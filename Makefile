@@ -38,7 +38,7 @@ SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(sort $(wildcard device/*.cu))
-ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
+ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c),$(sort $(wildcard sim/*.c)))
@@ -78,9 +78,16 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 XRT      := $(patsubst %/xrt/xrt_device.h,%,$(firstword $(wildcard /opt/xilinx/xrt/include/xrt/xrt_device.h /usr/include/xrt/xrt/xrt_device.h)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
+# The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. Two of its libraries are
+# needed: the one that programs link, and one that does nothing, under which ours is put.
+XRT_INC  := -isystem /usr/include/xrt
+XRT_NOOP := $(if $(HAVE_CXX),$(shell echo 'int main(void){return 0;}' | $(CC) $(XRT_INC) -include xrt.h -x c - -o /dev/null -l:libxrt_noop.so.2 -lxrt_coreutil \
+            2>/dev/null && echo yes))
+XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try)
+
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(EMU_LIB) $(TEST_BIN) $(BENCH:bench/%.c=$(B)/%) \
-            $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+            $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
@@ -90,6 +97,7 @@ skips:
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
+	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card behind XRT: no $(if $(HAVE_CXX),libxrt-dev,C++ compiler)')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
@@ -153,7 +161,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/%,$<),$(XRT_INC)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # What others link: the names of narrowcast.h, and no other.
@@ -228,5 +236,19 @@ $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/ve
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
 	    -lz -lpthread -ldl -lm -o $@
+XRT_OBJ   = $(patsubst %,$(B)/o/%.o,$(sort $(wildcard sim/xrt/*.cpp))) $(B)/o/sim/xrt/card_link.o
+$(B)/o/sim/xrt/card_link.o: FLAGS += -fPIC -fvisibility=hidden
+$(B)/o/sim/xrt/%.cpp.o: sim/xrt/%.cpp $(B)/flags
+	$(Q)mkdir -p $(@D)
+	$(if $(V),,@echo 'c++   $<')
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -I. -Ihost $(XRT_INC) $(if $(san),-fsanitize=$(san)) \
+	    -DSIM_MODEL='"$(if $(VERILATOR),rtl,c)"' -MMD -MP -c $< -o $@
+$(B)/xrt/lib/libxrt_core.so.2: $(XRT_OBJ) sim/xrt/exports.map $(B)/libnarrowcast.a | $(B)/narrowcast-sim
+	$(Q)mkdir -p $(@D)
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CXX) -shared $(if $(san),-fsanitize=$(san)) $(XRT_OBJ) $(B)/libnarrowcast.a -Wl,-soname,libxrt_core_sim.so.2 \
+	    -Wl,--version-script=sim/xrt/exports.map -Wl,--no-as-needed -l:libxrt_noop.so.2 -Wl,--as-needed -lz -lm -lpthread -ldl -o $@
+$(B)/xrt/try: $(B)/o/sim/xrt/try_xrt.o
+	$(Q)mkdir -p $(@D); $(CC) $(FLAGS) $^ -lxrt_coreutil -o $@
 .SECONDARY:
 -include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

@@ -21,6 +21,7 @@ declare -A may=(
     [host/nn]="host/nn host/codec host/vec host/base hls"
     [host/app]="host/app host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
     [sim]="sim host/control hls host/vec host/base"
+    [sim/xrt]="sim/xrt host/offload host/base hls"
 )
 if [ "${1-}" = --map ]; then
     for folder in "${!may[@]}"; do echo "$folder ${may[$folder]}"; done | sort
@@ -43,7 +44,8 @@ while IFS=: read -r file header; do
     [ -n "${may[$folder]+set}" ] || continue
     case $header in
     '<mpi.h') [ "$folder" = host/comm ] || say "$file" "includes <mpi.h>: only host/comm knows MPI" ;;
-    '<xrt'*) [ "$file" = host/offload/fpga_xrt.c ] || say "$file" "includes XRT: only host/offload/fpga_xrt.c may" ;;
+    '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
+        say "$file" "includes XRT: only host/offload/fpga_xrt.c and sim/xrt/ may" ;;
     '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [ "$folder" = device ] || say "$file" "includes CUDA: only device/ may" ;;
     esac
     [ "${header:0:1}" = '"' ] || continue

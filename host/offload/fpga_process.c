@@ -72,7 +72,12 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
                        double timeout_s, char why[FPGA_WHY_BYTES])
 {
     char path[PATH_MAX];
-    const char *program = beside(PROGRAM, path);
+    return fpga_process_run(card, beside(PROGRAM, path), words, silent, timeout_s, why);
+}
+
+int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
+                     bool silent, double timeout_s, char why[FPGA_WHY_BYTES])
+{
     int ends[2], rc = 0;
     *card = (struct fpga_process){0};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
@@ -84,7 +89,7 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
     fflush(NULL);
     card->pid = fork();
     if (card->pid == 0)
-        become_card(ends[1], program, words, silent);
+        become_card(ends[1], path, words, silent);
     close(ends[1]);
     rc = fpga_link_open(&card->link, ends[0], clock_s() + timeout_s);
     if (!rc)

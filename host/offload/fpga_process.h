@@ -20,6 +20,10 @@ struct fpga_process {
 int fpga_process_start(struct fpga_process *card, const char *const *words, bool silent,
                        double timeout_s, char why[FPGA_WHY_BYTES]);
 
+/* The same for the program at path. */
+int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
+                     bool silent, double timeout_s, char why[FPGA_WHY_BYTES]);
+
 void fpga_process_close(struct fpga_process *card); /* legal when zeroed */
 
 /* In one line, why the card at the other end is gone: how its process ended. Returns -ENOENT, -EIO,

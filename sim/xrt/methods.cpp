@@ -1,0 +1,278 @@
+// methods.cpp : the library that XRT loads as its driver: what XRT asks of its system and of a device is answered by simulated cards.
+//
+//     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2: a system and a device that do nothing, whose methods are replaced
+//
+// XRT calls these functions as methods: `this` is the first argument.
+#include "sim/xrt/board.h"
+#include "sim/xrt/vtable.h"
+#include "hls/kernels.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <new>
+#include <vector>
+
+namespace {
+typedef void Device; // xrt_core::device
+typedef void System; // xrt_core::system
+
+struct Opened {
+    std::shared_ptr<Board> board;
+    xclDeviceHandle handle;
+};
+
+// Lives until the process ends: threads may still be in here then.
+struct State {
+    std::mutex lock;
+    std::map<const Device *, Opened> opened;
+    std::map<unsigned, std::weak_ptr<Board>> boards;
+    void *noop = nullptr;
+    std::unique_ptr<Vtable> system, device;
+    std::shared_ptr<void> (*noop_get_device)(const System *, unsigned) = nullptr;
+    void (*noop_close)(Device *) = nullptr;
+    void (*noop_load)(Device *, const axlf *) = nullptr;
+    xclDeviceHandle (*handle_of)(const Device *) = nullptr;
+};
+State &state()
+{
+    static State *s = new State;
+    return *s;
+}
+
+std::shared_ptr<Board> board(const Device *device)
+{
+    std::lock_guard<std::mutex> held(state().lock);
+    const auto i = state().opened.find(device);
+    if (i == state().opened.end())
+        fail(ENODEV, "this device is not open");
+    return i->second.board;
+}
+
+// ---- the device ----
+
+void open_context(Device *d, const unsigned char *uuid, unsigned ip, bool shared) { board(d)->open_context(uuid, ip, shared); }
+void close_context(Device *d, const unsigned char *, unsigned ip) { board(d)->close_context(ip); }
+unsigned alloc_bo(Device *d, size_t bytes, unsigned flags) { return board(d)->add_buffer(nullptr, bytes, flags); }
+unsigned alloc_user_bo(Device *d, void *host, size_t bytes, unsigned flags) { return board(d)->add_buffer(host, bytes, flags); }
+void free_bo(Device *d, unsigned handle) { board(d)->free_buffer(handle); }
+void unmap_bo(Device *, unsigned, void *) {}
+void exec_buf(Device *d, unsigned handle) { board(d)->start(handle); }
+int exec_wait(const Device *d, int ms) { return board(d)->wait(ms); }
+void reg_read(const Device *d, uint32_t ip, uint32_t at, uint32_t *value) { *value = board(d)->read(ip, at); }
+void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value) { board(d)->write(ip, at, value); }
+
+void *map_bo(Device *d, unsigned handle, bool)
+{
+    void *host = board(d)->buffer(handle)->host;
+    if (!host)
+        fail(EINVAL, "the buffer is in card memory alone");
+    return host;
+}
+
+void sync_bo(Device *d, unsigned handle, xclBOSyncDirection way, size_t bytes, size_t offset)
+{
+    board(d)->sync(handle, way == XCL_BO_SYNC_BO_TO_DEVICE, bytes, offset);
+}
+
+void copy_bo(Device *d, unsigned to, unsigned from, size_t bytes, size_t to_offset, size_t from_offset)
+{
+    board(d)->copy(to, from, bytes, to_offset, from_offset);
+}
+
+void get_bo_properties(const Device *d, unsigned handle, xclBOProperties *out)
+{
+    const std::shared_ptr<Buffer> b = board(d)->buffer(handle);
+    *out = xclBOProperties{};
+    out->handle = handle;
+    out->flags = b->flags;
+    out->size = b->bytes;
+    out->paddr = b->address;
+}
+
+void load_axlf(Device *d, const axlf *container)
+{
+    const std::shared_ptr<Board> on = board(d);
+    on->load(container);
+    if (!on->reports_other_uuid()) {
+        state().noop_load(d, container); // XRT's own bookkeeping
+        return;
+    }
+    std::vector<char> copy(reinterpret_cast<const char *>(container), reinterpret_cast<const char *>(container) + container->m_header.m_length);
+    auto *other = reinterpret_cast<axlf *>(copy.data());
+    other->m_header.uuid[0] ^= 0xff;
+    state().noop_load(d, other);
+}
+
+void close_device(Device *d)
+{
+    std::shared_ptr<Board> last;
+    {
+        std::lock_guard<std::mutex> held(state().lock);
+        const auto i = state().opened.find(d);
+        if (i != state().opened.end()) {
+            last = i->second.board;
+            state().opened.erase(i);
+        }
+        for (const auto &o : state().opened)
+            if (o.second.board == last)
+                last.reset();
+        if (last)
+            state().boards.erase(last->index);
+    }
+    if (last)
+        last->stop();
+    state().noop_close(d);
+}
+
+// ---- the system ----
+
+unsigned n_cards()
+{
+    const char *text = getenv("NARROWCAST_SIM_CARDS");
+    char rest;
+    unsigned n = 1;
+    if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > 8))
+        fail(EINVAL, std::string("cannot read NARROWCAST_SIM_CARDS='") + text + "': it is 0 to 8");
+    return n;
+}
+
+uint64_t get_total_devices(const System *, bool) // std::pair of unsigned: ready, all
+{
+    return n_cards() * (1ull | 1ull << 32);
+}
+
+unsigned get_device_id(const System *, const std::string &name)
+{
+    unsigned id, domain, bus, slot;
+    char rest;
+    if (sscanf(name.c_str(), "%x:%x:%x.%u%c", &domain, &bus, &slot, &id, &rest) == 4 && !domain && !bus && !slot && id < n_cards())
+        return id;
+    if (sscanf(name.c_str(), "%u%c", &id, &rest) == 1 && id < n_cards())
+        return id;
+    fail(ENODEV, "no simulated card '" + name + "': 0000:00:00.0 is the first");
+}
+
+std::shared_ptr<Board> open_board(unsigned id)
+{
+    std::lock_guard<std::mutex> held(state().lock);
+    std::shared_ptr<Board> b = state().boards[id].lock();
+    if (!b)
+        state().boards[id] = b = std::make_shared<Board>(id);
+    return b;
+}
+
+std::shared_ptr<void> get_userpf_device(const System *system, unsigned id)
+{
+    if (!state().device->missing.empty())
+        fail(ENOTSUP, "this XRT is not the one that the simulated card knows: libxrt_noop lacks " + state().device->missing);
+    if (id >= n_cards())
+        fail(ENODEV, "no simulated card " + std::to_string(id));
+    const std::shared_ptr<Board> b = open_board(id);
+    std::shared_ptr<void> device = state().noop_get_device(system, id);
+    if (!device)
+        fail(ENODEV, "XRT has made no device");
+    state().device->give_to(device.get());
+    std::lock_guard<std::mutex> held(state().lock);
+    state().opened[device.get()] = {b, state().handle_of(device.get())};
+    return device;
+}
+
+// ---- at load ----
+
+#define SHIM(rest)       "_ZN8xrt_core4shimINS_11device_pcieEE" rest
+#define SHIM_CONST(rest) "_ZNK8xrt_core4shimINS_11device_pcieEE" rest
+
+template <class Function> void replace(Vtable &table, const char *symbol, void *by, Function *old)
+{
+    *old = reinterpret_cast<Function>(table.replace(symbol, by));
+}
+
+void make_device_table(State &s)
+{
+    s.device.reset(new Vtable(s.noop, "_ZTVN8xrt_core4noop6deviceE"));
+    Vtable &t = *s.device;
+    const struct {
+        const char *symbol;
+        void *function;
+    } methods[] = {
+        {SHIM("12open_contextEPKhjb"), reinterpret_cast<void *>(open_context)},
+        {SHIM("13close_contextEPKhj"), reinterpret_cast<void *>(close_context)},
+        {SHIM("8alloc_boEmj"), reinterpret_cast<void *>(alloc_bo)},
+        {SHIM("8alloc_boEPvmj"), reinterpret_cast<void *>(alloc_user_bo)},
+        {SHIM("7free_boEj"), reinterpret_cast<void *>(free_bo)},
+        {SHIM("6map_boEjb"), reinterpret_cast<void *>(map_bo)},
+        {SHIM("8unmap_boEjPv"), reinterpret_cast<void *>(unmap_bo)},
+        {SHIM("7sync_boEj18xclBOSyncDirectionmm"), reinterpret_cast<void *>(sync_bo)},
+        {SHIM("7copy_boEjjmmm"), reinterpret_cast<void *>(copy_bo)},
+        {SHIM_CONST("17get_bo_propertiesEjP15xclBOProperties"), reinterpret_cast<void *>(get_bo_properties)},
+        {SHIM_CONST("8reg_readEjjPj"), reinterpret_cast<void *>(reg_read)},
+        {SHIM("9reg_writeEjjj"), reinterpret_cast<void *>(reg_write)},
+        {SHIM("8exec_bufEj"), reinterpret_cast<void *>(exec_buf)},
+        {SHIM_CONST("9exec_waitEi"), reinterpret_cast<void *>(exec_wait)},
+    };
+    for (const auto &m : methods)
+        t.replace(m.symbol, m.function);
+    replace(t, SHIM("9load_axlfEPK4axlf"), reinterpret_cast<void *>(load_axlf), &s.noop_load);
+    replace(t, SHIM("12close_deviceEv"), reinterpret_cast<void *>(close_device), &s.noop_close);
+    *reinterpret_cast<void **>(&s.handle_of) = dlsym(s.noop, "_ZNK8xrt_core11device_pcie17get_device_handleEv");
+    if (!s.handle_of && t.missing.empty())
+        t.missing = "device_pcie::get_device_handle";
+}
+
+// XRT's pointer to its system is taken away when that cannot be replaced: every open fails then, instead of doing nothing.
+__attribute__((constructor)) void load()
+{
+    State &s = state();
+    s.noop = dlopen("libxrt_noop.so.2", RTLD_NOW | RTLD_NOLOAD);
+    void **singleton = s.noop ? static_cast<void **>(dlsym(s.noop, "_ZN8xrt_core9singletonE")) : nullptr;
+    std::string missing = !s.noop ? "libxrt_noop.so.2" : !singleton || !*singleton ? "xrt_core::singleton" : "";
+    if (missing.empty()) {
+        s.system.reset(new Vtable(s.noop, "_ZTVN8xrt_core4noop6systemE"));
+        s.system->replace("_ZNK8xrt_core4noop6system17get_total_devicesEb", reinterpret_cast<void *>(get_total_devices));
+        s.system->replace("_ZNK8xrt_core6system13get_device_idERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+                          reinterpret_cast<void *>(get_device_id));
+        replace(*s.system, "_ZNK8xrt_core4noop6system17get_userpf_deviceEj", reinterpret_cast<void *>(get_userpf_device), &s.noop_get_device);
+        missing = s.system->missing;
+        make_device_table(s);
+    }
+    if (missing.empty()) {
+        s.system->give_to(*singleton);
+        return;
+    }
+    fprintf(stderr, "simulated card: this XRT is not the one that it knows: no %s\n", missing.c_str());
+    if (singleton)
+        *singleton = nullptr;
+}
+
+// What still runs is aborted, so that XRT's own threads, which wait for it, end.
+__attribute__((destructor)) void unload()
+{
+    std::vector<std::shared_ptr<Board>> all;
+    {
+        std::lock_guard<std::mutex> held(state().lock);
+        for (const auto &o : state().opened)
+            all.push_back(o.second.board);
+    }
+    for (const auto &b : all)
+        b->stop();
+}
+} // namespace
+
+// The one function of a driver that XRT's C API has nothing for: what a device is, how warm.
+extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle, xclDeviceInfo2 *info)
+{
+    std::lock_guard<std::mutex> held(state().lock);
+    for (const auto &o : state().opened)
+        if (o.second.handle == handle) {
+            *info = xclDeviceInfo2{};
+            snprintf(info->mName, sizeof info->mName, "sim_verilator_1");
+            info->mDataAlignment = Areas::PAGE;
+            info->mDDRFreeSize = o.second.board->free_bytes();
+            info->mDDRBankCount = 1;
+            info->mOnChipTemp = 40;
+            info->mPciSlot = o.second.board->index;
+            return 0;
+        }
+    return -ENODEV;
+}

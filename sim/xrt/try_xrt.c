@@ -1,0 +1,258 @@
+/* try_xrt.c : a program of XRT's C API alone, which knows nothing of what is under it: sees that a
+ * card with the kernels of hls/kernels.def does what they promise. tests/test_xrt_device.sh runs
+ * it.
+ * usage: try XCLBIN WHAT [N] */
+#include "hls/kernels.h"
+#include "hls/mf.h"
+#include "hls/regs.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <xrt.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+#include <experimental/xrt_xclbin.h>
+
+#define MUST(cond)                                                             \
+    do {                                                                       \
+        if (!(cond)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+            exit(1);                                                           \
+        }                                                                      \
+    } while (0)
+
+struct opened {
+    xrtDeviceHandle device;
+    xuid_t uuid;
+};
+
+static struct opened open_card(const char *xclbin, const char *bdf)
+{
+    struct opened o;
+    o.device = bdf ? xrtDeviceOpenByBDF(bdf) : xrtDeviceOpen(0);
+    MUST(o.device);
+    MUST(xrtDeviceLoadXclbinFile(o.device, xclbin) == 0);
+    MUST(xrtDeviceGetXclbinUUID(o.device, o.uuid) == 0);
+    return o;
+}
+
+/* ---- what is asked for ---- */
+
+/* Which card it is. */
+static int about(const char *xclbin, unsigned n)
+{
+    struct xclDeviceInfo2 info;
+    xrtDeviceHandle d = xrtDeviceOpen(n);
+    (void)xclbin;
+    MUST(d);
+    /* of the driver, which XRT loads when a device is opened */
+    int (*get)(xclDeviceHandle, struct xclDeviceInfo2 *) = NULL;
+    *(void **)&get = dlsym(RTLD_DEFAULT, "xclGetDeviceInfo2");
+    MUST(get && get(xrtDeviceToXclDevice(d), &info) == 0);
+    printf("%s slot %u %u C\n", info.mName, info.mPciSlot, info.mOnChipTemp);
+    return xrtDeviceClose(d);
+}
+
+/* Registers of nic_core: what it is, that it can be switched, where frames come to. */
+static int registers(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, "0000:00:00.0");
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    uint32_t id = 0, ctrl = 9, ip = 0, port = 0;
+    (void)n;
+    MUST(k);
+    MUST(xrtKernelReadRegister(k, REG_ID, &id) == 0 && id == REG_ID_VALUE);
+    MUST(xrtKernelWriteRegister(k, REG_CTRL, 0) == 0);
+    MUST(xrtKernelReadRegister(k, REG_CTRL, &ctrl) == 0 && ctrl == 0);
+    MUST(xrtKernelWriteRegister(k, REG_CTRL, REG_CTRL_ENABLE) == 0);
+    MUST(xrtKernelReadRegister(k, REG_CTRL, &ctrl) == 0 && ctrl == REG_CTRL_ENABLE);
+    MUST(xrtKernelReadRegister(k, SHELL_IP, &ip) == 0 &&
+         xrtKernelReadRegister(k, SHELL_PORT, &port) == 0);
+    printf("id 0x%08x, frames to %08x:%u\n", id, ip, port);
+    MUST(ip && port);
+    MUST(xrtKernelReadRegister(k, 0x8000, &id) != 0); /* nothing there */
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
+/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. */
+static int runs(const char *xclbin, unsigned n)
+{
+    enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
+    const struct mf_fmt in = {4, 3, 0}, out = {5, 2, 0};
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "reduce_mm:{reduce_mm_1}");
+    MUST(k);
+    uint32_t seed = 1, status = 1;
+    for (unsigned i = 0; i < (n ? n : 1); i++) {
+        xrtBufferHandle from = xrtBOAlloc(o.device, 64 * PARTS * STRIDE, 0,
+                                          (unsigned)xrtKernelArgGroupId(k, 0)),
+                        to = xrtBOAlloc(o.device, 64 * BEATS, 0,
+                                        (unsigned)xrtKernelArgGroupId(k, 1));
+        MUST(from && to);
+        uint8_t *x = xrtBOMap(from), *y = xrtBOMap(to);
+        for (int j = 0; j < 64 * PARTS * STRIDE; j++)
+            x[j] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+        MUST(xrtBOSync(from, XCL_BO_SYNC_BO_TO_DEVICE, 64 * PARTS * STRIDE, 0) == 0);
+        xrtRunHandle r = xrtKernelRun(k, from, to, PARTS, STRIDE, BEATS, FMT, OUT_FMT, 1, 1);
+        MUST(r);
+        MUST(xrtRunWaitFor(r, 60000) == ERT_CMD_STATE_COMPLETED);
+        MUST(xrtBOSync(to, XCL_BO_SYNC_BO_FROM_DEVICE, 64 * BEATS, 0) == 0);
+        for (int j = 0; j < 64 * BEATS; j++) {
+            uint64_t acc = 0;
+            for (int p = 0; p < PARTS; p++)
+                acc = mf_acc_add(in, acc, x[64 * STRIDE * p + j]);
+            MUST(y[j] == mf_acc_round(in, acc, 1, out, MF_SATURATE));
+        }
+        MUST(xrtKernelReadRegister(k, 0x60, &status) == 0 && !(status >> 30));
+        MUST(xrtRunClose(r) == 0 && xrtBOFree(from) == 0 && xrtBOFree(to) == 0);
+    }
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
+/* Card memory: the largest buffer, a byte more, bounds, and that what is freed can be had again. */
+static int memory(const char *xclbin, unsigned n)
+{
+    const size_t all = (size_t)1 << 30;
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpen(o.device, o.uuid, "reduce_mm");
+    MUST(k);
+    const unsigned group = (unsigned)xrtKernelArgGroupId(k, 0);
+    MUST(!xrtBOAlloc(o.device, all + 1, XCL_BO_FLAGS_DEV_ONLY, group));
+    for (unsigned i = 0; i < (n ? n : 3); i++) {
+        xrtBufferHandle b = xrtBOAlloc(o.device, all, XCL_BO_FLAGS_DEV_ONLY, group);
+        MUST(b && xrtBOAddress(b) == 0x4000000000);
+        MUST(!xrtBOAlloc(o.device, 1, 0, group));
+        MUST(xrtBOFree(b) == 0);
+    }
+    xrtBufferHandle b[3];
+    for (int i = 0; i < 3; i++) {
+        b[i] = xrtBOAlloc(o.device, 5000, 0, group);
+        MUST(b[i] && xrtBOAddress(b[i]) == 0x4000000000 + 8192 * (uint64_t)i);
+    }
+    MUST(xrtBOFree(b[1]) == 0);
+    b[1] = xrtBOAlloc(o.device, 8192, 0, group);
+    MUST(b[1] && xrtBOAddress(b[1]) == 0x4000000000 + 8192);
+    uint8_t *x = xrtBOMap(b[0]);
+    for (int i = 0; i < 5000; i++)
+        x[i] = (uint8_t)(i * 7);
+    MUST(xrtBOSync(b[0], XCL_BO_SYNC_BO_TO_DEVICE, 5000, 0) == 0);
+    MUST(xrtBOSync(b[0], XCL_BO_SYNC_BO_TO_DEVICE, 5000, 1) != 0);
+    MUST(xrtBOSync(b[0], XCL_BO_SYNC_BO_TO_DEVICE, (size_t)-1, 1) != 0);
+    memset(x, 0, 5000);
+    MUST(xrtBOSync(b[0], XCL_BO_SYNC_BO_FROM_DEVICE, 100, 200) == 0);
+    for (int i = 0; i < 5000; i++)
+        MUST(x[i] == (i >= 200 && i < 300 ? (uint8_t)(i * 7) : 0));
+    for (int i = 0; i < 3; i++)
+        MUST(xrtBOFree(b[i]) == 0);
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
+/* Holds nic_core for n seconds. */
+static int hold(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    if (!k) {
+        printf("%s\n", errno == EBUSY ? "busy" : strerror(errno));
+        xrtDeviceClose(o.device);
+        return 2;
+    }
+    puts("held");
+    fflush(stdout);
+    sleep(n);
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
+/* Loads twice: the second time nothing of the first is left. */
+static int reload(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "quant_kernel");
+        uint32_t is = 9;
+        (void)n;
+        MUST(k);
+        MUST(xrtKernelReadRegister(k, 0x28, &is) == 0 && is == 0);
+        MUST(xrtKernelWriteRegister(k, 0x28, 4711) == 0);
+        MUST(xrtKernelReadRegister(k, 0x28, &is) == 0 && is == 4711);
+        MUST(xrtKernelClose(k) == 0);
+        MUST(xrtDeviceLoadXclbinFile(o.device, xclbin) == 0);
+    }
+    return xrtDeviceClose(o.device);
+}
+
+/* How many registers are read before a card that dies says so. */
+static int dies(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    uint32_t id, reads = 0;
+    MUST(k);
+    while (reads < 10000 && xrtKernelReadRegister(k, REG_ID, &id) == 0)
+        reads++;
+    printf("%u reads\n", reads);
+    MUST(reads == n);
+    MUST(xrtKernelReadRegister(k, REG_ID, &id) != 0);
+    xrtKernelClose(k);
+    return xrtDeviceClose(o.device);
+}
+
+/* A run that does not end in time; then the card is closed all the same. */
+static int hangs(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "reduce_mm");
+    MUST(k);
+    xrtBufferHandle b = xrtBOAlloc(o.device, 64, 0, (unsigned)xrtKernelArgGroupId(k, 0));
+    MUST(b);
+    xrtRunHandle r = xrtKernelRun(k, b, b, 1, 1, 1, 0x43, 0x43, 0, 0);
+    MUST(r);
+    const enum ert_cmd_state state = xrtRunWaitFor(r, n);
+    printf("state %d\n", (int)state);
+    fflush(stdout);
+    MUST(state != ERT_CMD_STATE_COMPLETED);
+    _exit(0);
+}
+
+/* Times of n accesses. */
+static int speed(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    struct timespec a, b;
+    uint32_t id;
+    MUST(k);
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (unsigned i = 0; i < n; i++)
+        MUST(xrtKernelReadRegister(k, REG_ID, &id) == 0);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    printf("%.1f us a read\n",
+           ((double)(b.tv_sec - a.tv_sec) * 1e6 + (double)(b.tv_nsec - a.tv_nsec) * 1e-3) / n);
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const char *xclbin, unsigned n);
+    } all[] = {{"about", about},   {"registers", registers}, {"runs", runs},
+               {"memory", memory}, {"hold", hold},           {"reload", reload},
+               {"dies", dies},     {"hangs", hangs},         {"speed", speed}};
+    for (size_t i = 0; argc >= 3 && i < sizeof all / sizeof *all; i++)
+        if (!strcmp(argv[2], all[i].name))
+            return all[i].run(argv[1], argc > 3 ? (unsigned)atoi(argv[3]) : 0);
+    fprintf(stderr,
+            "usage: try XCLBIN about|registers|runs|memory|hold|reload|dies|hangs|speed [N]\n");
+    return 1;
+}
