@@ -427,6 +427,12 @@ static void refused(void)
     ENDS(stride, UINT32_MAX, KERNEL_NO_MEMORY);
     ENDS(beats, 0, 0);
 #undef ENDS
+    bad = good; /* more beats of sums than a register holds */
+    bad.beats = UINT32_MAX;
+    bad.fmt = 0x21;
+    set_reduce(bad);
+    go(reduce);
+    CHECK(reads(reduce + MM_STATUS) == REDUCE_REFUSED, "status %x", reads(reduce + MM_STATUS));
     bad = good; /* as close to the end as it goes */
     bad.in = mem + mem_bytes - 64 * (2 * 9 + 7);
     set_reduce(bad);
@@ -511,11 +517,25 @@ static void meanwhile(void)
     CHECK(bus_write(expmax, MM_CTRL_START) == 0 && reads(expmax) == MM_CTRL_START, "it runs");
     CHECK(bus_write(expmax + ARG_EXPMAX_x, 0xffffffff) == 0, "argument");
     CHECK(bus_write(expmax + ARG_EXPMAX_n, 0xffffffff) == 0, "argument");
+    CHECK(bus_write(expmax, MM_CTRL_START) == 0, "a start that is too early");
     for (unsigned i = 0; i < 50; i++)
         CHECK(reads(nic + REG_ID) == REG_ID_VALUE, "ID");
     set_quant(1000, 0x43, 0, 1);
     go(quant);
     CHECK(reads(expmax) == MM_CTRL_START, "it runs no more");
+}
+
+/* A run that nobody asks after. */
+static void alone(void)
+{
+    const double until = clock_s() + ANSWER_S;
+    poison_words();
+    set_expmax(1 << 20, 1);
+    CHECK(bus_write(expmax, MM_CTRL_START) == 0, "start");
+    while (word(0) && clock_s() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    CHECK(word(0) == 0, "it does not go on by itself");
+    CHECK(reads(expmax) & MM_CTRL_DONE, "done is not kept");
 }
 
 /* ---- others ---- */
@@ -565,11 +585,13 @@ static void one_model(const char *model)
     refused();
     refused_casts();
     garbage();
+    alone();
     meanwhile();
     fpga_process_close(&card);
     start(model, "127.0.0.1:0");
     registers(true);
     reduces();
+    alone();
     strangers();
     meanwhile();
     fpga_process_close(&card);
