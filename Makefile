@@ -206,8 +206,8 @@ $(B)/emu/%.so: $(wildcard device/* hls/* tests/emu/*) $(B)/flags
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
 # after: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def)
-	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def)
+	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
@@ -217,7 +217,7 @@ $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(Q)test -n '$(call line,$*)' || { echo "sim/models has no line '$*'" >&2; exit 1; }
 	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv rtl/$(firstword $(call line,$*)).sv >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
 	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/V$*__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
-	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([a-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
+	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([A-Za-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
 $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_model.h
 	$(Q)$(CXX) -std=c++17 -O2 -Wall -I. -I$(@D) -isystem $(VROOT)/include -DVERILATED=V$* -DMODEL_HEADER='"V$*.h"' \
 	    $(filter -D%,$(call line,$*)) $(if $(findstring --trace,$(call line,$*)),-DMODEL_WAVE) -c sim/verilated_model.cpp -o $@

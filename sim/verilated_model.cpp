@@ -13,6 +13,7 @@
 struct model {
     VerilatedContext context;
     VERILATED *top = nullptr;
+    uint8_t *clock = nullptr;
     uint64_t cycles = 0;
 #ifdef MODEL_WAVE
     VerilatedFstC *wave = nullptr;
@@ -20,6 +21,18 @@ struct model {
 };
 
 __attribute__((weak)) double sc_time_stamp() { return 0; }
+
+// clk_i, or ap_clk of a module with the names that Vitis wants.
+static uint8_t *clock_of(VERILATED *top)
+{
+#define PORT(port, width)                                                                                              \
+    if (!strcmp("clk_i", #port) || !strcmp("ap_clk", #port))                                                           \
+        return reinterpret_cast<uint8_t *>(&top->port);
+#include "ports.inc"
+#undef PORT
+    fprintf(stderr, "model: the module has no clock\n");
+    exit(1);
+}
 
 struct model *model_open(int argc, char **argv)
 {
@@ -29,7 +42,8 @@ struct model *model_open(int argc, char **argv)
     m->context.traceEverOn(true);
 #endif
     m->top = new VERILATED(&m->context, "card");
-    m->top->clk_i = 0;
+    m->clock = clock_of(m->top);
+    *m->clock = 0;
     m->top->eval();
     return m;
 }
@@ -75,10 +89,10 @@ static void dump(struct model *m)
 
 void model_tick(struct model *m)
 {
-    m->top->clk_i = 1;
+    *m->clock = 1;
     m->top->eval();
     dump(m);
-    m->top->clk_i = 0;
+    *m->clock = 0;
     m->top->eval();
     dump(m);
     m->cycles++;

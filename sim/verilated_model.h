@@ -7,7 +7,7 @@
  *     *valid = 1;
  *     model_tick(m);
  *     model_close(m);
- * The clock is clk_i. Nothing here resets: hold rst_i for a clock or two. One thread.
+ * The clock is clk_i, or ap_clk. Nothing here resets: hold rst_i for a clock or two. One thread.
  *
  * A second module in the same program has names of its own: a line of sim/models with
  * -DMODEL_PREFIX=mm_, and the same macro where this file is included, put mm_ before each below. */
