@@ -95,6 +95,9 @@ module axil_split (
       if (w_busy_q) assert (aw_q[w_b] && w_q[w_b] == w_done_q);
       else assert (w_q == '0);
       if (r_busy_q) assert (ar_q[r_b]);
+      assert ((s_awvalid_i && s_awready_o) == ((awvalid_o & awready_i) != '0));  // taken here as there
+      assert ((s_wvalid_i && s_wready_o) == ((wvalid_o & wready_i) != '0));
+      assert ((s_arvalid_i && s_arready_o) == ((arvalid_o & arready_i) != '0));
       assert (s_bvalid_o == (bvalid_i != '0) && s_rvalid_o == (rvalid_i != '0));
       if (awvalid_o != '0) assert (awvalid_o == (s_awpage_i == '0 ? 2'b01 : 2'b10));
       if (arvalid_o != '0) assert (arvalid_o == (s_arpage_i == '0 ? 2'b01 : 2'b10));

@@ -47,10 +47,19 @@ shows shown '^mode +hw_emu$'
 shows shown '^section +bitstream +300000 bytes at 656$'
 tail -c +657 b.xclbin | head -c 300000 | cmp - bits || fail "another bitstream"
 
+# for Vitis
+"$n" xclbin --kernel-xml nic_core >nic.xml
+shows nic.xml '<arg name="M_AXIS" addressQualifier="4" id="2" port="M_AXIS"'
+shows nic.xml '<port name="s_axi_control" mode="slave" range="0x10000"'
+if command -v python3 >/dev/null; then
+    python3 -c 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]' nic.xml || fail "kernel.xml is no XML"
+fi
+
 # what cannot be
-refused 'either a FILE'
-refused 'either a FILE' --make c.xclbin a.xclbin
+refused 'give a FILE'
+refused 'give a FILE' --make c.xclbin a.xclbin
 refused '--check is for a FILE' --make c.xclbin --check
+refused "no kernel 'reduce': there are nic_core, reduce_mm, " --kernel-xml reduce
 refused '--mode is for --make' --mode hw_emu a.xclbin
 refused "cannot read 'none'" none
 refused 'no plain file' /dev/zero

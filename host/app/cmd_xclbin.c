@@ -5,11 +5,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/opt.h"
+#include "offload/kernel_list.h"
+#include "offload/xclbin_metadata.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct xclbin_options {
-    const char *make, *bitstream, *platform, *mode, *uuid;
+    const char *make, *bitstream, *platform, *mode, *uuid, *kernel_xml;
     bool json, check;
 };
 
@@ -39,6 +41,10 @@ static const struct opt opts[] = {
      "As 8-4-4-4-12 hexadecimal digits. Without it: from the content, so that the same card has "
      "the same one.",
      OPT_TEXT, AT(uuid), 0, 0, 0},
+    {"For Vitis", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
+    {"kernel-xml", "NAME", NULL,
+     "Prints kernel.xml of one kernel, which Vitis' package_xo wants of those that are RTL.",
+     OPT_TEXT, AT(kernel_xml), 0, 0, 0},
 };
 
 static const struct opt_command command = {
@@ -139,6 +145,24 @@ static int show(const struct xclbin_options *o, const char *path)
     return rc;
 }
 
+static int print_kernel_xml(const char *name)
+{
+    static char xml[1 << 16];
+    struct text text = text_in(xml, sizeof xml);
+    char list[256];
+    struct text names = text_in(list, sizeof list);
+    for (int k = 0; k < N_KERNELS; k++) {
+        const char *known = kernel_about((enum kernel)k)->name;
+        text_add(&names, "%s%s", k ? ", " : "", known);
+        if (strcmp(name, known) != 0)
+            continue;
+        xclbin_kernel_xml((enum kernel)k, &text);
+        fputs(xml, stdout);
+        return 0;
+    }
+    return ERR(-EINVAL, "no kernel '%s': there are %s", name, list);
+}
+
 int cmd_xclbin(int argc, char **argv)
 {
     static const char *const made[] = {"bitstream", "platform", "mode", "uuid"};
@@ -147,13 +171,15 @@ int cmd_xclbin(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
         return opt_help(&command, stdout), 0;
-    if (!o.make == !p.n_args)
-        return ERR(-EINVAL, "xclbin: give either a FILE to look into, or --make OUT");
-    if (o.make && (o.json || o.check))
-        return ERR(-EINVAL, "xclbin: --%s is for a FILE, not for --make",
-                   o.json ? "json" : "check");
+    if (!!o.make + !!p.n_args + !!o.kernel_xml != 1)
+        return ERR(-EINVAL,
+                   "xclbin: give a FILE to look into, or --make OUT, or --kernel-xml NAME");
+    if (!p.n_args && (o.json || o.check))
+        return ERR(-EINVAL, "xclbin: --%s is for a FILE", o.json ? "json" : "check");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (!o.make && opt_given(&command, &p, made[i]))
             return ERR(-EINVAL, "xclbin: --%s is for --make OUT", made[i]);
+    if (o.kernel_xml)
+        return print_kernel_xml(o.kernel_xml);
     return o.make ? make(&o) : show(&o, p.args[0]);
 }

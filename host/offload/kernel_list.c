@@ -16,6 +16,13 @@ static const struct kernel_arg args[] = {
 #include "hls/kernels.def"
 };
 
+enum { IN, OUT }; /* KERNEL_STREAM's way */
+
+static const struct kernel_stream streams[] = {
+#define KERNEL_STREAM(KERNEL, index, port, way, what) {KERNEL_##KERNEL, index, #port, way == IN},
+#include "hls/kernels.def"
+};
+
 static const struct kernel_bank banks[N_KERNEL_BANKS] = {
 #define BANK(NAME, base, kib, what) {#NAME, base, kib},
 #include "hls/kernels.def"
@@ -31,6 +38,14 @@ const struct kernel_arg *kernel_arg(enum kernel k, int index)
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         if (args[i].kernel == k && args[i].index == index)
             return &args[i];
+    return NULL;
+}
+
+const struct kernel_stream *kernel_stream(enum kernel k, int n)
+{
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (streams[i].kernel == k && n-- == 0)
+            return &streams[i];
     return NULL;
 }
 

@@ -23,6 +23,15 @@ struct kernel_arg {
 /* NULL behind the last one */
 const struct kernel_arg *kernel_arg(enum kernel k, int index);
 
+struct kernel_stream {
+    enum kernel kernel;
+    int index; /* counted on behind the arguments */
+    const char *port;
+    bool in;
+};
+/* The nth of a kernel; NULL behind the last one */
+const struct kernel_stream *kernel_stream(enum kernel k, int n);
+
 struct kernel_bank {
     const char *tag;
     uint64_t base, kib;

@@ -11,6 +11,8 @@
 
 enum { MOST_XML = 4 << 20 };
 
+#define PORT "        <port "
+
 /* A number of 32 bits, as 16, 0x10; false: it is none. */
 static bool number(const char *text, uint32_t *out)
 {
@@ -106,34 +108,72 @@ static void write_arg(const struct kernel_arg *a, struct text *to)
              a->offset, bytes, a->c_type);
 }
 
-/* All kernels are ap_ctrl_hs to XRT, nic_core too, which is never started: XRT 2.13 opens no other
- * kernel for its registers (xrtPLKernelOpenExclusive: "AP_CTRL_NONE is only supported by XRT native
- * API xrt::ip", which C does not have). Without interrupts XRT touches no register by itself. */
-static void write_kernel(enum kernel k, struct text *to)
+/* The kernel's tag. All kernels are ap_ctrl_hs to XRT, nic_core too, which is never
+ * started: XRT 2.13 opens no other kernel for its registers (xrtPLKernelOpenExclusive:
+ * "AP_CTRL_NONE is only supported by XRT native API xrt::ip", which C does not have). Without
+ * interrupts XRT touches no register by itself. */
+static void write_begin(enum kernel k, struct text *to)
 {
-    const struct kernel_about *about = kernel_about(k);
-    bool memory = false;
+    const char *name = kernel_about(k)->name;
     text_add(to,
              "      <kernel name=\"%s\" language=\"ip_c\" vlnv=\"narrowcast:kernel:%s:1.0\" "
              "attributes=\"\" preferredWorkGroupSizeMultiple=\"0\" workGroupSize=\"1\" "
              "interrupt=\"false\" hwControlProtocol=\"ap_ctrl_hs\">\n",
-             about->name, about->name);
+             name, name);
+}
+
+static void write_ports(enum kernel k, uint32_t window, struct text *to)
+{
+    bool memory = false;
     for (int i = 0; kernel_arg(k, i); i++)
         memory |= kernel_arg(k, i)->memory;
     if (memory)
-        text_add(to,
-                 "        <port name=\"m_axi_gmem\" mode=\"master\" range=\"0xFFFFFFFFFFFFFFFF\" "
-                 "dataWidth=\"512\" portType=\"addressable\" base=\"0x0\"/>\n");
+        text_add(to, PORT "name=\"m_axi_gmem\" mode=\"master\" range=\"0xFFFFFFFFFFFFFFFF\" "
+                          "dataWidth=\"512\" portType=\"addressable\" base=\"0x0\"/>\n");
     text_add(to,
-             "        <port name=\"s_axi_control\" mode=\"slave\" range=\"0x%x\" dataWidth=\"32\" "
-             "portType=\"addressable\" base=\"0x0\"/>\n",
-             KERNEL_WINDOW);
+             PORT "name=\"s_axi_control\" mode=\"slave\" range=\"0x%x\" dataWidth=\"32\" "
+                  "portType=\"addressable\" base=\"0x0\"/>\n",
+             window);
+}
+
+static void write_kernel(enum kernel k, struct text *to)
+{
+    const struct kernel_about *about = kernel_about(k);
+    write_begin(k, to);
+    write_ports(k, KERNEL_WINDOW, to);
     for (int i = 0; kernel_arg(k, i); i++)
         write_arg(kernel_arg(k, i), to);
     text_add(to,
              "        <instance name=\"%s_1\"><addrRemap base=\"0x%llx\" port=\"s_axi_control\"/>"
              "</instance>\n      </kernel>\n",
              about->name, (unsigned long long)about->base);
+}
+
+/* The registers of a kernel that is started take 4 KiB. */
+void xclbin_kernel_xml(enum kernel k, struct text *to)
+{
+    const struct kernel_stream *s;
+    text_add(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                 "<root versionMajor=\"1\" versionMinor=\"6\">\n");
+    write_begin(k, to);
+    text_add(to, "      <ports>\n");
+    write_ports(k, kernel_about(k)->starts ? 0x1000 : KERNEL_WINDOW, to);
+    for (int i = 0; (s = kernel_stream(k, i)); i++)
+        text_add(to,
+                 PORT "name=\"%s\" mode=\"%s\" range=\"\" dataWidth=\"512\" "
+                      "portType=\"stream\"/>\n",
+                 s->port, s->in ? "read_only" : "write_only");
+    text_add(to, "      </ports>\n      <args>\n");
+    for (int i = 0; kernel_arg(k, i); i++)
+        write_arg(kernel_arg(k, i), to);
+    for (int i = 0; (s = kernel_stream(k, i)); i++)
+        text_add(
+            to,
+            "        <arg name=\"%s\" addressQualifier=\"4\" id=\"%d\" port=\"%s\" size=\"0x0\" "
+            "offset=\"0x0\" hostOffset=\"0x0\" hostSize=\"0x0\" memSize=\"0\" "
+            "type=\"stream&lt;ap_axiu&lt;512,0,0,16&gt;&gt;&amp;\"/>\n",
+            s->port, s->index, s->port);
+    text_add(to, "      </args>\n      </kernel>\n</root>\n");
 }
 
 void xclbin_metadata_write(const char *platform, bool hw_emu, struct text *to)

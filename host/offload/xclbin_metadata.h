@@ -12,4 +12,7 @@ int xclbin_metadata_read(struct xclbin *x, const char *xml, size_t bytes, char *
 /* The metadata of hls/kernels.def. */
 void xclbin_metadata_write(const char *platform, bool hw_emu, struct text *to);
 
+/* kernel.xml of one kernel, which package_xo wants of a kernel in RTL. */
+void xclbin_kernel_xml(enum kernel k, struct text *to);
+
 #endif
