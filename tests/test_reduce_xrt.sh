@@ -10,6 +10,7 @@ export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCA
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
+export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
 bad=0
 
 fail() {
@@ -37,7 +38,7 @@ files() { # files HOW-MANY BYTES
 same() { # same OPTIONS... : all files in*, by both
     "$n" reduce --on ref "$@" in?? ref
     if "$n" reduce --on xrt "$@" in?? xrt 2>said; then
-        cmp -s ref xrt || fail "--on xrt differs: $* of $(ls in?? | wc -l) files"
+        cmp -s ref xrt || fail "--on xrt differs: $* of $(echo in??)"
     else
         fail "--on xrt $*: $(cat said)"
     fi
@@ -47,23 +48,21 @@ same() { # same OPTIONS... : all files in*, by both
 for f in e1m2 e2m1 e3m0 e1m6 e2m5 e3m4 e4m3 e5m2 e4m3fn fp16; do
     files 3 17002
     same --format $f --out-format $f
-    files 2 5632
-    same --format $f --out-format $f --overflow inf --out-shift 2
+    case $f in e2m1 | e5m2 | fp16) same --format $f --out-format $f --overflow inf --out-shift 2 ;; esac
 done
-for f in e3m0 e4m3 fp16; do
-    for to in e2m1 e4m3fn e5m2 fp16; do same --format $f --out-format $to; done
-done
+files 2 5632
+for f in e3m0:e5m2 e3m0:fp16 e4m3:e2m1 e4m3:fp16 fp16:e2m1 fp16:e4m3fn; do same --format ${f%:*} --out-format ${f#*:}; done
 grep -qE '^xrt[^ ]*: 1 runs, 0\.0 MB to the card, 0\.0 MB back, [0-9.]+ MB/s$' said || fail "said: $(cat said)"
 
 # --- files: one, many; lengths: nothing at all, one code, one beat, one burst and a bit; an odd number of 4-bit codes ---
-for bytes in 0 2 64 2050; do
+for bytes in 0 2 2050; do
     files 1 $bytes
     same --format e4m3
     files 9 $bytes
     same --format fp16 --out-shift 3
     same --format e3m0
 done
-for k in 2 4 8 16 32 64; do
+for k in 8 16 64; do
     files $k 4098
     same --format e4m3
 done

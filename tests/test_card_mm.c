@@ -1,0 +1,141 @@
+/* test_card_mm.c : offload/card_mm.h on a simulated card behind the Xilinx runtime: many runs in one
+ * process, which does not grow; buffers that fill the card's memory, and one byte more; runs that are cut to
+ * what there is. */
+#include "offload/card_mm.h"
+#include "base/clock.h"
+#include "base/buf.h"
+#include "check.h"
+#include "hls/kernels.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARTS = 3, MANY = 10000 };
+static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* of hls/kernels.def */
+static const double timeout_s = 30;
+static const struct vec_sum e4m3 = {
+    .in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS};
+
+/* Codes that look random and are the same every time. */
+static uint8_t *codes(size_t n, uint32_t seed)
+{
+    uint8_t *to = buf_alloc(n);
+    for (size_t i = 0; to && i < n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        to[i] = (uint8_t)(seed >> 24);
+    }
+    return to;
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%lu %lu", &all, &resident) == 2, "cannot read /proc/self/statm");
+    if (f)
+        fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* n codes of each part, the sums against the plain reference. */
+static void check_sum(struct card_mm *mm, const uint8_t *const *parts, size_t n, uint8_t *sums,
+                      uint8_t *wanted)
+{
+    memset(sums, 0xa5, n);
+    const int rc = card_mm_add(mm, parts, n, sums, timeout_s);
+    vec_plain.sum(&e4m3, parts, mm->n_parts, n, e4m3.out, 0, wanted);
+    CHECK(!rc && !memcmp(sums, wanted, n), "%zu codes: %d %s", n, rc, mm->why);
+}
+
+static void test_many_runs(void)
+{
+    const size_t most = 500;
+    const uint8_t *const parts[] = {codes(most, 1), codes(most, 2), codes(most, 3)};
+    uint8_t *sums = buf_alloc(most), *wanted = buf_alloc(most);
+    struct card_mm mm;
+    size_t before = 0;
+    const int rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, most, timeout_s);
+    CHECK(!rc, "%s", mm.why);
+    const double start = clock_s();
+    for (int i = 0; !rc && i < MANY && !check_bad; i++) {
+        if (i == MANY / 10)
+            before = resident_bytes();
+        check_sum(&mm, parts, (size_t)i % most + 1, sums, wanted);
+    }
+    printf("%d runs, %.0f us each\n", MANY, 1e6 * (clock_s() - start) / MANY);
+    CHECK(mm.runs == (uint64_t)MANY, "%llu runs", (unsigned long long)mm.runs);
+    CHECK(resident_bytes() <= before + 256 * 1024, "grew from %zu to %zu bytes", before,
+          resident_bytes());
+    card_mm_close(&mm);
+    for (int i = 0; i < PARTS; i++)
+        free((void *)parts[i]);
+    free(wanted);
+    free(sums);
+}
+
+/* More is wanted than there is: half, and half of that, until it fits. */
+static void test_little_room(void)
+{
+    const size_t n = 300000;
+    const uint8_t *const parts[] = {codes(n, 4), codes(n, 5), codes(n, 6)};
+    uint8_t *sums = buf_alloc(n), *wanted = buf_alloc(n);
+    struct card_mm mm;
+    int rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, 4 * bank_bytes, timeout_s);
+    CHECK(!rc && mm.run_codes == bank_bytes / (PARTS + 1), "%s, %zu codes", mm.why, mm.run_codes);
+    if (!rc)
+        check_sum(&mm, parts, n, sums, wanted);
+    card_mm_close(&mm);
+    rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, 2048, timeout_s);
+    CHECK(!rc && mm.run_codes == 2048, "%s, %zu codes", mm.why, mm.run_codes);
+    if (!rc)
+        check_sum(&mm, parts, n, sums, wanted);
+    CHECK(mm.runs == 147, "%llu runs", (unsigned long long)mm.runs);
+    card_mm_close(&mm);
+    for (int i = 0; i < PARTS; i++)
+        free((void *)parts[i]);
+    free(wanted);
+    free(sums);
+}
+
+static void test_memory(void)
+{
+    struct xrt_card card;
+    struct xrt_card_buffer all = {0}, more = {0};
+    CHECK(!xrt_card_open(&card, "xrt", NULL, timeout_s), "%s", card.why);
+    if (!card.work)
+        return;
+    int rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes + 1, &more);
+    CHECK(rc == -ENOMEM && !more.own, "one byte more than there is: %d %s", rc, card.why);
+    rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes, &all);
+    CHECK(!rc && all.map && !((uintptr_t)all.map % page), "all of it: %d %s", rc, card.why);
+    rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, 1, &more);
+    CHECK(rc == -ENOMEM && !more.own, "and one byte: %d %s", rc, card.why);
+    xrt_card_buffer_close(&card, &all);
+    for (int i = 0; i < 40; i++) { /* all of them together are more than there is */
+        rc = xrt_card_buffer(&card, KERNEL_EXPMAX, 0, bank_bytes / 8, &all);
+        CHECK(!rc, "buffer %d: %s", i, card.why);
+        xrt_card_buffer_close(&card, &all);
+    }
+    xrt_card_close(&card);
+}
+
+int main(void)
+{
+    char path[512];
+    const char *b = getenv("B") ? getenv("B") : "build";
+    snprintf(path, sizeof path, "%s/xrt/lib/libxrt_core.so.2", b);
+    if (access(path, R_OK))
+        SKIP("no simulated XRT device in this build (libxrt-dev)");
+    snprintf(path, sizeof path, "%s/narrowcast.sim.xclbin", b);
+    setenv("NARROWCAST_XCLBIN", path, 1);
+    snprintf(path, sizeof path, "%s/libnarrowcast_xrt.so", b);
+    setenv("NARROWCAST_XRT", path, 1);
+    snprintf(path, sizeof path, "%s/xrt", b);
+    setenv("XILINX_XRT", path, 1);
+    setenv("NARROWCAST_SIM_MODEL", "c", 1);
+    test_many_runs();
+    test_memory();
+    test_little_room();
+    DONE();
+}
