@@ -7,7 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/card_net.sh
 . "$(dirname "$0")/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
-export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
+# the simulated card is this test's own: who has it stands in TMPDIR
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" TMPDIR="$dir"
 
 # served NAME OPTIONS...: `narrowcast card` on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
 served() {
@@ -61,7 +62,7 @@ all_by_card "the first job of two" log1
 all_by_card "the second job of two" log2
 
 # --- it is busy for everybody else ---
-"$n" card --listen 127.0.0.1:0 >busy.out 2>busy.err && fail "a card was opened twice"
+timeout 60 "$n" card --listen 127.0.0.1:0 >busy.out 2>busy.err && fail "a card was opened twice"
 one "a busy card" "xrt:0: .*nic_core" busy.err
 on 2 --steps 12 --offload xrt --seed 7 --format e4m3 --log log3 >out 2>err || fail "a busy card, --offload xrt: exit $?"
 same "--offload xrt of a busy card" out "$direct2"
@@ -74,15 +75,15 @@ for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--
     "no name:--xrt x@y:is no card"; do
     IFS=: read -r name options pattern <<<"$what"
     # shellcheck disable=SC2086
-    "$n" card --listen 127.0.0.1:0 $options >out 2>err && fail "$name: exit 0"
+    timeout 60 "$n" card --listen 127.0.0.1:0 $options >out 2>err && fail "$name: exit 0"
     one "$name" "$pattern" err
 done
 head -c 900 "$NARROWCAST_XCLBIN" >cut.xclbin
-"$n" card --listen 127.0.0.1:0 --xclbin cut.xclbin >out 2>err && fail "a container that is cut: exit 0"
+timeout 60 "$n" card --listen 127.0.0.1:0 --xclbin cut.xclbin >out 2>err && fail "a container that is cut: exit 0"
 one "a container that is cut" cut.xclbin err
-NARROWCAST_XRT=/no/where.so "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no library: exit 0"
+NARROWCAST_XRT=/no/where.so timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no library: exit 0"
 one "no library" 'NARROWCAST_XRT names "/no/where.so"' err
-XILINX_XRT='' "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no XRT: exit 0"
+XILINX_XRT='' timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no XRT: exit 0"
 one "no XRT" 'XILINX_XRT is not set' err
 [ "${1-}" != check ] || exit $bad
 

@@ -13,6 +13,7 @@ export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCA
 n=$B/narrowcast
 bad=0 card=
 dir=$(mktemp -d)
+export TMPDIR="$dir" # the simulated card is this test's own: who has it stands there
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2
