@@ -13,6 +13,7 @@ rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: no Verilated card'; }
 dir=$(mktemp -d)
 cd "$dir" || exit 1
+export CARD_NET_DIR="$dir" # what is started from here can be told by it
 : >stderr # of the runs: shown when something failed
 bad=0 code=0
 fail() {
@@ -72,6 +73,13 @@ same() {
     if [ -z "$3" ] || [ "$(checksum "$2")" != "$3" ]; then
         fail "$1: checksum '$(checksum "$2")', wanted '$3': $(tail -n 3 "$2" stderr)"
     fi
+}
+
+# hidden_cards: simulated cards that programs of this test have started for themselves, and that still run
+hidden_cards() {
+    for pid in $(pgrep -f '^narrowcast-sim --fd'); do
+        ! cat "/proc/$pid/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
+    done
 }
 
 end_cards() {

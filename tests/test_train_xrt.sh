@@ -68,7 +68,7 @@ on 2 --steps 12 --offload xrt --seed 7 --format e4m3 --log log3 >out 2>err || fa
 same "--offload xrt of a busy card" out "$direct2"
 [ "$(by_card log3)" = "0 of 12" ] || fail "a busy card: $(by_card log3) steps came through it"
 uncard one
-pgrep -fa "$B/narrowcast-sim --fd" && fail "a simulated device has outlived its program"
+[ -z "$(hidden_cards)" ] || fail "a simulated device has outlived its program"
 
 # --- what cannot be, in one line ---
 for what in "no such file:--xclbin nosuch.xclbin:nosuch.xclbin" "no container:--xclbin $here/card_net.sh:xclbin2" "no such card:--xrt 7:device 7" \
@@ -85,22 +85,47 @@ NARROWCAST_XRT=/no/where.so timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err
 one "no library" 'NARROWCAST_XRT names "/no/where.so"' err
 XILINX_XRT='' timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "no XRT: exit 0"
 one "no XRT" 'XILINX_XRT is not set' err
+NARROWCAST_SIM_FAULT=uuid timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "another container than the one given: exit 0"
+one "another container than the one given" 'another xclbin' err
+
+# --- another XRT than the one built with: said, and used; one that lacks a function: said ---
+sed 's/2\.13\.0/2.12.0/g' "$B/libnarrowcast_xrt.so" >old.so
+NARROWCAST_XRT=$dir/old.so on 2 --steps 2 --offload xrt --log log >out 2>err || fail "an older XRT: exit $?"
+[ "$(grep -c 'XRT 2.13.0 is installed, and .* built with 2.12.0' err)" = 1 ] || fail "an older XRT: said '$(cat err)'"
+all_by_card "an older XRT" log
+rm -f log
+sed 's/xrtRunWaitFor/xrtRunWaitFox/g' "$B/libnarrowcast_xrt.so" >lacks.so
+NARROWCAST_XRT=$dir/lacks.so timeout 60 "$n" card --listen 127.0.0.1:0 >out 2>err && fail "an XRT without a function: exit 0"
+one "an XRT without a function" 'does not load: .*xrtRunWaitFox' err
 [ "${1-}" != check ] || exit $bad
 
-# --- a device that dies, and one that falls silent, in mid-run ---
-on 3 --steps 150 --algo direct >direct.out 2>>stderr
-for fault in dies:4000 read-hangs:4000; do
+# --- a device whose registers fall silent: when it is opened, asked for a job, told its end ---
+for n_reads in 0 5 20 60; do
     rm -f log
-    NARROWCAST_SIM_FAULT=$fault on 3 --steps 150 --offload xrt --log log >out 2>err || fail "$fault: exit $?: $(tail -n 3 err)"
-    same "$fault" out "$(checksum direct.out)"
+    NARROWCAST_SIM_FAULT=read-hangs:$n_reads on 2 --steps 12 --seed 7 --format e4m3 --offload xrt --log log >out 2>err ||
+        fail "silent after $n_reads reads: exit $?: $(tail -n 3 err)"
+    same "silent after $n_reads reads" out "$direct2"
+    [ "$(grep -c 'XRT does not come back' err)" -le 1 ] || fail "silent after $n_reads reads: said '$(cat err)'"
+    echo "silent after $n_reads reads: $(by_card log) steps came through the card"
 done
+
+# --- a device that dies in mid-run: rank 0's own, and that of narrowcast card ---
+on 3 --steps 150 --algo direct >direct.out 2>>stderr
+# lose WHERE: kills the simulated device 20 steps into a run
+lose() {
+    rm -f log
+    on 3 --steps 150 --offload "$1" --log log >out 2>err &
+    job=$!
+    while kill -0 $job 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.05; done
+    # shellcheck disable=SC2046
+    kill -KILL $(hidden_cards)
+    wait $job || fail "$1 is lost: exit $?: $(tail -n 3 err)"
+    same "$1 is lost" out "$(checksum direct.out)"
+    [ "$(grep -c '^narrowcast: warning: offload' err)" -ge 1 ] || fail "$1 is lost: nothing was said: $(cat err)"
+}
+lose xrt
 served lost
-on 3 --steps 150 --offload "$(at lost)" --log log >out 2>err &
-job=$!
-while kill -0 $job 2>/dev/null && [ "$(steps log)" -lt 20 ]; do sleep 0.05; done
-pkill -KILL -f "$B/narrowcast-sim --fd"
-wait $job || fail "a device that is lost under narrowcast card: exit $?: $(tail -n 3 err)"
-same "a device that is lost under narrowcast card" out "$(checksum direct.out)"
+lose "$(at lost)"
 wait "$(cat lost.pid)" && fail "narrowcast card goes on without its device"
 one "a lost device" "xrt:0" lost.err
 exit $bad

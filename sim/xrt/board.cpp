@@ -32,7 +32,9 @@ static Faults read_faults()
     char rest;
     unsigned long long n;
     if (name == "read-hangs")
-        f.read_hangs = true;
+        f.hangs_after = 0;
+    else if (sscanf(name.c_str(), "read-hangs:%llu%c", &n, &rest) == 1)
+        f.hangs_after = n;
     else if (name == "run-hangs")
         f.run_hangs = true;
     else if (name == "uuid")
@@ -40,7 +42,7 @@ static Faults read_faults()
     else if (sscanf(name.c_str(), "dies:%llu%c", &n, &rest) == 1 && n > 0)
         f.dies_after = n;
     else if (!name.empty())
-        fail(EINVAL, "cannot read NARROWCAST_SIM_FAULT='" + name + "': it is read-hangs, run-hangs, uuid or dies:N");
+        fail(EINVAL, "cannot read NARROWCAST_SIM_FAULT='" + name + "': it is read-hangs[:N], run-hangs, uuid or dies:N");
     return f;
 }
 
@@ -289,7 +291,7 @@ uint32_t Board::read(unsigned ip, uint32_t at)
     const uint64_t address = address_of(ip, at);
     const std::shared_ptr<card_link> from = card();
     uint32_t value = 0;
-    if (faults.read_hangs)
+    if (reads++ >= faults.hangs_after)
         hang();
     if (const int rc = card_link_read(from.get(), address, &value))
         fail(-rc, card_link_why(from.get()));

@@ -16,7 +16,8 @@
 
 // What a test wants to go wrong: NARROWCAST_SIM_FAULT.
 struct Faults {
-    bool read_hangs = false, run_hangs = false, other_uuid = false;
+    bool run_hangs = false, other_uuid = false;
+    uint64_t hangs_after = UINT64_MAX; // reads of registers that are answered
     uint64_t dies_after = 0; // bus accesses; 0: never
 };
 
@@ -70,6 +71,7 @@ class Board {
     int run_on(const std::shared_ptr<card_link> &link, uint64_t base, const uint32_t *words, unsigned n);
 
     Faults faults;
+    std::atomic<uint64_t> reads{0}; // of registers, so far
     std::atomic<bool> closed{false};
     std::mutex lock; // of all below
     std::shared_ptr<card_link> link;
