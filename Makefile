@@ -78,11 +78,10 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 XRT      := $(patsubst %/xrt/xrt_device.h,%,$(firstword $(wildcard /opt/xilinx/xrt/include/xrt/xrt_device.h /usr/include/xrt/xrt/xrt_device.h)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
-# The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. Two of its libraries are
-# needed: the one that programs link, and one that does nothing, under which ours is put.
-XRT_INC  := -isystem /usr/include/xrt
-XRT_NOOP := $(if $(HAVE_CXX),$(shell echo 'int main(void){return 0;}' | $(CC) $(XRT_INC) -include xrt.h -x c - -o /dev/null -l:libxrt_noop.so.2 -lxrt_coreutil \
-            2>/dev/null && echo yes))
+# The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. It is put under a
+# library of XRT's that does nothing.
+XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
+            -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
@@ -97,7 +96,7 @@ skips:
 	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
-	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card behind XRT: no $(if $(HAVE_CXX),libxrt-dev,C++ compiler)')
+	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
 	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
@@ -161,7 +160,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/%,$<),$(XRT_INC)) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/%,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # What others link: the names of narrowcast.h, and no other.
@@ -241,7 +240,7 @@ $(B)/o/sim/xrt/card_link.o: FLAGS += -fPIC -fvisibility=hidden
 $(B)/o/sim/xrt/%.cpp.o: sim/xrt/%.cpp $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'c++   $<')
-	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -I. -Ihost $(XRT_INC) $(if $(san),-fsanitize=$(san)) \
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -I. -Ihost -isystem $(XRT) $(if $(san),-fsanitize=$(san)) \
 	    -DSIM_MODEL='"$(if $(VERILATOR),rtl,c)"' -MMD -MP -c $< -o $@
 $(B)/xrt/lib/libxrt_core.so.2: $(XRT_OBJ) sim/xrt/exports.map $(B)/libnarrowcast.a | $(B)/narrowcast-sim
 	$(Q)mkdir -p $(@D)
