@@ -38,7 +38,7 @@ SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(sort $(wildcard device/*.cu))
-ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
+ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c),$(sort $(wildcard sim/*.c)))

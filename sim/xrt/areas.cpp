@@ -2,7 +2,10 @@
 #include "sim/xrt/areas.h"
 #include <iterator>
 
-static uint64_t pages(uint64_t bytes) { return (bytes + Areas::PAGE - 1) / Areas::PAGE * Areas::PAGE; }
+static uint64_t pages(uint64_t bytes)
+{
+    return (bytes + Areas::PAGE - 1) / Areas::PAGE * Areas::PAGE;
+}
 
 uint64_t Areas::take(uint64_t bytes)
 {

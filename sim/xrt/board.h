@@ -1,5 +1,6 @@
-// board.h : one simulated card as XRT's driver would show it to this process: a narrowcast-sim, buffers in its memory, contexts on its
-// kernels, commands that are carried out one after the other. Failure is thrown, as std::system_error or std::bad_alloc.
+// board.h : one simulated card as XRT's driver would show it to this process: a narrowcast-sim,
+// buffers in its memory, contexts on its kernels, commands that are carried out one after the
+// other. Failure is thrown, as std::system_error or std::bad_alloc.
 #ifndef BOARD_H
 #define BOARD_H
 #include "sim/xrt/areas.h"
@@ -18,19 +19,20 @@
 struct Faults {
     bool run_hangs = false, other_uuid = false;
     uint64_t hangs_after = UINT64_MAX; // reads of registers that are answered
-    uint64_t dies_after = 0; // bus accesses; 0: never
+    uint64_t dies_after = 0;  // bus accesses; 0: never
 };
 
 struct Buffer {
-    void *host = nullptr; // nullptr: in card memory alone
-    bool own = false;     // host is to be freed
+    void *host = nullptr;  // nullptr: in card memory alone
+    bool own = false;      // host is to be freed
     size_t bytes = 0;
     unsigned flags = 0;
-    uint64_t address = 0; // in card memory; 0: not there
+    uint64_t address = 0;  // in card memory; 0: not there
     ~Buffer();
 };
 
-class Board {
+class Board
+{
   public:
     explicit Board(unsigned index);
     ~Board();
@@ -39,12 +41,13 @@ class Board {
     void load(const axlf *container);
     bool reports_other_uuid() const { return faults.other_uuid; }
 
-    // ip: as XRT counts the kernels of what is loaded; VIRTUAL: none of them, but what is loaded stays.
+    // ip: as XRT counts the kernels of what is loaded; VIRTUAL: none of them, but what is loaded
+    // stays.
     static constexpr unsigned VIRTUAL = ~0u;
     void open_context(const unsigned char *uuid, unsigned ip, bool shared);
     void close_context(unsigned ip);
 
-    unsigned add_buffer(void *host, size_t bytes, unsigned flags); // host nullptr: of this library
+    unsigned add_buffer(void *host, size_t bytes, unsigned flags);  // host nullptr: of this library
     void free_buffer(unsigned handle);
     std::shared_ptr<Buffer> buffer(unsigned handle);
     void sync(unsigned handle, bool to_card, size_t bytes, size_t offset);
@@ -53,12 +56,11 @@ class Board {
     uint32_t read(unsigned ip, uint32_t at);
     void write(unsigned ip, uint32_t at, uint32_t value);
 
-    void start(unsigned command); // a buffer with an ert_start_kernel_cmd
+    void start(unsigned command);  // a buffer with an ert_start_kernel_cmd
     bool wait(int ms) { return commands.wait(ms); }
-    void stop(); // what has not ended is aborted; all later calls fail
+    void stop();  // what has not ended is aborted; all later calls fail
 
     const unsigned index;
-    std::string bdf() const;
     uint64_t free_bytes();
 
   private:
@@ -68,20 +70,25 @@ class Board {
     uint64_t address_of(unsigned ip, uint32_t at);
     void hang();
     int run(ert_start_kernel_cmd *packet);
-    int run_on(const std::shared_ptr<card_link> &link, uint64_t base, const uint32_t *words, unsigned n);
+    int run_on(const std::shared_ptr<card_link> &link, uint64_t base, const uint32_t *words,
+               unsigned n);
 
     Faults faults;
     std::atomic<uint64_t> reads{0}; // of registers, so far
     std::atomic<bool> closed{false};
-    std::mutex lock; // of all below
+    std::mutex lock;  // of all below
     std::shared_ptr<card_link> link;
     Container loaded;
     bool was_loaded = false;
-    std::map<unsigned, bool> contexts; // by ip: is it shared?
+    struct Context {
+        bool shared;
+        unsigned n;
+    };
+    std::map<unsigned, Context> contexts;  // by ip
     BoardLock others;
     std::map<unsigned, std::shared_ptr<Buffer>> buffers;
     unsigned next_handle = 1;
-    std::map<unsigned, Areas> memory; // by the bank's place in the container
+    std::map<unsigned, Areas> memory;  // by the bank's place in the container
     Commands commands;
 };
 

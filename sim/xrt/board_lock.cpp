@@ -15,10 +15,14 @@ BoardLock::BoardLock(unsigned index)
                              std::to_string(getuid()) + "-" + std::to_string(index) + ".lock";
     fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        fail(errno, "cannot open '" + path + "', in which processes see who has the simulated card");
+        fail(errno,
+             "cannot open '" + path + "', in which processes see who has the simulated card");
 }
 
-BoardLock::~BoardLock() { close(fd); }
+BoardLock::~BoardLock()
+{
+    close(fd);
+}
 
 bool BoardLock::set(short type, unsigned byte)
 {
@@ -30,9 +34,15 @@ bool BoardLock::set(short type, unsigned byte)
     return fcntl(fd, F_OFD_SETLK, &range) == 0;
 }
 
-bool BoardLock::take(unsigned byte, bool shared) { return set(shared ? F_RDLCK : F_WRLCK, byte); }
+bool BoardLock::take(unsigned byte, bool shared)
+{
+    return set(shared ? F_RDLCK : F_WRLCK, byte);
+}
 
-void BoardLock::give(unsigned byte) { set(F_UNLCK, byte); }
+void BoardLock::give(unsigned byte)
+{
+    set(F_UNLCK, byte);
+}
 
 void BoardLock::say_uuid(const unsigned char *uuid)
 {

@@ -1,10 +1,11 @@
-// board_lock.h : which process has which kernel of a card, as the driver of a real one knows it: locks on bytes of a file in TMPDIR. They
-// end with the process.
+// board_lock.h : which process has which kernel of a card, as the driver of a real one knows it:
+// locks on bytes of a file in TMPDIR. They end with the process.
 #ifndef BOARD_LOCK_H
 #define BOARD_LOCK_H
 #include <string>
 
-class BoardLock {
+class BoardLock
+{
   public:
     explicit BoardLock(unsigned index);
     ~BoardLock();

@@ -1,12 +1,16 @@
 // commands.cpp : commands of XRT's run objects, carried out one after the other by a thread.
 #include "sim/xrt/board.h"
 
-static ert_start_kernel_cmd *packet(const Buffer &command) { return static_cast<ert_start_kernel_cmd *>(command.host); }
+static ert_start_kernel_cmd *packet(const Buffer &command)
+{
+    return static_cast<ert_start_kernel_cmd *>(command.host);
+}
 
 // XRT reads the state, the lowest 4 bits, at any time.
 static void set_state(ert_start_kernel_cmd *p, int state)
 {
-    __atomic_store_n(&p->header, (p->header & ~0xfu) | static_cast<uint32_t>(state), __ATOMIC_RELEASE);
+    __atomic_store_n(&p->header, (p->header & ~0xfu) | static_cast<uint32_t>(state),
+                     __ATOMIC_RELEASE);
 }
 
 void Commands::add(std::shared_ptr<Buffer> command)
@@ -46,7 +50,8 @@ void Commands::work()
 bool Commands::wait(int ms)
 {
     std::unique_lock<std::mutex> held(lock);
-    const bool any = work_ended.wait_for(held, std::chrono::milliseconds(ms), [this] { return ended != told; });
+    const bool any =
+        work_ended.wait_for(held, std::chrono::milliseconds(ms), [this] { return ended != told; });
     told = ended;
     return any;
 }

@@ -12,7 +12,8 @@
 
 struct Buffer;
 
-class Commands {
+class Commands
+{
   public:
     // Does one; returns its state.
     explicit Commands(std::function<int(ert_start_kernel_cmd *)> run) : run(run) {}
@@ -31,7 +32,7 @@ class Commands {
     void end(Buffer &command, int state);
 
     std::function<int(ert_start_kernel_cmd *)> run;
-    std::mutex lock; // of all below
+    std::mutex lock;  // of all below
     std::condition_variable work_came, work_ended;
     std::deque<std::shared_ptr<Buffer>> queue;
     uint64_t ended = 0, told = 0;

@@ -4,14 +4,15 @@
 #include <cstdio>
 #include <dlfcn.h>
 
-namespace {
+namespace
+{
 const struct {
     const char *name;
     uint64_t base;
     bool runs;
 } kernels[] = {
-#define HS   true
-#define USER false
+#define HS                                      true
+#define USER                                    false
 #define KERNEL(NAME, name, base, control, what) {#name ":" #name "_1", base, control},
 #include "hls/kernels.def"
 #undef HS
@@ -28,7 +29,8 @@ template <class Section> const Section *section(const axlf *x, axlf_section_kind
 {
     for (unsigned i = 0; i < x->m_header.m_numSections; i++)
         if (x->m_sections[i].m_sectionKind == static_cast<uint32_t>(kind))
-            return reinterpret_cast<const Section *>(reinterpret_cast<const char *>(x) + x->m_sections[i].m_sectionOffset);
+            return reinterpret_cast<const Section *>(reinterpret_cast<const char *>(x) +
+                                                     x->m_sections[i].m_sectionOffset);
     return nullptr;
 }
 
@@ -43,21 +45,24 @@ std::string hex(uint64_t value)
 std::vector<uint64_t> order(const ip_layout *layout)
 {
     typedef std::vector<uint64_t> get_cus(const ip_layout *, bool encode);
-    auto *get = reinterpret_cast<get_cus *>(dlsym(RTLD_DEFAULT, "_ZN8xrt_core6xclbin7get_cusEPK9ip_layoutb"));
+    auto *get = reinterpret_cast<get_cus *>(
+        dlsym(RTLD_DEFAULT, "_ZN8xrt_core6xclbin7get_cusEPK9ip_layoutb"));
     if (!get)
-        fail(ENOTSUP, "this XRT is not the one that the simulated card knows: no xrt_core::xclbin::get_cus");
+        fail(ENOTSUP,
+             "this XRT is not the one that the simulated card knows: no xrt_core::xclbin::get_cus");
     return get(layout, false);
 }
 
 bool kernel_runs(const ip_data &ip)
 {
-    const std::string name(reinterpret_cast<const char *>(ip.m_name), strnlen(reinterpret_cast<const char *>(ip.m_name), sizeof ip.m_name));
+    const std::string name(reinterpret_cast<const char *>(ip.m_name),
+                           strnlen(reinterpret_cast<const char *>(ip.m_name), sizeof ip.m_name));
     for (const auto &k : kernels)
         if (name == k.name && ip.m_base_address == k.base)
             return k.runs;
     fail(EINVAL, "the simulated card has no kernel '" + name + "' at " + hex(ip.m_base_address));
 }
-} // namespace
+}  // namespace
 
 Container::Container(const axlf *container)
 {

@@ -1,6 +1,9 @@
-// methods.cpp : the library that XRT loads as its driver: what XRT asks of its system and of a device is answered by simulated cards.
+// methods.cpp : the library that XRT loads as its driver: what XRT asks of its system and of a
+// device is answered by simulated cards.
 //
-//     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2: a system and a device that do nothing, whose methods are replaced
+//     libxrt_coreutil -> libxrt_core.so.2, this -> libxrt_noop.so.2
+//
+// libxrt_noop has a system and a device that do nothing; their methods are replaced.
 //
 // XRT calls these functions as methods: `this` is the first argument.
 #include "sim/xrt/board.h"
@@ -13,9 +16,10 @@
 #include <new>
 #include <vector>
 
-namespace {
-typedef void Device; // xrt_core::device
-typedef void System; // xrt_core::system
+namespace
+{
+typedef void Device;  // xrt_core::device
+typedef void System;  // xrt_core::system
 
 struct Opened {
     std::shared_ptr<Board> board;
@@ -29,6 +33,7 @@ struct State {
     std::map<unsigned, std::weak_ptr<Board>> boards;
     void *noop = nullptr;
     std::unique_ptr<Vtable> system, device;
+    std::string missing;  // a symbol without which nothing is opened
     std::shared_ptr<void> (*noop_get_device)(const System *, unsigned) = nullptr;
     void (*noop_close)(Device *) = nullptr;
     void (*noop_load)(Device *, const axlf *) = nullptr;
@@ -40,27 +45,67 @@ State &state()
     return *s;
 }
 
-std::shared_ptr<Board> board(const Device *device)
+// nullptr: the device was closed.
+std::shared_ptr<Board> board_or_none(const Device *device)
 {
     std::lock_guard<std::mutex> held(state().lock);
     const auto i = state().opened.find(device);
-    if (i == state().opened.end())
+    return i == state().opened.end() ? nullptr : i->second.board;
+}
+
+std::shared_ptr<Board> board(const Device *device)
+{
+    const std::shared_ptr<Board> b = board_or_none(device);
+    if (!b)
         fail(ENODEV, "this device is not open");
-    return i->second.board;
+    return b;
 }
 
 // ---- the device ----
 
-void open_context(Device *d, const unsigned char *uuid, unsigned ip, bool shared) { board(d)->open_context(uuid, ip, shared); }
-void close_context(Device *d, const unsigned char *, unsigned ip) { board(d)->close_context(ip); }
-unsigned alloc_bo(Device *d, size_t bytes, unsigned flags) { return board(d)->add_buffer(nullptr, bytes, flags); }
-unsigned alloc_user_bo(Device *d, void *host, size_t bytes, unsigned flags) { return board(d)->add_buffer(host, bytes, flags); }
-void free_bo(Device *d, unsigned handle) { board(d)->free_buffer(handle); }
+void open_context(Device *d, const unsigned char *uuid, unsigned ip, bool shared)
+{
+    board(d)->open_context(uuid, ip, shared);
+}
+unsigned alloc_bo(Device *d, size_t bytes, unsigned flags)
+{
+    return board(d)->add_buffer(nullptr, bytes, flags);
+}
+unsigned alloc_user_bo(Device *d, void *host, size_t bytes, unsigned flags)
+{
+    return board(d)->add_buffer(host, bytes, flags);
+}
 void unmap_bo(Device *, unsigned, void *) {}
-void exec_buf(Device *d, unsigned handle) { board(d)->start(handle); }
-int exec_wait(const Device *d, int ms) { return board(d)->wait(ms); }
-void reg_read(const Device *d, uint32_t ip, uint32_t at, uint32_t *value) { *value = board(d)->read(ip, at); }
-void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value) { board(d)->write(ip, at, value); }
+void exec_buf(Device *d, unsigned handle)
+{
+    board(d)->start(handle);
+}
+int exec_wait(const Device *d, int ms)
+{
+    return board(d)->wait(ms);
+}
+void reg_read(const Device *d, uint32_t ip, uint32_t at, uint32_t *value)
+{
+    *value = board(d)->read(ip, at);
+}
+void reg_write(Device *d, uint32_t ip, uint32_t at, uint32_t value)
+{
+    board(d)->write(ip, at, value);
+}
+
+// XRT's objects may outlive their device, which has ended what was theirs; their destructors must
+// not throw.
+void close_context(Device *d, const unsigned char *, unsigned ip)
+{
+    if (const auto b = board_or_none(d))
+        b->close_context(ip);
+}
+
+void free_bo(Device *d, unsigned handle)
+{
+    if (const auto b = board_or_none(d))
+        b->free_buffer(handle);
+}
 
 void *map_bo(Device *d, unsigned handle, bool)
 {
@@ -75,7 +120,8 @@ void sync_bo(Device *d, unsigned handle, xclBOSyncDirection way, size_t bytes, s
     board(d)->sync(handle, way == XCL_BO_SYNC_BO_TO_DEVICE, bytes, offset);
 }
 
-void copy_bo(Device *d, unsigned to, unsigned from, size_t bytes, size_t to_offset, size_t from_offset)
+void copy_bo(Device *d, unsigned to, unsigned from, size_t bytes, size_t to_offset,
+             size_t from_offset)
 {
     board(d)->copy(to, from, bytes, to_offset, from_offset);
 }
@@ -95,10 +141,12 @@ void load_axlf(Device *d, const axlf *container)
     const std::shared_ptr<Board> on = board(d);
     on->load(container);
     if (!on->reports_other_uuid()) {
-        state().noop_load(d, container); // XRT's own bookkeeping
+        state().noop_load(d, container);  // XRT's own bookkeeping
         return;
     }
-    std::vector<char> copy(reinterpret_cast<const char *>(container), reinterpret_cast<const char *>(container) + container->m_header.m_length);
+    std::vector<char> copy(reinterpret_cast<const char *>(container),
+                           reinterpret_cast<const char *>(container) +
+                               container->m_header.m_length);
     auto *other = reinterpret_cast<axlf *>(copy.data());
     other->m_header.uuid[0] ^= 0xff;
     state().noop_load(d, other);
@@ -137,7 +185,7 @@ unsigned n_cards()
     return n;
 }
 
-uint64_t get_total_devices(const System *, bool) // std::pair of unsigned: ready, all
+uint64_t get_total_devices(const System *, bool)  // std::pair of unsigned: ready, all
 {
     return n_cards() * (1ull | 1ull << 32);
 }
@@ -146,7 +194,8 @@ unsigned get_device_id(const System *, const std::string &name)
 {
     unsigned id, domain, bus, slot;
     char rest;
-    if (sscanf(name.c_str(), "%x:%x:%x.%u%c", &domain, &bus, &slot, &id, &rest) == 4 && !domain && !bus && !slot && id < n_cards())
+    if (sscanf(name.c_str(), "%x:%x:%x.%u%c", &domain, &bus, &slot, &id, &rest) == 4 && !domain &&
+        !bus && !slot && id < n_cards())
         return id;
     if (sscanf(name.c_str(), "%u%c", &id, &rest) == 1 && id < n_cards())
         return id;
@@ -164,8 +213,9 @@ std::shared_ptr<Board> open_board(unsigned id)
 
 std::shared_ptr<void> get_userpf_device(const System *system, unsigned id)
 {
-    if (!state().device->missing.empty())
-        fail(ENOTSUP, "this XRT is not the one that the simulated card knows: libxrt_noop lacks " + state().device->missing);
+    if (!state().missing.empty())
+        fail(ENOTSUP, "this XRT is not the one that the simulated card knows: libxrt_noop lacks " +
+                          state().missing);
     if (id >= n_cards())
         fail(ENODEV, "no simulated card " + std::to_string(id));
     const std::shared_ptr<Board> b = open_board(id);
@@ -205,7 +255,8 @@ void make_device_table(State &s)
         {SHIM("8unmap_boEjPv"), reinterpret_cast<void *>(unmap_bo)},
         {SHIM("7sync_boEj18xclBOSyncDirectionmm"), reinterpret_cast<void *>(sync_bo)},
         {SHIM("7copy_boEjjmmm"), reinterpret_cast<void *>(copy_bo)},
-        {SHIM_CONST("17get_bo_propertiesEjP15xclBOProperties"), reinterpret_cast<void *>(get_bo_properties)},
+        {SHIM_CONST("17get_bo_propertiesEjP15xclBOProperties"),
+         reinterpret_cast<void *>(get_bo_properties)},
         {SHIM_CONST("8reg_readEjjPj"), reinterpret_cast<void *>(reg_read)},
         {SHIM("9reg_writeEjjj"), reinterpret_cast<void *>(reg_write)},
         {SHIM("8exec_bufEj"), reinterpret_cast<void *>(exec_buf)},
@@ -215,34 +266,43 @@ void make_device_table(State &s)
         t.replace(m.symbol, m.function);
     replace(t, SHIM("9load_axlfEPK4axlf"), reinterpret_cast<void *>(load_axlf), &s.noop_load);
     replace(t, SHIM("12close_deviceEv"), reinterpret_cast<void *>(close_device), &s.noop_close);
-    *reinterpret_cast<void **>(&s.handle_of) = dlsym(s.noop, "_ZNK8xrt_core11device_pcie17get_device_handleEv");
+    *reinterpret_cast<void **>(&s.handle_of) =
+        dlsym(s.noop, "_ZNK8xrt_core11device_pcie17get_device_handleEv");
     if (!s.handle_of && t.missing.empty())
         t.missing = "device_pcie::get_device_handle";
 }
 
-// XRT's pointer to its system is taken away when that cannot be replaced: every open fails then, instead of doing nothing.
+// Where a method cannot be replaced, opening a device fails, instead of doing nothing; without a
+// system at all, XRT ends the program.
 __attribute__((constructor)) void load()
 {
     State &s = state();
     s.noop = dlopen("libxrt_noop.so.2", RTLD_NOW | RTLD_NOLOAD);
-    void **singleton = s.noop ? static_cast<void **>(dlsym(s.noop, "_ZN8xrt_core9singletonE")) : nullptr;
-    std::string missing = !s.noop ? "libxrt_noop.so.2" : !singleton || !*singleton ? "xrt_core::singleton" : "";
-    if (missing.empty()) {
-        s.system.reset(new Vtable(s.noop, "_ZTVN8xrt_core4noop6systemE"));
-        s.system->replace("_ZNK8xrt_core4noop6system17get_total_devicesEb", reinterpret_cast<void *>(get_total_devices));
-        s.system->replace("_ZNK8xrt_core6system13get_device_idERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
-                          reinterpret_cast<void *>(get_device_id));
-        replace(*s.system, "_ZNK8xrt_core4noop6system17get_userpf_deviceEj", reinterpret_cast<void *>(get_userpf_device), &s.noop_get_device);
-        missing = s.system->missing;
-        make_device_table(s);
-    }
-    if (missing.empty()) {
-        s.system->give_to(*singleton);
+    void **singleton =
+        s.noop ? static_cast<void **>(dlsym(s.noop, "_ZN8xrt_core9singletonE")) : nullptr;
+    if (!singleton || !*singleton) {
+        fprintf(stderr, "simulated card: this XRT is not the one that it knows: libxrt_noop lacks "
+                        "xrt_core::singleton\n");
         return;
     }
-    fprintf(stderr, "simulated card: this XRT is not the one that it knows: no %s\n", missing.c_str());
-    if (singleton)
+    s.system.reset(new Vtable(s.noop, "_ZTVN8xrt_core4noop6systemE"));
+    replace(*s.system, "_ZNK8xrt_core4noop6system17get_userpf_deviceEj",
+            reinterpret_cast<void *>(get_userpf_device), &s.noop_get_device);
+    if (!s.system->missing.empty()) {
+        fprintf(stderr,
+                "simulated card: this XRT is not the one that it knows: libxrt_noop lacks %s\n",
+                s.system->missing.c_str());
         *singleton = nullptr;
+        return;
+    }
+    s.system->replace("_ZNK8xrt_core4noop6system17get_total_devicesEb",
+                      reinterpret_cast<void *>(get_total_devices));
+    s.system->replace("_ZNK8xrt_core6system13get_device_idERKNSt7__cxx1112basic_stringIcSt11char_"
+                      "traitsIcESaIcEEE",
+                      reinterpret_cast<void *>(get_device_id));
+    make_device_table(s);
+    s.missing = s.system->missing.empty() ? s.device->missing : s.system->missing;
+    s.system->give_to(*singleton);
 }
 
 // What still runs is aborted, so that XRT's own threads, which wait for it, end.
@@ -257,10 +317,11 @@ __attribute__((destructor)) void unload()
     for (const auto &b : all)
         b->stop();
 }
-} // namespace
+}  // namespace
 
 // The one function of a driver that XRT's C API has nothing for: what a device is, how warm.
-extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle, xclDeviceInfo2 *info)
+extern "C" __attribute__((visibility("default"))) int xclGetDeviceInfo2(xclDeviceHandle handle,
+                                                                        xclDeviceInfo2 *info)
 {
     std::lock_guard<std::mutex> held(state().lock);
     for (const auto &o : state().opened)

@@ -7,6 +7,7 @@
 #include "hls/regs.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,26 @@ static struct opened open_card(const char *xclbin, const char *bdf)
 }
 
 /* ---- what is asked for ---- */
+
+/* Two handles of a card: what is shared is had by both, what is exclusive by one. */
+static int twice(const char *xclbin, unsigned n)
+{
+    struct opened a = open_card(xclbin, NULL), b = open_card(xclbin, "0000:00:00.0");
+    xrtKernelHandle ka = xrtPLKernelOpenExclusive(a.device, a.uuid, "nic_core");
+    uint32_t ctrl = 9;
+    (void)n;
+    MUST(ka);
+    MUST(!xrtPLKernelOpenExclusive(b.device, b.uuid, "nic_core"));
+    MUST(xrtKernelWriteRegister(ka, REG_CTRL, 0) == 0 && xrtKernelClose(ka) == 0);
+    xrtKernelHandle qa = xrtPLKernelOpen(a.device, a.uuid, "quant_kernel"),
+                    qb = xrtPLKernelOpen(b.device, b.uuid, "quant_kernel"),
+                    kb = xrtPLKernelOpenExclusive(b.device, b.uuid, "nic_core");
+    MUST(qa && qb && kb);
+    MUST(xrtKernelClose(qa) == 0 && xrtDeviceClose(a.device) == 0);
+    MUST(xrtKernelReadRegister(kb, REG_CTRL, &ctrl) == 0 && ctrl == 0); /* the same card */
+    MUST(xrtKernelClose(kb) == 0 && xrtKernelClose(qb) == 0);
+    return xrtDeviceClose(b.device);
+}
 
 /* Which card it is. */
 static int about(const char *xclbin, unsigned n)
@@ -80,7 +101,18 @@ static int registers(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. */
+/* Pages of this process in memory. */
+static long pages(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    long n = 0;
+    MUST(f && fscanf(f, "%*d %ld", &n) == 1);
+    fclose(f);
+    return n;
+}
+
+/* n runs of reduce_mm, e4m3 to e5m2, 3 parts of 5 beats, each with other codes. After the 500th this
+ * process must not grow. */
 static int runs(const char *xclbin, unsigned n)
 {
     enum { PARTS = 3, BEATS = 5, STRIDE = 7, FMT = 0x43, OUT_FMT = 0x52 };
@@ -89,6 +121,7 @@ static int runs(const char *xclbin, unsigned n)
     xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "reduce_mm:{reduce_mm_1}");
     MUST(k);
     uint32_t seed = 1, status = 1;
+    long before = 0;
     for (unsigned i = 0; i < (n ? n : 1); i++) {
         xrtBufferHandle from = xrtBOAlloc(o.device, 64 * PARTS * STRIDE, 0,
                                           (unsigned)xrtKernelArgGroupId(k, 0)),
@@ -110,8 +143,10 @@ static int runs(const char *xclbin, unsigned n)
             MUST(y[j] == mf_acc_round(in, acc, 1, out, MF_SATURATE));
         }
         MUST(xrtKernelReadRegister(k, 0x60, &status) == 0 && !(status >> 30));
+        before = i == 500 ? pages() : before;
         MUST(xrtRunClose(r) == 0 && xrtBOFree(from) == 0 && xrtBOFree(to) == 0);
     }
+    MUST(!before || pages() < before + 64);
     MUST(xrtKernelClose(k) == 0);
     return xrtDeviceClose(o.device);
 }
@@ -206,8 +241,8 @@ static int dies(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
-/* A run that does not end in time; then the card is closed all the same. */
-static int hangs(const char *xclbin, unsigned n)
+/* A run of one beat that does not end well within n ms: prints its state. */
+static int fails(const char *xclbin, unsigned n)
 {
     struct opened o = open_card(xclbin, NULL);
     xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "reduce_mm");
@@ -216,11 +251,44 @@ static int hangs(const char *xclbin, unsigned n)
     MUST(b);
     xrtRunHandle r = xrtKernelRun(k, b, b, 1, 1, 1, 0x43, 0x43, 0, 0);
     MUST(r);
-    const enum ert_cmd_state state = xrtRunWaitFor(r, n);
-    printf("state %d\n", (int)state);
+    printf("state %d\n", (int)xrtRunWaitFor(r, n));
     fflush(stdout);
-    MUST(state != ERT_CMD_STATE_COMPLETED);
-    _exit(0);
+    exit(0); /* with all of it open */
+}
+
+static void *read_id(void *arg)
+{
+    static uint32_t id;
+    return xrtKernelReadRegister(*(xrtKernelHandle *)arg, REG_ID, &id) ? NULL : &id;
+}
+
+/* A read that does not come back before its card is closed, and then fails. */
+static int stuck(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    const struct timespec wait = {n / 1000, n % 1000 * 1000000L};
+    pthread_t reader;
+    void *id;
+    MUST(k);
+    MUST(pthread_create(&reader, NULL, read_id, &k) == 0);
+    nanosleep(&wait, NULL);
+    MUST(pthread_tryjoin_np(reader, &id) == EBUSY);
+    MUST(xrtDeviceClose(o.device) == 0);
+    exit(0); /* the kernel keeps XRT's device open: that ends here, too */
+}
+
+/* Does the card say that it has the container that it was given? */
+static int uuid(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    xrtXclbinHandle x = xrtXclbinAllocFilename(xclbin);
+    xuid_t own;
+    (void)n;
+    MUST(x && xrtXclbinGetUUID(x, own) == 0);
+    puts(memcmp(own, o.uuid, sizeof own) ? "other" : "same");
+    xrtXclbinFreeHandle(x);
+    return xrtDeviceClose(o.device);
 }
 
 /* Times of n accesses. */
@@ -246,13 +314,14 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const char *xclbin, unsigned n);
-    } all[] = {{"about", about},   {"registers", registers}, {"runs", runs},
-               {"memory", memory}, {"hold", hold},           {"reload", reload},
-               {"dies", dies},     {"hangs", hangs},         {"speed", speed}};
+    } all[] = {{"about", about}, {"registers", registers}, {"runs", runs},   {"memory", memory},
+               {"hold", hold},   {"reload", reload},       {"dies", dies},   {"fails", fails},
+               {"stuck", stuck}, {"uuid", uuid},           {"twice", twice}, {"speed", speed}};
     for (size_t i = 0; argc >= 3 && i < sizeof all / sizeof *all; i++)
         if (!strcmp(argv[2], all[i].name))
             return all[i].run(argv[1], argc > 3 ? (unsigned)atoi(argv[3]) : 0);
     fprintf(stderr,
-            "usage: try XCLBIN about|registers|runs|memory|hold|reload|dies|hangs|speed [N]\n");
+            "usage: try XCLBIN "
+            "about|registers|runs|memory|hold|reload|dies|fails|stuck|uuid|twice|speed [N]\n");
     return 1;
 }

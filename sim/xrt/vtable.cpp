@@ -3,8 +3,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace {
-enum { BEFORE = 2 }; // words of the Itanium ABI before the first function: offset to top, type
+namespace
+{
+enum { BEFORE = 2 };  // words of the Itanium ABI before the first function: offset to top, type
 }
 
 Vtable::Vtable(void *from, const char *symbol) : library(from)
@@ -12,8 +13,8 @@ Vtable::Vtable(void *from, const char *symbol) : library(from)
     void **table = static_cast<void **>(dlsym(library, symbol));
     Dl_info where;
     ElfW(Sym) *entry = nullptr;
-    if (table && dladdr1(table, &where, reinterpret_cast<void **>(&entry), RTLD_DL_SYMENT) && entry &&
-        entry->st_size > BEFORE * sizeof *table)
+    if (table && dladdr1(table, &where, reinterpret_cast<void **>(&entry), RTLD_DL_SYMENT) &&
+        entry && entry->st_size > BEFORE * sizeof *table)
         words.assign(table, table + entry->st_size / sizeof *table);
     else
         missing = symbol;
