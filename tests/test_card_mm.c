@@ -14,8 +14,9 @@
 enum { PARTS = 3, MANY = 10000 };
 static const size_t bank_bytes = (size_t)1 << 30, page = 4096; /* of hls/kernels.def */
 static const double timeout_s = 30;
-static const struct vec_sum e4m3 = {
-    .in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS};
+static const struct vec_sum
+    e4m3 = {.in = {4, 3, 0}, .out = {4, 3, 0}, .rule = VEC_EXACT, .n_ranks = PARTS},
+    wider = {.in = {2, 1, 0}, .out = {5, 10, 0}, .rule = VEC_EXACT, .n_ranks = PARTS};
 
 /* Codes that look random and are the same every time. */
 static uint8_t *codes(size_t n, uint32_t seed)
@@ -39,13 +40,14 @@ static size_t resident_bytes(void)
 }
 
 /* n codes of each part, the sums against the plain reference. */
-static void check_sum(struct card_mm *mm, const uint8_t *const *parts, size_t n, uint8_t *sums,
-                      uint8_t *wanted)
+static void check_sum(struct card_mm *mm, const struct vec_sum *sum, const uint8_t *const *parts,
+                      size_t n, uint8_t *sums, uint8_t *wanted)
 {
-    memset(sums, 0xa5, n);
+    const size_t bytes = vec_bytes(sum->out, n);
+    memset(sums, 0xa5, bytes);
     const int rc = card_mm_add(mm, parts, n, sums, timeout_s);
-    vec_plain.sum(&e4m3, parts, mm->n_parts, n, e4m3.out, 0, wanted);
-    CHECK(!rc && !memcmp(sums, wanted, n), "%zu codes: %d %s", n, rc, mm->why);
+    vec_plain.sum(sum, parts, mm->n_parts, n, sum->out, 0, wanted);
+    CHECK(!rc && !memcmp(sums, wanted, bytes), "%zu codes: %d %s", n, rc, mm->why);
 }
 
 static void test_many_runs(void)
@@ -61,7 +63,7 @@ static void test_many_runs(void)
     for (int i = 0; !rc && i < MANY && !check_bad; i++) {
         if (i == MANY / 10)
             before = resident_bytes();
-        check_sum(&mm, parts, (size_t)i % most + 1, sums, wanted);
+        check_sum(&mm, &e4m3, parts, (size_t)i % most + 1, sums, wanted);
     }
     printf("%d runs, %.0f us each\n", MANY, 1e6 * (clock_s() - start) / MANY);
     CHECK(mm.runs == (uint64_t)MANY, "%llu runs", (unsigned long long)mm.runs);
@@ -74,23 +76,18 @@ static void test_many_runs(void)
     free(sums);
 }
 
-/* More is wanted than there is: half, and half of that, until it fits. */
-static void test_little_room(void)
+/* Runs of at most so many codes, and n of them. */
+static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, uint64_t runs)
 {
-    const size_t n = 300000;
+    const size_t n = 299999;
     const uint8_t *const parts[] = {codes(n, 4), codes(n, 5), codes(n, 6)};
-    uint8_t *sums = buf_alloc(n), *wanted = buf_alloc(n);
+    uint8_t *sums = buf_alloc(2 * n), *wanted = buf_alloc(2 * n);
     struct card_mm mm;
-    int rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, 4 * bank_bytes, timeout_s);
-    CHECK(!rc && mm.run_codes == bank_bytes / (PARTS + 1), "%s, %zu codes", mm.why, mm.run_codes);
+    const int rc = card_mm_open(&mm, "xrt", NULL, sum, PARTS, most, timeout_s);
+    CHECK(!rc && mm.run_codes == run_codes, "%s, %zu codes", mm.why, mm.run_codes);
     if (!rc)
-        check_sum(&mm, parts, n, sums, wanted);
-    card_mm_close(&mm);
-    rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, 2048, timeout_s);
-    CHECK(!rc && mm.run_codes == 2048, "%s, %zu codes", mm.why, mm.run_codes);
-    if (!rc)
-        check_sum(&mm, parts, n, sums, wanted);
-    CHECK(mm.runs == 147, "%llu runs", (unsigned long long)mm.runs);
+        check_sum(&mm, sum, parts, n, sums, wanted);
+    CHECK(mm.runs == runs, "%llu runs", (unsigned long long)mm.runs);
     card_mm_close(&mm);
     for (int i = 0; i < PARTS; i++)
         free((void *)parts[i]);
@@ -136,6 +133,9 @@ int main(void)
     setenv("NARROWCAST_SIM_MODEL", "c", 1);
     test_many_runs();
     test_memory();
-    test_little_room();
+    test_runs(&e4m3, 4 * bank_bytes, bank_bytes / (PARTS + 1),
+              1); /* half, and half of that, fits */
+    test_runs(&e4m3, 2000, 2048, 147);
+    test_runs(&wider, 4096, 4096, 74); /* 4 bits in, 16 out */
     DONE();
 }

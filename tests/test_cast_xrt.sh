@@ -70,7 +70,7 @@ back --format e5m2
 
 # --- several runs ---
 values x 300000
-cat x x x x >four
+{ printf '\377\377\377\107' && cat x x x x; } >four # the first run has the largest
 mv four x
 same --format e5m2 --scale aps
 back --format e5m2
