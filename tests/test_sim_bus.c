@@ -1,92 +1,11 @@
-/* test_sim_bus.c : what a card is to the machine it is in: its bus, its memory, every kernel against
- * vec and mf.h, values that make no sense, and that nobody but its owner has any of it. */
-#include "base/clock.h"
-#include "base/err.h"
+/* test_sim_bus.c : what a card is to the machine it is in: its bus, its memory, values that make no
+ * sense, runs that nobody asks after, and that nobody but its owner has any of it. */
+#include "bus_card.h"
 #include "hls/expmax.h"
-#include "hls/kernels.h"
-#include "hls/philox.h"
 #include "hls/quant.h"
 #include "hls/reduce.h"
 #include "hls/regs.h"
-#include "offload/fpga_process.h"
-#include "sim/kernel_port.h"
-#include "vec/vec.h"
 #include "sim_client.h"
-#include <libgen.h>
-#include <limits.h>
-#include <string.h>
-
-enum { SEED = 14, ANSWER_S = 60 };
-enum {
-#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) ARG_##KERNEL##_##name = offset,
-#include "hls/kernels.def"
-};
-static const uint64_t nic = KERNEL_NIC_CORE_BASE, reduce = KERNEL_REDUCE_MM_BASE,
-                      expmax = KERNEL_EXPMAX_BASE, quant = KERNEL_QUANT_BASE,
-                      unquant = KERNEL_UNQUANT_BASE, mem = 0x4000000000, mem_bytes = 1 << 30;
-
-static struct fpga_process card;
-static uint64_t drawn;
-
-static uint32_t draw(void)
-{
-    return philox_u32(SEED, drawn++);
-}
-
-static struct simlink ask(struct simlink m, const void *body)
-{
-    struct simlink answer = {.status = 9};
-    const int rc = fpga_link_ask(&card.link, m, body, &answer, clock_s() + ANSWER_S);
-    CHECK(rc == 0, "message %u, a 0x%llx: %s", m.kind, (unsigned long long)m.a, strerror(-rc));
-    if (rc)
-        exit(1);
-    return answer;
-}
-
-static uint32_t bus_write(uint64_t at, uint32_t value)
-{
-    return ask((struct simlink){.kind = SIMLINK_BUS_WRITE, .a = at, .b = value}, NULL).status;
-}
-
-static uint32_t bus_read(uint64_t at, uint32_t *value)
-{
-    const struct simlink answer = ask((struct simlink){.kind = SIMLINK_BUS_READ, .a = at}, NULL);
-    *value = (uint32_t)answer.b;
-    return answer.status;
-}
-
-static uint32_t reads(uint64_t at)
-{
-    uint32_t value = 0;
-    CHECK(bus_read(at, &value) == 0, "nothing answers at 0x%llx", (unsigned long long)at);
-    return value;
-}
-
-static uint32_t put(uint64_t at, const void *from, size_t n)
-{
-    return ask((struct simlink){.kind = SIMLINK_MEM_WRITE, .bytes = (uint32_t)n, .a = at}, from)
-        .status;
-}
-
-static uint32_t get(uint64_t at, void *to, size_t n)
-{
-    const struct simlink answer =
-        ask((struct simlink){.kind = SIMLINK_MEM_READ, .a = at, .b = n}, NULL);
-    CHECK(answer.bytes == (answer.status ? 0 : n), "%u bytes of %zu", answer.bytes, n);
-    if (answer.bytes == n && n)
-        memcpy(to, card.link.body, n);
-    return answer.status;
-}
-
-static void start(const char *model, const char *listen)
-{
-    const char *const words[] = {"--model", model, listen ? "--listen" : NULL, listen, NULL};
-    char why[FPGA_WHY_BYTES];
-    if (fpga_process_start(&card, words, true, 30, why)) {
-        fprintf(stderr, "cannot start a card: %s\n", why);
-        exit(1);
-    }
-}
 
 /* ---- the bus ---- */
 
@@ -163,223 +82,6 @@ static void memory(void)
               1,
           "all there is");
     CHECK(put(mem, x, 0) == 0 && get(end, y, 0) == 0, "no bytes");
-}
-
-/* ---- runs ---- */
-
-/* Starts the kernel at base and waits until it is done. */
-static void go(uint64_t base)
-{
-    const double until = clock_s() + ANSWER_S;
-    uint32_t control = reads(base + MM_CTRL);
-    CHECK((control & 15) == MM_CTRL_IDLE, "control %x before it starts", control);
-    CHECK(bus_write(base, MM_CTRL_START) == 0, "start");
-    do {
-        control = reads(base);
-        CHECK((control & MM_CTRL_DONE) || (control & 15) == MM_CTRL_START, "control %x", control);
-    } while (!(control & MM_CTRL_DONE) && clock_s() < until);
-    CHECK((control & 15) == (MM_CTRL_DONE | MM_CTRL_IDLE | MM_CTRL_READY), "it ends with %x",
-          control);
-    CHECK((reads(base) & 15) == MM_CTRL_IDLE, "done stays");
-}
-
-static void argument(uint64_t at, uint64_t value, bool wide)
-{
-    CHECK(bus_write(at, (uint32_t)value) == 0, "argument at %llx", (unsigned long long)at);
-    if (wide)
-        CHECK(bus_write(at + 4, (uint32_t)(value >> 32)) == 0, "its other half");
-}
-
-#define SET(KERNEL, base, name, value) \
-    argument((base) + ARG_##KERNEL##_##name, (uint64_t)(value), WIDE_##KERNEL##_##name)
-enum { WIDE_VALUE, WIDE_MEMORY };
-enum {
-#define KERNEL_ARG(KERNEL, index, name, offset, kind, c_type) WIDE_##KERNEL##_##name = WIDE_##kind,
-#include "hls/kernels.def"
-};
-
-static void set_reduce(struct mm_run r)
-{
-    SET(REDUCE_MM, reduce, in, r.in);
-    SET(REDUCE_MM, reduce, out, r.out);
-    SET(REDUCE_MM, reduce, parts, r.parts);
-    SET(REDUCE_MM, reduce, stride, r.stride);
-    SET(REDUCE_MM, reduce, beats, r.beats);
-    SET(REDUCE_MM, reduce, fmt, r.fmt);
-    SET(REDUCE_MM, reduce, out_fmt, r.out_fmt);
-    SET(REDUCE_MM, reduce, out_shift, r.out_shift);
-    SET(REDUCE_MM, reduce, saturate, r.saturate);
-}
-
-static void put_all(uint64_t at, const uint8_t *from, size_t n)
-{
-    for (size_t i = 0; i < n; i += SIMLINK_MOST)
-        CHECK(put(at + i, from + i, n - i < SIMLINK_MOST ? n - i : SIMLINK_MOST) == 0, "put");
-}
-
-static void get_all(uint64_t at, uint8_t *to, size_t n)
-{
-    for (size_t i = 0; i < n; i += SIMLINK_MOST)
-        CHECK(get(at + i, to + i, n - i < SIMLINK_MOST ? n - i : SIMLINK_MOST) == 0, "get");
-}
-
-static void reduces(void)
-{
-    static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x34, 0x5a};
-    enum { FORMATS = sizeof formats / sizeof *formats, MOST_PARTS = 5, MOST_BEATS = 150 };
-    static uint8_t in[MOST_PARTS * MOST_BEATS * 64], out[4 * MOST_BEATS * 64 + 64],
-        want[sizeof out];
-    for (unsigned i = 0; i < 3 * FORMATS; i++) {
-        const uint32_t byte = formats[i % FORMATS], out_byte = formats[draw() % FORMATS];
-        struct mm_run r = {.parts = 1 + draw() % MOST_PARTS,
-                           .beats = i == 0 ? 0 : 1 + draw() % MOST_BEATS,
-                           .fmt = byte,
-                           .out_fmt = out_byte,
-                           .out_shift = draw() % 4,
-                           .saturate = draw() % 2};
-        r.stride = r.beats + draw() % (MOST_BEATS + 1 - r.beats);
-        r.in = mem + 64ull * (draw() % 5000);
-        r.out = i % 3 ? mem + (1 << 20) : mem + mem_bytes - sizeof out;
-        const struct mf_fmt f = beat_format(byte).fmt, to = beat_format(out_byte).fmt;
-        const size_t n = (size_t)r.beats * 512 / mf_width(f), used = vec_bytes(to, n),
-                     end = (used + 63) / 64 * 64;
-        for (size_t k = 0; k < sizeof in; k++)
-            in[k] = (uint8_t)draw();
-        memset(out, 0xa5, sizeof out);
-        memset(want, 0, end);
-        memset(want + end, 0xa5, sizeof want - end);
-        uint32_t status = 0;
-        for (size_t k = 0; k < n; k++) {
-            uint64_t acc = 0;
-            for (uint32_t p = 0; p < r.parts; p++)
-                acc = mf_acc_add(
-                    f, acc,
-                    beat_get(beat_load(in + 64 * ((size_t)p * r.stride + k * mf_width(f) / 512)),
-                             mf_width(f), (uint32_t)(k % (512 / mf_width(f)))));
-            const uint32_t c =
-                mf_acc_round(f, acc, (int)r.out_shift, to, r.saturate ? MF_SATURATE : MF_INF);
-            status |= reduce_status(f, acc, r.out_shift, to);
-            for (uint32_t bit = 0; bit < mf_width(to); bit += 4)
-                want[(k * mf_width(to) + bit) / 8] |=
-                    (uint8_t)((c >> bit & 15) << (k * mf_width(to) + bit) % 8);
-        }
-        put_all(r.in, in, 64 * ((size_t)(r.parts - 1) * r.stride + r.beats));
-        put_all(r.out, out, sizeof out);
-        set_reduce(r);
-        go(reduce);
-        get_all(r.out, out, sizeof out);
-        CHECK(!memcmp(out, want, sizeof out), "%u parts of %u beats, %02x to %02x", r.parts,
-              r.beats, byte, out_byte);
-        CHECK(reads(reduce + MM_STATUS) == status, "status %x, not %x", reads(reduce + MM_STATUS),
-              status);
-    }
-}
-
-enum { MANY = 20001 }; /* values: more than one piece of a run */
-static float x[MANY + 15], back[MANY + 15];
-static uint8_t codes[2 * MANY + 128];
-static const uint64_t at_x = mem + (4 << 20), at_codes = mem + (8 << 20),
-                      at_words = mem + (12 << 20);
-
-static void set_quant(uint32_t n, uint32_t fmt, int shift, uint32_t saturate)
-{
-    SET(QUANT, quant, x, at_x);
-    SET(QUANT, quant, codes, at_codes);
-    SET(QUANT, quant, n, n);
-    SET(QUANT, quant, fmt, fmt);
-    SET(QUANT, quant, shift, (uint32_t)shift);
-    SET(QUANT, quant, saturate, saturate);
-    SET(QUANT, quant, status, at_words);
-}
-
-static void set_unquant(uint32_t n, uint32_t fmt, int shift)
-{
-    SET(UNQUANT, unquant, codes, at_codes);
-    SET(UNQUANT, unquant, x, at_x);
-    SET(UNQUANT, unquant, n, n);
-    SET(UNQUANT, unquant, fmt, fmt);
-    SET(UNQUANT, unquant, shift, (uint32_t)shift);
-    SET(UNQUANT, unquant, status, at_words);
-}
-
-static void set_expmax(uint32_t n, uint32_t ranks)
-{
-    SET(EXPMAX, expmax, x, at_x);
-    SET(EXPMAX, expmax, n, n);
-    SET(EXPMAX, expmax, n_ranks, ranks);
-    SET(EXPMAX, expmax, exponent, at_words + 4);
-    SET(EXPMAX, expmax, absmax, at_words + 8);
-    SET(EXPMAX, expmax, status, at_words);
-}
-
-static uint32_t word(unsigned i)
-{
-    uint8_t b[4] = {0};
-    CHECK(get(at_words + 4 * i, b, 4) == 0, "word");
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static void poison_words(void)
-{
-    static const uint8_t marks[16] = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
-    CHECK(put(at_words, marks, sizeof marks) == 0, "words");
-}
-
-/* Memory is little endian, as beats are; so is what runs this. */
-static void casts(void)
-{
-    static const uint32_t formats[] = {0x12, 0x21, 0x43, 0xc3, 0x52, 0x5a};
-    static uint8_t want[sizeof codes];
-    for (unsigned i = 0; i < 12; i++) {
-        const uint32_t byte = formats[i % 6], n = i < 6 ? MANY - draw() % 100 : draw() % 100;
-        const struct mf_fmt f = beat_format(byte).fmt;
-        const int shift = (int)(draw() % 9) - 4;
-        const struct vec_cast cast = {.fmt = f, .round = MF_NEAREST, .overflow = MF_SATURATE};
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t bits = (draw() & 0x80ffffff) | (110 + draw() % 30) << 23;
-            memcpy(&x[k], &bits, 4);
-        }
-        put_all(at_x, (const uint8_t *)x, 4 * (size_t)n);
-        memset(codes, 0xa5, sizeof codes);
-        put_all(at_codes, codes, sizeof codes);
-        poison_words();
-        set_quant(n, byte, shift, 1);
-        go(quant);
-        CHECK(word(0) == 0, "status %x", word(0));
-        const size_t used = vec_bytes(f, n), end = (used + 63) / 64 * 64;
-        memset(want, 0, end);
-        memset(want + end, 0xa5, sizeof want - end);
-        vec_plain.encode(&cast, x, n, 0, shift, want);
-        get_all(at_codes, codes, sizeof codes);
-        CHECK(!memcmp(codes, want, sizeof codes), "format %02x, n %u", byte, n);
-
-        vec_plain.decode(f, want, n, -shift, 1, x);
-        set_unquant(n, byte, -shift);
-        go(unquant);
-        CHECK(word(0) == 0, "status %x", word(0));
-        get_all(at_x, (uint8_t *)back, 4 * (size_t)n);
-        CHECK(!memcmp(x, back, 4 * (size_t)n), "format %02x back, n %u", byte, n);
-    }
-}
-
-static void exponents(void)
-{
-    static struct beat beats[MANY / 16 + 1];
-    for (unsigned i = 0; i < 10; i++) {
-        const uint32_t n = i == 0 ? 0 : i < 5 ? MANY - draw() % 100 : draw() % 100, ranks = 1 + i;
-        uint32_t absmax, status;
-        int32_t e;
-        for (uint32_t k = 0; k < 16 * (MANY / 16 + 1); k++)
-            beats[k / 16].w[k % 16] = draw() % (i == 7 ? 0xff800000 : 0x7f000000);
-        put_all(at_x, (const uint8_t *)beats, sizeof beats);
-        poison_words();
-        set_expmax(n, i == 9 ? 0 : ranks);
-        go(expmax);
-        expmax_kernel(beats, n, i == 9 ? 0 : ranks, &e, &absmax, &status);
-        CHECK(word(0) == status && word(1) == (uint32_t)e && word(2) == absmax &&
-                  word(3) == 0x07070707,
-              "n %u: status %x, exponent %d, largest %x", n, word(0), (int32_t)word(1), word(2));
-    }
 }
 
 /* ---- what makes no sense ---- */
@@ -576,44 +278,24 @@ static void strangers(void)
 
 static void one_model(const char *model)
 {
-    start(model, NULL);
-    registers(false);
-    memory();
-    reduces();
-    casts();
-    exponents();
-    refused();
-    refused_casts();
-    garbage();
-    alone();
-    meanwhile();
-    fpga_process_close(&card);
-    start(model, "127.0.0.1:0");
-    registers(true);
-    reduces();
-    alone();
-    strangers();
-    meanwhile();
-    fpga_process_close(&card);
+    for (int listens = 0; listens < 2; listens++) {
+        start(model, listens ? "127.0.0.1:0" : NULL);
+        registers(listens);
+        memory();
+        refused();
+        refused_casts();
+        garbage();
+        alone();
+        if (listens)
+            strangers();
+        meanwhile();
+        fpga_process_close(&card);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const rtl[] = {"--model", "rtl", NULL};
-    char here[PATH_MAX], path[PATH_MAX + 16], why[FPGA_WHY_BYTES];
     (void)argc;
-    snprintf(here, sizeof here, "%s", argv[0]);
-    snprintf(path, sizeof path, "%s/..:%s", dirname(here), getenv("PATH"));
-    setenv("PATH", path, 1); /* where narrowcast-sim is */
-    printf("seed %d\n", SEED);
-    one_model("c");
-    err_hold();
-    const int rc = fpga_process_start(&card, rtl, true, 30, why);
-    err_release(false);
-    fpga_process_close(&card);
-    if (rc == 0)
-        one_model("rtl");
-    else
-        printf("the Verilated card: %s\n", why);
+    of_both(argv[0], one_model);
     DONE();
 }
