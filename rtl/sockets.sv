@@ -19,38 +19,44 @@ module sockets #(
   logic [48*N-1:0] table_q;
   logic [N-1:0]    is_it;
 
-  assign a_address_o = table_q[48*a_index_i +: 48];
-  assign b_address_o = table_q[48*b_index_i +: 48];
+  always_comb begin                          // a mux each; an index times 48 would be a shifter
+    a_address_o = '0;
+    b_address_o = '0;
+    for (int i = 0; i < N; i++) begin
+      a_address_o |= a_index_i == IndexW'(i) ? table_q[48*i +: 48] : '0;
+      b_address_o |= b_index_i == IndexW'(i) ? table_q[48*i +: 48] : '0;
+    end
+  end
   assign found_o     = find_i[15:0] != '0 && is_it != '0;
 
   for (genvar i = 0; i < N; i++) begin : g_entry
     assign is_it[i] = table_q[48*i +: 48] == find_i;
+    always_ff @(posedge clk_i) begin
+      if (set_i && set_index_i == IndexW'(i)) table_q[48*i +: 48] <= set_address_i;
+      if (rst_i) table_q[48*i +: 48] <= '0;
+    end
   end
   lowest_bit #(.W(N)) u_lowest (.bits_i(is_it), .at_o(found_index_o));
 
-  always_ff @(posedge clk_i) begin
-    if (set_i) table_q[48*set_index_i +: 48] <= set_address_i;
-    if (rst_i) table_q <= '0;
-  end
-
 `ifdef FORMAL
   // What is found is there, and nowhere below; what is there is found; what was set is read, nothing else changes.
-  logic              past_q = 1'b0;
-  logic [IndexW-1:0] any;                    // a socket, the same in every clock
-  (* anyconst *) logic [IndexW-1:0] any_c;
-  assign any = any_c;
+  logic past_q = 1'b0;
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
     if (!past_q) assume (rst_i);
-    if (past_q) begin
-      if (found_o) assert (table_q[48*found_index_o +: 48] == find_i && find_i[15:0] != '0);
-      if (found_o && any < found_index_o) assert (table_q[48*any +: 48] != find_i);
-      if (!found_o && table_q[48*any +: 16] != '0) assert (table_q[48*any +: 48] != find_i);
-      if ($past(rst_i)) assert (table_q == '0);
-      else if ($past(set_i && set_index_i == any)) assert (table_q[48*any +: 48] == $past(set_address_i));
-      else assert ($stable(table_q[48*any +: 48]));
-      if (a_index_i == any) assert (a_address_o == table_q[48*any +: 48]);
-      if (b_index_i == any) assert (b_address_o == table_q[48*any +: 48]);
+    if (past_q && found_o) assert (is_it[found_index_o] && find_i[15:0] != '0);
+  end
+  for (genvar i = 0; i < N; i++) begin : g_proof
+    logic [47:0] entry;
+    assign entry = table_q[48*i +: 48];
+    always_ff @(posedge clk_i) if (past_q) begin
+      if (entry == find_i && find_i[15:0] != '0) assert (found_o && found_index_o <= IndexW'(i));
+      if ($past(rst_i)) assert (entry == '0);
+      else if ($past(set_i && set_index_i == IndexW'(i))) assert (entry == $past(set_address_i));
+      else assert (entry == $past(entry));
+      if (a_index_i == IndexW'(i)) assert (a_address_o == entry);
+      if (b_index_i == IndexW'(i)) assert (b_address_o == entry);
+      assert (is_it[i] == (entry == find_i));
     end
   end
 `endif
