@@ -272,6 +272,12 @@ static int kernel_write(struct xrt_kernel *k, uint32_t at, uint32_t value, char 
 
 /* ---- buffers and runs ---- */
 
+/* XRT hands the size to aligned_alloc(), which wants it so. */
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + 4095) & ~(size_t)4095;
+}
+
 static int buffer_open(struct xrt_kernel *k, int arg, size_t bytes, struct xrt_buffer **out,
                        void **map, char *why)
 {
@@ -281,7 +287,8 @@ static int buffer_open(struct xrt_kernel *k, int arg, size_t bytes, struct xrt_b
     listen_to_xrt();
     const int group = xrtKernelArgGroupId(k->own, arg);
     if (group >= 0)
-        b->own = xrtBOAlloc(k->device->own, bytes, XRT_BO_FLAGS_NONE, (xrtMemoryGroup)group);
+        b->own = xrtBOAlloc(k->device->own, whole_pages(bytes), XRT_BO_FLAGS_NONE,
+                            (xrtMemoryGroup)group);
     *map = b->own ? xrtBOMap(b->own) : NULL;
     if (*map) {
         *out = b;
