@@ -1,6 +1,7 @@
 /* cast_xrt.c : `cast` and `uncast` by a card in this machine (offload/card_cast.h): files are read
  * into the card's buffers, a run of a kernel for each. */
 #include "app/cast_xrt.h"
+#include "app/cast_in.h"
 #include "app/reduce_card.h"
 #include "base/err.h"
 #include "offload/card_cast.h"
@@ -21,18 +22,6 @@ static int said(const struct card_cast *c, int rc)
     return rc ? ERR(rc, "%s", c->why) : 0;
 }
 
-/* The next values of the file into c->x: n of them, 0 at the end. */
-static int read_values(struct card_cast *c, struct file_in *in, size_t *n)
-{
-    size_t got;
-    TRY(file_in_read(in, c->x, c->most * sizeof *c->x, &got));
-    if (got % sizeof *c->x)
-        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values",
-                   in->path, (unsigned long long)in->at);
-    *n = got / sizeof *c->x;
-    return 0;
-}
-
 /* Reads the whole file where the scale depends on the largest value. */
 static int find_shift(struct card_cast *c, const struct codec *codec, struct file_in *in,
                       int *shift)
@@ -41,14 +30,14 @@ static int find_shift(struct card_cast *c, const struct codec *codec, struct fil
     if (codec_guess(codec) == CODEC_NO_GUESS) {
         TRY(said(c, card_cast_begin(c, KERNEL_EXPMAX)));
         for (size_t n = 1; n;) {
-            TRY(read_values(c, in, &n));
+            TRY(cast_in_read(in, c->x, c->most, &n));
             if (n)
                 TRY(said(c, card_cast_absmax(c, n, &m, run_s)));
             largest = m > largest ? m : largest;
         }
         TRY(file_in_rewind(in));
     }
-    return cast_shift(codec, in->path, largest, shift);
+    return cast_in_shift(codec, in->path, largest, shift);
 }
 
 static int cast_all(struct card_cast *c, const struct codec *codec, struct file_in *in,
@@ -58,7 +47,7 @@ static int cast_all(struct card_cast *c, const struct codec *codec, struct file_
     TRY(find_shift(c, codec, in, shift));
     TRY(said(c, card_cast_begin(c, KERNEL_QUANT)));
     for (size_t n = 1; n;) {
-        TRY(read_values(c, in, &n));
+        TRY(cast_in_read(in, c->x, c->most, &n));
         if (n)
             TRY(said(c, card_cast_encode(c, n, *shift, sum->overflow == MF_SATURATE, run_s)));
         TRY(file_out_write(out, c->codes, vec_bytes(sum->in, n)));

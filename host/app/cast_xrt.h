@@ -6,10 +6,6 @@
 #include "base/file.h"
 #include "codec/codec.h"
 
-/* What `cast` shares with it (cmd_cast.c): the shift for values of at most this magnitude, as fp32
- * bits. Returns 0 or -EINVAL with a line: in `path` there is inf or nan, and the scale depends on it. */
-int cast_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift);
-
 /* Can a card cast so? codec: settled; round: the user's word. 0, or -EINVAL with a line. */
 int cast_xrt_check(const struct codec *codec, const char *round);
 

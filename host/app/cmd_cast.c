@@ -1,6 +1,7 @@
 /* cmd_cast.c : `narrowcast cast`: a raw fp32 file to packed codes, block by block. */
 #include "app/app.h"
 #include "app/card_words.h"
+#include "app/cast_in.h"
 #include "app/cast_xrt.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -75,40 +76,19 @@ struct cast_job {
     uint8_t *codes; /* [BLOCK] of 32 bits at most */
 };
 
-/* The next block of values: n of them, 0 at the end. */
-static int read_block(struct cast_job *j, size_t *n)
-{
-    size_t got;
-    TRY(file_in_read(&j->in, j->x, BLOCK * sizeof *j->x, &got));
-    if (got % sizeof *j->x)
-        return ERR(-EINVAL, "cannot cast '%s': %llu bytes are no whole number of fp32 values",
-                   j->in.path, (unsigned long long)j->in.at);
-    *n = got / sizeof *j->x;
-    return 0;
-}
-
-int cast_shift(const struct codec *codec, const char *path, uint32_t largest, int *shift)
-{
-    const int8_t exponent = codec_exponent(codec, largest);
-    if (exponent == CODEC_NOT_FINITE)
-        return ERR(-EINVAL, "cannot scale '%s': it holds inf or nan", path);
-    *shift = codec_shift(codec, exponent);
-    return 0;
-}
-
 /* The shift that the scale asks for; reads the whole file when it depends on the largest value. */
 static int find_shift(struct cast_job *j, int *shift)
 {
     uint32_t largest = 0;
     if (codec_guess(&j->codec) == CODEC_NO_GUESS) {
         for (size_t n = 1; n;) {
-            TRY(read_block(j, &n));
+            TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
             uint32_t m = vec_best()->absmax(j->x, n);
             largest = m > largest ? m : largest;
         }
         TRY(file_in_rewind(&j->in));
     }
-    return cast_shift(&j->codec, j->in.path, largest, shift);
+    return cast_in_shift(&j->codec, j->in.path, largest, shift);
 }
 
 static int cast_all(struct cast_job *j, int *shift)
@@ -119,7 +99,7 @@ static int cast_all(struct cast_job *j, int *shift)
     TRY(find_shift(j, shift));
     size_t n = 1;
     for (size_t at = 0; n; at += n) {
-        TRY(read_block(j, &n));
+        TRY(cast_in_read(&j->in, j->x, BLOCK, &n));
         struct vec_span span = {.x = j->x,
                                 .codes = j->codes,
                                 .n = n,

@@ -69,8 +69,6 @@ struct algo {
      * touches them? */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
-    /* The same sums by algo_call.node, where all ranks are one node; NULL: not this algorithm. */
-    const struct algo *by_card;
     /* Can it add by this rule, in this format? The overflow does not count. NULL = it adds by the
      * codec's fold. */
     bool (*adds)(const struct vec_sum *sum);
@@ -93,7 +91,7 @@ struct algo {
 /* by_ipc and by_nccl of those. */
 extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_ipc,
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
-/* by_card of that */
+/* group-scatter of one node, by algo_call.node while that can */
 extern const struct algo algo_group_scatter_card;
 
 /* All of them, as algos.def lists them; NULL behind the last. */

@@ -102,6 +102,5 @@ const struct algo algo_group_scatter = {
     .run = scatter_run,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,
-    .by_card = &algo_group_scatter_card,
     .device_codes = true,
 };

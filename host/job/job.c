@@ -45,7 +45,7 @@ static int settle(struct job *j, const struct job_words *words)
     TRY(check_same_words(j, &codec, words));
     TRY(job_gpu(j, words->gpu));
     if (node_sum_wanted(j->node_word))
-        j->algo = j->algo->by_card;
+        j->algo = &algo_group_scatter_card;
     j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);
     err_hold();
     return comm_agree(j->comm, algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec));

@@ -29,7 +29,7 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
         return 0;
     if (!word_has_name(word, "xrt", &rest))
         return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:BDF", word);
-    if (!algo->by_card)
+    if (algo != &algo_group_scatter)
         return ERR(
             -EINVAL,
             "--node-sum %s does not go with --algo %s: need group-scatter:%d, one node of all "

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const double register_s = 1;
+enum { USUAL_PORT = 28259 }; /* of a card that has none yet: "nc" */
 
 /* The part of a name before '@', as XRT's device; false: it does not fit. ip: 0 without one. */
 static bool parse(const char *name, char device[64], uint32_t *ip)
@@ -72,6 +73,14 @@ static int check(struct xrt_nic *n)
     return -EPROTO;
 }
 
+static int set_address(struct xrt_nic *n, uint32_t ip)
+{
+    uint32_t port;
+    TRY(nic_write(n, SHELL_IP, ip));
+    TRY(nic_read(n, SHELL_PORT, &port));
+    return port ? 0 : nic_write(n, SHELL_PORT, USUAL_PORT);
+}
+
 int xrt_nic_open(struct xrt_nic *n, const char *name, const char *xclbin, double timeout_s)
 {
     char device[64];
@@ -88,7 +97,7 @@ int xrt_nic_open(struct xrt_nic *n, const char *name, const char *xclbin, double
     if (!rc)
         rc = check(n);
     if (!rc && ip)
-        rc = nic_write(n, SHELL_IP, ip);
+        rc = set_address(n, ip);
     if (rc)
         xrt_nic_close(n);
     return rc;

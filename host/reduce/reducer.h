@@ -62,7 +62,7 @@ void reducer_close(struct reducer *r);
 void reducer_set_way(struct reducer *r, const struct way_ops *ops, void *arg);
 
 /* From now on narrow layers' codes are handed to `node`, which outlives the reducer, by an algorithm
- * that knows what to do with it (algo.by_card); NULL: no more. All ranks, between steps. */
+ * that knows what to do with it (algo_group_scatter_card); NULL: no more. All ranks, between steps. */
 void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
 
 /* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs
