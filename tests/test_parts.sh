@@ -1,13 +1,13 @@
 #!/bin/bash
-# test_parts.sh : what a build does without is left out by an empty word, as where it is missing: `make VERILATOR= FABRIC= CXX= NVCC=
-# CUDNN= NCCL=`. Each alone and all together: what would be compiled; with `long` it is built in a folder of its own (alone: from a copy
+# test_parts.sh : what a build does without is left out by an empty word, as where it is missing: `make VERILATOR= FABRIC= XRT= CXX=
+# NVCC= CUDNN= NCCL=`. Each alone and all together: what would be compiled; with `long` it is built in a folder of its own (alone: from a copy
 # of $B; together: from nothing), tested, and `make run` trains through a card.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
 dir=$B/parts
 rm -rf "$dir" && mkdir -p "$dir" || exit 1
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC CXX NVCC CUDNN NCCL
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES VERILATOR FABRIC XRT CXX NVCC CUDNN NCCL
 bad=0
 fail() { echo "test_parts.sh: $*"; bad=1; }
 
@@ -21,11 +21,13 @@ lacks() {
 has() {
     for pattern in "${@:2}"; do grep -qE -- "$pattern" "$dir/$1" || fail "a build without $1 has no $pattern"; done
 }
-all=(VERILATOR='' FABRIC='' CXX='' NVCC='' CUDNN='' NCCL='')
+all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
 plans fabric FABRIC=
 lacks fabric '-lfabric|host/offload/wire_fabric\.c' && has fabric wire_fabric_none.c
+plans xrt XRT=
+lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
 lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/shell_none
 plans nvcc NVCC=
@@ -35,7 +37,7 @@ lacks cudnn '-lcudnn|-lcublas'
 plans nccl NCCL=
 lacks nccl '-lnccl'
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim wire_fabric_none.c sim/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim wire_fabric_none.c sim/shell_none
 
 # built TARGET WORD...: what is there works
 tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)
