@@ -82,7 +82,7 @@ XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 # library of XRT's that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
             -l:libxrt_noop.so.2 -lxrt_coreutil 2>/dev/null && echo yes)))
-XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try)
+XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
@@ -247,6 +247,8 @@ $(B)/xrt/lib/libxrt_core.so.2: $(XRT_OBJ) sim/xrt/exports.map $(B)/libnarrowcast
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(CXX) -shared $(if $(san),-fsanitize=$(san)) $(XRT_OBJ) $(B)/libnarrowcast.a -Wl,-soname,libxrt_core_sim.so.2 \
 	    -Wl,--version-script=sim/xrt/exports.map -Wl,--no-as-needed -l:libxrt_noop.so.2 -Wl,--as-needed -lz -lm -lpthread -ldl -o $@
+$(B)/xrt/hwemu: $(B)/o/sim/xrt/hwemu_bridge.o $(B)/o/sim/xrt/card_link.o $(B)/libnarrowcast.a
+	$(Q)mkdir -p $(@D); $(CC) $(FLAGS) $^ -lz -lm -lpthread -ldl -o $@
 $(B)/xrt/try: $(B)/o/sim/xrt/try_xrt.o
 	$(Q)mkdir -p $(@D); $(CC) $(FLAGS) $^ -lxrt_coreutil -o $@
 .SECONDARY:
