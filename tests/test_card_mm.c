@@ -95,6 +95,24 @@ static void test_runs(const struct vec_sum *sum, size_t most, size_t run_codes, 
     free(sums);
 }
 
+/* Another kernel's buffer leaves so much. */
+static void test_little_room(struct xrt_card *card, size_t left, bool enough)
+{
+    struct xrt_card_buffer most;
+    struct card_mm mm;
+    int rc = xrt_card_buffer(card, KERNEL_EXPMAX, 0, bank_bytes - left, &most);
+    CHECK(!rc, "all but %zu bytes: %s", left, card->why);
+    rc = card_mm_open(&mm, "xrt", NULL, &e4m3, PARTS, 0, timeout_s);
+    if (enough)
+        CHECK(!rc && mm.run_codes >= left / 10, "%zu bytes: %zu codes, %s", left, mm.run_codes,
+              mm.why);
+    else
+        CHECK(rc == -ENOMEM && !mm.card.work && strstr(mm.why, "bytes for reduce_mm"),
+              "%zu bytes: %d %s", left, rc, mm.why);
+    card_mm_close(&mm);
+    xrt_card_buffer_close(card, &most);
+}
+
 static void test_memory(void)
 {
     struct xrt_card card;
@@ -114,6 +132,9 @@ static void test_memory(void)
         CHECK(!rc, "buffer %d: %s", i, card.why);
         xrt_card_buffer_close(&card, &all);
     }
+    test_little_room(&card, 64 * page, true);
+    test_little_room(&card, 3 * page, true); /* a burst of each part, and of the sums */
+    test_little_room(&card, page, false);
     xrt_card_close(&card);
 }
 
