@@ -116,6 +116,8 @@ int main(void)
     refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"},
                   "aps-tight without exact");
     refused_words((struct nc_options){.algo = "native", .format = "e4m3"}, "native e4m3");
+    refused_words((struct nc_options){.node_sum = "xrt"}, "a card in a node, and direct");
+    refused_words((struct nc_options){.node_sum = "fpga"}, "no card of this name");
     refused_words((struct nc_options){.offload = "udp://nowhere"}, "a card without a port");
     struct nc_options o = nc_options_default();
     refused(&o, fine, 0, -EINVAL, "no layers");

@@ -61,6 +61,15 @@ with "1 rank" "$(wanted 1 --steps 4)" 4 1 --steps 4
 with "16 bits" "$(wanted 2 --steps 4 --format fp16 --first-epochs-fp32 0)" 4 2 --steps 4 --format fp16
 with "fp32 first" "$(wanted 2 --steps 12 --first-epochs-fp32 1)" 2 2 --steps 12 --first-epochs-fp32 1
 
+# --- a GPU's codes, by way of pinned memory ---
+if [ -e "$B/emu/libnarrowcast_cuda.so" ]; then
+    export NARROWCAST_CUDA="$B/emu/libnarrowcast_cuda.so" NARROWCAST_CONV=first
+    with "gradients on a GPU" "$(wanted 2 --steps 2 --device cuda)" 2 2 --steps 2 --device cuda
+    unset NARROWCAST_CUDA
+else
+    echo 'skip: no emulator of GPUs in this build: --device cuda'
+fi
+
 # --- a card that is not there, or that somebody else has ---
 XILINX_XRT='' without "no XRT" "$direct" 'XILINX_XRT' 4 --steps 12
 NARROWCAST_XRT=/no/where.so without "no library" "$direct" '/no/where.so' 4 --steps 12
