@@ -37,7 +37,7 @@ tools() {
     need iproute2 tool ip
     need libxrt-dev xrt
 }
-# What not every release has: XRT is in Debian 12, not in 13.
+# XRT is not in every archive.
 in_archive() { [ "$1" != libxrt-dev ] || LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
 # missing LIST...: the packages, in one line
 missing() {
