@@ -87,7 +87,7 @@ kill $holds
 wait $busy || fail "the other user of the card: $(cat reduce.out)"
 
 # --- a card that dies, or falls silent, in mid-run ---
-for fault in dies:30 dies:200 run-hangs; do
+for fault in dies:30 dies:200 run-hangs read-hangs; do
     NARROWCAST_SIM_FAULT=$fault without "$fault" "$direct" 'card xrt' 4 --steps 12 --card-deadline 1
 done
 long=$(wanted 3 --steps 150)
