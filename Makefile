@@ -75,7 +75,7 @@ GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # What speaks to cards by XRT is a library of its own, too.
-XRT      := $(patsubst %/xrt/xrt_device.h,%,$(firstword $(wildcard /opt/xilinx/xrt/include/xrt/xrt_device.h /usr/include/xrt/xrt/xrt_device.h)))
+XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
 # The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. It is put under a

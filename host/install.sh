@@ -14,7 +14,7 @@ need() {
     "$@" >/dev/null 2>&1 || printf '%s\n' "$wanted"
 }
 tool() { command -v "$1"; }
-xrt() { [ -e /usr/include/xrt/xrt/xrt_device.h ] || [ -e /opt/xilinx/xrt/include/xrt/xrt_device.h ]; }
+xrt() { for at in /opt/xilinx/xrt/include /usr/include/xrt; do "$cc" -E -x c -I"$at" -include xrt/xrt_device.h /dev/null && return; done; }
 links() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$cc" -x c - ${2+"$2"} -o /dev/null; }
 
 needs() {
@@ -35,7 +35,7 @@ tools() {
     need python3 tool python3
     need procps tool pgrep
     need iproute2 tool ip
-    need libxrt-dev xrt
+    need 'libxrt-dev uuid-dev' xrt # whose headers want the second, and do not say so
 }
 # XRT is not in every archive.
 in_archive() { [ "$1" != libxrt-dev ] || LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
