@@ -38,7 +38,9 @@ tools() {
     need 'libxrt-dev uuid-dev' xrt # whose headers want the second, and do not say so
 }
 # XRT is not in every archive.
-in_archive() { [ "$1" != libxrt-dev ] || LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+in_archive() {
+    case $1 in libxrt-dev | uuid-dev) LC_ALL=C apt-cache policy libxrt-dev 2>/dev/null | grep -q 'Candidate: [^(]' ;; esac
+}
 # missing LIST...: the packages, in one line
 missing() {
     packages=$(for list in "$@"; do "$list"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
