@@ -8,17 +8,16 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/inet.h"
+#include "base/stop.h"
 #include "control/connections.h"
 #include "sim/net.h"
 #include "sim/pcap.h"
 #include "sim/pcie.h"
 #include <arpa/inet.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -207,17 +206,6 @@ static int loop(struct server *s)
 
 /* ---- opening ---- */
 
-static int open_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? ERR(-errno, "cannot wait for signals: %s", strerror(errno)) : fd;
-}
-
 /* ip as four numbers, and the card's own Ethernet address. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
 {
@@ -260,7 +248,7 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     s->model = o->model;
     netfault_init(&s->in_faults, o->rates, o->seed, 0);
     netfault_init(&s->out_faults, o->rates, o->seed, 1);
-    TRY(s->signals = open_signals());
+    TRY(s->signals = stop_fd());
     TRY(open_net(s, o));
     if (o->pcap)
         TRY(pcap_open(&s->pcap, o->pcap));

@@ -5,15 +5,14 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/opt.h"
+#include "base/stop.h"
 #include "control/connections.h"
 #include "hls/regs.h"
 #include "offload/xrt_nic.h"
 #include <arpa/inet.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 struct card_options {
@@ -97,24 +96,13 @@ static int open_listener(const char *where, uint16_t *port)
     return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
 }
 
-static int open_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? ERR(-errno, "cannot wait for signals: %s", strerror(errno)) : fd;
-}
-
 static int open_all(struct server *s, const struct card_options *o)
 {
     char name[80], at[INET_TEXT], frames[INET_TEXT];
     uint32_t ip;
     uint16_t port;
     snprintf(name, sizeof name, "xrt:%s", o->xrt);
-    TRY(s->signals = open_signals());
+    TRY(s->signals = stop_fd());
     TRY(s->listener = open_listener(o->listen, &port));
     TRY(inet_parse(o->listen, &ip, &(uint16_t){0}));
     int rc = xrt_nic_open(&s->nic, name, o->xclbin, 60);

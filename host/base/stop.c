@@ -1,7 +1,10 @@
 /* stop.c : signals that ask to stop. What a handler can reach is global: which one has come. */
 #include "base/stop.h"
+#include "base/err.h"
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
 
 const struct stop_signal stop_signals[STOP_SIGNALS] = {
     {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
@@ -30,4 +33,15 @@ void stop_watch(void)
 bool stop_asked(int i)
 {
     return asked == stop_signals[i].number;
+}
+
+int stop_fd(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? ERR(-errno, "cannot wait for signals: %s", strerror(errno)) : fd;
 }

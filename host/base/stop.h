@@ -20,4 +20,8 @@ void stop_watch(void);
 /* Has stop_signals[i] come? */
 bool stop_asked(int i);
 
+/* For a server: a descriptor to poll, readable when SIGINT or SIGTERM has come, which do nothing else
+ * from now on. Returns it, or a negative errno with a line. */
+int stop_fd(void);
+
 #endif
