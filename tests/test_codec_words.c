@@ -54,6 +54,24 @@ static const struct refusal {
      "unknown --sum \"exactly\": want auto, exact, fp32, nearest, kahan or trunc"},
     {{.codec = "minifloats"}, 0, 0, "no codec \"minifloats\": need one of minifloat"},
     {{.codec = "minifloat:e4m3"}, 0, 0, "cannot use --codec \"minifloat:e4m3\""},
+    {{.codec = "qsgd"}, 0, 0, "bad --codec \"qsgd\": need qsgd:B of B = 1, 2, 4, 8 or 16 bits"},
+    {{.codec = "qsgd:3"}, 0, 0, "bad --codec \"qsgd:3\": need qsgd:B of B = 1, 2, 4, 8 or 16"},
+    {{.codec = "qsgd:4:2"}, 0, 0, "bad --codec \"qsgd:4:2\": need qsgd:B"},
+    {{.codec = "qsgd:"}, 0, 0, "bad --codec \"qsgd:\": need qsgd:B"},
+    {{.codec = "qsgd:-4"}, 0, 0, "bad --codec \"qsgd:-4\": need qsgd:B"},
+    {{.codec = "qsgd:4,bucket=0"}, 0, 0, "bucket=D is a multiple of 32 elements, from 32 to 16384"},
+    {{.codec = "qsgd:4,bucket=48"}, 0, 0, "bucket=D is a multiple of 32 elements"},
+    {{.codec = "qsgd:4,bucket=32768"}, 0, 0, "bucket=D is a multiple of 32 elements"},
+    {{.codec = "qsgd:4,bucket=64x"}, 0, 0, "bucket=D is a multiple of 32 elements"},
+    {{.codec = "qsgd:4,bucket="}, 0, 0, "behind qsgd:B stand bucket=D, norm=max or 2"},
+    {{.codec = "qsgd:4,norm=1"}, 0, 0, "bad --codec \"qsgd:4,norm=1\": behind qsgd:B stand"},
+    {{.codec = "qsgd:4,"}, 0, 0, "bad --codec \"qsgd:4,\": behind qsgd:B stand"},
+    {{.codec = "qsgd:1,levels=sign"}, 0, 0, "one bit has no level beside the sign"},
+    {{.codec = "qsgd:4", .format = "e4m3"},
+     0,
+     0,
+     "--format e4m3 does not go with --codec qsgd: it is minifloat's"},
+    {{.codec = "qsgd:4", .round = "zero"}, 0, 0, "--round zero does not go with --codec qsgd"},
     {{.overflow = "wrap"}, 0, 0, "unknown --overflow \"wrap\": want saturate or inf"},
     {{.round = "up"}, 0, 0, "unknown --round \"up\": want nearest, stochastic or zero"},
 
@@ -213,6 +231,18 @@ static void check_words(void)
                                       .overflow = "inf",
                                       .round = "zero"};
     struct codec c;
+    static const char *const qsgd[][2] = {
+        {"qsgd:1", "qsgd:1,bucket=128,norm=max,levels=even"},
+        {"qsgd:2", "qsgd:2,bucket=128,norm=max,levels=sign"},
+        {"qsgd:8,norm=2", "qsgd:8,bucket=512,norm=2,levels=sign"},
+        {"qsgd:16,levels=even", "qsgd:16,bucket=8192,norm=max,levels=even"},
+        {"qsgd:4,bucket=64,norm=max", "qsgd:4,bucket=64,norm=max,levels=sign"}};
+    for (size_t i = 0; i < sizeof qsgd / sizeof qsgd[0]; i++) {
+        char text[CODEC_TEXT_BYTES];
+        CHECK(codec_parse(&(struct codec_words){.codec = qsgd[i][0]}, &c) == 0 &&
+                  strcmp(codec_describe(&c, text), qsgd[i][1]) == 0,
+              "%s", qsgd[i][0]);
+    }
     CHECK(codec_parse(&words, &c) == 0, "words");
     CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.fn == 0 &&
               codec_sum(&c)->out.e == 8 && codec_sum(&c)->out.m == 7 && !minifloat_of(&c)->out_auto,

@@ -56,6 +56,7 @@ static int settle_job(struct train *t)
                                               .out_format = o->out_format,
                                               .overflow = o->overflow,
                                               .round = o->round},
+                                    .quantise = o->quantise,
                                     .seed = o->seed,
                                     .algo = o->algo,
                                     .gpu = job_if(o->device, "cuda"),

@@ -2,6 +2,7 @@
  * --help. */
 #include "app/train_options.h"
 #include "base/err.h"
+#include "base/word.h"
 #include "codec/codec_kind.h"
 #include "comm/algo.h"
 #include "nn/dataset.h"
@@ -54,6 +55,9 @@ static const struct opt opts[] = {
     {GROUP("gradients on the wire")},
     {TEXT("codec", "C", "minifloat", codec, TRAIN_BITS,
           "One of the kinds listed below; what is behind a colon is the kind's.")},
+    {CHOICE("quantise", "auto|large|all", "auto", quantise, TRAIN_BITS,
+            "large: the smallest layers, with less than 1 % of all weights, travel in fp32. auto: "
+            "all for minifloat, else large.")},
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
           "1+X+Y bits.")},
@@ -234,6 +238,21 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     return 0;
 }
 
+/* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then
+ * these refuse them. */
+static void forget_formats(struct train_options *o, const struct opt_parsed *p)
+{
+    const char *rest;
+    const struct {
+        const char *name, **value;
+    } words[] = {{"format", &o->format},         {"scale", &o->scale},       {"sum", &o->sum},
+                 {"out-format", &o->out_format}, {"overflow", &o->overflow}, {"round", &o->round}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!word_has_name(o->codec, "minifloat", &rest) &&
+            !opt_given(&train_command, p, words[i].name))
+            *words[i].value = NULL;
+}
+
 int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed)
 {
     struct train_options read = {0};
@@ -241,6 +260,7 @@ int train_options_read(int argc, char **argv, struct train_options *o, struct op
     TRY(check(&read, parsed));
     if (read.steps)
         read.epochs = 0;
+    forget_formats(&read, parsed);
     *o = read;
     return 0;
 }

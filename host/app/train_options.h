@@ -12,7 +12,7 @@ struct train_options {
     double lr, warmup, momentum, weight_decay, trust;
     bool nesterov;
     uint64_t seed;
-    const char *codec, *format, *scale, *sum, *out_format, *overflow, *round;
+    const char *codec, *quantise, *format, *scale, *sum, *out_format, *overflow, *round;
     int64_t first_epochs_fp32;
     bool fp32_last_layer;
     const char *algo, *overlap, *offload, *xclbin, *fabric, *fabric_address, *node_sum;

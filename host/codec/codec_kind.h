@@ -12,6 +12,12 @@ struct codec_kind {
      * c->own, which is zero before. Returns 0 or -EINVAL with a line. */
     int (*parse)(const struct codec_words *words, const char *rest, struct codec *c);
 
+    /* Unless told otherwise, small layers travel in fp32: --quantise. */
+    bool leaves_small;
+
+    /* It works on a GPU's vectors. */
+    bool on_gpu;
+
     /* FOLD_x: the properties that the kind's sums can have; an algorithm that needs another is
      * refused before settle(). */
     unsigned sums;
@@ -63,6 +69,17 @@ static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
     (void)parts;
     c->ops->absmax_all(c->ops, spans, n_spans);
 }
+
+/* The words that are minifloat's alone stand nowhere: 0, or -EINVAL with a line. name: of the kind. */
+int codec_no_format(const struct codec_words *words, const char *name);
+
+/* The part of a bucket's elements at..end, from the first one on, that is of one layer. */
+struct codec_piece {
+    const struct codec_layer *layer;
+    size_t at, n,
+        padded; /* its first element in the layer; elements; with padding up to the next layer */
+};
+struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
 #define CODEC(name) extern const struct codec_kind codec_##name;
 #include "codec/codecs.def"

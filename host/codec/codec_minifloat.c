@@ -102,6 +102,7 @@ const struct codec_kind codec_minifloat = {
     .help = "every gradient a small float of its own, as --format, --scale, --sum, --out-format, "
             "--overflow and --round say",
     .parse = minifloat_parse,
+    .on_gpu = true,
     .sums = FOLD_PARTS | FOLD_WIDE,
     .settle = minifloat_settle,
     .describe = minifloat_describe,

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "job/choice.h"
 #include "job/job_gpu.h"
+#include "job/quantise.h"
 #include "vec/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     const int n_ranks = comm_n_ranks(j->comm);
     const char *algo = w->algo ? w->algo : "auto";
     TRY(codec_parse(&w->codec, &j->codec));
+    TRY(quantise_parse(w->quantise, &j->codec, &j->leaves_small));
     j->codec.seed = w->seed;
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
     *codec = j->codec;
@@ -30,9 +32,9 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
 static int check_same_words(const struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
-             (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes, (int)w->gpu,
-             (int)w->overlap, node_sum_wanted(w->node_sum));
+    snprintf(text, sizeof text, "%s %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
+             j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes,
+             (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }
@@ -99,12 +101,27 @@ static int open_node(struct job *j)
     return 0;
 }
 
+/* What one rank can do alone. */
+static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
+{
+    const size_t bytes = (size_t)n_layers * sizeof *layers;
+    struct reducer_layer *own = buf_alloc(bytes);
+    if (!own)
+        return -ENOMEM;
+    memcpy(own, layers, bytes);
+    if (j->leaves_small)
+        quantise_leave_small(own, n_layers);
+    const int rc = reducer_open(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
+                                n_layers, &j->reducer);
+    free(own);
+    return rc;
+}
+
 int job_open(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     TRY(check_same_layers(j->comm, layers, n_layers));
     err_hold();
-    TRY(comm_agree(j->comm, reducer_open(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes,
-                                         layers, n_layers, &j->reducer)));
+    TRY(comm_agree(j->comm, open_reducer(j, layers, n_layers)));
     err_hold();
     TRY(comm_agree(j->comm, j->overlap ? reducer_set_overlap(j->reducer, true) : 0));
     err_hold();

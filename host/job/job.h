@@ -21,10 +21,11 @@ enum job_if { JOB_NO, JOB_YES, JOB_AUTO };
  */
 struct job_words {
     struct codec_words codec;
-    uint64_t seed;       /* of stochastic rounding */
-    const char *algo;    /* one of algos.def, offload or auto; NULL: auto */
-    enum job_if gpu;     /* are gradients on GPUs? JOB_AUTO: if every rank has one */
-    enum job_if overlap; /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
+    const char *quantise; /* large, all; NULL, auto: as the kind of codec has it */
+    uint64_t seed;        /* of stochastic rounding */
+    const char *algo;     /* one of algos.def, offload or auto; NULL: auto */
+    enum job_if gpu;      /* are gradients on GPUs? JOB_AUTO: if every rank has one */
+    enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
     size_t bucket_bytes;
     /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */
     struct offload_options cards;
@@ -34,6 +35,7 @@ struct job_words {
 struct job {
     struct comm *comm;       /* the caller's; outlives the job */
     struct codec codec;      /* settled */
+    bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* of what does not go through cards */
     int group;
     bool on_gpu, overlap;

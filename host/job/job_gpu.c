@@ -3,6 +3,7 @@
 #include "job/job_gpu.h"
 #include "base/err.h"
 #include "comm/comm_node.h"
+#include "codec/codec_kind.h"
 #include "comm/mates_choose.h"
 #include "vec/gpu.h"
 
@@ -26,8 +27,11 @@ static int take(struct job *j)
 
 int job_gpu(struct job *j, enum job_if wanted)
 {
-    if (wanted == JOB_NO)
+    const struct codec_kind *kind = j->codec.kind;
+    if (wanted == JOB_NO || (wanted == JOB_AUTO && !kind->on_gpu))
         return 0;
+    if (!kind->on_gpu)
+        return ERR(-EINVAL, "--codec %s does not run on a GPU: need --device cpu", kind->name);
     const int here = wanted == JOB_YES ? 1 : all_have_one(j->comm, j->device, sizeof j->device);
     if (here <= 0)
         return here;

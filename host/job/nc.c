@@ -51,6 +51,7 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
                   .out_format = o->out_format,
                   .overflow = o->overflow,
                   .round = o->round},
+        .quantise = o->quantise,
         .seed = o->seed,
         .algo = o->algo,
         .gpu = strcmp(device, "cuda") ? JOB_NO : JOB_YES,

@@ -28,6 +28,8 @@ size_t vec_acc_bytes(const struct vec_sum *sum, size_t n);
  * element, rounded up to whole bytes: 5 for e5m2 and up to 32 ranks. */
 size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 
+struct vec_levels;
+
 /* One backend. All calls but alloc block, allocate nothing and cannot fail; buffers are the
  * caller's and do not overlap unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need
  * no alignment. A GPU's fp32 arrays are device memory, all else is what alloc gives. */
@@ -89,6 +91,9 @@ struct vec_ops {
     /* decode of many spans: one launch on a GPU. ops: this table. */
     void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                        int n_spans, float divisor);
+
+    /* Buckets of levels (vec_levels.h), for codecs that send them; NULL: not on a GPU. */
+    const struct vec_levels *levels;
 
     /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed,
      * 64-byte aligned; NULL after a line. free takes NULL. */

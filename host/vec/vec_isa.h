@@ -32,4 +32,8 @@ void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
 
+/* levels; the scalar ones are vec_plain's */
+void levels_avx2_fill(struct vec_ops *ops);
+void levels_avx512_fill(struct vec_ops *ops);
+
 #endif

@@ -10,6 +10,7 @@
 #include "vec/pack.h"
 #include "vec/sum_blocks.h"
 #include "vec/vec.h"
+#include "vec/vec_levels.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,7 @@ const struct vec_ops vec_plain = {
     .encode_all = vec_encode_each,
     .scan_encode_all = vec_scan_encode_each,
     .decode_all = vec_decode_each,
+    .levels = &levels_c,
     .alloc = buf_alloc,
     .free = free,
     .copy = plain_copy,

@@ -1,0 +1,197 @@
+/* level.h : all arithmetic of levels: numbers of a bucket sent as one of a few values on a grid that
+ * the bucket's scale spans. The one definition that C and CUDA share.
+ *
+ *     sign   s = 2^(bits-1) - 1     values level * scale / s, level 0 .. s, and their negatives
+ *            | sign | level |
+ *     even   2^bits values, the ends of 2^bits - 1 equal intervals of -scale .. scale; none is 0
+ *            | number of the value, from the lowest on |
+ *
+ * Between two values the draw decides: up with a probability of how far it is to there, so that
+ * what is decoded is, on the average, what was encoded. A number that is a value up to rounding
+ * does not move, whatever the draw. Everything is fp32, operation by operation, so every machine
+ * in IEEE mode gives the same bits; no result is inf or nan unless an argument is.
+ *
+ * Sums over a bucket run in 16 lanes, element i in lane i mod 16, joined by level_join(). Source:
+ * Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD", NIPS 2017; the 1-bit study, section 3. */
+#ifndef LEVEL_H
+#define LEVEL_H
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define LEVEL_FN static __host__ __device__ inline
+#else
+#define LEVEL_FN static inline
+#endif
+
+enum {
+    LEVEL_LANES = 16,
+    LEVEL_BUCKET_UNIT = 32,     /* buckets are multiples of it */
+    LEVEL_BUCKET_MAX = 1 << 14, /* elements */
+};
+
+#define LEVEL_FLT_MAX 0x1.fffffep127f
+
+/* a * b, which no compiler joins with an addition. */
+LEVEL_FN float level_times(float a, float b)
+{
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
+/* ---- sums ---- */
+
+/* a + b; beyond the largest finite: that. */
+LEVEL_FN float level_add(float a, float b)
+{
+    const float sum = a + b;
+    const float low = sum < -LEVEL_FLT_MAX ? -LEVEL_FLT_MAX : sum;
+    return low > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : low;
+}
+
+/* The sum of 16 lanes: those 8 apart, then 4, 2, 1. Leaves lanes with partial sums. */
+LEVEL_FN float level_join(float *lanes)
+{
+    for (int half = LEVEL_LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+
+/* ---- a power of two that brings numbers up to max to where nothing overflows or gets lost ---- */
+
+struct level_power {
+    float up, down; /* 1 / up */
+};
+
+/*      max         2^-95           2^-40           2^40
+ *        x 2^110     |    x 2^68     |    x 1        |    x 2^-88        all ends within 2^-40 .. 2^40 */
+LEVEL_FN struct level_power level_power_of(float max)
+{
+    struct level_power p = {1.0f, 1.0f};
+    if (max > 0x1p40f) {
+        p.up = 0x1p-88f;
+        p.down = 0x1p88f;
+    } else if (max < 0x1p-95f) {
+        p.up = 0x1p110f;
+        p.down = 0x1p-110f;
+    } else if (max < 0x1p-40f) {
+        p.up = 0x1p68f;
+        p.down = 0x1p-68f;
+    }
+    return p;
+}
+
+/* Square root of 2^-80 .. 2^96, to an ulp: brought to 1 .. 4, then Heron's rule. */
+LEVEL_FN float level_sqrt(float x)
+{
+    const int small = x < 1.0f;
+    float root = small ? 0x1p-48f : 1.0f;
+    x = small ? level_times(x, 0x1p96f) : x;
+    for (int bits = 32; bits > 0; bits /= 2) {
+        const float step = (float)((uint64_t)1 << bits);
+        const int over = x >= step * step;
+        x = over ? x / step / step : x;
+        root = over ? root * step : root;
+    }
+    float y = 0.5f * (1.0f + x);
+    for (int i = 0; i < 4; i++)
+        y = 0.5f * (y + x / y);
+    return level_times(root, y);
+}
+
+/* What the 2-norm of a bucket is from the sum of squares of its elements times level_power_of(max).up.
+ * Not less than max, and finite. */
+LEVEL_FN float level_norm(float squares, float max, struct level_power p)
+{
+    const float norm = max > 0.0f ? level_times(level_sqrt(squares), p.down) : 0.0f;
+    const float most = norm > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : norm;
+    return most > max ? most : max;
+}
+
+/* ---- the grid of a bucket ---- */
+
+struct level_scheme {
+    uint32_t bits; /* 1, 2, 4, 8 or 16; of `sign` not 1 */
+    uint32_t even; /* 0: sign */
+};
+
+struct level_grid {
+    struct level_power power;
+    float most; /* the scale, times power.up */
+    float half; /* steps from 0 to the scale: s, or half the number of intervals */
+    float per;  /* steps in one, times power.up */
+    float step; /* a step, times power.up */
+    float top;  /* the largest level or number of a value */
+};
+
+/* scale: 0 or more; of 0 all values are 0. */
+LEVEL_FN struct level_grid level_grid_of(struct level_scheme scheme, float scale)
+{
+    struct level_grid g;
+    const float codes = (float)((1u << (scheme.even != 0u ? scheme.bits : scheme.bits - 1u)) - 1u);
+    g.power = level_power_of(scale);
+    g.top = codes;
+    g.half = scheme.even != 0u ? 0.5f * codes : codes;
+    g.most = level_times(scale, g.power.up);
+    g.step = g.most / g.half;
+    g.per = scale > 0.0f ? g.half / g.most : 0.0f;
+    return g;
+}
+
+/* top, if `at` is more, or nan */
+LEVEL_FN float level_at_most(float at, float top)
+{
+    return at < top ? at : top;
+}
+
+/* One of the two whole numbers around `at`; the lower one if `at` is it but for rounding, which
+ * `slack` bounds. */
+LEVEL_FN uint32_t level_draw(float at, float slack, uint32_t random)
+{
+    const int32_t low = (int32_t)(at + slack);
+    const float rest = at - (float)low;
+    const float draw = level_times((float)(int32_t)(random >> 8), 0x1p-24f);
+    return (uint32_t)low + (uint32_t)((rest > slack) & (draw < rest));
+}
+
+/* The code of a number that the grid's scale is not less than, in magnitude and sign (0 or 1);
+ * random: 32 bits. */
+LEVEL_FN uint32_t level_code_sign(uint32_t bits, struct level_grid g, float size, uint32_t negative,
+                                  uint32_t random)
+{
+    const float at = level_at_most(level_times(level_times(size, g.power.up), g.per), g.top);
+    return level_draw(at, level_times(at, 0x1p-22f), random) | negative << (bits - 1u);
+}
+
+/* The same of v. */
+LEVEL_FN uint32_t level_code_even(struct level_grid g, float v, uint32_t random)
+{
+    const float from_0 = level_times(level_times(v, g.power.up), g.per);
+    const float at = level_at_most(from_0 + g.half, g.top);
+    return level_draw(at > 0.0f ? at : 0.0f, level_times(g.top, 0x1p-22f), random);
+}
+
+/* The value of so many steps from 0, the grid's half at most, either way. */
+LEVEL_FN float level_value_of(struct level_grid g, float steps)
+{
+    const float x = level_times(steps, g.step);
+    const float low = x < g.most ? x : g.most;
+    return level_times(low > -g.most ? low : -g.most, g.power.down);
+}
+
+LEVEL_FN float level_value_sign(uint32_t bits, struct level_grid g, uint32_t code)
+{
+    const uint32_t negative = code >> (bits - 1u);
+    const float size = level_value_of(g, (float)(int32_t)(code & ((1u << (bits - 1u)) - 1u)));
+    return (negative != 0u ? -size : size) + 0.0f; /* no -0 */
+}
+
+LEVEL_FN float level_value_even(struct level_grid g, uint32_t code)
+{
+    return level_value_of(g, (float)(int32_t)code - g.half) + 0.0f;
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* codec_qsgd.c : QSGD: buckets of consecutive gradients, each sent as a scale and one of a few
+ * levels an element, drawn so that the mean is right. Who owns a range adds in fp32 and encodes the
+ * sum again. Source: the 1-bit study, section 3; hls/level.h. */
+#include "base/err.h"
+#include "codec/codec_kind.h"
+#include "hls/philox.h"
+#include "vec/vec_levels.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE_SUM \
+    0x73756d73u /* "sums": random bits of sums; keyed by no rank: any may own a range */
+
+static const struct levels_rule *rule_of(const struct codec *c)
+{
+    return (const void *)c->own;
+}
+
+/* ---- words ---- */
+
+static const struct {
+    uint32_t bits, bucket;
+} defaults[] = {{1, 128}, {2, 128}, {4, 512}, {8, 512}, {16, 8192}};
+
+/* B, at the front of the word. Returns what is behind it; NULL after a line. */
+static const char *read_bits(const char *word, const char *rest, struct levels_rule *r)
+{
+    char *end = NULL;
+    const unsigned long bits = rest && *rest >= '0' && *rest <= '9' ? strtoul(rest, &end, 10) : 0;
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+        if (end && (*end == 0 || *end == ',') && defaults[i].bits == bits) {
+            r->scheme.bits = defaults[i].bits;
+            r->scheme.even = bits == 1;
+            r->bucket = defaults[i].bucket;
+            return end;
+        }
+    (void)ERR(-EINVAL, "bad --codec \"%s\": need qsgd:B of B = 1, 2, 4, 8 or 16 bits", word);
+    return NULL;
+}
+
+static int read_bucket(const char *word, const char *value, size_t n, struct levels_rule *r)
+{
+    char *end;
+    const unsigned long d = *value >= '0' && *value <= '9' ? strtoul(value, &end, 10) : 0;
+    if (!d || end != value + n || d % LEVEL_BUCKET_UNIT || d > LEVEL_BUCKET_MAX)
+        return ERR(-EINVAL,
+                   "bad --codec \"%s\": bucket=D is a multiple of %d elements, from %d to %d", word,
+                   LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
+    r->bucket = (uint32_t)d;
+    return 0;
+}
+
+static bool is(const char *at, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
+/* One of ",bucket=D", ",norm=..." and ",levels=...": [at, at + n), behind the comma. */
+static int read_option(const char *word, const char *at, size_t n, struct levels_rule *r)
+{
+    if (n > 7 && memcmp(at, "bucket=", 7) == 0)
+        return read_bucket(word, at + 7, n - 7, r);
+    if (is(at, n, "norm=max") || is(at, n, "norm=2"))
+        r->norm2 = is(at, n, "norm=2");
+    else if (is(at, n, "levels=sign") && r->scheme.bits == 1)
+        return ERR(-EINVAL,
+                   "bad --codec \"%s\": one bit has no level beside the sign, need "
+                   "levels=even",
+                   word);
+    else if (is(at, n, "levels=sign") || is(at, n, "levels=even"))
+        r->scheme.even = is(at, n, "levels=even");
+    else
+        return ERR(
+            -EINVAL,
+            "bad --codec \"%s\": behind qsgd:B stand bucket=D, norm=max or 2, levels=sign or "
+            "even",
+            word);
+    return 0;
+}
+
+static int qsgd_parse(const struct codec_words *words, const char *rest, struct codec *c)
+{
+    struct levels_rule r;
+    memset(&r, 0, sizeof r);
+    TRY(codec_no_format(words, "qsgd"));
+    const char *at = read_bits(words->codec, rest, &r);
+    if (!at)
+        return -EINVAL;
+    while (*at == ',') {
+        const size_t n = strcspn(++at, ",");
+        TRY(read_option(words->codec, at, n, &r));
+        at += n;
+    }
+    static_assert(sizeof r <= CODEC_OWN_BYTES, "struct codec has too little room");
+    memcpy(c->own, &r, sizeof r);
+    return 0;
+}
+
+static void qsgd_describe(const struct codec *c, struct text *to)
+{
+    const struct levels_rule *r = rule_of(c);
+    text_add(to, "qsgd:%u,bucket=%u,norm=%s,levels=%s", r->scheme.bits, r->bucket,
+             r->norm2 ? "2" : "max", r->scheme.even ? "even" : "sign");
+}
+
+static int qsgd_settle(struct codec *c, const struct codec_adder *by)
+{
+    (void)by;
+    return c->ops->levels ? 0
+                          : ERR(-EINVAL, "--codec qsgd does not run on a GPU: need --device cpu");
+}
+
+/* ---- layers ---- */
+
+static size_t unit(const struct codec *c, const struct codec_layer *layer)
+{
+    (void)layer;
+    return rule_of(c)->bucket;
+}
+
+static void scan_encode(const struct codec *c, struct vec_span *spans,
+                        const struct codec_part *parts, int n_spans)
+{
+    (void)parts;
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax =
+            c->ops->levels->encode(rule_of(c), spans[i].x, spans[i].n, spans[i].padded, spans[i].at,
+                                   spans[i].key, spans[i].codes);
+}
+
+static void decode(const struct codec *c, const struct vec_out *outs,
+                   const struct codec_part *parts, int n_outs)
+{
+    (void)parts;
+    for (int i = 0; i < n_outs; i++)
+        c->ops->levels->decode(rule_of(c), outs[i].codes, outs[i].n, (float)c->n_ranks, outs[i].x);
+}
+
+/* ---- sums ---- */
+
+static size_t bytes_of(const struct fold *f, size_t n)
+{
+    const struct codec_call *call = f->ctx;
+    return levels_bytes(rule_of(call->codec), n);
+}
+
+static size_t no_bytes(const struct fold *f, size_t n)
+{
+    (void)f, (void)n;
+    return 0;
+}
+
+static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
+                bool last, uint8_t *codes)
+{
+    const struct codec_call *call = f->ctx;
+    const struct codec *c = call->codec;
+    assert(last), (void)last;
+    for (size_t done = 0; done < n;) {
+        const struct codec_piece p = codec_piece_at(call, at + done, at + n);
+        const uint64_t key =
+            philox_key(c->seed, (uint32_t)call->step, p.layer->index, 0, STAGE_SUM);
+        const size_t skip = bytes_of(f, done);
+        c->ops->levels->sum(rule_of(c), parts, n_parts, skip, p.n, p.padded, p.at, key,
+                            codes + skip);
+        done += p.padded;
+    }
+}
+
+static const struct fold_ops qsgd_fold = {
+    .in_bytes = bytes_of,
+    .out_bytes = bytes_of,
+    .acc_bytes = no_bytes,
+    .wide_bytes = no_bytes,
+    .sum = sum, /* who adds all parts in one place calls no more */
+};
+
+const struct codec_kind codec_qsgd = {
+    .name = "qsgd",
+    .help = "qsgd:B[,bucket=D][,norm=max|2][,levels=sign|even]: levels of B = 1, 2, 4, 8 or 16 "
+            "bits, drawn without bias, and a scale for each D elements (128, 128, 512, 512, 8192); "
+            "levels=sign: a sign and 2^(B-1) - 1 levels, even: the ends of 2^B - 1 intervals",
+    .parse = qsgd_parse,
+    .leaves_small = true,
+    .settle = qsgd_settle,
+    .describe = qsgd_describe,
+    .unit = unit,
+    .absmax = codec_absmax_x,
+    .encode = scan_encode,
+    .scan_encode = scan_encode,
+    .decode = decode,
+    .fold = &qsgd_fold,
+};

@@ -1,0 +1,246 @@
+/* levels_body.h : buckets of levels as loops that compilers make vectors of; the file that includes
+ * this is compiled for an instruction set, and brings its random words. */
+#ifndef LEVELS_BODY_H
+#define LEVELS_BODY_H
+#include "vec/fp_mode.h"
+#include "vec/vec_levels.h"
+#include <string.h>
+
+enum { LEVELS_BLOCK = 256 }; /* elements; a bucket may be shorter, or no multiple of it */
+
+/* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
+static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
+
+static inline size_t levels_less(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline float levels_float(const void *from)
+{
+    float x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline uint32_t levels_bits(const void *from)
+{
+    uint32_t x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* ---- the scale of a bucket ---- */
+
+static uint32_t levels_absmax(const float *x, size_t n)
+{
+    int32_t max = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t bits = (int32_t)(levels_bits(&x[i]) & 0x7fffffff);
+        max = bits > max ? bits : max;
+    }
+    return (uint32_t)max;
+}
+
+static float levels_norm2(const float *x, size_t n, float max)
+{
+    const struct level_power p = level_power_of(max);
+    float lanes[LEVEL_LANES] = {0};
+    size_t i = 0;
+    for (; i + LEVEL_LANES <= n; i += LEVEL_LANES)
+        for (size_t k = 0; k < LEVEL_LANES; k++) {
+            const float y = x[i + k] * p.up;
+            lanes[k] += y * y;
+        }
+    for (size_t k = 0; i + k < n; k++) {
+        const float y = x[i + k] * p.up;
+        lanes[k] += y * y;
+    }
+    return level_norm(level_join(lanes), max, p);
+}
+
+/* ---- codes, a word each, to bytes and back: n is a multiple of LEVEL_BUCKET_UNIT.
+ * Codes of less than 8 bits join by twos, until a byte is full:
+ *
+ *     | 0 0 b | 0 0 a |  ->  | 0 b a |, by | x | + | x >> 8 - width | ---- */
+
+static inline void levels_pack(uint32_t bits, const uint32_t *codes, size_t n, uint8_t *bytes)
+{
+    uint16_t twos[LEVELS_BLOCK];
+    uint8_t ones[LEVELS_BLOCK];
+    if (bits == 16) {
+        for (size_t i = 0; i < n; i++)
+            twos[i] = (uint16_t)codes[i];
+        memcpy(bytes, twos, n * sizeof *twos);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        ones[i] = (uint8_t)codes[i];
+    for (; bits < 8; bits *= 2, n /= 2) {
+        memcpy(twos, ones, n);
+        for (size_t i = 0; i < n / 2; i++)
+            ones[i] = (uint8_t)(twos[i] | twos[i] >> (8 - bits));
+    }
+    memcpy(bytes, ones, n);
+}
+
+static inline void levels_unpack(uint32_t bits, const uint8_t *bytes, size_t n, uint32_t *codes)
+{
+    uint16_t twos[LEVELS_BLOCK];
+    uint8_t ones[LEVELS_BLOCK];
+    if (bits == 16) {
+        memcpy(twos, bytes, n * sizeof *twos);
+        for (size_t i = 0; i < n; i++)
+            codes[i] = twos[i];
+        return;
+    }
+    memcpy(ones, bytes, n / 8 * bits);
+    size_t n_bytes = n / 8 * bits;
+    for (uint32_t width = 4; width >= bits; width /= 2, n_bytes *= 2) {
+        for (size_t i = 0; i < n_bytes; i++)
+            twos[i] = (uint16_t)((ones[i] | ones[i] << (8 - width)) & (0x101 * ((1 << width) - 1)));
+        memcpy(ones, twos, n_bytes * sizeof *twos);
+    }
+    for (size_t i = 0; i < n; i++)
+        codes[i] = ones[i];
+}
+
+/* ---- a bucket: of its elements n are there ---- */
+
+/* codes: of the whole bucket. Returns absmax of x. */
+static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
+                           uint64_t key, uint8_t *codes)
+{
+    const uint32_t absmax = levels_absmax(x, n), bits = r->scheme.bits;
+    const float max = levels_float(&absmax), scale = r->norm2 ? levels_norm2(x, n, max) : max;
+    const struct level_grid grid = level_grid_of(r->scheme, scale);
+    uint32_t random[LEVELS_BLOCK], words[LEVELS_BLOCK];
+    memcpy(codes, &scale, sizeof scale);
+    codes += sizeof scale;
+    for (size_t i = 0; i < r->bucket; i += LEVELS_BLOCK) {
+        const size_t all = levels_less(r->bucket - i, LEVELS_BLOCK),
+                     own = i < n ? levels_less(n - i, all) : 0;
+        levels_random(key, (at + i) / 4, (own + 3) / 4, random);
+        if (r->scheme.even)
+            for (size_t k = 0; k < own; k++)
+                words[k] = level_code_even(grid, x[i + k], random[k]);
+        else
+            for (size_t k = 0; k < own; k++) {
+                const uint32_t v = levels_bits(&x[i + k]), size = v & 0x7fffffff;
+                words[k] = level_code_sign(bits, grid, levels_float(&size), v >> 31, random[k]);
+            }
+        memset(words + own, 0, (all - own) * sizeof *words);
+        levels_pack(bits, words, all, codes + i / 8 * bits);
+    }
+    return absmax;
+}
+
+enum levels_use { LEVELS_ADD, LEVELS_MEAN };
+
+/* x += values, or x = values / divisor */
+static inline void levels_get(const struct levels_rule *r, const uint8_t *codes, size_t n,
+                              enum levels_use use, float divisor, float *x)
+{
+    const struct level_grid grid = level_grid_of(r->scheme, levels_float(codes));
+    const uint32_t bits = r->scheme.bits;
+    uint32_t words[LEVELS_BLOCK];
+    float values[LEVELS_BLOCK];
+    codes += sizeof(float);
+    for (size_t i = 0; i < n; i += LEVELS_BLOCK) {
+        const size_t own = levels_less(n - i, LEVELS_BLOCK);
+        levels_unpack(bits, codes + i / 8 * bits, levels_less(r->bucket - i, LEVELS_BLOCK), words);
+        if (r->scheme.even)
+            for (size_t k = 0; k < own; k++)
+                values[k] = level_value_even(grid, words[k]);
+        else
+            for (size_t k = 0; k < own; k++)
+                values[k] = level_value_sign(bits, grid, words[k]);
+        if (use == LEVELS_ADD)
+            for (size_t k = 0; k < own; k++)
+                x[i + k] = level_add(x[i + k], values[k]);
+        else
+            for (size_t k = 0; k < own; k++)
+                x[i + k] = values[k] / divisor;
+    }
+}
+
+/* ---- vectors, in IEEE mode: each a call of its own ---- */
+
+static __attribute__((noinline)) uint32_t levels_encode_all(const struct levels_rule *r,
+                                                            const float *x, size_t n, size_t at,
+                                                            uint64_t key, uint8_t *codes)
+{
+    uint32_t absmax = 0;
+    for (size_t i = 0; i < n; i += r->bucket) {
+        const size_t own = levels_less(n - i, r->bucket);
+        const uint32_t max = levels_put(r, x + i, own, at + i, key, codes + levels_bytes(r, i));
+        absmax = max > absmax ? max : absmax;
+    }
+    return absmax;
+}
+
+static __attribute__((noinline)) void levels_decode_all(const struct levels_rule *r,
+                                                        const uint8_t *codes, size_t n,
+                                                        float divisor, float *x)
+{
+    for (size_t i = 0; i < n; i += r->bucket)
+        levels_get(r, codes + levels_bytes(r, i), levels_less(n - i, r->bucket), LEVELS_MEAN,
+                   divisor, x + i);
+}
+
+static __attribute__((noinline)) void levels_sum_all(const struct levels_rule *r,
+                                                     const uint8_t *const *parts, int n_parts,
+                                                     size_t skip, size_t n, size_t at, uint64_t key,
+                                                     uint8_t *codes)
+{
+    float acc[LEVEL_BUCKET_MAX];
+    for (size_t i = 0; i < n; i += r->bucket) {
+        const size_t own = levels_less(n - i, r->bucket), place = levels_bytes(r, i);
+        memset(acc, 0, own * sizeof *acc);
+        for (int p = 0; p < n_parts; p++)
+            levels_get(r, parts[p] + skip + place, own, LEVELS_ADD, 1, acc);
+        levels_put(r, acc, own, at + i, key, codes + place);
+    }
+}
+
+static void levels_pad(const struct levels_rule *r, size_t n, size_t padded, uint8_t *codes)
+{
+    const size_t used = levels_bytes(r, n), all = levels_bytes(r, padded);
+    if (all > used)
+        memset(codes + used, 0, all - used);
+}
+
+static uint32_t levels_encode(const struct levels_rule *r, const float *x, size_t n, size_t padded,
+                              size_t at, uint64_t key, uint8_t *codes)
+{
+    const uint64_t was = fp_mode_ieee();
+    const uint32_t absmax = levels_encode_all(r, x, n, at, key, codes);
+    fp_mode_back(was);
+    levels_pad(r, n, padded, codes);
+    return absmax;
+}
+
+static void levels_decode(const struct levels_rule *r, const uint8_t *codes, size_t n,
+                          float divisor, float *x)
+{
+    const uint64_t was = fp_mode_ieee();
+    levels_decode_all(r, codes, n, divisor, x);
+    fp_mode_back(was);
+}
+
+static void levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
+                       size_t skip, size_t n, size_t padded, size_t at, uint64_t key,
+                       uint8_t *codes)
+{
+    const uint64_t was = fp_mode_ieee();
+    levels_sum_all(r, parts, n_parts, skip, n, at, key, codes);
+    fp_mode_back(was);
+    levels_pad(r, n, padded, codes);
+}
+
+#define LEVELS_OPS                                                          \
+    {                                                                       \
+        .encode = levels_encode, .decode = levels_decode, .sum = levels_sum \
+    }
+
+#endif

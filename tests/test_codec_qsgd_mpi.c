@@ -1,0 +1,192 @@
+/* test_codec_qsgd_mpi.c : QSGD through the reducer: the bits of encoding, adding and encoding again
+ * in plain loops, whatever algorithm, message size and overlap; bytes as the formula says; who
+ * cannot add them says who can. */
+/* RANKS: 1 2 3 5 8 */
+#include "base/err.h"
+#include "capture.h"
+#include "check.h"
+#include "codec/codec_kind.h"
+#include "hls/philox.h"
+#include "reduce/reducer.h"
+#include "vec/vec_levels.h"
+#include <math.h>
+#include <string.h>
+
+enum { N_LAYERS = 5, N_MOST = 200000, MOST_RANKS = 8, SEED = 77, STEP = 3 };
+static const size_t sizes[N_LAYERS] = {40, 1, N_MOST, 700, 512};
+
+static const struct {
+    const char *word;
+    struct levels_rule rule;
+} kinds[] = {
+    {"qsgd:4", {.scheme = {4, 0}, .bucket = 512}},
+    {"qsgd:1", {.scheme = {1, 1}, .bucket = 128}},
+    {"qsgd:2,norm=2,bucket=32", {.scheme = {2, 0}, .bucket = 32, .norm2 = true}},
+    {"qsgd:8,levels=even,norm=max", {.scheme = {8, 1}, .bucket = 512}},
+    {"qsgd:16,levels=sign", {.scheme = {16, 0}, .bucket = 8192}},
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+    float *all[MOST_RANKS][N_LAYERS], *want[N_LAYERS], *got[N_LAYERS];
+} t;
+
+static float *floats(size_t n)
+{
+    float *x = calloc(n, sizeof *x);
+    if (!x)
+        abort();
+    return x;
+}
+
+static void make_grads(void)
+{
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        t.want[l] = floats(sizes[l]);
+        t.got[l] = floats(sizes[l]);
+        for (uint32_t r = 0; r < (uint32_t)t.n_ranks; r++) {
+            const uint64_t key = philox_key(SEED, l, r, 0, 9);
+            t.all[r][l] = floats(sizes[l]);
+            for (size_t i = 0; i < sizes[l]; i++) {
+                const float u = (float)(int32_t)philox_u32(key, i) * 0x1p-31f;
+                t.all[r][l][i] = l == 3 ? 0 : u * u * u;
+            }
+        }
+    }
+}
+
+/* All of it in plain C, layer by layer, by nothing of the reducer's or of an algorithm's. */
+static void work_out(const struct levels_rule *r)
+{
+    const size_t most = levels_bytes(r, N_MOST);
+    uint8_t *codes[MOST_RANKS], *sum = malloc(most);
+    for (int k = 0; k < t.n_ranks; k++)
+        codes[k] = malloc(most);
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        const size_t n = sizes[l];
+        for (uint32_t k = 0; k < (uint32_t)t.n_ranks; k++)
+            levels_c.encode(r, t.all[k][l], n, n, 0, philox_key(SEED, STEP, l, k, 0x63617374),
+                            codes[k]);
+        levels_c.sum(r, (const uint8_t *const *)codes, t.n_ranks, 0, n, n, 0,
+                     philox_key(SEED, STEP, l, 0, 0x73756d73), sum);
+        levels_c.decode(r, sum, n, (float)t.n_ranks, t.want[l]);
+    }
+    for (int k = 0; k < t.n_ranks; k++)
+        free(codes[k]);
+    free(sum);
+}
+
+static struct reducer *open_reducer(const char *codec_word, const char *algo_word,
+                                    size_t bucket_bytes, bool overlap)
+{
+    const struct codec_words words = {.codec = codec_word};
+    struct reducer_layer layers[N_LAYERS];
+    const struct algo *algo;
+    struct codec codec;
+    struct reducer *r = NULL;
+    int group;
+    for (int l = 0; l < N_LAYERS; l++)
+        layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
+    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0)
+        exit(1);
+    codec.seed = SEED;
+    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
+        reducer_open(t.c, &codec, algo, group, bucket_bytes, layers, N_LAYERS, &r) < 0 ||
+        reducer_set_overlap(r, overlap) < 0)
+        exit(1);
+    return r;
+}
+
+static void check_run(int k, const char *algo, size_t bucket_bytes, bool overlap)
+{
+    const struct levels_rule *rule = &kinds[k].rule;
+    struct reducer *r = open_reducer(kinds[k].word, algo, bucket_bytes, overlap);
+    struct reducer_step report;
+    uint64_t bytes = 0;
+    for (int l = 0; l < N_LAYERS; l++) {
+        memcpy(t.got[l], t.all[t.rank][l], sizes[l] * sizeof(float));
+        bytes += levels_bytes(rule, sizes[l]);
+    }
+    CHECK(reducer_run(r, STEP, t.got, &report) == 0 && !report.skipped, "%s", kinds[k].word);
+    for (int l = 0; l < N_LAYERS; l++)
+        CHECK(memcmp(t.got[l], t.want[l], sizes[l] * sizeof(float)) == 0,
+              "%s by %s, messages of %zu, overlap %d: layer %d is not the mean", kinds[k].word,
+              algo, bucket_bytes, overlap, l);
+    CHECK(report.code_bytes == bytes, "%s: %llu bytes of codes, want %llu", kinds[k].word,
+          (unsigned long long)report.code_bytes, (unsigned long long)bytes);
+    double sent = (double)report.sent_bytes;
+    const double exponents = t.n_ranks > 1 ? t.n_ranks * N_LAYERS : 0;
+    CHECK(comm_sum_f64(t.c, &sent, 1) == 0, "sum");
+    if (!strcmp(algo, "direct"))
+        CHECK(sent - exponents == 2 * (t.n_ranks - 1.0) * (double)bytes,
+              "%s: %.0f bytes sent by all ranks, codes have %llu", kinds[k].word, sent,
+              (unsigned long long)bytes);
+    reducer_close(r);
+}
+
+/* A step with inf on one rank is skipped on all; codes of inf and nan harm nobody. */
+static void check_skip(int k)
+{
+    struct reducer *r = open_reducer(kinds[k].word, "direct", 4096, false);
+    struct reducer_step report;
+    for (int l = 0; l < N_LAYERS; l++)
+        memcpy(t.got[l], t.all[t.rank][l], sizes[l] * sizeof(float));
+    if (t.rank == t.n_ranks - 1)
+        t.got[2][100] = NAN, t.got[0][3] = -INFINITY;
+    CHECK(reducer_run(r, STEP, t.got, &report) == 0 && report.skipped, "%s", kinds[k].word);
+    reducer_close(r);
+}
+
+/* Bytes an element, as the study counts them. */
+static void check_formula(void)
+{
+    static const double want[] = {0.5078125, 0.15625, 0.375, 1.0078125, 2.00048828125};
+    for (int k = 0; k < N_KINDS; k++)
+        CHECK((double)levels_bytes(&kinds[k].rule, 1 << 20) / (1 << 20) == want[k], "%s",
+              kinds[k].word);
+}
+
+static void check_refusals(void)
+{
+    static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct codec codec;
+        struct capture capture;
+        const struct algo *algo;
+        int group;
+        capture_begin(&capture);
+        const int rc = codec_parse(&(struct codec_words){.codec = "qsgd:4"}, &codec) < 0 ||
+                               algo_find(words[i], t.n_ranks, &algo, &group) < 0
+                           ? 0
+                           : algo_settle(algo, group, t.n_ranks, &codec);
+        const char *text = capture_end(&capture);
+        CHECK(rc == -EINVAL && strstr(text, "cannot add codec \"qsgd\": need one of self direct"),
+              "%s: %d, \"%s\"", words[i], rc, text);
+    }
+}
+
+int main(void)
+{
+    static const size_t messages[] = {300, 20000, 1 << 20};
+    if (comm_open(60, &t.c) < 0)
+        return 1;
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %d\n", SEED);
+    make_grads();
+    check_formula();
+    if (t.rank == 0)
+        check_refusals();
+    for (int k = 0; k < N_KINDS; k++) {
+        work_out(&kinds[k].rule);
+        for (int m = 0; m < 3; m++)
+            check_run(k, t.n_ranks == 1 && m == 0 ? "self" : "direct", messages[m], m == 1);
+        check_run(k, "gather", messages[2], false);
+        check_skip(k);
+    }
+    comm_close(t.c);
+    DONE();
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# test_train_codecs.sh : `narrowcast train --codec`: runs that go on from a checkpoint, overlap and messages of any size give the
+# same weights; small layers; what cannot work together is refused in one line.
+set -u
+# shellcheck source=host/ranks.sh
+. "$(dirname "$0")/../host/ranks.sh"
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+dir=$(mktemp -d)
+cd "$dir" || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_train_codecs.sh: $*" >&2
+    bad=1
+}
+
+# on RANKS OPTIONS...: a short run
+on() {
+    ranks=$1
+    shift
+    timeout 120 mpirun -np "$ranks" "$n" train --device cpu --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
+}
+
+# same RANKS OPTIONS...: whole; in two runs; with overlap, in small messages
+same() {
+    ranks=$1
+    shift
+    rm -f ./*.ck
+    on "$ranks" "$@" --save whole.ck >whole.txt || fail "$*: exit $?: $(tail -n 1 stderr)"
+    on "$ranks" "$@" --steps 5 --save half.ck >/dev/null && on "$ranks" "$@" --resume half.ck --save again.ck >/dev/null || fail "$*: --resume"
+    cmp whole.ck again.ck || fail "$*: other bits when resumed"
+    on "$ranks" "$@" --overlap on --save overlap.ck >/dev/null || fail "$*: --overlap on"
+    cmp whole.ck overlap.ck || fail "$*: other bits with overlap"
+    on "$ranks" "$@" --bucket-bytes 4k >small.txt || fail "$*: --bucket-bytes"
+    [ "$(grep checksum whole.txt)" = "$(grep checksum small.txt)" ] || fail "$*: other bits in small messages"
+}
+same 1 --codec qsgd:8
+same 3 --codec qsgd:4
+same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
+
+# who does the adding does not matter; what was chosen is said
+on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
+on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
+[ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
+grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
+
+# small layers: less than 1 % of resnet8's weights are norms and biases
+for which in large all; do
+    on 2 --codec qsgd:4 --quantise $which --log $which.jsonl >$which.txt || fail "--quantise $which"
+done
+on 2 --codec qsgd:4 >auto.txt
+[ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
+[ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
+
+# refused RANKS LINE OPTIONS...
+refused() {
+    ranks=$1 line=$2
+    shift 2
+    timeout 60 mpirun -np "$ranks" "$n" train --device cpu "$@" >out 2>said && fail "$*: accepted"
+    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "$*: said $(grep '^narrowcast' said)"
+    grep -qF -- "narrowcast: $line" said || fail "$*: said $(grep '^narrowcast' said)"
+}
+refused 2 'bad --codec "qsgd:3": need qsgd:B of B = 1, 2, 4, 8 or 16 bits' --codec qsgd:3
+refused 2 'bad --codec "qsgd:4,bucket=0": bucket=D is a multiple of 32' --codec qsgd:4,bucket=0
+refused 2 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather' --codec qsgd:4 --algo ring
+refused 2 'a card cannot add codes of this kind: it adds minifloats' --codec qsgd:4 --offload sim:c
+refused 2 '--format e5m2 does not go with --codec qsgd' --codec qsgd:4 --format e5m2
+refused 1 "--codec qsgd does not run on a GPU: need --device cpu" --codec qsgd:4 --device cuda
+refused 2 "--quantise 'small': must be one of auto|large|all" --quantise small
+exit $bad

@@ -1,0 +1,163 @@
+/* test_vec_levels.c : buckets of levels by every instruction set: the bytes of plain C, for any
+ * number of elements, any caller's floating-point mode, and nothing touched beyond; the layout by a
+ * slow reader; sums against what each part decodes to. */
+#include "check.h"
+#include "vec/fp_mode.h"
+#include "vec/pack.h"
+#include "vec/vec_levels.h"
+#include "vec_inputs.h"
+#include <math.h>
+
+enum { N_MOST = 3000, N_RULES = 36, PARTS = 3, SKIP_BYTES = 5 };
+static const uint64_t seed = 4711;
+
+static struct vec_ops tables[VEC_ISAS];
+static int n_tables;
+
+static float input(uint64_t i, int kind)
+{
+    const uint32_t word = philox_u32(seed + (uint64_t)kind, i);
+    if (kind == 3)
+        return float_of(word); /* anything, nan and inf too */
+    return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 127);
+}
+
+static struct levels_rule rule(int k)
+{
+    static const uint32_t buckets[] = {32, 512, 1504};
+    const uint32_t bits = 1u << (k % 5), even = bits == 1 || k / 5 % 2;
+    return (struct levels_rule){
+        .scheme = {bits, even}, .bucket = buckets[k % 3], .norm2 = k / 10 % 2};
+}
+
+static size_t padded_of(const struct levels_rule *r, size_t n, int more)
+{
+    return ((n + r->bucket - 1) / r->bucket + (size_t)more) * r->bucket;
+}
+
+/* The codes as vec.h's reader has them, and their values one by one. x: of what they were made,
+ * from element `at` of the stream on. */
+static void read_slowly(const struct levels_rule *r, const uint8_t *codes, const float *x, size_t n,
+                        size_t at, float *values)
+{
+    static uint32_t words[LEVEL_BUCKET_MAX];
+    for (size_t i = 0; i < n; i += r->bucket) {
+        const uint8_t *from = codes + levels_bytes(r, i);
+        float scale;
+        memcpy(&scale, from, sizeof scale);
+        const struct level_grid g = level_grid_of(r->scheme, scale);
+        for (size_t k = 0; k < r->bucket; k++)
+            words[k] = (uint32_t)from[4 + k / 8] >> k % 8 & 1;
+        if (r->scheme.bits > 1)
+            pack_read(r->scheme.bits, from + 4, r->bucket, words);
+        for (size_t k = 0; k < r->bucket && i + k < n; k++) {
+            const uint32_t random = philox_u32(seed, at + i + k), bits = r->scheme.bits,
+                           negative = bits_of(x[i + k]) >> 31;
+            const uint32_t want = r->scheme.even
+                                      ? level_code_even(g, x[i + k], random)
+                                      : level_code_sign(bits, g, fabsf(x[i + k]), negative, random);
+            CHECK(words[k] == want, "%u bits: code %zu is %u, want %u", bits, i + k, words[k],
+                  want);
+            values[i + k] = r->scheme.even ? level_value_even(g, words[k])
+                                           : level_value_sign(bits, g, words[k]);
+        }
+    }
+}
+
+/* One table against plain C. */
+static void check_table(const struct vec_ops *ops, const struct levels_rule *r, size_t n, int more,
+                        int kind)
+{
+    static uint8_t skipped[8 * N_MOST], *const want = skipped + SKIP_BYTES, sums[8 * N_MOST];
+    static float back[N_MOST], slow[N_MOST];
+    const size_t padded = padded_of(r, n, more), bytes = levels_bytes(r, padded),
+                 at = 7 * (size_t)r->bucket;
+    float *x = (float *)(void *)page_end(0, n * sizeof(float)),
+          *y = (float *)(void *)page_end(1, n * sizeof(float));
+    uint8_t *codes = page_end(2, bytes), *sum = page_end(3, bytes);
+    for (size_t i = 0; i < n; i++)
+        x[i] = input(i, kind);
+    memset(codes, 0x5a, bytes);
+    memset(sum, 0xa5, bytes);
+    const uint32_t absmax = levels_c.encode(r, x, n, padded, at, seed, want);
+    CHECK(absmax == vec_plain.absmax(x, n), "absmax");
+    CHECK(ops->levels->encode(r, x, n, padded, at, seed, codes) == absmax, "%s: absmax", ops->name);
+    CHECK(memcmp(codes, want, bytes) == 0, "%s: %u bits, bucket %u, %zu elements, inputs %d: codes",
+          ops->name, r->scheme.bits, r->bucket, n, kind);
+    if (kind == 3)
+        return; /* codes of nan mean nothing */
+    ops->levels->decode(r, codes, n, 3, y);
+    read_slowly(r, codes, x, n, at, slow);
+    for (size_t i = 0; i < n; i++)
+        CHECK(bits_of(y[i]) == bits_of(slow[i] / 3), "%s: %u bits: element %zu is %a, want %a",
+              ops->name, r->scheme.bits, i, (double)y[i], (double)(slow[i] / 3));
+    const uint8_t *parts[PARTS] = {codes - SKIP_BYTES, skipped, codes - SKIP_BYTES};
+    for (size_t i = 0; i < n; i++)
+        back[i] = level_add(level_add(slow[i], slow[i]), slow[i]);
+    levels_c.encode(r, back, n, padded, at, seed + 1, sums);
+    ops->levels->sum(r, parts, PARTS, SKIP_BYTES, n, padded, at, seed + 1, sum);
+    CHECK(memcmp(sum, sums, bytes) == 0, "%s: %u bits, bucket %u, %zu elements: sums", ops->name,
+          r->scheme.bits, r->bucket, n);
+}
+
+/* A vector in one go, and cut at any bucket. */
+static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
+{
+    static uint8_t whole[8 * N_MOST], cut[8 * N_MOST];
+    static float x[N_MOST];
+    const size_t n = N_MOST, padded = padded_of(r, n, 0);
+    for (size_t i = 0; i < n; i++)
+        x[i] = input(i, 0);
+    ops->levels->encode(r, x, n, padded, 0, seed, whole);
+    for (size_t at = 0, next; at < n; at = next) {
+        next = at + (1 + philox_u32(seed, at) % 3) * r->bucket;
+        next = next < padded ? next : padded;
+        ops->levels->encode(r, x + at, (next < n ? next : n) - at, next - at, at, seed,
+                            cut + levels_bytes(r, at));
+    }
+    CHECK(memcmp(whole, cut, levels_bytes(r, padded)) == 0, "%s: cut, %u bits", ops->name,
+          r->scheme.bits);
+}
+
+/* A caller that flushes subnormals. */
+static void check_modes(void)
+{
+#ifdef VEC_X86
+    const struct levels_rule r = {.scheme = {8, 0}, .bucket = 32};
+    static uint8_t codes[64], want[64];
+    float x[32], y[32];
+    for (size_t i = 0; i < 32; i++)
+        x[i] = input(i, 1);
+    levels_c.encode(&r, x, 32, 32, 0, seed, want);
+    for (int t = 0; t < n_tables; t++) {
+        const unsigned was = _mm_getcsr();
+        _mm_setcsr(was | 0x8040);
+        tables[t].levels->encode(&r, x, 32, 32, 0, seed, codes);
+        tables[t].levels->decode(&r, codes, 32, 1, y);
+        CHECK(_mm_getcsr() & 0x8000, "%s: another mode than before", tables[t].name);
+        _mm_setcsr(was);
+        CHECK(memcmp(codes, want, levels_bytes(&r, 32)) == 0, "%s: flushed", tables[t].name);
+        levels_c.decode(&r, codes, 32, 1, x);
+        CHECK(memcmp(y, x, sizeof y) == 0, "%s: flushed", tables[t].name);
+        for (size_t i = 0; i < 32; i++)
+            x[i] = input(i, 1);
+    }
+#endif
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {1, 31, 32, 33, 255, 513, 1505};
+    n_tables = vec_tables(tables);
+    printf("seed %llu\n", (unsigned long long)seed);
+    for (int t = 0; t < n_tables; t++)
+        for (int k = 0; k < N_RULES; k++) {
+            const struct levels_rule r = rule(k);
+            for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+                for (int kind = 0; kind < 4; kind++)
+                    check_table(&tables[t], &r, sizes[i], k % 2, kind);
+            check_cut(&tables[t], &r);
+        }
+    check_modes();
+    DONE();
+}
