@@ -56,8 +56,14 @@ LEVEL_FN float level_join(float *lanes)
 {
     for (int half = LEVEL_LANES / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++)
-            lanes[i] += lanes[i + half];
+            lanes[i] = level_add(lanes[i], lanes[i + half]);
     return lanes[0];
+}
+
+/* The mean of n numbers that have this sum; of none: 0. */
+LEVEL_FN float level_mean(float sum, uint32_t n)
+{
+    return n != 0u ? sum / (float)n : 0.0f;
 }
 
 /* ---- a power of two that brings numbers up to max to where nothing overflows or gets lost ---- */

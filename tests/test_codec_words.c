@@ -72,6 +72,14 @@ static const struct refusal {
      0,
      "--format e4m3 does not go with --codec qsgd: it is minifloat's"},
     {{.codec = "qsgd:4", .round = "zero"}, 0, 0, "--round zero does not go with --codec qsgd"},
+    {{.codec = "onebit:0"}, 0, 0, "D of onebit:D is a multiple of 32 elements, from 32 to 16384"},
+    {{.codec = "onebit:65"}, 0, 0, "bad --codec \"onebit:65\": D of onebit:D is a multiple of 32"},
+    {{.codec = "onebit:64k"}, 0, 0, "bad --codec \"onebit:64k\": D of onebit:D"},
+    {{.codec = "onebit:"}, 0, 0, "bad --codec \"onebit:\": need onebit, onebit:D or onebit:column"},
+    {{.codec = "onebit:columns"}, 0, 0, "bad --codec \"onebit:columns\": need onebit"},
+    {{.codec = "onebit:64,residual=mine"}, 0, 0, "residual=both, own or none behind a comma"},
+    {{.codec = "onebit:64,"}, 0, 0, "bad --codec \"onebit:64,\": need onebit"},
+    {{.codec = "onebit", .scale = "aps"}, 0, 0, "--scale aps does not go with --codec onebit"},
     {{.overflow = "wrap"}, 0, 0, "unknown --overflow \"wrap\": want saturate or inf"},
     {{.round = "up"}, 0, 0, "unknown --round \"up\": want nearest, stochastic or zero"},
 
@@ -231,17 +239,20 @@ static void check_words(void)
                                       .overflow = "inf",
                                       .round = "zero"};
     struct codec c;
-    static const char *const qsgd[][2] = {
+    static const char *const others_words[][2] = {
+        {"onebit", "onebit:64,residual=both"},
+        {"onebit:column,residual=own", "onebit:column,residual=own"},
+        {"onebit:residual=none,512", "onebit:512,residual=none"},
         {"qsgd:1", "qsgd:1,bucket=128,norm=max,levels=even"},
         {"qsgd:2", "qsgd:2,bucket=128,norm=max,levels=sign"},
         {"qsgd:8,norm=2", "qsgd:8,bucket=512,norm=2,levels=sign"},
         {"qsgd:16,levels=even", "qsgd:16,bucket=8192,norm=max,levels=even"},
         {"qsgd:4,bucket=64,norm=max", "qsgd:4,bucket=64,norm=max,levels=sign"}};
-    for (size_t i = 0; i < sizeof qsgd / sizeof qsgd[0]; i++) {
+    for (size_t i = 0; i < sizeof others_words / sizeof others_words[0]; i++) {
         char text[CODEC_TEXT_BYTES];
-        CHECK(codec_parse(&(struct codec_words){.codec = qsgd[i][0]}, &c) == 0 &&
-                  strcmp(codec_describe(&c, text), qsgd[i][1]) == 0,
-              "%s", qsgd[i][0]);
+        CHECK(codec_parse(&(struct codec_words){.codec = others_words[i][0]}, &c) == 0 &&
+                  strcmp(codec_describe(&c, text), others_words[i][1]) == 0,
+              "%s", others_words[i][0]);
     }
     CHECK(codec_parse(&words, &c) == 0, "words");
     CHECK(codec_sum(&c)->in.e == 6 && codec_sum(&c)->in.m == 9 && codec_sum(&c)->in.fn == 0 &&

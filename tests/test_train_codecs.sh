@@ -38,6 +38,9 @@ same() {
 }
 same 1 --codec qsgd:8
 same 3 --codec qsgd:4
+same 1 --codec onebit
+same 3 --codec onebit:64 --lr 0.02
+same 2 --codec onebit:column --model lenet5 --lr 0.01
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
 # who does the adding does not matter; what was chosen is said
@@ -54,6 +57,14 @@ on 2 --codec qsgd:4 >auto.txt
 [ "$(grep checksum auto.txt)" = "$(grep checksum large.txt)" ] || fail "--quantise auto is not large"
 [ "$(grep checksum all.txt)" != "$(grep checksum large.txt)" ] || fail "--quantise all changes nothing"
 
+# by columns a convolution of 3x3 costs what fp32 does: two means and a word for three weights
+on 2 --codec onebit:column --model resnet20 --steps 1 --log column.jsonl >/dev/null || fail "columns of resnet20"
+on 2 --codec onebit --model resnet20 --steps 1 --log bucket.jsonl >/dev/null || fail "buckets of resnet20"
+# share LOG: percent of fp32's bytes that codes have
+share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-9]*\).*/\1 \2/p' "$1" | awk '{ print int(100 * $1 / $2) }'; }
+[ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
+[ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"
+
 # refused RANKS LINE OPTIONS...
 refused() {
     ranks=$1 line=$2
@@ -64,6 +75,8 @@ refused() {
 }
 refused 2 'bad --codec "qsgd:3": need qsgd:B of B = 1, 2, 4, 8 or 16 bits' --codec qsgd:3
 refused 2 'bad --codec "qsgd:4,bucket=0": bucket=D is a multiple of 32' --codec qsgd:4,bucket=0
+refused 2 'bad --codec "onebit:48": D of onebit:D is a multiple of 32' --codec onebit:48
+refused 2 'algorithm "ring" cannot add codec "onebit": need one of self direct gather' --codec onebit --algo ring
 refused 2 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather' --codec qsgd:4 --algo ring
 refused 2 'a card cannot add codes of this kind: it adds minifloats' --codec qsgd:4 --offload sim:c
 refused 2 '--format e5m2 does not go with --codec qsgd' --codec qsgd:4 --format e5m2

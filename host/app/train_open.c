@@ -131,6 +131,8 @@ static int open_job(struct train *t)
         weights[i] = t->weights + t->params[i].offset;
         layers[i] = (struct reducer_layer){.name = t->params[i].name,
                                            .n = t->params[i].n,
+                                           .column = t->params[i].column,
+                                           .stride = t->params[i].stride,
                                            .fp32 = t->o->fp32_last_layer && t->params[i].last};
     }
     int rc = job_open(&t->job, layers, t->n_params);

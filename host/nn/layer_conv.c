@@ -7,6 +7,7 @@ int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, i
     struct node *node = graph_append(m, &layer_conv, in);
     graph_window(node, out_c, k, stride, pad);
     graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)node->window.in.c, true);
+    graph_columns(m, (size_t)k, (size_t)node->window.in.c);
     if (bias)
         graph_param(m, node, name, "bias", (size_t)out_c, false);
     return graph_index(m, node);

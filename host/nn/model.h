@@ -19,6 +19,9 @@ struct nn_param {
     size_t offset, n; /* elements, into weights and gradients */
     bool decay;       /* weight decay and LARS apply: false for norms and biases */
     bool last;        /* belongs to the classifier */
+    /* Its columns: so many elements, so far apart, side by side in runs of column * stride; a
+     * kernel's width, all outputs of one input, a whole bias. */
+    size_t column, stride;
 };
 
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */

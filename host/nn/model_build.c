@@ -69,10 +69,19 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
     }
     m->params = list;
     struct nn_param *p = &list[m->n_params++];
-    *p = (struct nn_param){.offset = m->n_weights, .n = n, .decay = decay};
+    *p =
+        (struct nn_param){.offset = m->n_weights, .n = n, .decay = decay, .column = n, .stride = 1};
     snprintf(p->name, sizeof p->name, "%.20s.%.8s", name, part);
     node->n_params++;
     m->n_weights += n;
+}
+
+void graph_columns(struct nn_model *m, size_t column, size_t stride)
+{
+    if (m->failed)
+        return;
+    m->params[m->n_params - 1].column = column;
+    m->params[m->n_params - 1].stride = stride;
 }
 
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight)

@@ -134,6 +134,8 @@ int graph_index(const struct nn_model *m, const struct node *node);
 /* One more parameter of it: "name.part", n weights. */
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
                  size_t n, bool decay);
+/* The columns of the last parameter, unless it is one. */
+void graph_columns(struct nn_model *m, size_t column, size_t stride);
 /* A window that walks over its input. */
 void graph_window(struct node *node, int out_c, int k, int stride, int pad);
 

@@ -18,6 +18,7 @@ int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct co
         const size_t n = bucket_padded(&f, layers[i].n);
         struct bucket *b = open ? &out[n_buckets - 1] : NULL;
         if (!b || b->fp32 != fp32 || b->fold.unit != f.unit ||
+            b->fold.ops->in_bytes(&b->fold, f.unit) != f.ops->in_bytes(&f, f.unit) ||
             f.ops->in_bytes(&f, n) >= bucket_bytes) {
             b = &out[n_buckets++];
             *b = (struct bucket){.last = i, .fp32 = fp32, .call = alone, .fold = f};

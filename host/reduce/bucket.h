@@ -21,7 +21,7 @@ static inline size_t bucket_padded(const struct fold *f, size_t n)
 
 /* Cuts the layers into buckets, from the last layer to the first. A bucket is closed when its codes
  * reach bucket_bytes, before a layer that reaches them alone, where fp32 layers and others
- * meet, and where two units do.
+ * meet, and where two units, or units of two lengths in bytes, do.
  *   codecs   [2] the codec and fp32, which outlive the buckets   all_fp32   every layer travels in fp32
  *   out      [n_layers] room for the most buckets there can be; stays where it is: a fold points into it
  *   placed   [n_layers] out: the layers from the last to the first, of which each bucket has a run

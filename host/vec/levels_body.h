@@ -3,32 +3,11 @@
 #ifndef LEVELS_BODY_H
 #define LEVELS_BODY_H
 #include "vec/fp_mode.h"
+#include "vec/levels_pack.h"
 #include "vec/vec_levels.h"
-#include <string.h>
-
-enum { LEVELS_BLOCK = 256 }; /* elements; a bucket may be shorter, or no multiple of it */
 
 /* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
-
-static inline size_t levels_less(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline float levels_float(const void *from)
-{
-    float x;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
-
-static inline uint32_t levels_bits(const void *from)
-{
-    uint32_t x;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
 
 /* ---- the scale of a bucket ---- */
 
@@ -57,52 +36,6 @@ static float levels_norm2(const float *x, size_t n, float max)
         lanes[k] += y * y;
     }
     return level_norm(level_join(lanes), max, p);
-}
-
-/* ---- codes, a word each, to bytes and back: n is a multiple of LEVEL_BUCKET_UNIT.
- * Codes of less than 8 bits join by twos, until a byte is full:
- *
- *     | 0 0 b | 0 0 a |  ->  | 0 b a |, by | x | + | x >> 8 - width | ---- */
-
-static inline void levels_pack(uint32_t bits, const uint32_t *codes, size_t n, uint8_t *bytes)
-{
-    uint16_t twos[LEVELS_BLOCK];
-    uint8_t ones[LEVELS_BLOCK];
-    if (bits == 16) {
-        for (size_t i = 0; i < n; i++)
-            twos[i] = (uint16_t)codes[i];
-        memcpy(bytes, twos, n * sizeof *twos);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        ones[i] = (uint8_t)codes[i];
-    for (; bits < 8; bits *= 2, n /= 2) {
-        memcpy(twos, ones, n);
-        for (size_t i = 0; i < n / 2; i++)
-            ones[i] = (uint8_t)(twos[i] | twos[i] >> (8 - bits));
-    }
-    memcpy(bytes, ones, n);
-}
-
-static inline void levels_unpack(uint32_t bits, const uint8_t *bytes, size_t n, uint32_t *codes)
-{
-    uint16_t twos[LEVELS_BLOCK];
-    uint8_t ones[LEVELS_BLOCK];
-    if (bits == 16) {
-        memcpy(twos, bytes, n * sizeof *twos);
-        for (size_t i = 0; i < n; i++)
-            codes[i] = twos[i];
-        return;
-    }
-    memcpy(ones, bytes, n / 8 * bits);
-    size_t n_bytes = n / 8 * bits;
-    for (uint32_t width = 4; width >= bits; width /= 2, n_bytes *= 2) {
-        for (size_t i = 0; i < n_bytes; i++)
-            twos[i] = (uint16_t)((ones[i] | ones[i] << (8 - width)) & (0x101 * ((1 << width) - 1)));
-        memcpy(ones, twos, n_bytes * sizeof *twos);
-    }
-    for (size_t i = 0; i < n; i++)
-        codes[i] = ones[i];
 }
 
 /* ---- a bucket: of its elements n are there ---- */

@@ -1,0 +1,220 @@
+/* codec_onebit.c : 1bitSGD: a sign an element and two means a column; what that leaves is added to
+ * the next gradient, on each rank to its own, by the owner of a range to the sum. Source: Seide, Fu,
+ * Droppo, Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014; the 1-bit study, section
+ * 2. */
+#include "base/err.h"
+#include "codec/codec_kind.h"
+#include "vec/vec_signs.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum keeps { KEEPS_NONE, KEEPS_OWN, KEEPS_BOTH };
+enum { USUAL_BUCKET = 64 };
+
+struct onebit {
+    uint32_t bucket; /* elements; 0: by columns */
+    enum keeps keeps;
+};
+
+static const char *const keeps_words[] = {
+    [KEEPS_NONE] = "none", [KEEPS_OWN] = "own", [KEEPS_BOTH] = "both"};
+
+static const struct onebit *onebit_of(const struct codec *c)
+{
+    return (const void *)c->own;
+}
+
+/* ---- words ---- */
+
+static bool is(const char *at, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
+static int read_bucket(const char *word, const char *at, size_t n, struct onebit *o)
+{
+    char *end;
+    const unsigned long d = strtoul(at, &end, 10);
+    if (!d || end != at + n || d % LEVEL_BUCKET_UNIT || d > LEVEL_BUCKET_MAX)
+        return ERR(-EINVAL,
+                   "bad --codec \"%s\": D of onebit:D is a multiple of %d elements, from %d to %d",
+                   word, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX);
+    o->bucket = (uint32_t)d;
+    return 0;
+}
+
+/* One of "D", "column" and "residual=...", which stand behind each other: [at, at + n). */
+static int read_option(const char *word, const char *at, size_t n, struct onebit *o)
+{
+    if (*at >= '0' && *at <= '9')
+        return read_bucket(word, at, n, o);
+    if (is(at, n, "column")) {
+        o->bucket = 0;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof keeps_words / sizeof keeps_words[0]; i++)
+        if (n > 9 && memcmp(at, "residual=", 9) == 0 && is(at + 9, n - 9, keeps_words[i])) {
+            o->keeps = (enum keeps)i;
+            return 0;
+        }
+    return ERR(-EINVAL,
+               "bad --codec \"%s\": need onebit, onebit:D or onebit:column, and "
+               "residual=both, own or none behind a comma",
+               word);
+}
+
+static int onebit_parse(const struct codec_words *words, const char *rest, struct codec *c)
+{
+    struct onebit o;
+    memset(&o, 0, sizeof o);
+    o.bucket = USUAL_BUCKET;
+    o.keeps = KEEPS_BOTH;
+    TRY(codec_no_format(words, "onebit"));
+    for (const char *at = rest; at; at = at[strcspn(at, ",")] ? strchr(at, ',') + 1 : NULL)
+        TRY(read_option(words->codec, at, strcspn(at, ","), &o));
+    static_assert(sizeof o <= CODEC_OWN_BYTES, "struct codec has too little room");
+    memcpy(c->own, &o, sizeof o);
+    return 0;
+}
+
+static void onebit_describe(const struct codec *c, struct text *to)
+{
+    const struct onebit *o = onebit_of(c);
+    text_add(to, "onebit:");
+    if (o->bucket)
+        text_add(to, "%u", o->bucket);
+    else
+        text_add(to, "column");
+    text_add(to, ",residual=%s", keeps_words[o->keeps]);
+}
+
+static int onebit_settle(struct codec *c, const struct codec_adder *by)
+{
+    (void)by;
+    return c->ops->signs ? 0
+                         : ERR(-EINVAL, "--codec onebit does not run on a GPU: need --device cpu");
+}
+
+/* ---- a layer ---- */
+
+/* A layer whose columns are not known is one. */
+static struct signs_rule rule_of(const struct codec *c, const struct codec_layer *layer)
+{
+    const struct onebit *o = onebit_of(c);
+    if (o->bucket)
+        return (struct signs_rule){o->bucket, 1};
+    if (layer->column && layer->stride)
+        return (struct signs_rule){layer->column, layer->stride};
+    return (struct signs_rule){layer->n ? layer->n : 1, 1};
+}
+
+static size_t unit(const struct codec *c, const struct codec_layer *layer)
+{
+    const struct signs_rule r = rule_of(c, layer);
+    return r.column * r.stride;
+}
+
+static size_t state_bytes(const struct codec *c, const struct codec_layer *layer)
+{
+    return (size_t)onebit_of(c)->keeps * layer->n * sizeof(float);
+}
+
+/* What is left of element `at` and those behind it: of this rank's gradients (0), of sums (1). */
+static struct signs_left left_of(const struct codec *c, const struct codec_layer *layer,
+                                 size_t which, size_t at)
+{
+    struct signs_left left = {NULL, NULL};
+    if (which < (size_t)onebit_of(c)->keeps && layer->state) {
+        left.was = (const float *)(const void *)layer->state + which * layer->n + at;
+        left.next = (float *)(void *)layer->next_state + which * layer->n + at;
+    }
+    return left;
+}
+
+static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans)
+{
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_span *s = &spans[i];
+        const struct signs_rule r = rule_of(c, parts[i].layer);
+        c->ops->signs->encode(&r, s->x, s->n, s->padded, left_of(c, parts[i].layer, 0, parts[i].at),
+                              s->codes);
+    }
+}
+
+static void scan_encode(const struct codec *c, struct vec_span *spans,
+                        const struct codec_part *parts, int n_spans)
+{
+    codec_absmax_x(c, spans, parts, n_spans);
+    encode(c, spans, parts, n_spans);
+}
+
+static void decode(const struct codec *c, const struct vec_out *outs,
+                   const struct codec_part *parts, int n_outs)
+{
+    for (int i = 0; i < n_outs; i++) {
+        const struct signs_rule r = rule_of(c, parts[i].layer);
+        c->ops->signs->decode(&r, outs[i].codes, outs[i].n, (float)c->n_ranks, outs[i].x);
+    }
+}
+
+/* ---- sums ---- */
+
+/* Layers of a bucket have units of the same length in elements and in bytes. */
+static size_t bytes_of(const struct fold *f, size_t n)
+{
+    const struct codec_call *call = f->ctx;
+    const struct codec_layer none = {.n = 0};
+    const struct signs_rule r = rule_of(call->codec, call->n_layers ? call->layers : &none);
+    return signs_bytes(&r, n);
+}
+
+static size_t no_bytes(const struct fold *f, size_t n)
+{
+    (void)f, (void)n;
+    return 0;
+}
+
+static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
+                bool last, uint8_t *codes)
+{
+    const struct codec_call *call = f->ctx;
+    const struct codec *c = call->codec;
+    assert(last), (void)last;
+    for (size_t done = 0; done < n;) {
+        const struct codec_piece p = codec_piece_at(call, at + done, at + n);
+        const struct signs_rule r = rule_of(c, p.layer);
+        const size_t skip = bytes_of(f, done);
+        c->ops->signs->sum(&r, parts, n_parts, skip, p.n, p.padded, left_of(c, p.layer, 1, p.at),
+                           codes + skip);
+        done += p.padded;
+    }
+}
+
+static const struct fold_ops onebit_fold = {
+    .in_bytes = bytes_of,
+    .out_bytes = bytes_of,
+    .acc_bytes = no_bytes,
+    .wide_bytes = no_bytes,
+    .sum = sum, /* who adds all parts in one place calls no more */
+};
+
+const struct codec_kind codec_onebit = {
+    .name = "onebit",
+    .help =
+        "onebit[:D|column][,residual=both|own|none]: signs and two means for each D elements "
+        "(64), or for each column of a tensor; what they leave is added next time, by each rank "
+        "and by who owns a sum",
+    .parse = onebit_parse,
+    .leaves_small = true,
+    .settle = onebit_settle,
+    .describe = onebit_describe,
+    .unit = unit,
+    .state_bytes = state_bytes,
+    .absmax = codec_absmax_x,
+    .encode = encode,
+    .scan_encode = scan_encode,
+    .decode = decode,
+    .fold = &onebit_fold,
+};

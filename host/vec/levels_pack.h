@@ -1,0 +1,76 @@
+/* levels_pack.h : codes of 1, 2, 4, 8 and 16 bits to bytes and back, as loops that compilers make
+ * vectors of. */
+#ifndef LEVELS_PACK_H
+#define LEVELS_PACK_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LEVELS_BLOCK = 256 }; /* elements at a time, at most */
+
+static inline size_t levels_less(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline float levels_float(const void *from)
+{
+    float x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline uint32_t levels_bits(const void *from)
+{
+    uint32_t x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* ---- codes, a word each, to bytes and back: n is a multiple of LEVEL_BUCKET_UNIT.
+ * Codes of less than 8 bits join by twos, until a byte is full:
+ *
+ *     | 0 0 b | 0 0 a |  ->  | 0 b a |, by | x | + | x >> 8 - width | ---- */
+
+static inline void levels_pack(uint32_t bits, const uint32_t *codes, size_t n, uint8_t *bytes)
+{
+    uint16_t twos[LEVELS_BLOCK];
+    uint8_t ones[LEVELS_BLOCK];
+    if (bits == 16) {
+        for (size_t i = 0; i < n; i++)
+            twos[i] = (uint16_t)codes[i];
+        memcpy(bytes, twos, n * sizeof *twos);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        ones[i] = (uint8_t)codes[i];
+    for (; bits < 8; bits *= 2, n /= 2) {
+        memcpy(twos, ones, n);
+        for (size_t i = 0; i < n / 2; i++)
+            ones[i] = (uint8_t)(twos[i] | twos[i] >> (8 - bits));
+    }
+    memcpy(bytes, ones, n);
+}
+
+static inline void levels_unpack(uint32_t bits, const uint8_t *bytes, size_t n, uint32_t *codes)
+{
+    uint16_t twos[LEVELS_BLOCK];
+    uint8_t ones[LEVELS_BLOCK];
+    if (bits == 16) {
+        memcpy(twos, bytes, n * sizeof *twos);
+        for (size_t i = 0; i < n; i++)
+            codes[i] = twos[i];
+        return;
+    }
+    memcpy(ones, bytes, n / 8 * bits);
+    size_t n_bytes = n / 8 * bits;
+    for (uint32_t width = 4; width >= bits; width /= 2, n_bytes *= 2) {
+        for (size_t i = 0; i < n_bytes; i++)
+            twos[i] = (uint16_t)((ones[i] | ones[i] << (8 - width)) & (0x101 * ((1 << width) - 1)));
+        memcpy(ones, twos, n_bytes * sizeof *twos);
+    }
+    for (size_t i = 0; i < n; i++)
+        codes[i] = ones[i];
+}
+
+#endif
