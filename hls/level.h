@@ -90,7 +90,7 @@ LEVEL_FN struct level_power level_power_of(float max)
     return p;
 }
 
-/* Square root of 2^-80 .. 2^96, to an ulp: brought to 1 .. 4, then Heron's rule. */
+/* Square root of 2^-80 .. 2^126, to an ulp: brought to 1 .. 4, then Heron's rule. */
 LEVEL_FN float level_sqrt(float x)
 {
     const int small = x < 1.0f;
@@ -115,6 +115,13 @@ LEVEL_FN float level_norm(float squares, float max, struct level_power p)
     const float norm = max > 0.0f ? level_times(level_sqrt(squares), p.down) : 0.0f;
     const float most = norm > LEVEL_FLT_MAX ? LEVEL_FLT_MAX : norm;
     return most > max ? most : max;
+}
+
+/* So many standard deviations, from 0, of n numbers; squares and p as level_norm() has them. */
+LEVEL_FN float level_deviations(float times, float squares, float n, struct level_power p)
+{
+    const float deviation = level_sqrt(squares) / level_sqrt(n);
+    return level_times(level_times(times, deviation), p.down);
 }
 
 /* ---- the grid of a bucket ---- */

@@ -38,16 +38,20 @@ static void test_bcast(struct comm *c, size_t bytes)
 static void test_max(struct comm *c, size_t n)
 {
     int8_t x[1000];
-    for (size_t i = 0; i < n; i++)
+    float y[1000];
+    for (size_t i = 0; i < n; i++) {
         x[i] = (int8_t)(byte_of(c->rank, 0, i) - 128);
-    CHECK(comm_max_i8(c, x, n) == 0, "max");
+        y[i] = (float)x[i] * 0x1p-140f;
+    }
+    CHECK(comm_max_i8(c, x, n) == 0 && comm_max_f32(c, y, n) == 0, "max");
     for (size_t i = 0; i < n; i++) {
         int max = -128;
         for (int r = 0; r < c->n_ranks; r++) {
             int8_t v = (int8_t)(byte_of(r, 0, i) - 128);
             max = v > max ? v : max;
         }
-        CHECK(x[i] == max, "element %zu: %d, not %d", i, x[i], max);
+        CHECK(x[i] == max && y[i] == (float)max * 0x1p-140f, "element %zu: %d, not %d", i, x[i],
+              max);
     }
 }
 
@@ -123,11 +127,12 @@ static void test_counts(struct comm *c)
     char buf[100] = "";
     int8_t e[10] = {0};
     double x[10] = {0};
+    float y[10] = {0};
     struct comm_count a = comm_counted(c), b;
-    (void)(comm_bcast(c, buf, 100, 0), comm_max_i8(c, e, 10), comm_sum_f64(c, x, 10),
-           comm_barrier(c));
+    (void)(comm_bcast(c, buf, 100, 0), comm_max_i8(c, e, 10), comm_max_f32(c, y, 10),
+           comm_sum_f64(c, x, 10), comm_barrier(c));
     b = comm_counted(c);
-    uint64_t want = c->n_ranks == 1 ? 0 : (c->rank == 0 ? 100 : 0) + 10 + 80;
+    uint64_t want = c->n_ranks == 1 ? 0 : (c->rank == 0 ? 100 : 0) + 10 + 40 + 80;
     CHECK(b.sent_bytes - a.sent_bytes == want, "%llu bytes",
           (unsigned long long)(b.sent_bytes - a.sent_bytes));
     CHECK(b.rounds == a.rounds, "collectives are no rounds");

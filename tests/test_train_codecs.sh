@@ -41,12 +41,16 @@ same 3 --codec qsgd:4
 same 1 --codec onebit
 same 3 --codec onebit:64 --lr 0.02
 same 2 --codec onebit:column --model lenet5 --lr 0.01
+same 2 --codec ternary
 same 2 --codec qsgd:2,norm=2,bucket=32 --quantise all --fp32-last-layer --first-epochs-fp32 0
 
 # who does the adding does not matter; what was chosen is said
 on 3 --codec qsgd:4 --algo gather >gather.txt || fail "gather"
 on 3 --codec qsgd:4 --algo direct >direct.txt || fail "direct"
 [ "$(grep checksum gather.txt)" = "$(grep checksum direct.txt)" ] || fail "gather has other bits than direct"
+on 4 --codec ternary --quantise all --algo direct >whole.txt && on 4 --codec ternary --quantise all --algo group-scatter:2 >half.txt ||
+    fail "ternary"
+[ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "ternary: group-scatter has other bits than direct"
 grep -q '^gradients  *qsgd:4,bucket=512,norm=max,levels=sign, all-reduce direct$' direct.txt || fail "says $(grep ^gradients direct.txt)"
 
 # small layers: less than 1 % of resnet8's weights are norms and biases

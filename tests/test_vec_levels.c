@@ -119,6 +119,41 @@ static void check_cut(const struct vec_ops *ops, const struct levels_rule *r)
           r->scheme.bits);
 }
 
+/* Codes alone, on a grid that others have chosen; deviations. */
+static void check_draw(const struct vec_ops *ops, size_t n, int kind)
+{
+    static uint8_t want[N_MOST];
+    const size_t padded = (n + 15) / 8 * 8, bytes = padded / 4;
+    float *x = (float *)(void *)page_end(0, n * sizeof(float));
+    uint8_t *codes = page_end(2, bytes);
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = input(i, kind);
+        squares +=
+            ldexp((double)x[i], kind == 2 ? -100 : 0) * ldexp((double)x[i], kind == 2 ? -100 : 0);
+    }
+    const uint32_t absmax = vec_plain.absmax(x, n);
+    const float max = float_of(absmax), clip = max / 3, scale = max * 0.75f;
+    const float got = ops->levels->deviations(x, n, max, 2),
+                far = levels_c.deviations(x, n, max, 2);
+    const double exact = 2 * sqrt(squares / (double)n) * (kind == 2 ? 0x1p100 : 1);
+    CHECK(bits_of(got) == bits_of(far), "%s: deviations of inputs %d", ops->name, kind);
+    CHECK(kind == 3 || fabs((double)got - fmin(exact, (double)INFINITY)) <= 1e-5 * exact + 0x1p-149,
+          "deviations %g, want %g", (double)got, exact);
+    memset(codes, 0x5a, bytes);
+    ops->levels->draw(2, scale, clip, x, n, padded, 64, seed, codes);
+    levels_c.draw(2, scale, clip, x, n, padded, 64, seed, want);
+    CHECK(memcmp(codes, want, bytes) == 0, "%s: codes alone, %zu of inputs %d", ops->name, n, kind);
+    const struct level_grid grid = level_grid_of((struct level_scheme){2, 0}, scale);
+    for (size_t i = 0; i < padded && kind != 3; i++) {
+        const uint32_t code = codes[i / 4] >> i % 4 * 2 & 3, random = philox_u32(seed, 64 + i);
+        const uint32_t is =
+            i < n ? level_code_sign(2, grid, fminf(fabsf(x[i]), clip), bits_of(x[i]) >> 31, random)
+                  : 0;
+        CHECK(code == is, "code %zu is %u, want %u", i, code, is);
+    }
+}
+
 /* A caller that flushes subnormals. */
 static void check_modes(void)
 {
@@ -158,6 +193,10 @@ int main(void)
                     check_table(&tables[t], &r, sizes[i], k % 2, kind);
             check_cut(&tables[t], &r);
         }
+    for (int t = 0; t < n_tables; t++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+            for (int kind = 0; kind < 4; kind++)
+                check_draw(&tables[t], sizes[i], kind);
     check_modes();
     DONE();
 }

@@ -116,6 +116,11 @@ int codec_guess(const struct codec *c)
     return c->kind->guess ? c->kind->guess(c) : 0;
 }
 
+bool codec_asks_max(const struct codec *c)
+{
+    return c->kind->asks_max;
+}
+
 size_t codec_state_bytes(const struct codec *c, const struct codec_layer *layer)
 {
     return c->kind->state_bytes ? c->kind->state_bytes(c, layer) : 0;

@@ -69,6 +69,9 @@ struct codec_layer {
     size_t at, n;          /* its first element in the bucket; its own elements, padding left out */
     size_t column, stride; /* a column has so many elements, so far apart; 0: not known */
     const float *weights;  /* [n], where the gradients are; NULL: not known */
+    /* The largest magnitude that absmax has found in this step: on this rank, and on any. For a
+     * codec that asks for it (codec_asks_max()) alone. */
+    float own_max, max;
     /* [codec_state_bytes()] what this rank keeps of it, as the last step that was taken left it
      * (zeroes at first), and as this one shall leave it: encoding and adding write all that they
      * read, again when codes are made again. NULL where nothing is kept. */
@@ -94,6 +97,9 @@ int codec_shift(const struct codec *c, int8_t exponent);
 
 /* The shift of a layer's first step, if it is known before any exponent; else CODEC_NO_GUESS. */
 int codec_guess(const struct codec *c);
+
+/* Codes need codec_layer.max: they cannot be made before all ranks' magnitudes are known. */
+bool codec_asks_max(const struct codec *c);
 
 /* What the random bits of a layer's codes are keyed by. */
 uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank);

@@ -15,6 +15,9 @@ struct codec_kind {
     /* Unless told otherwise, small layers travel in fp32: --quantise. */
     bool leaves_small;
 
+    /* As codec_asks_max(); then scan_encode is not called. */
+    bool asks_max;
+
     /* It works on a GPU's vectors. */
     bool on_gpu;
 

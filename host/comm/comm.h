@@ -45,6 +45,7 @@ void comm_abort(struct comm *c, int code) __attribute__((noreturn));
 int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int comm_max_i8(struct comm *c, int8_t *x, size_t n); /* in place */
+int comm_max_f32(struct comm *c, float *x, size_t n); /* in place; none is nan */
 /* in place, in rank order: same bits everywhere */
 int comm_sum_f64(struct comm *c, double *x, size_t n);
 /* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */

@@ -53,6 +53,18 @@ int comm_max_i8(struct comm *c, int8_t *x, size_t n)
     return 0;
 }
 
+int comm_max_f32(struct comm *c, float *x, size_t n)
+{
+    const size_t most = c->chunk_bytes < sizeof *x ? 1 : c->chunk_bytes / sizeof *x;
+    for (size_t i = 0, k; i < n; i += k) {
+        k = at_most(n - i, most);
+        COLLECT(c, "find the largest numbers",
+                MPI_Iallreduce(MPI_IN_PLACE, x + i, (int)k, MPI_FLOAT, MPI_MAX, c->mpi, req));
+    }
+    c->count.sent_bytes += if_alone(c, n * sizeof *x);
+    return 0;
+}
+
 int comm_sum_f64(struct comm *c, double *x, size_t n)
 {
     double *all = c->scratch;

@@ -15,13 +15,15 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     r->layers = buf_alloc(n * sizeof *r->layers);
     r->exponents = buf_alloc(n);
     r->own_exponents = buf_alloc(n);
+    r->own_maxima = buf_alloc(n * sizeof *r->own_maxima);
+    r->maxima = buf_alloc(n * sizeof *r->maxima);
     r->guesses = buf_alloc(n * sizeof *r->guesses);
     r->failed = buf_alloc(reducer_vote_words(r->n_layers) * sizeof *r->failed);
     r->spans = buf_alloc(n * sizeof *r->spans);
     r->outs = buf_alloc(n * sizeof *r->outs);
     r->parts = buf_alloc(n * sizeof *r->parts);
-    if (!r->layers || !r->exponents || !r->own_exponents || !r->guesses || !r->failed ||
-        !r->spans || !r->outs || !r->parts)
+    if (!r->layers || !r->exponents || !r->own_exponents || !r->own_maxima || !r->maxima ||
+        !r->guesses || !r->failed || !r->spans || !r->outs || !r->parts)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
@@ -126,6 +128,8 @@ void reducer_close(struct reducer *r)
     free(r->layers);
     free(r->exponents);
     free(r->own_exponents);
+    free(r->own_maxima);
+    free(r->maxima);
     free(r->guesses);
     free(r->failed);
     free(r->spans);

@@ -42,6 +42,8 @@ struct reducer {
     bool force_fp32;       /* which of them is in use */
     int8_t *own_exponents; /* [n_layers] of this rank's gradients */
     int8_t *exponents;     /* [n_layers] of this step, over all ranks */
+    float *own_maxima;     /* [n_layers] largest magnitudes of this rank's gradients */
+    float *maxima;         /* [n_layers] over all ranks, for a codec that asks for them */
     /* [n_layers] shift of the last step's codes, or CODEC_NO_GUESS; not for forced fp32 */
     int *guesses;
     uint64_t *failed;         /* the vote: bits of reducer_way.c */

@@ -16,7 +16,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
     for (int i = g->first; i < g->first + g->n_layers; i++) {
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
             continue;
-        const bool guess = !r->force_fp32 && r->guesses[i] != CODEC_NO_GUESS;
+        const bool guess =
+            !r->force_fp32 && !codec_asks_max(codec) && r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
         const struct fold *fold = &plan->buckets[plan->bucket_of[i]].fold;
         reducer_span(s, i, 0, bucket_padded(fold, r->layers[i].n), guess ? r->guesses[i] : 0, at);
@@ -27,9 +28,11 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
     if (n_rest)
         codec_absmax_all(codec, r->spans + first_rest, r->parts + first_rest, n_rest);
     for (int at = 0; at < r->n_layers; at++)
-        if (at < n_guessed || at >= first_rest)
-            r->own_exponents[r->parts[at].layer->index] =
-                codec_exponent(codec, r->spans[at].absmax);
+        if (at < n_guessed || at >= first_rest) {
+            const uint32_t i = r->parts[at].layer->index;
+            r->own_exponents[i] = codec_exponent(codec, r->spans[at].absmax);
+            memcpy(&r->own_maxima[i], &r->spans[at].absmax, sizeof *r->own_maxima);
+        }
 }
 
 int reducer_scan(const struct reducing *s, const struct group *g)
@@ -61,11 +64,27 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
+/* What the largest magnitudes are, for a codec that asks: of this rank, of all. */
+static int share_maxima(struct reducer *r, const struct group *g)
+{
+    if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW]) || !reducer_all_finite(r, g))
+        return 0;
+    memcpy(r->maxima + g->first, r->own_maxima + g->first, (size_t)g->n_layers * sizeof *r->maxima);
+    TRY(comm_max_f32(r->comm, r->maxima + g->first, (size_t)g->n_layers));
+    for (int i = g->first; i < g->first + g->n_layers; i++) {
+        struct codec_layer *layer = &r->plans[NARROW].placed[r->n_layers - 1 - i];
+        layer->own_max = r->own_maxima[i];
+        layer->max = r->maxima[i];
+    }
+    return 0;
+}
+
 int reducer_max_mpi(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
     const double start = reducer_max_begin(s, g);
     TRY(comm_max_i8(r->comm, r->exponents + g->first, (size_t)g->n_layers));
+    TRY(share_maxima(r, g));
     reducer_max_end(s, g, start);
     return 0;
 }

@@ -21,9 +21,9 @@ static uint32_t levels_absmax(const float *x, size_t n)
     return (uint32_t)max;
 }
 
-static float levels_norm2(const float *x, size_t n, float max)
+/* The sum of squares, all numbers times p.up. */
+static float levels_squares(const float *x, size_t n, struct level_power p)
 {
-    const struct level_power p = level_power_of(max);
     float lanes[LEVEL_LANES] = {0};
     size_t i = 0;
     for (; i + LEVEL_LANES <= n; i += LEVEL_LANES)
@@ -35,36 +35,51 @@ static float levels_norm2(const float *x, size_t n, float max)
         const float y = x[i + k] * p.up;
         lanes[k] += y * y;
     }
-    return level_norm(level_join(lanes), max, p);
+    return level_join(lanes);
+}
+
+static float levels_norm2(const float *x, size_t n, float max)
+{
+    const struct level_power p = level_power_of(max);
+    return level_norm(levels_squares(x, n, p), max, p);
 }
 
 /* ---- a bucket: of its elements n are there ---- */
+
+/* x [n], and zeros up to `all`; magnitudes above clip are it. */
+static inline void levels_codes(struct level_scheme scheme, const struct level_grid *g, float clip,
+                                const float *x, size_t n, size_t all, size_t at, uint64_t key,
+                                uint8_t *codes)
+{
+    const struct level_grid grid = *g;
+    uint32_t random[LEVELS_BLOCK], words[LEVELS_BLOCK];
+    for (size_t i = 0; i < all; i += LEVELS_BLOCK) {
+        const size_t whole = levels_less(all - i, LEVELS_BLOCK),
+                     own = i < n ? levels_less(n - i, whole) : 0;
+        levels_random(key, (at + i) / 4, (own + 3) / 4, random);
+        if (scheme.even)
+            for (size_t k = 0; k < own; k++)
+                words[k] = level_code_even(grid, x[i + k], random[k]);
+        else
+            for (size_t k = 0; k < own; k++) {
+                const uint32_t v = levels_bits(&x[i + k]), bits = v & 0x7fffffff;
+                const float size = levels_float(&bits), less = size < clip ? size : clip;
+                words[k] = level_code_sign(scheme.bits, grid, less, v >> 31, random[k]);
+            }
+        memset(words + own, 0, (whole - own) * sizeof *words);
+        levels_pack(scheme.bits, words, whole, codes + i / 8 * scheme.bits);
+    }
+}
 
 /* codes: of the whole bucket. Returns absmax of x. */
 static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
                            uint64_t key, uint8_t *codes)
 {
-    const uint32_t absmax = levels_absmax(x, n), bits = r->scheme.bits;
+    const uint32_t absmax = levels_absmax(x, n);
     const float max = levels_float(&absmax), scale = r->norm2 ? levels_norm2(x, n, max) : max;
     const struct level_grid grid = level_grid_of(r->scheme, scale);
-    uint32_t random[LEVELS_BLOCK], words[LEVELS_BLOCK];
     memcpy(codes, &scale, sizeof scale);
-    codes += sizeof scale;
-    for (size_t i = 0; i < r->bucket; i += LEVELS_BLOCK) {
-        const size_t all = levels_less(r->bucket - i, LEVELS_BLOCK),
-                     own = i < n ? levels_less(n - i, all) : 0;
-        levels_random(key, (at + i) / 4, (own + 3) / 4, random);
-        if (r->scheme.even)
-            for (size_t k = 0; k < own; k++)
-                words[k] = level_code_even(grid, x[i + k], random[k]);
-        else
-            for (size_t k = 0; k < own; k++) {
-                const uint32_t v = levels_bits(&x[i + k]), size = v & 0x7fffffff;
-                words[k] = level_code_sign(bits, grid, levels_float(&size), v >> 31, random[k]);
-            }
-        memset(words + own, 0, (all - own) * sizeof *words);
-        levels_pack(bits, words, all, codes + i / 8 * bits);
-    }
+    levels_codes(r->scheme, &grid, LEVEL_FLT_MAX, x, n, r->bucket, at, key, codes + sizeof scale);
     return absmax;
 }
 
@@ -171,9 +186,42 @@ static void levels_sum(const struct levels_rule *r, const uint8_t *const *parts,
     levels_pad(r, n, padded, codes);
 }
 
-#define LEVELS_OPS                                                          \
-    {                                                                       \
-        .encode = levels_encode, .decode = levels_decode, .sum = levels_sum \
-    }
+static __attribute__((noinline)) void levels_draw_all(uint32_t bits, float scale, float clip,
+                                                      const float *x, size_t n, size_t padded,
+                                                      size_t at, uint64_t key, uint8_t *codes)
+{
+    const struct level_scheme scheme = {bits, 0};
+    const struct level_grid grid = level_grid_of(scheme, scale);
+    levels_codes(scheme, &grid, clip, x, n, padded, at, key, codes);
+}
+
+static void levels_draw(uint32_t bits, float scale, float clip, const float *x, size_t n,
+                        size_t padded, size_t at, uint64_t key, uint8_t *codes)
+{
+    const uint64_t was = fp_mode_ieee();
+    levels_draw_all(bits, scale, clip, x, n, padded, at, key, codes);
+    fp_mode_back(was);
+}
+
+static __attribute__((noinline)) float levels_deviations_all(const float *x, size_t n, float max,
+                                                             float times)
+{
+    const struct level_power p = level_power_of(max);
+    return max > 0 ? level_deviations(times, levels_squares(x, n, p), (float)n, p) : 0;
+}
+
+static float levels_deviations(const float *x, size_t n, float max, float times)
+{
+    const uint64_t was = fp_mode_ieee();
+    const float deviations = levels_deviations_all(x, n, max, times);
+    fp_mode_back(was);
+    return deviations;
+}
+
+/* clang-format off */
+#define LEVELS_OPS \
+    {.encode = levels_encode, .decode = levels_decode, .draw = levels_draw, \
+     .deviations = levels_deviations, .sum = levels_sum}
+/* clang-format on */
 
 #endif

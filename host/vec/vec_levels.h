@@ -35,6 +35,14 @@ struct vec_levels {
     void (*decode)(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor,
                    float *x);
 
+    /* Codes of x [n] alone, by the sign scheme of so many bits, on the grid of `scale`; magnitudes
+     * above `clip` are it. Zero codes from there on to `padded`: whole bytes. */
+    void (*draw)(uint32_t bits, float scale, float clip, const float *x, size_t n, size_t padded,
+                 size_t at, uint64_t key, uint8_t *codes);
+
+    /* So many standard deviations, from 0, of x [n], n > 0, whose largest magnitude is max. */
+    float (*deviations)(const float *x, size_t n, float max, float times);
+
     /* Values of the parts, each from its byte `skip` on, added in this order by level_add(), and
      * encoded; as encode. */
     void (*sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts, size_t skip,

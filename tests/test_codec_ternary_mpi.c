@@ -1,0 +1,204 @@
+/* test_codec_ternary_mpi.c : TernGrad through the reducer: the bits of plain loops by every algorithm
+ * that can add whole numbers; right on the average but for what is clipped; layers of zeros, of one
+ * number, at both ends of fp32. */
+/* RANKS: 1 2 4 6 */
+#include "base/err.h"
+#include "capture.h"
+#include "check.h"
+#include "codec/codec_kind.h"
+#include "hls/philox.h"
+#include "reduce/reducer.h"
+#include "vec/vec_levels.h"
+#include <math.h>
+#include <string.h>
+
+enum { N_LAYERS = 7, N_MOST = 90001, MOST_RANKS = 6, SEED = 3, N_DRAWS = 4000 };
+static const size_t sizes[N_LAYERS] = {600, 9, 1, 40, 257, N_MOST, 64};
+
+static struct {
+    struct comm *c;
+    int n_ranks, rank;
+    float *all[MOST_RANKS][N_LAYERS], *got[N_LAYERS], *want[N_LAYERS];
+    float clip[MOST_RANKS][N_LAYERS], max[N_LAYERS]; /* as they should be */
+} t;
+
+static float *floats(size_t n)
+{
+    float *x = calloc(n, sizeof *x);
+    if (!x)
+        abort();
+    return x;
+}
+
+/* Ranks are of different size: the largest is not rank 0's. */
+static void make_grads(void)
+{
+    static const double scale[N_LAYERS] = {1, 0, 0.3, 0x1p-140, 0x1p126, 1e-3, 5};
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        t.got[l] = floats(sizes[l]);
+        t.want[l] = floats(sizes[l]);
+        for (uint32_t r = 0; r < (uint32_t)t.n_ranks; r++) {
+            const uint64_t key = philox_key(SEED, l, r, 0, 9);
+            t.all[r][l] = floats(sizes[l]);
+            for (size_t i = 0; i < sizes[l]; i++) {
+                const double u = (double)(int32_t)philox_u32(key, i) * 0x1p-31;
+                t.all[r][l][i] = (float)(scale[l] * u * u * u * u * u * (1 + r) / t.n_ranks);
+            }
+        }
+    }
+}
+
+/* 2.5 deviations from 0, in double, to some ulps; the exact one is what the largest code says. */
+static void work_out_scales(void)
+{
+    for (int l = 0; l < N_LAYERS; l++) {
+        t.max[l] = 0;
+        for (int r = 0; r < t.n_ranks; r++) {
+            double squares = 0, max = 0;
+            for (size_t i = 0; i < sizes[l]; i++) {
+                const double x = (double)t.all[r][l][i];
+                squares += x * x;
+                max = fmax(max, fabs(x));
+            }
+            const double clip = 2.5 * sqrt(squares / (double)sizes[l]);
+            struct vec_span span = {.x = t.all[r][l], .n = sizes[l]};
+            struct codec codec;
+            if (codec_parse(&(struct codec_words){.codec = "ternary"}, &codec) < 0)
+                exit(1);
+            codec_absmax_all(&codec, &span, NULL, 1);
+            memcpy(&t.clip[r][l], &span.absmax, sizeof(float));
+            CHECK(fabs((double)t.clip[r][l] - fmin(clip, max)) <= 1e-5 * fmin(clip, max) + 0x1p-149,
+                  "layer %d: clipped at %g, want %g", l, (double)t.clip[r][l], fmin(clip, max));
+            t.max[l] = fmaxf(t.max[l], t.clip[r][l]);
+        }
+    }
+}
+
+static void work_out(uint32_t step)
+{
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        const struct level_grid grid = level_grid_of((struct level_scheme){2, 0}, t.max[l]);
+        for (size_t i = 0; i < sizes[l]; i++) {
+            int sum = 0;
+            for (uint32_t r = 0; r < (uint32_t)t.n_ranks; r++) {
+                const float x = t.all[r][l][i], size = fminf(fabsf(x), t.clip[r][l]);
+                const uint64_t key = philox_key(SEED, step, l, r, 0x63617374);
+                const uint32_t up = level_code_sign(2, grid, size, 0, philox_u32(key, i));
+                sum += x < 0 ? -(int)up : (int)up;
+            }
+            t.want[l][i] = (float)sum / (float)t.n_ranks * t.max[l];
+        }
+    }
+}
+
+static struct reducer *open_reducer(const char *algo_word, size_t bucket_bytes, bool overlap)
+{
+    const struct codec_words words = {.codec = "ternary"};
+    struct reducer_layer layers[N_LAYERS];
+    const struct algo *algo;
+    struct codec codec;
+    struct reducer *r = NULL;
+    int group;
+    for (int l = 0; l < N_LAYERS; l++)
+        layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
+    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0)
+        exit(1);
+    codec.seed = SEED;
+    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
+        reducer_open(t.c, &codec, algo, group, bucket_bytes, layers, N_LAYERS, &r) < 0 ||
+        reducer_set_overlap(r, overlap) < 0)
+        exit(1);
+    return r;
+}
+
+static struct reducer_step run(struct reducer *r, uint32_t step)
+{
+    struct reducer_step report = {.skipped = true};
+    for (int l = 0; l < N_LAYERS; l++)
+        memcpy(t.got[l], t.all[t.rank][l], sizes[l] * sizeof(float));
+    CHECK(reducer_run(r, step, t.got, &report) == 0 && !report.skipped, "step %u", step);
+    return report;
+}
+
+static void check_run(const char *algo, size_t bucket_bytes, bool overlap)
+{
+    struct reducer *r = open_reducer(algo, bucket_bytes, overlap);
+    uint64_t bytes = 0;
+    for (int l = 0; l < N_LAYERS; l++)
+        bytes += (sizes[l] + 7) / 8 * 2;
+    for (uint32_t step = 0; step < 3; step++) {
+        const struct reducer_step report = run(r, step);
+        CHECK(report.code_bytes == bytes, "%llu bytes", (unsigned long long)report.code_bytes);
+        work_out(step);
+        for (int l = 0; l < N_LAYERS; l++)
+            for (size_t i = 0; i < sizes[l]; i++)
+                CHECK(memcmp(&t.got[l][i], &t.want[l][i], sizeof(float)) == 0,
+                      "%s, messages of %zu, overlap %d: step %u, layer %d: element %zu is %a, want "
+                      "%a",
+                      algo, bucket_bytes, overlap, step, l, i, (double)t.got[l][i],
+                      (double)t.want[l][i]);
+    }
+    struct reducer_step report = {.skipped = false};
+    if (t.rank == 0)
+        t.got[6][3] = NAN;
+    CHECK(reducer_run(r, 9, t.got, &report) == 0 && report.skipped, "a step with nan");
+    reducer_close(r);
+}
+
+/* One layer's draws: their mean is the clipped gradient, by five sigma. */
+static void check_mean(void)
+{
+    enum { L = 0 };
+    const struct level_grid grid = level_grid_of((struct level_scheme){2, 0}, t.max[L]);
+    for (size_t i = 0; i < sizes[L]; i++) {
+        const float size = fminf(fabsf(t.all[0][L][i]), t.clip[0][L]);
+        const double p = (double)(size / t.max[L]);
+        double ups = 0;
+        for (uint32_t d = 0; d < N_DRAWS; d++)
+            ups += level_code_sign(2, grid, size, 0, philox_u32(SEED + d, i));
+        CHECK(fabs(ups / N_DRAWS - p) <= 5 * sqrt(p * (1 - p) / N_DRAWS) + 4.0 / N_DRAWS,
+              "element %zu: %g, want %g", i, ups / N_DRAWS, p);
+    }
+}
+
+static void check_refusals(void)
+{
+    static const char *const words[] = {"ring", "group-master:1", "native"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct codec codec;
+        struct capture capture;
+        const struct algo *algo;
+        int group;
+        capture_begin(&capture);
+        const int rc = codec_parse(&(struct codec_words){.codec = "ternary"}, &codec) < 0 ||
+                               algo_find(words[i], t.n_ranks, &algo, &group) < 0
+                           ? 0
+                           : algo_settle(algo, group, t.n_ranks, &codec);
+        const char *text = capture_end(&capture);
+        CHECK(rc == -EINVAL && strstr(text, "need one of self direct group-scatter:K gather"),
+              "%s: %d, \"%s\"", words[i], rc, text);
+    }
+}
+
+int main(void)
+{
+    if (comm_open(60, &t.c) < 0)
+        return 1;
+    t.n_ranks = comm_n_ranks(t.c);
+    t.rank = comm_rank(t.c);
+    if (t.rank == 0)
+        printf("seed %d\n", SEED);
+    make_grads();
+    work_out_scales();
+    check_mean();
+    if (t.rank == 0)
+        check_refusals();
+    check_run(t.n_ranks == 1 ? "self" : "direct", 1 << 20, false);
+    check_run("direct", 300, true);
+    check_run("gather", 5000, false);
+    check_run("group-scatter:1", 1 << 20, false);
+    if (t.n_ranks % 2 == 0)
+        check_run("group-scatter:2", 2000, true);
+    comm_close(t.c);
+    DONE();
+}
