@@ -47,18 +47,6 @@ int codec_parse(const struct codec_words *words, struct codec *out)
     return 0;
 }
 
-int codec_no_format(const struct codec_words *w, const char *name)
-{
-    const char *const words[][2] = {{"format", w->format},     {"scale", w->scale},
-                                    {"sum", w->sum},           {"out-format", w->out_format},
-                                    {"overflow", w->overflow}, {"round", w->round}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i][1])
-            return ERR(-EINVAL, "--%s %s does not go with --codec %s: it is minifloat's",
-                       words[i][0], words[i][1], name);
-    return 0;
-}
-
 int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by)
 {
     struct codec s = *c;
@@ -185,17 +173,6 @@ void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shi
 }
 
 /* ---- a bucket ---- */
-
-struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end)
-{
-    const struct codec_layer *l = call->layers, *last = l + call->n_layers - 1;
-    while (l < last && at >= l[1].at)
-        l++;
-    const size_t from = at - l->at, to = (l < last && l[1].at < end ? l[1].at : end) - l->at,
-                 own = to < l->n ? to : l->n;
-    return (struct codec_piece){
-        .layer = l, .at = from, .n = own > from ? own - from : 0, .padded = to - from};
-}
 
 struct fold codec_fold(const struct codec_call *call)
 {

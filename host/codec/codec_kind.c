@@ -1,0 +1,26 @@
+/* codec_kind.c : what kinds of codec share: words that are minifloat's alone, the layers of a range. */
+#include "codec/codec_kind.h"
+#include "base/err.h"
+
+int codec_no_format(const struct codec_words *w, const char *name)
+{
+    const char *const words[][2] = {{"format", w->format},     {"scale", w->scale},
+                                    {"sum", w->sum},           {"out-format", w->out_format},
+                                    {"overflow", w->overflow}, {"round", w->round}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i][1])
+            return ERR(-EINVAL, "--%s %s does not go with --codec %s: it is minifloat's",
+                       words[i][0], words[i][1], name);
+    return 0;
+}
+
+struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end)
+{
+    const struct codec_layer *l = call->layers, *last = l + call->n_layers - 1;
+    while (l < last && at >= l[1].at)
+        l++;
+    const size_t from = at - l->at, to = (l < last && l[1].at < end ? l[1].at : end) - l->at,
+                 own = to < l->n ? to : l->n;
+    return (struct codec_piece){
+        .layer = l, .at = from, .n = own > from ? own - from : 0, .padded = to - from};
+}
