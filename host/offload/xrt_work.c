@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum stage { IDLE, ASKED, DONE };
 
@@ -27,6 +28,36 @@ struct xrt_work {
     struct xrt_device *device;
     struct xrt_kernel *kernels[N_KERNELS];
 };
+
+/* ---- threads that are left behind ---- */
+
+static _Atomic int n_lost; /* that have not come back */
+
+/* XRT's own handlers would take away what such a thread stands in, or wait for it: the process ends
+ * without them. What was to be done at its end was registered later than XRT, or is done by now
+ * (MPI). */
+static void leave(int status, void *arg)
+{
+    (void)arg;
+    if (n_lost == 0)
+        return;
+    fflush(NULL);
+    _exit(status);
+}
+
+static void register_leave(void)
+{
+    (void)on_exit(leave, NULL);
+}
+
+static void leave_behind(struct xrt_work *w)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    w->lost = true;
+    n_lost++;
+    pthread_detach(w->thread);
+    pthread_once(&once, register_leave);
+}
 
 /* ---- in the thread ---- */
 
@@ -124,6 +155,7 @@ static void *work(void *arg)
     if (w->lost) {
         close_device(w);
         free_all(w);
+        n_lost--;
     }
     return NULL;
 }
@@ -186,8 +218,7 @@ bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s)
         *task = w->task;
         w->stage = IDLE;
     } else {
-        w->lost = true;
-        pthread_detach(w->thread);
+        leave_behind(w);
         task->rc = -ETIMEDOUT;
         snprintf(task->why, sizeof task->why, "XRT does not come back within %.3g s", timeout_s);
     }

@@ -45,7 +45,8 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
                                 struct xclbin *xclbin);
 
 /* Makes a call and waits for it. Its result is task->rc. False: it was not back after timeout_s; the
- * thread is left alone with it and cleans up should it come back, and w is no longer the caller's. */
+ * thread is left alone with it and cleans up should it come back, and w is no longer the caller's. A
+ * process with such a thread ends without the exit handlers that were registered before that. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
 /* Closes the device and ends the thread, or leaves it alone after timeout_s. NULL is legal. */
