@@ -56,6 +56,7 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
     for (size_t i = 0; i < all; i += LEVELS_BLOCK) {
         const size_t whole = levels_less(all - i, LEVELS_BLOCK),
                      own = i < n ? levels_less(n - i, whole) : 0;
+        levels_ahead(x + i, own);
         levels_random(key, (at + i) / 4, (own + 3) / 4, random);
         if (scheme.even)
             for (size_t k = 0; k < own; k++)

@@ -47,6 +47,10 @@ static inline void signs_fill(const struct signs_from *f, const struct signs_col
 {
     const size_t e = c->first + i * c->stride;
     uint32_t negative[LEVELS_BLOCK];
+    if (c->stride == 1 && f->x)
+        levels_ahead(f->x + e, k);
+    if (c->stride == 1 && f->left.was)
+        levels_ahead(f->left.was + e, k);
     for (size_t j = 0; j < k; j++)
         v[j] = f->x ? f->x[e + j * c->stride] : 0.0f;
     for (int p = 0; p < f->n_parts; p++) {
@@ -163,15 +167,16 @@ static void signs_encode_all(const struct signs_rule *r, const struct signs_from
     fp_mode_back(was);
 }
 
-static void signs_encode(const struct signs_rule *r, const float *x, size_t n, size_t padded,
-                         struct signs_left left, uint8_t *codes)
+static inline void signs_encode(const struct signs_rule *r, const float *x, size_t n, size_t padded,
+                                struct signs_left left, uint8_t *codes)
 {
     const struct signs_from from = {.x = x, .left = left};
     signs_encode_all(r, &from, n, padded, codes);
 }
 
-static void signs_sum(const struct signs_rule *r, const uint8_t *const *parts, int n_parts,
-                      size_t skip, size_t n, size_t padded, struct signs_left left, uint8_t *codes)
+static inline void signs_sum(const struct signs_rule *r, const uint8_t *const *parts, int n_parts,
+                             size_t skip, size_t n, size_t padded, struct signs_left left,
+                             uint8_t *codes)
 {
     const struct signs_from from = {.parts = parts, .n_parts = n_parts, .skip = skip, .left = left};
     signs_encode_all(r, &from, n, padded, codes);
@@ -196,8 +201,8 @@ static __attribute__((noinline)) void signs_decode_all(const struct signs_rule *
     }
 }
 
-static void signs_decode(const struct signs_rule *r, const uint8_t *codes, size_t n, float divisor,
-                         float *x)
+static inline void signs_decode(const struct signs_rule *r, const uint8_t *codes, size_t n,
+                                float divisor, float *x)
 {
     const uint64_t was = fp_mode_ieee();
     signs_decode_all(r, codes, n, divisor, x);
