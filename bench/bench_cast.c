@@ -7,6 +7,7 @@
  * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. A row's
  * figures are the medians. What the ratios compare, a second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
+ *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
  *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read */
 #include "base/err.h"

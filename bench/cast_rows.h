@@ -5,6 +5,8 @@
 #include "codec/codec.h"
 #include "copies.h"
 #include "vec/vec.h"
+#include "vec/vec_levels.h"
+#include "vec/vec_signs.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -102,6 +104,34 @@ static inline size_t run_sum(struct bench *b, const struct row *r)
     return RANKS * part;
 }
 
+/* Levels of 4 bits in buckets of 512, random numbers included. */
+static inline size_t run_levels(struct bench *b, const struct row *r)
+{
+    const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
+    (void)r;
+    b->sink = b->ops.levels->encode(&rule, b->x, b->n, b->n, 0, 1, b->copy);
+    return 4 * b->n;
+}
+
+static inline size_t run_values(struct bench *b, const struct row *r)
+{
+    const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
+    (void)r;
+    b->ops.levels->decode(&rule, b->codes, b->n, RANKS, (float *)b->copy);
+    return 4 * b->n;
+}
+
+/* Signs of buckets of 64, with what is left: read and written anew. */
+static inline size_t run_signs(struct bench *b, const struct row *r)
+{
+    const struct signs_rule rule = {64, 1};
+    const size_t half = b->n / 2;
+    const struct signs_left left = {b->x + half, (float *)b->copy};
+    (void)r;
+    b->ops.signs->encode(&rule, b->x, half, half, left, b->copy + 4 * half);
+    return 12 * half + signs_bytes(&rule, half);
+}
+
 #define E5M2    \
     {           \
         5, 2, 0 \
@@ -126,6 +156,9 @@ static const struct row rows[] = {
     {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, shift guessed", run_aps_guess, E5M2, MF_NEAREST, SHIFT, 1},
+    {"fp32 -> qsgd:4", run_levels, E5M2, MF_STOCHASTIC, 0, 1},
+    {"qsgd:4 -> fp32", run_values, E5M2, MF_NEAREST, 0, 1},
+    {"fp32 + left -> onebit:64 + left", run_signs, E5M2, MF_NEAREST, 0, 2},
     {"e5m2 += e5m2 nearest", run_add, E5M2, MF_NEAREST, 0, 2},
     {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
     {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},

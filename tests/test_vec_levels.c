@@ -154,6 +154,30 @@ static void check_draw(const struct vec_ops *ops, size_t n, int kind)
     }
 }
 
+/* What is long may go past the caches: the same bits, at any alignment. */
+static void check_long(const struct vec_ops *ops)
+{
+    const size_t n = ((size_t)1 << 20) + 33;
+    const struct levels_rule r = {.scheme = {4, 0}, .bucket = 512};
+    float *x = vec_plain.alloc((n + 16) * sizeof *x), *y = vec_plain.alloc((n + 16) * sizeof *y),
+          *z = vec_plain.alloc(n * sizeof *z);
+    uint8_t *codes = vec_plain.alloc(levels_bytes(&r, n)),
+            *want = vec_plain.alloc(levels_bytes(&r, n));
+    for (size_t i = 0; i < n; i++)
+        x[i] = input(i, 0);
+    levels_c.encode(&r, x, n, n, 0, seed, want);
+    levels_c.decode(&r, want, n, 5, z);
+    for (size_t off = 0; off < 2; off++) {
+        ops->levels->encode(&r, x, n, n, 0, seed, codes);
+        ops->levels->decode(&r, codes, n, 5, y + off);
+        CHECK(memcmp(codes, want, levels_bytes(&r, n)) == 0 &&
+                  memcmp(y + off, z, n * sizeof *z) == 0,
+              "%s: a long vector", ops->name);
+    }
+    vec_plain.free(x), vec_plain.free(y), vec_plain.free(z);
+    vec_plain.free(codes), vec_plain.free(want);
+}
+
 /* A caller that flushes subnormals. */
 static void check_modes(void)
 {
@@ -193,6 +217,8 @@ int main(void)
                     check_table(&tables[t], &r, sizes[i], k % 2, kind);
             check_cut(&tables[t], &r);
         }
+    for (int t = 0; t < n_tables; t++)
+        check_long(&tables[t]);
     for (int t = 0; t < n_tables; t++)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             for (int kind = 0; kind < 4; kind++)

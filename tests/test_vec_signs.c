@@ -134,6 +134,26 @@ static void check_table(const struct vec_ops *ops, const struct signs_rule *r, s
     check_same("sums", ops, r, n, sums, bytes, left.next, &sum);
 }
 
+/* What is long may go past the caches: the same bits, at any alignment. */
+static void check_long(const struct vec_ops *ops)
+{
+    const size_t n = ((size_t)1 << 20) + 33, bytes = signs_bytes(&rules[0], n);
+    float *x = vec_plain.alloc(n * sizeof *x), *want_left = vec_plain.alloc(n * sizeof *x),
+          *left = vec_plain.alloc((n + 16) * sizeof *x);
+    uint8_t *codes = vec_plain.alloc(bytes), *want = vec_plain.alloc(bytes);
+    for (size_t i = 0; i < n; i++)
+        x[i] = input(i, 0);
+    signs_c.encode(&rules[0], x, n, n, (struct signs_left){x, want_left}, want);
+    for (size_t off = 0; off < 2; off++) {
+        ops->signs->encode(&rules[0], x, n, n, (struct signs_left){x, left + off}, codes);
+        CHECK(memcmp(codes, want, bytes) == 0 &&
+                  memcmp(left + off, want_left, n * sizeof *left) == 0,
+              "%s: a long vector", ops->name);
+    }
+    vec_plain.free(x), vec_plain.free(left), vec_plain.free(want_left);
+    vec_plain.free(codes), vec_plain.free(want);
+}
+
 /* A caller that flushes subnormals. */
 static void check_modes(void)
 {
@@ -169,6 +189,8 @@ int main(void)
             for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                 for (int kind = 0; kind < 5; kind++)
                     check_table(&tables[t], &rules[k], sizes[i], k % 2, kind);
+    for (int t = 0; t < n_tables; t++)
+        check_long(&tables[t]);
     check_modes();
     DONE();
 }

@@ -10,7 +10,7 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
 
 void levels_avx2_fill(struct vec_ops *ops)
 {
-    static const struct vec_levels levels = LEVELS_OPS;
+    static const struct vec_levels levels = LEVELS_OPS(levels_decode);
     ops->levels = &levels;
 }
 #endif

@@ -220,8 +220,8 @@ static float levels_deviations(const float *x, size_t n, float max, float times)
 }
 
 /* clang-format off */
-#define LEVELS_OPS \
-    {.encode = levels_encode, .decode = levels_decode, .draw = levels_draw, \
+#define LEVELS_OPS(decode_) \
+    {.encode = levels_encode, .decode = decode_, .draw = levels_draw, \
      .deviations = levels_deviations, .sum = levels_sum}
 /* clang-format on */
 

@@ -12,4 +12,4 @@ static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_
     }
 }
 
-const struct vec_levels levels_c = LEVELS_OPS;
+const struct vec_levels levels_c = LEVELS_OPS(levels_decode);

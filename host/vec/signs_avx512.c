@@ -4,6 +4,8 @@
 #ifdef VEC_X86
 #include "vec/signs_body.h"
 
+enum { STREAM_MIN = 1 << 20 }; /* elements: from here on past the caches */
+
 /* As level_add() ends: nan stays. */
 CAST_INLINE __m512 clamp(__m512 x)
 {
@@ -53,9 +55,9 @@ CAST_INLINE __m512 join_two(__m512 a, __m512 b)
     return plus(x, _mm512_permute_ps(x, 0xb1));    /* 1 */
 }
 
-/* A bucket of c->n elements: a multiple of 16, 256 at most. */
+/* A bucket of c->n elements: a multiple of 16, 256 at most. stream: what is left past the caches. */
 CAST_INLINE void encode_bucket(const struct signs_from *f, const struct signs_column *c,
-                               uint8_t *codes)
+                               bool stream, uint8_t *codes)
 {
     const __m512 zero = _mm512_setzero_ps();
     __m512 sum_plus = zero, sum_minus = zero, v[LEVELS_BLOCK / 16];
@@ -77,9 +79,12 @@ CAST_INLINE void encode_bucket(const struct signs_from *f, const struct signs_co
     for (size_t i = 0; i < c->n / 16; i++) {
         const uint16_t signs = negative[i];
         memcpy(codes + c->place + sizeof q + 2 * i, &signs, sizeof signs);
-        if (f->left.next)
-            _mm512_storeu_ps(f->left.next + c->first + 16 * i,
-                             _mm512_sub_ps(v[i], _mm512_mask_blend_ps(signs, q_plus, q_minus)));
+        const __m512 left = _mm512_sub_ps(v[i], _mm512_mask_blend_ps(signs, q_plus, q_minus));
+        float *to = f->left.next ? f->left.next + c->first + 16 * i : NULL;
+        if (stream)
+            _mm512_stream_ps(to, left);
+        else if (to)
+            _mm512_storeu_ps(to, left);
     }
 }
 
@@ -92,12 +97,15 @@ static __attribute__((noinline)) void
 encode_whole(const struct signs_rule *r, const struct signs_from *f, size_t n, uint8_t *codes)
 {
     const size_t bytes = signs_column_bytes(r);
+    const bool stream = f->left.next && n >= STREAM_MIN && (uintptr_t)f->left.next % 64 == 0;
     struct signs_column c = {.stride = 1, .n = r->column};
     for (; c.first < n; c.first += r->column, c.place += bytes)
         if (r->column == 64) /* the usual one: a length that the compiler knows */
-            c.n = 64, encode_bucket(f, &c, codes);
+            c.n = 64, encode_bucket(f, &c, stream, codes);
         else
-            encode_bucket(f, &c, codes);
+            encode_bucket(f, &c, stream, codes);
+    if (stream)
+        _mm_sfence();
 }
 
 /* The whole buckets of n, then what is left of it by itself. */
