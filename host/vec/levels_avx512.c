@@ -1,10 +1,66 @@
-/* levels_avx512.c : buckets of levels with AVX-512: values of 2 and 4 bits from a table in a
- * register; all else as compilers make it of levels_body.h. */
+/* levels_avx512.c : buckets of levels with AVX-512: codes of 2 and 4 bits by hand, their values
+ * from a table in a register; all else as compilers make it of levels_body.h. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
-#include "vec/levels_body.h"
+#include "vec/vec_levels.h"
 
 enum { STREAM_MIN = 1 << 20 }; /* elements: from here on past the caches */
+
+/* Sixteen codes of hls/level.h's level_code_sign(), operation by operation. */
+CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float clip,
+                               const float *x, const uint32_t *random)
+{
+    const __m512 v = _mm512_loadu_ps(x),
+                 size = _mm512_min_ps(_mm512_abs_ps(v), _mm512_set1_ps(clip)),
+                 scaled = _mm512_mul_ps(_mm512_mul_ps(size, _mm512_set1_ps(g->power.up)),
+                                        _mm512_set1_ps(g->per)),
+                 at = _mm512_min_ps(scaled, _mm512_set1_ps(g->top)),
+                 slack = _mm512_mul_ps(at, _mm512_set1_ps(0x1p-22f));
+    const __m512i low = _mm512_cvttps_epi32(_mm512_add_ps(at, slack)),
+                  word = _mm512_srli_epi32(_mm512_loadu_si512(random), 8);
+    const __m512 rest = _mm512_sub_ps(at, _mm512_cvtepi32_ps(low)),
+                 draw = _mm512_mul_ps(_mm512_cvtepi32_ps(word), _mm512_set1_ps(0x1p-24f));
+    const __mmask16 up = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(rest, slack, _CMP_GT_OQ), draw,
+                                                 rest, _CMP_LT_OQ);
+    const __m512i level = _mm512_mask_add_epi32(low, up, low, _mm512_set1_epi32(1)),
+                  negative = _mm512_srli_epi32(_mm512_castps_si512(v), 31);
+    return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
+}
+
+/* 64 codes of 2 or 4 bits, joined by twos until a byte is full. */
+CAST_INLINE void sign_block(uint32_t bits, const struct level_grid *g, float clip, const float *x,
+                            const uint32_t *random, uint8_t *codes)
+{
+    __m128i q[4];
+    for (size_t k = 0; k < 4; k++)
+        q[k] = _mm512_cvtepi32_epi8(sign_codes(bits, g, clip, x + 16 * k, random + 16 * k));
+    __m512i ones = _mm512_inserti64x2(_mm512_castsi128_si512(q[0]), q[1], 1);
+    ones = _mm512_inserti64x2(_mm512_inserti64x2(ones, q[2], 2), q[3], 3);
+    if (bits == 4) {
+        const __m512i twos = _mm512_or_si512(ones, _mm512_srli_epi16(ones, 4));
+        _mm256_storeu_si256((__m256i *)(void *)codes, _mm512_cvtepi16_epi8(twos));
+        return;
+    }
+    const __m512i twos = _mm512_or_si512(ones, _mm512_srli_epi16(ones, 6)),
+                  fours = _mm512_or_si512(twos, _mm512_srli_epi32(twos, 12));
+    _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
+}
+
+static bool by_hand(uint32_t bits, const struct level_grid *grid, float clip, const float *x,
+                    size_t n, const uint32_t *random, uint8_t *codes)
+{
+    const struct level_grid g = *grid;
+    if ((bits != 2 && bits != 4) || n % 64)
+        return false;
+    for (size_t i = 0; i < n; i += 64)
+        if (bits == 4)
+            sign_block(4, &g, clip, x + i, random + i, codes + i / 2);
+        else
+            sign_block(2, &g, clip, x + i, random + i, codes + i / 4);
+    return true;
+}
+#define LEVELS_BY_HAND by_hand
+#include "vec/levels_body.h"
 
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {

@@ -6,6 +6,12 @@
 #include "vec/levels_pack.h"
 #include "vec/vec_levels.h"
 
+/* Codes of a block of the sign scheme, as levels_codes() makes them, by hand. False: it is not for
+ * that. */
+#ifndef LEVELS_BY_HAND
+#define LEVELS_BY_HAND(bits, grid, clip, x, n, random, codes) false
+#endif
+
 /* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
 
@@ -58,6 +64,10 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
                      own = i < n ? levels_less(n - i, whole) : 0;
         levels_ahead(x + i, own);
         levels_random(key, (at + i) / 4, (own + 3) / 4, random);
+        if (!scheme.even && own == whole &&
+            LEVELS_BY_HAND(scheme.bits, &grid, clip, x + i, own, random,
+                           codes + i / 8 * scheme.bits))
+            continue;
         if (scheme.even)
             for (size_t k = 0; k < own; k++)
                 words[k] = level_code_even(grid, x[i + k], random[k]);

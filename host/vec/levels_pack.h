@@ -39,45 +39,51 @@ static inline uint32_t levels_bits(const void *from)
  *
  *     | 0 0 b | 0 0 a |  ->  | 0 b a |, by | x | + | x >> 8 - width | ---- */
 
+union levels_bytes_or_twos {
+    uint8_t ones[2 * LEVELS_BLOCK];
+    uint16_t twos[LEVELS_BLOCK];
+};
+
 static inline void levels_pack(uint32_t bits, const uint32_t *codes, size_t n, uint8_t *bytes)
 {
-    uint16_t twos[LEVELS_BLOCK];
-    uint8_t ones[LEVELS_BLOCK];
+    union levels_bytes_or_twos a, b, *from = &a, *to = &b;
     if (bits == 16) {
         for (size_t i = 0; i < n; i++)
-            twos[i] = (uint16_t)codes[i];
-        memcpy(bytes, twos, n * sizeof *twos);
+            a.twos[i] = (uint16_t)codes[i];
+        memcpy(bytes, a.twos, n * sizeof *a.twos);
         return;
     }
     for (size_t i = 0; i < n; i++)
-        ones[i] = (uint8_t)codes[i];
+        a.ones[i] = (uint8_t)codes[i];
     for (; bits < 8; bits *= 2, n /= 2) {
-        memcpy(twos, ones, n);
         for (size_t i = 0; i < n / 2; i++)
-            ones[i] = (uint8_t)(twos[i] | twos[i] >> (8 - bits));
+            to->ones[i] = (uint8_t)(from->twos[i] | from->twos[i] >> (8 - bits));
+        union levels_bytes_or_twos *was = from;
+        from = to, to = was;
     }
-    memcpy(bytes, ones, n);
+    memcpy(bytes, from->ones, n);
 }
 
 static inline void levels_unpack(uint32_t bits, const uint8_t *bytes, size_t n, uint32_t *codes)
 {
-    uint16_t twos[LEVELS_BLOCK];
-    uint8_t ones[LEVELS_BLOCK];
+    union levels_bytes_or_twos a, b, *from = &a, *to = &b;
+    size_t n_bytes = n / 8 * bits;
     if (bits == 16) {
-        memcpy(twos, bytes, n * sizeof *twos);
+        memcpy(a.twos, bytes, n_bytes);
         for (size_t i = 0; i < n; i++)
-            codes[i] = twos[i];
+            codes[i] = a.twos[i];
         return;
     }
-    memcpy(ones, bytes, n / 8 * bits);
-    size_t n_bytes = n / 8 * bits;
+    memcpy(a.ones, bytes, n_bytes);
     for (uint32_t width = 4; width >= bits; width /= 2, n_bytes *= 2) {
         for (size_t i = 0; i < n_bytes; i++)
-            twos[i] = (uint16_t)((ones[i] | ones[i] << (8 - width)) & (0x101 * ((1 << width) - 1)));
-        memcpy(ones, twos, n_bytes * sizeof *twos);
+            to->twos[i] = (uint16_t)((from->ones[i] | from->ones[i] << (8 - width)) &
+                                     (0x101 * ((1 << width) - 1)));
+        union levels_bytes_or_twos *was = from;
+        from = to, to = was;
     }
     for (size_t i = 0; i < n; i++)
-        codes[i] = ones[i];
+        codes[i] = from->ones[i];
 }
 
 #endif
