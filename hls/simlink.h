@@ -43,8 +43,14 @@
 #define SIMLINK_H
 #include <stdint.h>
 
-/* MOST: of `bytes` */
-enum { SIMLINK_VERSION = 3, SIMLINK_FULL = 1, SIMLINK_BYTES = 40, SIMLINK_MOST = 1 << 16 };
+/* MOST: of `bytes`; BATCH_MOST: operations of a BATCH, while which nobody else is served */
+enum {
+    SIMLINK_VERSION = 3,
+    SIMLINK_FULL = 1,
+    SIMLINK_BYTES = 40,
+    SIMLINK_MOST = 1 << 16,
+    SIMLINK_BATCH_MOST = 512
+};
 enum simlink_kind {
     SIMLINK_HELLO = 1,
     SIMLINK_WRITE,

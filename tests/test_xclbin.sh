@@ -71,7 +71,7 @@ sed 's/reduce_mm:/reduce_nn:/' a.xclbin >other
 refused "'other' is no card of this version: it has no kernel 'reduce_mm'" --check other
 "$n" xclbin other >shown || fail "a sound container of another card is not shown"
 refused 'hexadecimal digits' --make c.xclbin --uuid 123
-refused "cannot open 'none'" --make c.xclbin --bitstream none
+refused "cannot read 'none'" --make c.xclbin --bitstream none
 refused '1 to 63 letters' --make c.xclbin --platform ''
 refused "cannot write '/nowhere/c.xclbin'" --make /nowhere/c.xclbin
 refused 'hw|hw_emu' --make c.xclbin --mode sw

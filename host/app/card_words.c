@@ -1,13 +1,13 @@
 /* card_words.c : which card in this machine does the work of --on xrt. */
 #include "app/card_words.h"
 #include "base/err.h"
-#include "base/word.h"
+#include "offload/xrt_card.h"
+#include <string.h>
 
 int card_words_check(const char *on, const char *card, const char *xclbin)
 {
-    const char *rest;
     if (!strcmp(on, "xrt"))
-        return !card || word_has_name(card, "xrt", &rest)
+        return !card || xrt_card_name_fits(card)
                    ? 0
                    : ERR(-EINVAL, "unknown --card '%s': need xrt, xrt:1 or xrt:BDF", card);
     if (card)

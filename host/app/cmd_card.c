@@ -74,12 +74,10 @@ static void report(void *arg, struct text *to)
              control_peers(s->control));
 }
 
-static int open_listener(const char *where, uint16_t *port)
+static int open_listener(uint32_t ip, uint16_t *port)
 {
-    uint32_t ip;
     char text[INET_TEXT];
     const int one = 1;
-    TRY(inet_parse(where, &ip, port));
     struct sockaddr_in at = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(*port)};
     socklen_t n = sizeof at;
@@ -101,10 +99,10 @@ static int open_all(struct server *s, const struct card_options *o)
     char name[80], at[INET_TEXT], frames[INET_TEXT];
     uint32_t ip;
     uint16_t port;
-    snprintf(name, sizeof name, "xrt:%s", o->xrt);
-    TRY(s->signals = stop_fd());
-    TRY(s->listener = open_listener(o->listen, &port));
-    TRY(inet_parse(o->listen, &ip, &(uint16_t){0}));
+    const bool whole = !strncmp(o->xrt, "xrt", 3); /* as info lists them */
+    snprintf(name, sizeof name, "%s%s", whole ? "" : "xrt:", o->xrt);
+    TRY(inet_parse(o->listen, &ip, &port));
+    TRY(s->listener = open_listener(ip, &port));
     int rc = xrt_nic_open(&s->nic, name, o->xclbin, 60);
     if (!rc)
         rc = xrt_nic_address(&s->nic, &s->ip, &s->port);
@@ -112,6 +110,7 @@ static int open_all(struct server *s, const struct card_options *o)
         return card_failed(s, rc);
     if ((rc = control_open(&xrt_nic_control, &s->nic, true, report, s, &s->control)))
         return card_failed(s, rc);
+    TRY(s->signals = stop_fd()); /* until here a signal ends the process at once */
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     printf("listening on %s, frames go to %s\n", inet_text(ip, port, at),
            inet_text(s->ip, s->port, frames));

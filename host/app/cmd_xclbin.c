@@ -64,32 +64,6 @@ static const struct opt_command command = {
     .n_opts = sizeof opts / sizeof *opts,
 };
 
-/* All of a file, which is the caller's to free(). */
-static int read_whole(const char *path, uint8_t **bytes, size_t *n)
-{
-    struct file_in in = {0};
-    size_t size = 1 << 16, got = 1;
-    uint8_t *b = malloc(size);
-    int rc = b ? file_in_open(&in, path) : ERR(-ENOMEM, "out of memory");
-    for (*n = 0; !rc && got; *n += got) {
-        if (*n == size) {
-            uint8_t *more = size < SIZE_MAX / 2 ? realloc(b, size *= 2) : NULL;
-            if (!more) {
-                rc = ERR(-ENOMEM, "cannot read '%s': out of memory", path);
-                break;
-            }
-            b = more;
-        }
-        rc = file_in_read(&in, b + *n, size - *n, &got);
-    }
-    file_in_close(&in);
-    if (rc)
-        free(b);
-    else
-        *bytes = b;
-    return rc;
-}
-
 static int write_whole(const char *path, const void *bytes, size_t n)
 {
     struct file_out out = {0};
@@ -116,7 +90,9 @@ static int make(const struct xclbin_options *o)
         return ERR(-EINVAL, "'%s' is no UUID: 8-4-4-4-12 hexadecimal digits", o->uuid);
     plan.uuid = o->uuid ? uuid : NULL;
     if (o->bitstream) {
-        TRY(read_whole(o->bitstream, &bits, &plan.bitstream_bytes));
+        const int rc = xclbin_read(o->bitstream, &bits, &plan.bitstream_bytes, why);
+        if (rc)
+            return ERR(rc, "%s", why);
         plan.bitstream = bits;
     }
     int rc = xclbin_make(&plan, &file, &bytes, why);

@@ -31,5 +31,4 @@ void info_build(struct info *info)
     info_add(info, "libfabric", "%s", fabric);
     info_add(info, "simulated card", "%s",
              beside("narrowcast-sim", path) == path ? path : "not built");
-    info_add(info, "XRT", "not in this build");
 }

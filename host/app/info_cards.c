@@ -2,6 +2,7 @@
 #include "app/info.h"
 #include "offload/xclbin.h"
 #include "offload/xrt_card.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +15,16 @@ static void one_card(struct info *info, struct xrt_card *card)
 {
     static const uint8_t none[XRT_UUID_BYTES];
     struct xrt_about about;
-    char uuid[XCLBIN_UUID_TEXT] = "no xclbin", celsius[32] = "";
+    char uuid[XCLBIN_UUID_TEXT + 8] = "no xclbin", celsius[32] = "";
     if (xrt_card_about(card, &about)) {
         info_add(info, card->name, "%s", card->why);
         return;
     }
     if (memcmp(card->uuid, none, sizeof none))
-        xclbin_uuid_print(card->uuid, uuid);
+        xclbin_uuid_print(card->uuid, strcpy(uuid, "xclbin ") + 7);
     if (!isnan(about.celsius))
         snprintf(celsius, sizeof celsius, ", %.0f C", about.celsius);
-    info_add(info, card->name, "%s%s%s, xclbin %s%s", about.bdf, *about.bdf ? ", " : "",
+    info_add(info, card->name, "%s%s%s, %s%s", about.bdf, *about.bdf ? ", " : "",
              *about.shell ? about.shell : "shell unknown", uuid, celsius);
 }
 
@@ -55,11 +56,17 @@ void info_cards(struct info *info)
         struct xrt_card card;
         char name[16];
         snprintf(name, sizeof name, "xrt:%d", n);
-        if (xrt_card_look(&card, name, look_s)) {
-            if (n == 0)
-                info_add(info, "XRT", "none: %s", card.why);
+        const int rc = xrt_card_look(&card, name, look_s);
+        if (rc && n == 0) {
+            info_add(info, "XRT", "none: %s", card.why);
             return;
         }
+        if (rc && rc != -ENODEV)
+            info_add(info, name, "%s", card.why);
+        if (rc == -ENODEV || rc == -ETIMEDOUT)
+            return;
+        if (rc)
+            continue;
         if (n == 0) {
             char version[64];
             xrt_card_library(version, sizeof version);

@@ -78,9 +78,9 @@ static const char *nonsense(const struct control *c, int peer, const struct siml
     case SIMLINK_QUIT:
         return m->bytes ? "it has a body" : NULL;
     case SIMLINK_BATCH:
-        return m->bytes > SIMLINK_MOST ? "it is too long"
-               : m->bytes % 8          ? "its body is no list of operations"
-                                       : NULL;
+        return m->bytes > 8 * SIMLINK_BATCH_MOST ? "it is too long"
+               : m->bytes % 8                    ? "its body is no list of operations"
+                                                 : NULL;
     default:
         return "is the other program of another version?";
     }

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/word.h"
 #include "offload/card_mm.h"
+#include "offload/xrt_card.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,11 +23,10 @@ struct node_sum {
 int node_sum_check(const char *word, const struct algo *algo, int group, int n_ranks,
                    const struct codec *codec)
 {
-    const char *rest;
     struct card_fit fit;
     if (!node_sum_wanted(word))
         return 0;
-    if (!word_has_name(word, "xrt", &rest))
+    if (!xrt_card_name_fits(word))
         return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:BDF", word);
     if (algo != &algo_group_scatter)
         return ERR(
@@ -71,10 +70,12 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {
-    const int rc = card_mm_open(&s->mm, word, xclbin, sum, n_ranks, 0, timeout_s);
+    s->algo.gone = true;
+    int rc = xrt_card_check(word, xclbin, s->mm.why);
+    if (rc)
+        return ERR(-EINVAL, "--node-sum %s: %s", word, s->mm.why);
+    rc = card_mm_open(&s->mm, word, xclbin, sum, n_ranks, 0, timeout_s);
     s->algo.gone = rc != 0;
-    if (rc == -EINVAL)
-        return ERR(rc, "--node-sum %s: %s", word, s->mm.why);
     if (rc)
         err_warn("--node-sum %s: %s; the ranks add, the bits are the same", word, s->mm.why);
     return 0;

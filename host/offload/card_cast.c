@@ -129,6 +129,13 @@ static int check_status(struct card_cast *c, double until)
     return -EIO;
 }
 
+/* What fills the last beat behind n: the kernels do not look at it. */
+static void clear_tail(struct card_cast *c, enum role role, size_t n)
+{
+    const size_t held = ((role == X ? 32 : c->width) * n + 7) / 8;
+    memset((uint8_t *)buffer_of(c, role)->map + held, 0, bytes_of(c, role, n) - held);
+}
+
 /* values [n_args]: those that are no buffers. from, to: what goes there, what comes back. */
 static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role from, enum role to,
                double until)
@@ -140,6 +147,7 @@ static int run(struct card_cast *c, size_t n, const uint32_t *values, enum role 
         args[i].value = values[i];
     for (int i = 0; i < s->n_slots; i++)
         args[s->slots[i].arg].buffer = &c->buffers[i];
+    clear_tail(c, from, n);
     memcpy(status->map, &no_status, sizeof no_status);
     int rc = xrt_card_sync(&c->card, status, true, sizeof no_status, until - clock_s());
     if (!rc)

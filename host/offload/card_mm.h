@@ -22,8 +22,8 @@ struct card_mm {
 };
 
 /* card, xclbin: as xrt_card_open() has them. most_codes: of a part, that a run should take; 0: as
- * many as make it worth its while; fewer where the card's memory is short. -EINVAL: also a sum that no card adds; -ENOMEM: not even
- * one burst of each part finds room. After a failure nothing is open, and why still says it. */
+ * many as make it worth its while; fewer where the card's memory is short. -EINVAL: also a sum that no
+ * card adds; -ENOMEM: not even one burst of each part finds room. After a failure nothing is open, and why still says it. */
 int card_mm_open(struct card_mm *mm, const char *card, const char *xclbin,
                  const struct vec_sum *sum, int n_parts, size_t most_codes, double timeout_s);
 void card_mm_close(struct card_mm *mm); /* legal when zeroed */

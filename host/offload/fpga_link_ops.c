@@ -16,10 +16,10 @@ static int link_failed(struct fpga *card, int rc)
 int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops, size_t n,
                     size_t *done, double timeout_s)
 {
-    uint8_t body[SIMLINK_MOST];
+    uint8_t body[8 * SIMLINK_BATCH_MOST];
     const struct simlink ask = {.kind = SIMLINK_BATCH, .bytes = (uint32_t)(8 * n)};
     struct simlink answer;
-    if (8 * n > sizeof body)
+    if (n > SIMLINK_BATCH_MOST)
         return fpga_failed(card, -EINVAL, "card %s cannot take %zu operations at once", card->name,
                            n);
     for (size_t i = 0; i < n; i++)

@@ -98,6 +98,9 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
             return fpga_failed(card, rc,
                                "card %s is full: it is controlled by as many programs as it takes",
                                card->name);
+        if (rc == -ETIMEDOUT)
+            return fpga_failed(card, rc, "card %s takes the connection and says nothing",
+                               card->name);
         return fpga_failed(card, rc, "what answers at %s is no card of this version: %s",
                            card->name, strerror(-rc));
     }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "offload/wire_local.h"
+#include "offload/xrt_card.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,14 @@ int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size
 {
     struct card_fit fit;
     return card_fit_of(sum, n_ranks, "ranks", &fit, why, size);
+}
+
+/* A card that is missing is no mistake of the user's; a container that is none is. */
+static int check_container(const struct offload *o, const char *card)
+{
+    char why[XRT_WHY_BYTES];
+    const int rc = xrt_card_check(card, o->xclbin[0] ? o->xclbin : NULL, why);
+    return rc ? ERR(-EINVAL, "%s", why) : 0;
 }
 
 /* "a,b,c" into o->names. */
@@ -26,6 +35,8 @@ static int read_names(struct offload *o, const char *where)
             return ERR(-EINVAL, "the name of a card is too long: '%s'", where);
         memcpy(o->names[o->n_cards], at, n);
         TRY(fpga_check_name(o->names[o->n_cards++]));
+        if (!strncmp(at, "xrt", 3) && comm_rank(o->comm) == 0)
+            TRY(check_container(o, o->names[o->n_cards - 1]));
     }
     return 0;
 }
@@ -34,6 +45,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
 {
     char why[WIRE_WHY_BYTES] = "the name of the provider is too long";
     uint32_t ip;
+    if (words->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", words->xclbin) >= PATH_MAX)
+        return ERR(-EINVAL, "the path of the xclbin is too long");
     TRY(read_names(o, words->where));
     if (words->slots &&
         (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
@@ -49,8 +62,6 @@ static int read_options(struct offload *o, const struct offload_options *words)
         memcpy(o->local, words->local, strlen(words->local));
     if (words->provider)
         memcpy(o->provider, words->provider, strlen(words->provider));
-    if (words->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", words->xclbin) >= PATH_MAX)
-        return ERR(-EINVAL, "the path of the xclbin is too long");
     o->slots = words->slots;
     o->card_deadline_s = words->card_deadline_s > 0 ? words->card_deadline_s : 5;
     o->deadline_s = words->deadline_s > 0 ? words->deadline_s : 60;

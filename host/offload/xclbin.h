@@ -79,6 +79,9 @@ struct xclbin {
     struct xclbin_arg args[XCLBIN_ARGS];
 };
 
+/* A plain file of at most 1 GiB, as it is; *file is the caller's to free(). */
+int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why);
+
 /* A file, as a whole. -ENOENT, ..., -EINVAL: no container, or not a sound one. */
 int xclbin_open(const char *path, struct xclbin **out, char *why);
 /* file [bytes] stays the caller's, as long as *out is used. */

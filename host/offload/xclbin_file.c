@@ -16,7 +16,7 @@ static int say(int code, const char *path, const char *what, char *why)
     return code;
 }
 
-static int read_file(const char *path, uint8_t **file, size_t *bytes, char *why)
+int xclbin_read(const char *path, uint8_t **file, size_t *bytes, char *why)
 {
     struct stat st;
     uint8_t *b = NULL;
@@ -55,7 +55,7 @@ int xclbin_open(const char *path, struct xclbin **out, char *why)
 {
     uint8_t *file;
     size_t bytes;
-    int rc = read_file(path, &file, &bytes, why);
+    int rc = xclbin_read(path, &file, &bytes, why);
     if (rc)
         return rc;
     char what[XCLBIN_WHY_BYTES];

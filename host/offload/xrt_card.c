@@ -38,7 +38,7 @@ static void check_drift(const struct xrt_library *l)
     const char *loaded = l->loaded();
     const size_t same = strcspn(l->compiled, ".") + 1;
     const size_t n = same + strcspn(l->compiled + same, ".");
-    if (*loaded && strncmp(loaded, l->compiled, n))
+    if (*loaded && (strncmp(loaded, l->compiled, n) || (loaded[n] && loaded[n] != '.')))
         err_news("XRT %s is installed, and libnarrowcast_xrt.so was built with %s: if cards fail, "
                  "build it anew",
                  loaded, l->compiled);
@@ -158,6 +158,22 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
 
 /* ---- opening ---- */
 
+bool xrt_card_name_fits(const char *name)
+{
+    unsigned domain, bus, device, function;
+    int n = 0;
+    if (strncmp(name, "xrt", 3) || (name[3] && name[3] != ':'))
+        return false;
+    const char *where = name + 4;
+    if (!name[3])
+        return true;
+    const size_t digits = strspn(where, "0123456789");
+    if (!where[digits])
+        return digits && digits <= 3 && atoi(where) <= 255 && (where[0] != '0' || digits == 1);
+    return sscanf(where, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &n) == 4 &&
+           !where[n];
+}
+
 /* The container that is to be in the card, sound and of this version. */
 static int read_container(struct xrt_card *card, const char *path, struct xclbin **out)
 {
@@ -169,15 +185,23 @@ static int read_container(struct xrt_card *card, const char *path, struct xclbin
                       "NARROWCAST_XCLBIN",
                       card->name);
     int rc = xclbin_open(named, out, why);
-    if (!rc && (rc = xclbin_check(*out, why)))
-        xclbin_close(*out);
-    return rc ? failed(card, rc, "%s", why) : 0;
+    if (rc)
+        return failed(card, rc, "%s", why);
+    if (!(rc = xclbin_check(*out, why)))
+        return 0;
+    xclbin_close(*out);
+    return failed(card, rc, "'%.80s' is no card of this version: %s", named, why);
 }
 
 /* container: taken over; NULL: the device alone. */
 static int open_device(struct xrt_card *card, struct xclbin *container, double timeout_s)
 {
     struct xrt_task t = {.kind = XRT_WORK_OPEN};
+    if (xrt_work_lost()) {
+        xclbin_close(container);
+        return failed(card, -EIO, "card %s: an earlier call has not come back from XRT",
+                      card->name);
+    }
     pthread_mutex_lock(&state.lock);
     int rc = load_library(card);
     pthread_mutex_unlock(&state.lock);
@@ -203,12 +227,26 @@ int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s)
     return open_device(card, NULL, timeout_s);
 }
 
+int xrt_card_check(const char *name, const char *xclbin, char *why)
+{
+    struct xrt_card card = {.work = NULL};
+    struct xclbin *container;
+    snprintf(card.name, sizeof card.name, "%s", name);
+    const int rc = read_container(&card, xclbin, &container);
+    if (!rc)
+        xclbin_close(container);
+    snprintf(why, XRT_WHY_BYTES, "%s", card.why);
+    return rc;
+}
+
 int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s)
 {
     struct xclbin *container;
     uint8_t uuid[XRT_UUID_BYTES];
     *card = (struct xrt_card){0};
     snprintf(card->name, sizeof card->name, "%s", name);
+    if (!xrt_card_name_fits(name))
+        return failed(card, -EINVAL, "'%s' is no card: need xrt, xrt:1 or xrt:0000:65:00.1", name);
     TRY(read_container(card, xclbin, &container));
     memcpy(uuid, container->uuid, sizeof uuid);
     TRY(open_device(card, container, timeout_s));

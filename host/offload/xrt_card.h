@@ -35,6 +35,13 @@ struct xrt_card_value {
  * it. -ENOENT: no library, no file; -ELIBACC, -ELIBBAD: a library that does not load, or is of another
  * build; -EINVAL: no container; -ENODEV, -EBUSY, -ETIMEDOUT, ... */
 int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s);
+/* "xrt", "xrt:1" (0 to 255) or "xrt:0000:65:00.1". */
+bool xrt_card_name_fits(const char *name);
+
+/* Is there a container to open a card with, sound and of this version? As xrt_card_open() would find
+ * it. -ENOENT, -EINVAL, ... with why [XRT_WHY_BYTES]. */
+int xrt_card_check(const char *name, const char *xclbin, char *why);
+
 /* The same without a container: for xrt_card_about() and card->uuid, of what is in it (0: nothing). */
 int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s);
 

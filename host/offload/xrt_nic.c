@@ -1,13 +1,13 @@
 /* xrt_nic.c : nic_core of a card in this machine: its registers by XRT. */
 #include "offload/xrt_nic.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include "hls/regs.h"
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-static const double register_s = 1;
+static const double register_s = 2;
 enum { USUAL_PORT = 28259 }; /* of a card that has none yet: "nc" */
 
 /* The part of a name before '@', as XRT's device; false: it does not fit. ip: 0 without one. */
@@ -16,17 +16,12 @@ static bool parse(const char *name, char device[64], uint32_t *ip)
     const char *at = strchr(name, '@');
     const size_t n = at ? (size_t)(at - name) : strlen(name);
     struct in_addr address = {0};
-    if (n >= 64 || strncmp(name, "xrt", 3) || (at && inet_pton(AF_INET, at + 1, &address) != 1))
+    if (n >= 64 || (at && inet_pton(AF_INET, at + 1, &address) != 1))
         return false;
     memcpy(device, name, n);
     device[n] = 0;
     *ip = ntohl(address.s_addr);
-    if (n == 3)
-        return !at || *ip;
-    bool fits = device[3] == ':' && n > 4;
-    for (size_t i = 4; i < n; i++)
-        fits = fits && (isxdigit((unsigned char)device[i]) || strchr(":.", device[i]));
-    return fits && (!at || *ip);
+    return xrt_card_name_fits(device) && (!at || *ip);
 }
 
 bool xrt_nic_name_fits(const char *name)
@@ -36,15 +31,34 @@ bool xrt_nic_name_fits(const char *name)
     return parse(name, device, &ip);
 }
 
+/* XRT refuses what is no register as it fails when the card is gone; what strangers ask for is no
+ * reason to give a card up. */
+static bool is_register(uint32_t at)
+{
+    switch (at) {
+#define REG(NAME, at, access, what) case at:
+#include "hls/regs.def"
+#define SHELL_REG(NAME, at, access, what) case at:
+#include "hls/shell.def"
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int nic_write(void *card, uint32_t at, uint32_t value)
 {
     struct xrt_nic *n = card;
+    if (!is_register(at))
+        return 1;
     return xrt_card_write(&n->card, KERNEL_NIC_CORE, at, value, register_s) ? -EIO : 0;
 }
 
 static int nic_read(void *card, uint32_t at, uint32_t *value)
 {
     struct xrt_nic *n = card;
+    if (!is_register(at))
+        return 1;
     return xrt_card_read(&n->card, KERNEL_NIC_CORE, at, value, register_s) ? -EIO : 0;
 }
 
@@ -75,8 +89,16 @@ static int check(struct xrt_nic *n)
 
 static int set_address(struct xrt_nic *n, uint32_t ip)
 {
-    uint32_t port;
+    uint32_t has, port;
     TRY(nic_write(n, SHELL_IP, ip));
+    TRY(nic_read(n, SHELL_IP, &has));
+    if (has != ip) {
+        char text[INET_TEXT];
+        snprintf(n->card.why, sizeof n->card.why,
+                 "card %s keeps its own address, %s: leave out what is behind @", n->card.name,
+                 inet_text(has, 0, text));
+        return -EINVAL;
+    }
     TRY(nic_read(n, SHELL_PORT, &port));
     return port ? 0 : nic_write(n, SHELL_PORT, USUAL_PORT);
 }

@@ -32,6 +32,7 @@ struct xrt_work {
 /* ---- threads that are left behind ---- */
 
 static _Atomic int n_lost; /* that have not come back */
+static _Atomic int n_busy; /* calls that are waited for: a signal may end the process meanwhile */
 
 /* XRT's own handlers would take away what such a thread stands in, or wait for it: the process ends
  * without them. What was to be done at its end was registered later than XRT, or is done by now
@@ -39,24 +40,31 @@ static _Atomic int n_lost; /* that have not come back */
 static void leave(int status, void *arg)
 {
     (void)arg;
-    if (n_lost == 0)
+    if (n_lost == 0 && n_busy == 0)
         return;
     fflush(NULL);
     _exit(status);
 }
 
+/* Again whenever XRT may have registered more. */
 static void register_leave(void)
 {
-    (void)on_exit(leave, NULL);
+    static _Atomic int times;
+    if (times++ < 4)
+        (void)on_exit(leave, NULL);
 }
 
 static void leave_behind(struct xrt_work *w)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     w->lost = true;
     n_lost++;
     pthread_detach(w->thread);
-    pthread_once(&once, register_leave);
+    register_leave();
+}
+
+int xrt_work_lost(void)
+{
+    return n_lost;
 }
 
 /* ---- in the thread ---- */
@@ -210,6 +218,7 @@ static bool wait_done(struct xrt_work *w, double timeout_s)
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s)
 {
     pthread_mutex_lock(&w->lock);
+    n_busy++;
     w->task = *task;
     w->stage = ASKED;
     pthread_cond_broadcast(&w->moved);
@@ -222,7 +231,10 @@ bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s)
         task->rc = -ETIMEDOUT;
         snprintf(task->why, sizeof task->why, "XRT does not come back within %.3g s", timeout_s);
     }
+    n_busy--;
     pthread_mutex_unlock(&w->lock);
+    if (done && task->kind == XRT_WORK_OPEN)
+        register_leave();
     return done;
 }
 

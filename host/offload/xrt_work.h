@@ -49,6 +49,9 @@ struct xrt_work *xrt_work_start(const struct xrt_library *library, const char *w
  * process with such a thread ends without the exit handlers that were registered before that. */
 bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s);
 
+/* Threads of this process that XRT has not given back. */
+int xrt_work_lost(void);
+
 /* Closes the device and ends the thread, or leaves it alone after timeout_s. NULL is legal. */
 void xrt_work_end(struct xrt_work *w, double timeout_s);
 
