@@ -3,9 +3,11 @@
 #include "app/card_words.h"
 #include "app/cast_in.h"
 #include "app/cast_xrt.h"
+#include "app/layer_file.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/opt.h"
 #include "codec/codec.h"
 #include "hls/philox.h"
@@ -13,12 +15,19 @@
 #include <string.h>
 
 struct cast_options {
-    const char *format, *scale, *overflow, *round, *on, *card, *xclbin;
+    const char *codec, *state, *format, *scale, *overflow, *round, *on, *card, *xclbin;
     uint64_t seed;
 };
 
 #define AT(field) offsetof(struct cast_options, field)
 static const struct opt opts[] = {
+    {"codec", "C", "minifloat",
+     "A kind as `train --codec` has it: IN is one layer, of rank 0 in step 0. Some print `max X`: "
+     "uncast wants it back.",
+     OPT_TEXT, AT(codec), 0, 0, 0},
+    {"state", "FILE", NULL,
+     "What the codec keeps from step to step: read, if it is there, and then written.", OPT_TEXT,
+     AT(state), 0, 0, 0},
     {"format", "F", "e4m3",
      "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23).", OPT_TEXT,
      AT(format), 0, 0, 0},
@@ -36,8 +45,8 @@ static const struct opt opts[] = {
      "Ties of `nearest` go to even; `stochastic` rounds up with the probability of the part cut "
      "off.",
      OPT_CHOICE, AT(round), 0, 0, 0},
-    {"seed", "N", "1", "Of stochastic rounding: the same seed gives the same codes.", OPT_SIZE,
-     AT(seed), 0, 0, 0},
+    {"seed", "N", "1", "Of stochastic rounding and draws: the same seed gives the same codes.",
+     OPT_SIZE, AT(seed), 0, 0, 0},
     {"on", "cpu|xrt", "cpu",
      "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
      "runtime. "
@@ -60,7 +69,9 @@ static const struct opt_command command = {
     .examples = "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
                 "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
                 "prints, say, `shift 14`\n"
-                "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n",
+                "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
+                "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
+                "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -126,12 +137,40 @@ static int cast_on(struct cast_job *j, const struct cast_options *o, int *shift)
 /* What the words mean; before any work. */
 static int settle(const struct cast_options *o, struct codec *codec)
 {
-    const struct codec_words words = {
-        .format = o->format, .scale = o->scale, .overflow = o->overflow, .round = o->round};
+    const struct codec_words words = {.codec = o->codec,
+                                      .format = o->format,
+                                      .scale = o->scale,
+                                      .overflow = o->overflow,
+                                      .round = o->round};
     TRY(codec_parse(&words, codec));
     TRY(codec_settle(codec, 1, &(struct codec_adder){.name = "cast"}));
     TRY(card_words_check(o->on, o->card, o->xclbin));
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
+}
+
+/* --codec: words that are minifloat's say nothing, unless they were given. */
+static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
+{
+#define GIVEN(name, word) opt_given(&command, p, name) ? (word) : NULL
+    const struct codec_words words = {.codec = o->codec,
+                                      .format = GIVEN("format", o->format),
+                                      .scale = GIVEN("scale", o->scale),
+                                      .overflow = GIVEN("overflow", o->overflow),
+                                      .round = GIVEN("round", o->round)};
+#undef GIVEN
+    struct codec codec;
+    float max;
+    if (strcmp(o->on, "cpu"))
+        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    TRY(codec_parse(&words, &codec));
+    TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));
+    codec.seed = o->seed;
+    TRY(layer_file_cast(&codec, p->args[0], o->state, p->args[1], &max));
+    char number[32];
+    if (codec_asks_max(&codec) && number_print(number, sizeof number, 9, (double)max) > 0)
+        printf("max %s\n", number);
+    return 0;
 }
 
 int cmd_cast(int argc, char **argv)
@@ -141,6 +180,10 @@ int cmd_cast(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
         return opt_help(&command, stdout), 0;
+    if (!layer_file_is_minifloat(o.codec))
+        return cast_layer(&o, &p);
+    if (o.state)
+        return ERR(-EINVAL, "--state '%s' has no use: --codec %s keeps nothing", o.state, o.codec);
 
     struct cast_job j = {0};
     TRY(settle(&o, &j.codec));

@@ -3,6 +3,7 @@
 #include "app/card_words.h"
 #include "app/cast_xrt.h"
 #include "app/codes_in.h"
+#include "app/layer_file.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -12,13 +13,16 @@
 #include <string.h>
 
 struct uncast_options {
-    const char *format, *on, *card, *xclbin;
+    const char *codec, *format, *on, *card, *xclbin;
+    double max;
     int64_t shift;
     uint64_t count;
 };
 
 #define AT(field) offsetof(struct uncast_options, field)
 static const struct opt opts[] = {
+    {"codec", "C", "minifloat", "As `cast` had it.", OPT_TEXT, AT(codec), 0, 0, 0},
+    {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 3.5e38, 0},
     {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
      0, 0},
     {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT,
@@ -27,7 +31,7 @@ static const struct opt opts[] = {
      "How many codes IN holds: for formats of fewer than 8 bits, where its length alone cannot "
      "tell. 0: as many as "
      "fit.",
-     OPT_SIZE, AT(count), 0, 0, 0},
+     OPT_SIZE, AT(count), 0, 1e15, 0},
     {"on", "cpu|xrt", "cpu",
      "Who casts: the fastest backend of this CPU, or a card in this machine, by the Xilinx "
      "runtime. "
@@ -47,7 +51,8 @@ static const struct opt_command command = {
         "OUT appears when it is whole, or not at all.",
     .examples =
         "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
-        "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n",
+        "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n"
+        "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -74,6 +79,23 @@ static int uncast_on(const struct uncast_options *o, struct codes_in *in, struct
     return file_out_commit(out);
 }
 
+static int uncast_layer(const struct uncast_options *o, const struct opt_parsed *p)
+{
+    struct codec codec;
+    const struct codec_words words = {
+        .codec = o->codec, .format = opt_given(&command, p, "format") ? o->format : NULL};
+    if (strcmp(o->on, "cpu"))
+        return ERR(-EINVAL, "--on %s casts minifloats alone, not --codec %s", o->on, o->codec);
+    TRY(card_words_check(o->on, o->card, o->xclbin));
+    TRY(codec_parse(&words, &codec));
+    TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
+    if (codec_asks_max(&codec) && !opt_given(&command, p, "max"))
+        return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
+    if (opt_given(&command, p, "shift"))
+        return ERR(-EINVAL, "--shift does not go with --codec %s: it is minifloat's", o->codec);
+    return layer_file_uncast(&codec, p->args[0], o->count, (float)o->max, p->args[1]);
+}
+
 int cmd_uncast(int argc, char **argv)
 {
     struct uncast_options o = {0};
@@ -82,6 +104,8 @@ int cmd_uncast(int argc, char **argv)
     if (p.help)
         return opt_help(&command, stdout), 0;
 
+    if (!layer_file_is_minifloat(o.codec))
+        return uncast_layer(&o, &p);
     struct mf_fmt fmt;
     TRY(vec_best_check());
     TRY(codec_format_parse("--format", o.format, &fmt));

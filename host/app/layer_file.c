@@ -1,0 +1,215 @@
+/* layer_file.c : one layer from a file to codes and back. */
+#include "app/layer_file.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/word.h"
+#include "codec/codec_kind.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool layer_file_is_minifloat(const char *codec)
+{
+    const char *rest;
+    return word_has_name(codec, codec_minifloat.name, &rest);
+}
+
+/* ---- whole files ---- */
+
+struct bytes {
+    uint8_t *at;
+    size_t n;
+};
+
+static int read_on(struct file_in *in, struct bytes *b)
+{
+    for (size_t room = 1 << 20, got;; room = b->n) {
+        uint8_t *more = realloc(b->at, b->n + room);
+        if (!more)
+            return ERR(-ENOMEM, "cannot hold '%s': no memory for %zu bytes", in->path, b->n + room);
+        b->at = more;
+        TRY(file_in_read(in, b->at + b->n, room, &got));
+        b->n += got;
+        if (got < room)
+            break;
+    }
+    return 0;
+}
+
+static int read_file(const char *path, struct bytes *b)
+{
+    struct file_in in = {.f = NULL};
+    int rc = file_in_open(&in, path);
+    if (!rc)
+        rc = read_on(&in, b);
+    file_in_close(&in);
+    return rc;
+}
+
+static int write_file(const char *path, const void *from, size_t bytes)
+{
+    struct file_out out = {.f = NULL};
+    int rc = file_out_open(&out, path);
+    if (!rc)
+        rc = file_out_write(&out, from, bytes);
+    if (!rc)
+        rc = file_out_commit(&out);
+    file_out_discard(&out);
+    return rc;
+}
+
+/* ---- a layer ---- */
+
+/* A layer of n, its codec's fold, and what it takes with its padding. */
+struct whole {
+    struct codec_layer layer;
+    struct codec_call call;
+    struct fold fold;
+    size_t padded;
+};
+
+static void make_whole(const struct codec *codec, size_t n, struct whole *w)
+{
+    w->layer = (struct codec_layer){.n = n};
+    w->call = (struct codec_call){.codec = codec, .layers = &w->layer, .n_layers = 1};
+    w->fold = codec_fold(&w->call);
+    w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
+}
+
+/* What is kept, as it was (zeros where there is no file yet) and room for what it becomes. */
+static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
+{
+    if (!bytes)
+        return ERR(-EINVAL, "--state '%s' has no use: this codec keeps nothing", path);
+    if (access(path, F_OK) == 0) {
+        TRY(read_file(path, was));
+        if (was->n != bytes)
+            return ERR(-EINVAL, "cannot use --state '%s': it has %zu bytes, this codec keeps %zu",
+                       path, was->n, bytes);
+    } else if (!(was->at = buf_alloc(bytes))) {
+        return -ENOMEM;
+    }
+    *next = buf_alloc(bytes);
+    if (!*next)
+        return -ENOMEM;
+    memcpy(*next, was->at, bytes);
+    return 0;
+}
+
+static int encode(const struct codec *codec, struct whole *w, const float *x, const char *path,
+                  uint8_t *codes)
+{
+    const struct codec_part part = {.layer = &w->layer};
+    struct vec_span span = {.x = x,
+                            .codes = codes,
+                            .n = w->layer.n,
+                            .padded = w->padded,
+                            .key = codec_key(codec, 0, 0, 0)};
+    codec_absmax_all(codec, &span, &part, 1);
+    if (span.absmax >= 0x7f800000)
+        return ERR(-EINVAL, "cannot encode '%s': it holds inf or nan", path);
+    memcpy(&w->layer.max, &span.absmax, sizeof w->layer.max);
+    w->layer.own_max = w->layer.max;
+    codec_encode_all(codec, &span, &part, 1);
+    return 0;
+}
+
+/* codes: to be freed, also after a failure. */
+static int cast_bytes(const struct codec *codec, const struct bytes *in, const char *path,
+                      struct whole *w, struct bytes *codes)
+{
+    if (!in->n || in->n % sizeof(float))
+        return ERR(-EINVAL, "cannot encode '%s': %zu bytes are no fp32 values", path, in->n);
+    codes->n = w->fold.ops->in_bytes(&w->fold, w->padded);
+    codes->at = buf_alloc(codes->n);
+    return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
+                     : -ENOMEM;
+}
+
+int layer_file_cast(const struct codec *codec, const char *in, const char *state, const char *out,
+                    float *max)
+{
+    struct bytes x = {NULL, 0}, codes = {NULL, 0}, was = {NULL, 0};
+    struct whole w;
+    uint8_t *next = NULL;
+    size_t kept = 0;
+    int rc = read_file(in, &x);
+    make_whole(codec, x.n / sizeof(float), &w);
+    if (!rc && state) {
+        kept = codec_state_bytes(codec, &w.layer);
+        rc = read_state(state, kept, &was, &next);
+        w.layer.state = was.at;
+        w.layer.next_state = next;
+    }
+    if (!rc)
+        rc = cast_bytes(codec, &x, in, &w, &codes);
+    if (!rc)
+        rc = write_file(out, codes.at, codes.n);
+    if (!rc && state)
+        rc = write_file(state, next, kept);
+    *max = w.layer.max;
+    free(x.at), free(codes.at), free(was.at), free(next);
+    return rc;
+}
+
+/* ---- and back ---- */
+
+/* How many values: as many units as there are codes of, or `count` of them. */
+static int count_values(const struct codec *codec, const struct bytes *codes, const char *path,
+                        uint64_t count, struct whole *w)
+{
+    make_whole(codec, count ? (size_t)count : 1, w);
+    if (!count && w->fold.unit == 1)
+        return ERR(-EINVAL, "cannot decode '%s': a column has any length, need --count", path);
+    const size_t unit_bytes = w->fold.ops->in_bytes(&w->fold, w->fold.unit),
+                 n_units = codes->n / unit_bytes;
+    if (!codes->n || codes->n % unit_bytes)
+        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are no whole number of %zu", path,
+                   codes->n, unit_bytes);
+    if (!count)
+        make_whole(codec, n_units * w->fold.unit, w);
+    if (w->padded / w->fold.unit != n_units)
+        return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
+                   (n_units - 1) * w->fold.unit + 1, n_units * w->fold.unit,
+                   (unsigned long long)count);
+    return 0;
+}
+
+/* Codes of a sum are what is decoded: where sums are exact, of this one addend; else its own, which
+ * are no others. */
+static int decode(const struct codec *codec, struct whole *w, const uint8_t *codes, float *x)
+{
+    const struct codec_part part = {.layer = &w->layer};
+    uint8_t *sum = NULL;
+    if (codec->kind->sums & FOLD_WIDE) {
+        sum = buf_alloc(w->fold.ops->out_bytes(&w->fold, w->padded));
+        if (!sum)
+            return -ENOMEM;
+        w->fold.ops->sum(&w->fold, 0, &codes, 1, w->padded, true, sum);
+    }
+    const struct vec_out out = codec_out(codec, sum ? sum : codes, w->layer.n, 0, x);
+    codec_decode_all(codec, &out, &part, 1);
+    free(sum);
+    return 0;
+}
+
+int layer_file_uncast(const struct codec *codec, const char *in, uint64_t count, float max,
+                      const char *out)
+{
+    struct bytes codes = {NULL, 0};
+    struct whole w;
+    float *x = NULL;
+    int rc = read_file(in, &codes);
+    if (!rc)
+        rc = count_values(codec, &codes, in, count, &w);
+    if (!rc) {
+        w.layer.max = max;
+        x = buf_alloc(w.layer.n * sizeof *x);
+        rc = x ? decode(codec, &w, codes.at, x) : -ENOMEM;
+    }
+    if (!rc)
+        rc = write_file(out, x, w.layer.n * sizeof *x);
+    free(codes.at), free(x);
+    return rc;
+}

@@ -1,0 +1,109 @@
+#!/bin/bash
+# test_cast_codecs.sh : `narrowcast cast --codec` and back: files that a few lines of Python read as the README says; what is kept from
+# file to file; what is refused.
+set -u
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+n=$B/narrowcast
+command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
+dir=$(mktemp -d)
+cd "$dir" || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() {
+    echo "test_cast_codecs.sh: $*" >&2
+    bad=1
+}
+python3 - <<'END'
+import random, struct
+random.seed(5)
+x = [random.gauss(0, 1) * 10 ** random.uniform(-3, 0) for _ in range(1001)]
+open("x.f32", "wb").write(struct.pack("<1001f", *x))
+open("nan.f32", "wb").write(struct.pack("<2f", 1, float("nan")))
+END
+
+# --- there and back, and the same by the reader below ---
+for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary; do
+    "$n" cast --codec $codec --seed 3 x.f32 codes >said || fail "$codec: cast"
+    max=$(sed -n 's/^max /--max /p' said)
+    # shellcheck disable=SC2086
+    "$n" uncast --codec $codec --count 1001 $max codes back.f32 || fail "$codec: uncast"
+    python3 - $codec "${max#--max }" <<'END' || fail "$codec: not what the README says"
+import struct, sys
+def floats(path):
+    data = open(path, "rb").read()
+    return struct.unpack("<%df" % (len(data) // 4), data)
+x, got, codes = floats("x.f32"), floats("back.f32"), open("codes", "rb").read()
+kind, rest = sys.argv[1].split(",")[0].partition(":")[::2]
+words = dict(w.split("=") for w in sys.argv[1].partition(":")[2].split(",") if "=" in w)
+def code(data, i, bits):
+    return int.from_bytes(data, "little") >> (i * bits) & ((1 << bits) - 1)
+def qsgd(i):
+    bits = int(rest)
+    bucket = int(words.get("bucket", {1: 128, 2: 128, 4: 512, 8: 512, 16: 8192}[bits]))
+    size = 4 + bucket * bits // 8
+    own = codes[i // bucket * size:][:size]
+    scale, c = struct.unpack("<f", own[:4])[0], code(own[4:], i % bucket, bits)
+    if words.get("levels", "sign") == "even" or bits == 1:
+        steps = 2 ** bits - 1
+        return (2 * c / steps - 1) * scale, 2 * scale / steps
+    s = 2 ** (bits - 1) - 1
+    return (-1 if c > s else 1) * (c & s) * scale / s, scale / s
+def onebit(i):
+    bucket = 1001 if rest == "column" else int(rest or 64)
+    size = 8 + 4 * ((bucket + 31) // 32)
+    own = codes[i // bucket * size:][:size]
+    return struct.unpack("<2f", own[:8])[code(own[8:], i % bucket, 1)], None
+def ternary(i):
+    c = code(codes[i // 4:i // 4 + 1], i % 4, 2)
+    return (0, 1, 0, -1)[c] * float(sys.argv[2]), float(sys.argv[2])
+bad = 0
+for i in range(1001):
+    want, step = {"qsgd": qsgd, "onebit": onebit, "ternary": ternary}[kind](i)
+    off = abs(got[i] - want) > 1e-6 * abs(want) + 1e-12
+    clipped = kind == "ternary" and abs(x[i]) > step
+    far = step is not None and not clipped and abs(want - x[i]) > 1.00001 * step
+    sign = kind == "onebit" and want * x[i] < 0
+    bad += off or far or sign
+sys.exit(bad != 0 or len(got) != 1001)
+END
+done
+
+# --- seeds, and what is kept ---
+"$n" cast --codec qsgd:4 --seed 3 x.f32 codes && "$n" cast --codec qsgd:4 --seed 3 x.f32 again && "$n" cast --codec qsgd:4 --seed 4 x.f32 other
+cmp -s codes again || fail "the same seed gives other codes"
+cmp -s codes other && fail "another seed gives the same codes"
+"$n" cast --codec onebit --state left x.f32 first && cp left left.1 && "$n" cast --codec onebit --state left x.f32 second || fail "--state"
+"$n" uncast --codec onebit --count 1001 first first.f32 && "$n" uncast --codec onebit --count 1001 second second.f32
+python3 - <<'END' || fail "what is left is not what encoding left"
+import struct, sys
+def floats(path, n):
+    return struct.unpack("<%df" % n, open(path, "rb").read())
+x, a, b = floats("x.f32", 1001), floats("first.f32", 1001), floats("second.f32", 1001)
+one, two = floats("left.1", 2002), floats("left", 2002)
+near = lambda p, q: abs(p - q) <= 1e-6
+sys.exit(not all(near(one[i], x[i] - a[i]) and near(two[i], x[i] + one[i] - b[i]) for i in range(1001)) or any(one[1001:] + two[1001:]))
+END
+
+# refused LINE COMMAND...
+refused() {
+    line=$1
+    shift
+    "$@" >out 2>said && fail "$*: accepted"
+    [ "$(wc -l <said)" = 1 ] && grep -qF -- "$line" said || fail "$*: said $(cat said)"
+    [ ! -e no ] || fail "$*: left a file"
+}
+head -c 10 x.f32 >cut.f32
+head -c 100 codes >cut
+refused "cannot encode 'nan.f32': it holds inf or nan" "$n" cast --codec qsgd:4 nan.f32 no
+refused "cannot encode 'cut.f32': 10 bytes are no fp32 values" "$n" cast --codec onebit cut.f32 no
+refused "--state 's' has no use" "$n" cast --codec qsgd:4 --state s x.f32 no
+refused "--state 's' has no use" "$n" cast --state s x.f32 no
+refused "cannot use --state 'cut': it has 100 bytes, this codec keeps 8008" "$n" cast --codec onebit --state cut x.f32 no
+refused "--format e5m2 does not go with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
+refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
+refused "cannot decode 'cut': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 cut no
+refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
+refused "need --count" "$n" uncast --codec onebit:column codes no
+refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no
+exit $bad
