@@ -24,7 +24,7 @@ static float input(uint64_t i, int kind)
     if (kind == 4)
         return float_of(word); /* anything, nan and inf too */
     if (kind == 3)
-        return i % 7 ? fabsf((float)(int32_t)word) : 0; /* no negative one */
+        return i % 7 ? fabsf((float)(int32_t)word) : -0.0f; /* no negative one */
     return ldexpf((float)(int32_t)word * 0x1p-31f, kind == 0 ? 0 : kind == 1 ? -140 : 128);
 }
 

@@ -4,6 +4,7 @@
 #define SIGNS_BODY_H
 #include "vec/fp_mode.h"
 #include "vec/levels_pack.h"
+#include "vec/signs_short.h"
 #include "vec/vec_signs.h"
 
 /* Where the elements of a vector come from: x, or parts added up; and what was left of them. */
@@ -145,13 +146,54 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
     }
 }
 
+/* Columns i .. i + k of a vector, whole ones, side by side in one run. */
+static inline void signs_encode_beside(const struct signs_rule *r, const struct signs_from *f,
+                                       const struct signs_column *first, size_t k, uint8_t *codes)
+{
+    float v[SIGNS_SHORT][SIGNS_BESIDE];
+    struct signs_beside s;
+    for (size_t j = 0; j < r->column; j++) {
+        const size_t e = first->first + j * r->stride;
+        for (size_t c = 0; c < k; c++)
+            v[j][c] = f->x ? f->x[e + c] : 0.0f;
+    }
+    for (int p = 0; p < f->n_parts; p++) {
+        signs_beside_get(f->parts[p] + f->skip + first->place, k, &s);
+        for (size_t j = 0; j < r->column; j++)
+            signs_beside_add(&s, j, k, v[j]);
+    }
+    for (size_t j = 0; j < r->column && f->left.was; j++)
+        for (size_t c = 0; c < k; c++)
+            v[j][c] = level_add(v[j][c], f->left.was[first->first + j * r->stride + c]);
+    signs_beside_make(r->column, k, v, &s);
+    for (size_t j = 0; j < r->column && f->left.next; j++)
+        for (size_t c = 0; c < k; c++)
+            f->left.next[first->first + j * r->stride + c] =
+                v[j][c] - (v[j][c] < 0.0f ? s.minus[c] : s.plus[c]);
+    signs_beside_put(&s, k, codes + first->place);
+}
+
+/* How many columns from column i on are short, whole and side by side: some at a time; 0: this one
+ * is not. */
+static inline size_t signs_beside_n(const struct signs_rule *r, size_t n, size_t i)
+{
+    const size_t run = i / r->stride, left = r->stride - i % r->stride;
+    return r->column <= SIGNS_SHORT && (run + 1) * r->column * r->stride <= n
+               ? levels_less(left, SIGNS_BESIDE)
+               : 0;
+}
+
 static __attribute__((noinline)) void signs_encode_columns(const struct signs_rule *r,
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
 {
-    for (size_t i = 0, all = signs_n_columns(r, n); i < all; i++) {
+    for (size_t i = 0, k, all = signs_n_columns(r, n); i < all; i += k) {
         const struct signs_column c = signs_column_at(r, n, i);
-        signs_encode_column(f, &c, codes);
+        k = signs_beside_n(r, n, i);
+        if (k)
+            signs_encode_beside(r, f, &c, k, codes);
+        else
+            signs_encode_column(f, &c, codes), k = 1;
     }
 }
 
@@ -182,22 +224,46 @@ static inline void signs_sum(const struct signs_rule *r, const uint8_t *const *p
     signs_encode_all(r, &from, n, padded, codes);
 }
 
+static inline void signs_decode_column(const struct signs_column *c, const uint8_t *codes,
+                                       float divisor, float *x)
+{
+    uint32_t negative[LEVELS_BLOCK];
+    const uint8_t *from = codes + c->place;
+    const float plus = levels_float(from) / divisor,
+                minus = levels_float(from + sizeof plus) / divisor;
+    for (size_t i = 0; i < c->n; i += LEVELS_BLOCK) {
+        const size_t k = levels_less(c->n - i, LEVELS_BLOCK);
+        levels_unpack(1, from + 2 * sizeof plus + i / 8, signs_up(k), negative);
+        for (size_t j = 0; j < k; j++)
+            x[c->first + (i + j) * c->stride] = negative[j] ? minus : plus;
+    }
+}
+
+static inline void signs_decode_beside(const struct signs_rule *r, const struct signs_column *first,
+                                       size_t k, const uint8_t *codes, float divisor, float *x)
+{
+    struct signs_beside s;
+    signs_beside_get(codes + first->place, k, &s);
+    for (size_t c = 0; c < k; c++) {
+        s.plus[c] /= divisor;
+        s.minus[c] /= divisor;
+    }
+    for (size_t j = 0; j < r->column; j++)
+        for (size_t c = 0; c < k; c++)
+            x[first->first + j * r->stride + c] = s.negative[c] >> j & 1 ? s.minus[c] : s.plus[c];
+}
+
 static __attribute__((noinline)) void signs_decode_all(const struct signs_rule *r,
                                                        const uint8_t *codes, size_t n,
                                                        float divisor, float *x)
 {
-    uint32_t negative[LEVELS_BLOCK];
-    for (size_t s = 0, all = signs_n_columns(r, n); s < all; s++) {
-        const struct signs_column c = signs_column_at(r, n, s);
-        const uint8_t *from = codes + c.place;
-        const float plus = levels_float(from) / divisor,
-                    minus = levels_float(from + sizeof plus) / divisor;
-        for (size_t i = 0; i < c.n; i += LEVELS_BLOCK) {
-            const size_t k = levels_less(c.n - i, LEVELS_BLOCK);
-            levels_unpack(1, from + 2 * sizeof plus + i / 8, signs_up(k), negative);
-            for (size_t j = 0; j < k; j++)
-                x[c.first + (i + j) * c.stride] = negative[j] ? minus : plus;
-        }
+    for (size_t i = 0, k, all = signs_n_columns(r, n); i < all; i += k) {
+        const struct signs_column c = signs_column_at(r, n, i);
+        k = r->stride > 1 ? signs_beside_n(r, n, i) : 0;
+        if (k)
+            signs_decode_beside(r, &c, k, codes, divisor, x);
+        else
+            signs_decode_column(&c, codes, divisor, x), k = 1;
     }
 }
 
