@@ -111,7 +111,7 @@ static void check_table(const struct vec_ops *ops, const struct signs_rule *r, s
     const struct signs_left left = {keeps ? was : NULL, keeps ? next : NULL};
     for (size_t i = 0; i < n; i++) {
         x[i] = input(i, kind);
-        was[i] = kind == 3 ? 0 : input(i + N_MOST, kind) / 4;
+        was[i] = kind == 3 ? -0.0f : input(i + N_MOST, kind) / 4;
         s.v[i] = keeps ? level_add(x[i], was[i]) : x[i];
     }
     memset(codes, 0x5a, bytes);
