@@ -73,7 +73,9 @@ done
 "$n" cast --codec qsgd:4 --seed 3 x.f32 codes && "$n" cast --codec qsgd:4 --seed 3 x.f32 again && "$n" cast --codec qsgd:4 --seed 4 x.f32 other
 cmp -s codes again || fail "the same seed gives other codes"
 cmp -s codes other && fail "another seed gives the same codes"
-"$n" cast --codec onebit --state left x.f32 first && cp left left.1 && "$n" cast --codec onebit --state left x.f32 second || fail "--state"
+"$n" cast --codec onebit --state left x.f32 first || fail "--state"
+cp left left.1
+"$n" cast --codec onebit --state left x.f32 second || fail "--state"
 "$n" uncast --codec onebit --count 1001 first first.f32 && "$n" uncast --codec onebit --count 1001 second second.f32
 python3 - <<'END' || fail "what is left is not what encoding left"
 import struct, sys
@@ -90,19 +92,20 @@ refused() {
     line=$1
     shift
     "$@" >out 2>said && fail "$*: accepted"
-    [ "$(wc -l <said)" = 1 ] && grep -qF -- "$line" said || fail "$*: said $(cat said)"
+    [ "$(wc -l <said)" = 1 ] || fail "$*: said $(cat said)"
+    grep -qF -- "$line" said || fail "$*: said $(cat said)"
     [ ! -e no ] || fail "$*: left a file"
 }
 head -c 10 x.f32 >cut.f32
-head -c 100 codes >cut
+head -c 100 codes >short
 refused "cannot encode 'nan.f32': it holds inf or nan" "$n" cast --codec qsgd:4 nan.f32 no
 refused "cannot encode 'cut.f32': 10 bytes are no fp32 values" "$n" cast --codec onebit cut.f32 no
 refused "--state 's' has no use" "$n" cast --codec qsgd:4 --state s x.f32 no
 refused "--state 's' has no use" "$n" cast --state s x.f32 no
-refused "cannot use --state 'cut': it has 100 bytes, this codec keeps 8008" "$n" cast --codec onebit --state cut x.f32 no
+refused "cannot use --state 'short': it has 100 bytes, this codec keeps 8008" "$n" cast --codec onebit --state short x.f32 no
 refused "--format e5m2 does not go with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
 refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
-refused "cannot decode 'cut': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 cut no
+refused "cannot decode 'short': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 short no
 refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
 refused "need --count" "$n" uncast --codec onebit:column codes no
 refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no

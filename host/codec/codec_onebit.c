@@ -181,7 +181,8 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
 {
     const struct codec_call *call = f->ctx;
     const struct codec *c = call->codec;
-    assert(last), (void)last;
+    assert(last);
+    (void)last;
     for (size_t done = 0; done < n;) {
         const struct codec_piece p = codec_piece_at(call, at + done, at + n);
         const struct signs_rule r = rule_of(c, p.layer);

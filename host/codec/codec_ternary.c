@@ -202,7 +202,8 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
                 bool last, uint8_t *codes)
 {
     int32_t sums[BLOCK];
-    assert(last), (void)last;
+    assert(last);
+    (void)last;
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = n - i < BLOCK ? n - i : BLOCK;
         for (int p = 0; p < n_parts; p++)

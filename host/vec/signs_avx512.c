@@ -61,7 +61,7 @@ CAST_INLINE void encode_bucket(const struct signs_from *f, const struct signs_co
 {
     const __m512 zero = _mm512_setzero_ps();
     __m512 sum_plus = zero, sum_minus = zero, v[LEVELS_BLOCK / 16];
-    __mmask16 negative[LEVELS_BLOCK / 16];
+    __mmask16 negative[LEVELS_BLOCK / 16] = {0};
     uint32_t n_minus = 0;
     for (size_t i = 0; i < c->n / 16; i++) {
         v[i] = fetch(f, c, 16 * i);
