@@ -1,0 +1,70 @@
+/* test_quantise.c : --quantise: the smallest layers, with less than 1 % of all elements together, stay
+ * in fp32; what each kind of codec takes by itself; any other word. */
+#include "base/err.h"
+#include "capture.h"
+#include "check.h"
+#include "job/quantise.h"
+#include <string.h>
+
+enum { N_MOST = 6 };
+
+/* Sizes; those that stay are marked. */
+static const struct {
+    size_t n[N_MOST];
+    bool fp32[N_MOST], want[N_MOST];
+} cases[] = {
+    {{9900, 49, 50, 1}, {false}, {false, true, false, true}}, /* 50, and with the next one 100 */
+    {{9901, 49, 49, 1}, {false}, {false, true, true, true}},  /* 99 of 10000 */
+    {{9900, 50, 50}, {false}, {false, true, false}},          /* of equals the first */
+    {{100, 100, 100}, {false}, {false, false, false}},
+    {{5}, {false}, {false}},
+    {{500, 9430, 70},
+     {true, false, false},
+     {true, false, true}}, /* marked before: does not count */
+};
+
+static void check_cases(void)
+{
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct reducer_layer layers[N_MOST];
+        int n = 0;
+        for (; n < N_MOST && cases[k].n[n]; n++)
+            layers[n] = (struct reducer_layer){.n = cases[k].n[n], .fp32 = cases[k].fp32[n]};
+        quantise_leave_small(layers, n);
+        for (int i = 0; i < n; i++)
+            CHECK(layers[i].fp32 == cases[k].want[i] && layers[i].n == cases[k].n[i],
+                  "case %zu, layer %d of %zu: fp32 %d", k, i, layers[i].n, layers[i].fp32);
+    }
+}
+
+static void check_words(void)
+{
+    static const struct {
+        const char *codec, *word;
+        bool want;
+    } words[] = {{"minifloat", NULL, false},      {"minifloat", "large", true},
+                 {"qsgd:4", NULL, true},          {"qsgd:4", "auto", true},
+                 {"qsgd:4", "all", false},        {"onebit", "auto", true},
+                 {"onebit:column", "all", false}, {"ternary", NULL, true}};
+    struct codec codec;
+    bool small;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        small = !words[i].want;
+        CHECK(codec_parse(&(struct codec_words){.codec = words[i].codec}, &codec) == 0 &&
+                  quantise_parse(words[i].word, &codec, &small) == 0 && small == words[i].want,
+              "%s: %s", words[i].codec, words[i].word ? words[i].word : "NULL");
+    }
+    struct capture capture;
+    capture_begin(&capture);
+    const int rc = quantise_parse("Large", &codec, &small);
+    const char *text = capture_end(&capture);
+    CHECK(rc == -EINVAL && strstr(text, "unknown --quantise \"Large\": want auto, large or all"),
+          "%d, \"%s\"", rc, text);
+}
+
+int main(void)
+{
+    check_cases();
+    check_words();
+    DONE();
+}
