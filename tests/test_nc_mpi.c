@@ -44,6 +44,25 @@ static void check_mean(int n_ranks, int step, double relative)
     }
 }
 
+/* Another kind of codec, beside the first one's job: values are off by a step of an addend and one
+ * of the sum at most, 2 * 2^-5 / 32767. */
+static void check_kind(int rank, int n_ranks, const struct nc_layer *layers, float *const *grads)
+{
+    struct nc_options options = nc_options_default();
+    struct nc_report report;
+    struct nc *nc = NULL;
+    options.codec = "qsgd:16,bucket=32";
+    options.quantise = "all";
+    CHECK(nc_open(&options, layers, 2, &nc) == 0, "%s", options.codec);
+    if (!nc)
+        return;
+    fill(rank, 6);
+    CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 32 * (4 + 64) + 4 * 16,
+          "%d bytes", (int)report.code_bytes);
+    check_mean(n_ranks, 6, ldexp(1, -13));
+    nc_close(nc);
+}
+
 int main(void)
 {
     const struct nc_layer layers[] = {{"fc.weight", N_WEIGHT, 0}, {"fc.bias", N_BIAS, 1}};
@@ -93,6 +112,7 @@ int main(void)
     fill(rank, 5);
     CHECK(nc_allreduce(nc, grads, &report) == 0 && report.code_bytes == 2 * N_WEIGHT + 4 * 16,
           "narrow again");
+    check_kind(rank, n_ranks, layers, grads);
     nc_close(nc);
     nc_close(NULL);
     DONE();
