@@ -84,7 +84,7 @@ struct nc_options {
     /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary with device cpu (of
      * onebit:column each layer is one column) */
     const char *codec;
-    const char *xclbin;  /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
+    const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
     const char *node_sum;
     const char *quantise; /* large: the smallest layers travel in fp32; all: none; auto */

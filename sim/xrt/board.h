@@ -18,8 +18,8 @@
 // What a test wants to go wrong: NARROWCAST_SIM_FAULT.
 struct Faults {
     bool run_hangs = false, other_uuid = false;
-    uint64_t hangs_after = UINT64_MAX; // reads of registers that are answered
-    uint64_t dies_after = 0;  // bus accesses; 0: never
+    uint64_t hangs_after = UINT64_MAX;  // reads of registers that are answered
+    uint64_t dies_after = 0;            // bus accesses; 0: never
 };
 
 struct Buffer {
@@ -74,7 +74,7 @@ class Board
                unsigned n);
 
     Faults faults;
-    std::atomic<uint64_t> reads{0}; // of registers, so far
+    std::atomic<uint64_t> reads{0};  // of registers, so far
     std::atomic<bool> closed{false};
     std::mutex lock;  // of all below
     std::shared_ptr<card_link> link;
