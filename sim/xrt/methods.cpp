@@ -27,8 +27,12 @@ struct Opened {
 };
 
 // Lives until the process ends: threads may still be in here then.
+enum { MOST_CARDS = 8 };
+
 struct State {
     std::mutex lock;
+    std::mutex
+        starts[MOST_CARDS];  // held while a card's process starts: others' are not waited for
     std::map<const Device *, Opened> opened;
     std::map<unsigned, std::weak_ptr<Board>> boards;
     void *noop = nullptr;
@@ -180,7 +184,7 @@ unsigned n_cards()
     const char *text = getenv("NARROWCAST_SIM_CARDS");
     char rest;
     unsigned n = 1;
-    if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > 8))
+    if (text && *text && (sscanf(text, "%u%c", &n, &rest) != 1 || n > MOST_CARDS))
         fail(EINVAL, std::string("cannot read NARROWCAST_SIM_CARDS='") + text + "': it is 0 to 8");
     return n;
 }
@@ -204,10 +208,15 @@ unsigned get_device_id(const System *, const std::string &name)
 
 std::shared_ptr<Board> open_board(unsigned id)
 {
+    std::lock_guard<std::mutex> starts(state().starts[id]);
+    {
+        std::lock_guard<std::mutex> held(state().lock);
+        if (const std::shared_ptr<Board> b = state().boards[id].lock())
+            return b;
+    }
+    const std::shared_ptr<Board> b = std::make_shared<Board>(id);
     std::lock_guard<std::mutex> held(state().lock);
-    std::shared_ptr<Board> b = state().boards[id].lock();
-    if (!b)
-        state().boards[id] = b = std::make_shared<Board>(id);
+    state().boards[id] = b;
     return b;
 }
 
