@@ -39,7 +39,13 @@ tools() {
 }
 # XRT is not in every archive.
 in_archive() {
-    case $1 in libxrt-dev | uuid-dev) LC_ALL=C apt-cache policy libxrt-dev 2>/dev/null | grep -q 'Candidate: [^(]' ;; esac
+    case $1 in libxrt-dev | uuid-dev) ;; *) return 0 ;; esac
+    command -v apt-cache >/dev/null || return 0
+    case $(LC_ALL=C apt-cache policy libxrt-dev 2>/dev/null) in
+    *'Candidate: (none)'*) return 1 ;;
+    *Candidate:*) ;;
+    *) return 1 ;;
+    esac
 }
 # missing LIST...: the packages, in one line
 missing() {

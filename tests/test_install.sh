@@ -14,7 +14,7 @@ asked() { grep -qxF "apt-get $1" "$dir/log" || fail "$2: should have called apt-
 without() { for t in "$@"; do rm -f "$dir/$t"; done; }
 
 essential='gcc libc6-dev libopenblas-dev libopenmpi-dev openmpi-bin zlib1g-dev'
-optional='g++ gnuplot-nox iproute2 iverilog libfabric-dev procps python3 verilator yosys z3'
+optional='g++ gnuplot-nox iproute2 iverilog libfabric-dev libxrt-dev procps python3 uuid-dev verilator yosys z3'
 commands='mpicc mpirun g++ gnuplot ip iverilog pgrep python3 verilator yosys z3'
 all=$(echo "$essential $optional" | tr ' ' '\n' | sort -u | tr '\n' ' ')
 all=${all% }
@@ -82,3 +82,12 @@ fake apt-get 'case "$*" in *verilator*) exit 100 ;; esac
 run || fail "no package of verilator: should have gone on"
 asked 'install -y --no-install-recommends libopenmpi-dev openmpi-bin' "no package of verilator"
 says 'no verilator: what needs it is left out' "no package of verilator"
+
+# --- an archive without XRT: a line, and all else is installed ---
+fake apt-cache 'echo "libxrt-dev: Candidate: (none)"'
+fake apt-get "$installs"
+fake cc 'case "$*" in *xrt_device.h*) exit 1 ;; esac'
+without verilator
+run || fail "no XRT in the archive: should have gone on"
+asked 'install -y --no-install-recommends verilator z3' "no XRT in the archive"
+says "no libxrt-dev in this system's archive: what needs it is left out" "no XRT in the archive"
