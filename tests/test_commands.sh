@@ -6,7 +6,7 @@
 # from what is printed, and said with each line:
 #   sizes    words behind the command, or in place of its own, that make it short (table `shorter`)
 #   places   idx:DIR is synthetic images, with `long` Fashion-MNIST; 10.0.0.9 is 127.0.0.1
-#   cards    `sim --listen` runs until the next one or the end of its block
+#   cards    `sim --listen` or `card` runs until the next one or the end of its block
 # Not run: what `not_here` names, with the reason. With `long` all that again by an ordinary user.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -39,13 +39,15 @@ not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
     'make tools'*) echo 'it installs' ;;
-    make\ test* | make\ check* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
+    make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
     *'--device cuda'* | */bench_gpu* | */gpu_train.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
     *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
         case $1 in *'--model c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
         ;;
+    *'card --xrt 0000:'*) echo 'no such card' ;;
+    *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     esac
@@ -100,10 +102,10 @@ one() {
     fi
     local run rc=0
     run=$(shorter "$command")
-    if [[ $run == *'narrowcast sim --listen'* && $run != bench/* ]]; then
+    if [[ ($run == *'narrowcast sim --listen'* || $run == *'narrowcast card '*) && $run != bench/* ]]; then
         end_card
         rm -f card.out
-        bash -c "exec ${run%&}" >card.out 2>card.err &
+        bash -c "exec env ${run%&}" >card.out 2>card.err &
         card=$!
         while ! grep -qs '^listening on ' card.out && kill -0 $card 2>/dev/null; do sleep 0.1; done
         grep -qs '^listening on ' card.out || { echo "FAIL $1: $run: $(cat card.err)" && bad=1; }
