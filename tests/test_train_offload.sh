@@ -144,7 +144,8 @@ refused() { # refused WORDS OPTIONS...
 refused 'needs cards' --algo offload
 refused 'does not go through cards' --algo ring --sum nearest --scale aps --offload sim:c
 refused 'cannot' --format fp32 --scale none --offload sim:c
-refused 'no XRT' --offload xrt:0000:01:00.1
+refused 'needs the container' --offload xrt:0000:01:00.1
+refused 'is no card' --offload xrt:0000:01
 refused 'udp://' --offload udp://nowhere
 refused 'udp://' --offload smi
 refused 'carrier-pigeon' --offload sim:c --fabric carrier-pigeon
