@@ -4,6 +4,7 @@
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim.h"
+#include <stdlib.h>
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16"};
 
@@ -141,6 +142,9 @@ int main(void)
 {
     void *ctx;
     nn_cpu_threads(1);
+    /* plans of convolutions that are chosen by time round differently from run to run, and one of
+     * many runs is beyond a bound that is drawn from a few changes by chance */
+    setenv("NARROWCAST_CONV", "first", 0);
     CHECK(nn_cuda.open(NULL, &ctx) == -ENODEV, "the backend opens without a GPU");
     gpu_fixture_choose();
     if (gpu_open(0) < 0)
