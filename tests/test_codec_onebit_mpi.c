@@ -4,7 +4,7 @@
  * is kept. */
 /* RANKS: 1 2 3 4 */
 #include "base/err.h"
-#include "capture.h"
+#include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/philox.h"
@@ -218,21 +218,9 @@ static void check_errors(void)
 
 static void check_refusals(void)
 {
-    static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct codec codec;
-        struct capture capture;
-        const struct algo *algo;
-        int group;
-        capture_begin(&capture);
-        const int rc = codec_parse(&(struct codec_words){.codec = "onebit"}, &codec) < 0 ||
-                               algo_find(words[i], t.n_ranks, &algo, &group) < 0
-                           ? 0
-                           : algo_settle(algo, group, t.n_ranks, &codec);
-        const char *text = capture_end(&capture);
-        CHECK(rc == -EINVAL && strstr(text, "cannot add codec \"onebit\": need one of self direct"),
-              "%s: %d, \"%s\"", words[i], rc, text);
-    }
+    static const char *const algos[] = {"ring", "group-master:1", "group-scatter:1", "native"};
+    check_refused("onebit", algos, sizeof algos / sizeof algos[0], t.n_ranks,
+                  "cannot add codec \"onebit\": need one of self direct");
 }
 
 int main(void)

@@ -3,7 +3,7 @@
  * cannot add them says who can. */
 /* RANKS: 1 2 3 5 8 */
 #include "base/err.h"
-#include "capture.h"
+#include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/philox.h"
@@ -150,21 +150,9 @@ static void check_formula(void)
 
 static void check_refusals(void)
 {
-    static const char *const words[] = {"ring", "group-master:1", "group-scatter:1", "native"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct codec codec;
-        struct capture capture;
-        const struct algo *algo;
-        int group;
-        capture_begin(&capture);
-        const int rc = codec_parse(&(struct codec_words){.codec = "qsgd:4"}, &codec) < 0 ||
-                               algo_find(words[i], t.n_ranks, &algo, &group) < 0
-                           ? 0
-                           : algo_settle(algo, group, t.n_ranks, &codec);
-        const char *text = capture_end(&capture);
-        CHECK(rc == -EINVAL && strstr(text, "cannot add codec \"qsgd\": need one of self direct"),
-              "%s: %d, \"%s\"", words[i], rc, text);
-    }
+    static const char *const algos[] = {"ring", "group-master:1", "group-scatter:1", "native"};
+    check_refused("qsgd:4", algos, sizeof algos / sizeof algos[0], t.n_ranks,
+                  "cannot add codec \"qsgd\": need one of self direct");
 }
 
 int main(void)

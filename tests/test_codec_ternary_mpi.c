@@ -3,7 +3,7 @@
  * number, at both ends of fp32. */
 /* RANKS: 1 2 4 6 */
 #include "base/err.h"
-#include "capture.h"
+#include "codec_refused.h"
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/philox.h"
@@ -163,21 +163,9 @@ static void check_mean(void)
 
 static void check_refusals(void)
 {
-    static const char *const words[] = {"ring", "group-master:1", "native"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct codec codec;
-        struct capture capture;
-        const struct algo *algo;
-        int group;
-        capture_begin(&capture);
-        const int rc = codec_parse(&(struct codec_words){.codec = "ternary"}, &codec) < 0 ||
-                               algo_find(words[i], t.n_ranks, &algo, &group) < 0
-                           ? 0
-                           : algo_settle(algo, group, t.n_ranks, &codec);
-        const char *text = capture_end(&capture);
-        CHECK(rc == -EINVAL && strstr(text, "need one of self direct group-scatter:K gather"),
-              "%s: %d, \"%s\"", words[i], rc, text);
-    }
+    static const char *const algos[] = {"ring", "group-master:1", "native"};
+    check_refused("ternary", algos, sizeof algos / sizeof algos[0], t.n_ranks,
+                  "need one of self direct group-scatter:K gather");
 }
 
 int main(void)

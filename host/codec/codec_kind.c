@@ -24,3 +24,9 @@ struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size
     return (struct codec_piece){
         .layer = l, .at = from, .n = own > from ? own - from : 0, .padded = to - from};
 }
+
+size_t codec_no_bytes(const struct fold *f, size_t n)
+{
+    (void)f, (void)n;
+    return 0;
+}

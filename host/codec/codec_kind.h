@@ -84,6 +84,9 @@ struct codec_piece {
 };
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
+/* acc_bytes and wide_bytes of a fold whose sums are made where all parts are, by sum() alone. */
+size_t codec_no_bytes(const struct fold *f, size_t n);
+
 #define CODEC(name) extern const struct codec_kind codec_##name;
 #include "codec/codecs.def"
 #undef CODEC

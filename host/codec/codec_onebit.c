@@ -170,12 +170,6 @@ static size_t bytes_of(const struct fold *f, size_t n)
     return signs_bytes(&r, n);
 }
 
-static size_t no_bytes(const struct fold *f, size_t n)
-{
-    (void)f, (void)n;
-    return 0;
-}
-
 static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes)
 {
@@ -196,8 +190,8 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
 static const struct fold_ops onebit_fold = {
     .in_bytes = bytes_of,
     .out_bytes = bytes_of,
-    .acc_bytes = no_bytes,
-    .wide_bytes = no_bytes,
+    .acc_bytes = codec_no_bytes,
+    .wide_bytes = codec_no_bytes,
     .sum = sum, /* who adds all parts in one place calls no more */
 };
 

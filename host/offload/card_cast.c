@@ -3,6 +3,7 @@
 #include "offload/card_cast.h"
 #include "base/clock.h"
 #include "hls/beat.h"
+#include "offload/kernel_list.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,17 +115,14 @@ static struct xrt_card_buffer *buffer_of(struct card_cast *c, enum role role)
 
 static int check_status(struct card_cast *c, double until)
 {
-    static const char *const names[N_KERNELS] = {
-#define KERNEL(NAME, name, base, control, what) #name,
-#include "hls/kernels.def"
-    };
     struct xrt_card_buffer *b = buffer_of(c, STATUS);
     uint32_t status;
     const int rc = xrt_card_sync(&c->card, b, false, sizeof status, until - clock_s());
     memcpy(&status, b->map, sizeof status);
     if (rc || !status)
         return say(c, rc);
-    snprintf(c->why, sizeof c->why, "card %s: %s has %s", c->card.name, names[c->kernel],
+    snprintf(c->why, sizeof c->why, "card %s: %s has %s", c->card.name,
+             kernel_about(c->kernel)->name,
              status == no_status ? "written no status" : "refused: is it of another build?");
     return -EIO;
 }

@@ -1,0 +1,30 @@
+/* codec_refused.h : algorithms that cannot add a kind of codec say which can. */
+#ifndef CODEC_REFUSED_H
+#define CODEC_REFUSED_H
+#include "capture.h"
+#include "check.h"
+#include "codec/codec.h"
+#include "comm/algo.h"
+#include <errno.h>
+#include <string.h>
+
+/* Each of algos [n] refuses --codec word in a line with these words. */
+static void check_refused(const char *word, const char *const *algos, size_t n, int n_ranks,
+                          const char *line)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct codec codec;
+        struct capture capture;
+        const struct algo *algo;
+        int group;
+        capture_begin(&capture);
+        const int rc = codec_parse(&(struct codec_words){.codec = word}, &codec) < 0 ||
+                               algo_find(algos[i], n_ranks, &algo, &group) < 0
+                           ? 0
+                           : algo_settle(algo, group, n_ranks, &codec);
+        const char *text = capture_end(&capture);
+        CHECK(rc == -EINVAL && strstr(text, line), "%s: %d, \"%s\"", algos[i], rc, text);
+    }
+}
+
+#endif
