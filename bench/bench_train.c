@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "base/progress.h"
+#include "nn/blas.h"
 #include "nn/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
@@ -192,6 +193,7 @@ static void close_bench(struct bench *b)
 
 int main(int argc, char **argv)
 {
+    blas_know_cpu(argv);
     struct bench b = {.model = NULL};
     struct opt_parsed parsed;
     if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)

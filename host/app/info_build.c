@@ -4,12 +4,10 @@
 #include "app/info.h"
 #include "base/beside.h"
 #include "comm/comm_library.h"
+#include "nn/blas.h"
 #include "offload/wire_fabric.h"
 #include "vec/vec.h"
 #include <zlib.h>
-
-/* OpenBLAS has it, other CBLAS libraries do not. */
-extern char *openblas_get_config(void) __attribute__((weak));
 
 void info_build(struct info *info)
 {
@@ -23,8 +21,7 @@ void info_build(struct info *info)
 #endif
     info_add(info, "vec backend", "%s", vec_best()->name);
     info_add(info, "MPI", "%s", mpi);
-    info_add(info, "CBLAS", "%s",
-             openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS");
+    info_add(info, "CBLAS", "%s", blas_config());
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[64], path[PATH_MAX];
     wire_fabric_library(fabric, sizeof fabric);

@@ -3,22 +3,26 @@
 #include "app/app.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "nn/blas.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
+    bool multiplies; /* uses CBLAS, or says what it is */
     const char *about;
 } commands[] = {
-    {"train", cmd_train, "train a network on several ranks, gradients travelling as narrow floats"},
-    {"cast", cmd_cast, "raw fp32 file -> packed codes of a narrow format"},
-    {"uncast", cmd_uncast, "packed codes -> raw fp32 file"},
-    {"reduce", cmd_reduce, "add up files of packed codes, as the ranks of a job would"},
-    {"sim", cmd_sim, "a simulated card on the network, or the counters of one that runs"},
-    {"card", cmd_card, "own a card of this machine and serve it to all jobs"},
-    {"xclbin", cmd_xclbin, "the container that XRT loads into a card: made, or looked into"},
-    {"info", cmd_info, "what this build and this machine can do"},
+    {"train", cmd_train, true,
+     "train a network on several ranks, gradients travelling as narrow floats"},
+    {"cast", cmd_cast, false, "raw fp32 file -> packed codes of a narrow format"},
+    {"uncast", cmd_uncast, false, "packed codes -> raw fp32 file"},
+    {"reduce", cmd_reduce, false, "add up files of packed codes, as the ranks of a job would"},
+    {"sim", cmd_sim, false, "a simulated card on the network, or the counters of one that runs"},
+    {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
+    {"xclbin", cmd_xclbin, false, "the container that XRT loads into a card: made, or looked into"},
+    {"info", cmd_info, true, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -53,8 +57,11 @@ static int run(int argc, char **argv)
         return -EINVAL;
     }
     for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name))
+        if (!strcmp(argv[1], commands[i].name)) {
+            if (commands[i].multiplies)
+                blas_know_cpu(argv);
             return commands[i].run(argc - 2, argv + 2);
+        }
     if (!strcmp(argv[1], "--version"))
         printf("narrowcast " APP_VERSION "\n");
     else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

@@ -1,0 +1,48 @@
+/* blas.c : OpenBLAS on a CPU that it does not know. */
+#include "nn/blas.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* Weak: another CBLAS than OpenBLAS does not have them. */
+extern char *openblas_get_config(void) __attribute__((weak));
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+const char *blas_config(void)
+{
+    return openblas_get_config ? openblas_get_config() : "unknown, not OpenBLAS";
+}
+
+/* The newest of OpenBLAS' kernels that this CPU runs, by the name in OPENBLAS_CORETYPE; NULL: those for SSE3. */
+static const char *best_core(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+#define HAS(name) __builtin_cpu_supports(name)
+    if (HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") && HAS("avx512vl"))
+        return "SkylakeX";
+    if (HAS("avx2") && HAS("fma"))
+        return "Haswell";
+#undef HAS
+#endif
+    return NULL;
+}
+
+void blas_know_cpu(char **argv)
+{
+    char self[PATH_MAX];
+    const char *core = best_core();
+    if (!core || !openblas_get_corename || strcmp(openblas_get_corename(), "Prescott") != 0)
+        return;
+    if (getenv("OPENBLAS_CORETYPE") ||
+        getauxval(AT_BASE) == 0) /* by a loader: /proc/self/exe is that */
+        return;
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0 || setenv("OPENBLAS_CORETYPE", core, 1) != 0)
+        return;
+    self[n] = 0;
+    execv(self, argv);
+    unsetenv("OPENBLAS_CORETYPE"); /* slow is better than not at all */
+}
