@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and davidnet.sh source it.
 # A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank. It is not run again.
+# What a training says goes to files named after $LOGS, or after the table where that is not set.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 
@@ -8,7 +9,7 @@
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes
     grep -q "^$name	$seed	" "$tsv" && return
-    log=${tsv%.tsv}-${name// /-}-$seed
+    log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
     if host/ranks.sh "$ranks" "$B/narrowcast" train "${@:4}" --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out")
     fi

@@ -1,0 +1,74 @@
+#!/bin/bash
+# codec_accuracy.sh : what every kind of --codec does to test accuracy on CIFAR-10, 4 ranks, 10 epochs, beside fp32 and minifloats.
+# usage: NARROWCAST_DATA=DIR bench/codec_accuracy.sh [--table] [resnet8|resnet20 [SEEDS]]      (DIR/cifar10 holds the binary batches)
+# resnet8: 20,000 images, seeds "1 2 3"; resnet20: all 50,000, seeds "1 2". Each finished training is a line of $TABLES/MODEL.tsv and is
+# not run again; --table only prints the table of what is there. TABLES: where they are kept (bench/codec_accuracy).
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+model=${1:-resnet8}
+tsv=${TABLES:-bench/codec_accuracy}/$model.tsv
+mkdir -p "$(dirname "$tsv")"
+touch "$tsv"
+LOGS=$B/codec_accuracy/$model
+mkdir -p "$(dirname "$LOGS")"
+. bench/trainings.sh
+
+# A row's name, then its options.
+base=fp32
+rows="fp32                  --format fp32 --scale none
+qsgd:8                --codec qsgd:8
+qsgd:4                --codec qsgd:4
+qsgd:2                --codec qsgd:2
+onebit:64             --codec onebit:64
+relgrad               --codec relgrad"
+common='--batch 128 --epochs 10 --lr 0.1 --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip'
+case $model in
+resnet8)
+    rows+="
+fp16                  --format fp16
+e5m2                  --format e5m2
+e4m3                  --format e4m3
+e3m0,tight            --format e3m0 --scale aps-tight
+e1m2,tight            --format e1m2 --scale aps-tight --round stochastic
+e1m6,tight            --format e1m6 --scale aps-tight --round stochastic
+qsgd:16               --codec qsgd:16
+qsgd:1                --codec qsgd:1
+qsgd:4,bucket=8192    --codec qsgd:4,bucket=8192
+qsgd:4,norm=2         --codec qsgd:4,norm=2
+onebit:512            --codec onebit:512
+onebit:column         --codec onebit:column
+onebit:64,none        --codec onebit:64,residual=none
+ternary               --codec ternary
+relgrad:gradient      --codec relgrad:of=gradient"
+    common="--train-samples 20000 $common"
+    seeds=${2:-1 2 3}
+    ;;
+resnet20) seeds=${2:-1 2} ;;
+*)
+    echo "codec_accuracy.sh: '$model': must be resnet8 or resnet20" >&2
+    exit 2
+    ;;
+esac
+
+table() {
+    echo "| codec | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
+    echo "|---|---|---|---|---|---|"
+    while read -r name _; do
+        row_of "$name" "$base"
+    done <<<"$rows"
+}
+if [ "$only" ]; then
+    table
+    exit
+fi
+: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+for seed in $seeds; do
+    while read -r name options; do
+        # shellcheck disable=SC2086  # options are words
+        train_once "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
+    done <<<"$rows"
+done
+table
