@@ -30,6 +30,7 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 
 struct vec_levels;
 struct vec_signs;
+struct vec_ratio;
 
 /* One backend. All calls but alloc block, allocate nothing and cannot fail; buffers are the
  * caller's and do not overlap unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need
@@ -96,6 +97,7 @@ struct vec_ops {
     /* Buckets of levels (vec_levels.h), for codecs that send them; NULL: not on a GPU. */
     const struct vec_levels *levels;
     const struct vec_signs *signs; /* vec_signs.h; likewise */
+    const struct vec_ratio *ratio; /* vec_ratio.h; likewise */
 
     /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed,
      * 64-byte aligned; NULL after a line. free takes NULL. */

@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-enum { N_FILLS = 4 }; /* casts, sums, levels, signs */
+enum { N_FILLS = 5 }; /* casts, sums, levels, signs, ratios */
 static const struct {
     const char *name;
     void (*fill[N_FILLS])(struct vec_ops *ops); /* NULL: nothing better than the rows above */
@@ -17,10 +17,11 @@ static const struct {
     [VEC_SCALAR] = {.name = "scalar", .fill = {cast_c_fill, sum_c_fill}},
 #ifdef VEC_X86
     [VEC_AVX2] = {.name = "avx2",
-                  .fill = {cast_avx2_fill, sum_avx2_fill, levels_avx2_fill, signs_avx2_fill}},
+                  .fill = {cast_avx2_fill, sum_avx2_fill, levels_avx2_fill, signs_avx2_fill,
+                           ratio_avx2_fill}},
     [VEC_AVX512] = {.name = "avx512",
                     .fill = {cast_avx512_fill, sum_avx512_fill, levels_avx512_fill,
-                             signs_avx512_fill}},
+                             signs_avx512_fill, ratio_avx512_fill}},
 #else
     [VEC_AVX2] = {.name = "avx2"},
     [VEC_AVX512] = {.name = "avx512"},

@@ -32,10 +32,12 @@ void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
 
-/* levels, signs; the scalar ones are vec_plain's */
+/* levels, signs, ratio; the scalar ones are vec_plain's */
 void levels_avx2_fill(struct vec_ops *ops);
 void levels_avx512_fill(struct vec_ops *ops);
 void signs_avx2_fill(struct vec_ops *ops);
 void signs_avx512_fill(struct vec_ops *ops);
+void ratio_avx2_fill(struct vec_ops *ops);
+void ratio_avx512_fill(struct vec_ops *ops);
 
 #endif

@@ -11,6 +11,7 @@
 #include "vec/sum_blocks.h"
 #include "vec/vec.h"
 #include "vec/vec_levels.h"
+#include "vec/vec_ratio.h"
 #include "vec/vec_signs.h"
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,7 @@ const struct vec_ops vec_plain = {
     .decode_all = vec_decode_each,
     .levels = &levels_c,
     .signs = &signs_c,
+    .ratio = &ratio_c,
     .alloc = buf_alloc,
     .free = free,
     .copy = plain_copy,
