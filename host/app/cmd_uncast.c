@@ -89,7 +89,7 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
     TRY(card_words_check(o->on, o->card, o->xclbin));
     TRY(codec_parse(&words, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "uncast"}));
-    if (codec_asks_max(&codec) && !opt_given(&command, p, "max"))
+    if (codec_asks_max(&codec, NULL) && !opt_given(&command, p, "max"))
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
     if (opt_given(&command, p, "shift"))
         return ERR(-EINVAL, "--shift does not go with --codec %s: it is minifloat's", o->codec);

@@ -61,9 +61,11 @@ static const struct opt opts[] = {
     {TEXT("format", "F", "e4m3", format, TRAIN_BITS,
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
           "1+X+Y bits.")},
-    {TEXT("scale", "S", "aps", scale, TRAIN_BITS,
-          "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
-          "aps-tight (needs exact).")},
+    {TEXT(
+        "scale", "S", "aps", scale, TRAIN_BITS,
+        "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
+        "aps-tight (needs exact); or quantile[:q=X,every=N,samples=N], as relgrad has it: a factor "
+        "that makes it the format's largest number.")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
           "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
           "auto: exact where format and algorithm allow, else fp32, else nearest.")},

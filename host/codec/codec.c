@@ -63,6 +63,21 @@ const struct vec_sum *codec_sum(const struct codec *c)
     return c->kind->sum ? c->kind->sum(c) : NULL;
 }
 
+const struct vec_sum *codec_card_sum(const struct codec *c)
+{
+    return codec_asks_max(c, NULL) ? NULL : codec_sum(c);
+}
+
+bool codec_on_gpu(const struct codec *c)
+{
+    return c->kind->on_gpu && !codec_asks_max(c, NULL);
+}
+
+bool codec_asks_weights(const struct codec *c)
+{
+    return c->kind->asks_weights && c->kind->asks_weights(c);
+}
+
 const char *codec_describe(const struct codec *c, char text[CODEC_TEXT_BYTES])
 {
     struct text to = text_in(text, CODEC_TEXT_BYTES);
@@ -104,9 +119,9 @@ int codec_guess(const struct codec *c)
     return c->kind->guess ? c->kind->guess(c) : 0;
 }
 
-bool codec_asks_max(const struct codec *c)
+bool codec_asks_max(const struct codec *c, const struct codec_layer *layer)
 {
-    return c->kind->asks_max;
+    return c->kind->asks_max && c->kind->asks_max(c, layer);
 }
 
 size_t codec_state_bytes(const struct codec *c, const struct codec_layer *layer)

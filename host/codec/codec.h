@@ -10,9 +10,10 @@
 #include <limits.h>
 #include <stdalign.h>
 
-enum { CODEC_ALL_ZERO = -128, CODEC_NOT_FINITE = 127 }; /* exponents that are no exponents */
+/* Exponents that are no exponents; the last one is nobody's who has shifts. */
+enum { CODEC_ALL_ZERO = -128, CODEC_NOT_FINITE = 127, CODEC_MAX_FOLLOWS = 126 };
 enum { CODEC_NO_GUESS = INT_MIN };
-enum { CODEC_OWN_BYTES = 64 };
+enum { CODEC_OWN_BYTES = 96 };
 
 /* Plain data, filled by codec_parse(); ready for use after codec_settle(). */
 struct codec {
@@ -42,6 +43,7 @@ struct codec_adder {
     const char *name; /* of the algorithm, in messages */
     unsigned needs;   /* FOLD_x, one of which a sum must have; 0: any sum will do */
     bool (*adds)(const struct vec_sum *sum); /* it adds these rules and formats alone; NULL: all */
+    int node; /* FOLD_NODES: so many ranks are a node; 0: all meet in one stage */
 };
 
 /* Settles the automatic choices for P ranks and who adds, and refuses what cannot work. Returns 0
@@ -56,6 +58,15 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by);
  * their fold. Formats and overflow are right before settling, too. */
 const struct vec_sum *codec_sum(const struct codec *c);
 
+/* The same for cards: NULL also where codes need more of other ranks than exponents. */
+const struct vec_sum *codec_card_sum(const struct codec *c);
+
+/* It works on a GPU's vectors. */
+bool codec_on_gpu(const struct codec *c);
+
+/* Codes cannot be made, nor means, without codec_layer.weights. */
+bool codec_asks_weights(const struct codec *c);
+
 /* All that was chosen, in words, the same for codecs that mean the same; and a checksum of it. */
 enum { CODEC_TEXT_BYTES = 160 };
 const char *codec_describe(const struct codec *c, char text[CODEC_TEXT_BYTES]);
@@ -69,8 +80,8 @@ struct codec_layer {
     size_t at, n;          /* its first element in the bucket; its own elements, padding left out */
     size_t column, stride; /* a column has so many elements, so far apart; 0: not known */
     const float *weights;  /* [n], where the gradients are; NULL: not known */
-    /* The largest magnitude that absmax has found in this step: on this rank, and on any. For a
-     * codec that asks for it (codec_asks_max()) alone. */
+    /* What absmax has found in this step: on this rank, and the largest on any. For a codec that
+     * asks for it (codec_asks_max()) alone. */
     float own_max, max;
     /* [codec_state_bytes()] what this rank keeps of it, as the last step that was taken left it
      * (zeroes at first), and as this one shall leave it: encoding and adding write all that they
@@ -98,8 +109,9 @@ int codec_shift(const struct codec *c, int8_t exponent);
 /* The shift of a layer's first step, if it is known before any exponent; else CODEC_NO_GUESS. */
 int codec_guess(const struct codec *c);
 
-/* Codes need codec_layer.max: they cannot be made before all ranks' magnitudes are known. */
-bool codec_asks_max(const struct codec *c);
+/* Codes of this layer need codec_layer.max in this step: they cannot be made before all ranks'
+ * magnitudes are known. NULL: those of some layer, in some step. */
+bool codec_asks_max(const struct codec *c, const struct codec_layer *layer);
 
 /* What the random bits of a layer's codes are keyed by. */
 uint64_t codec_key(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank);

@@ -15,10 +15,14 @@ struct codec_kind {
     /* Unless told otherwise, small layers travel in fp32: --quantise. */
     bool leaves_small;
 
-    /* As codec_asks_max(); then scan_encode is not called. */
-    bool asks_max;
+    /* As codec_asks_max(), by which it is answered alike on all ranks whose state is sound; NULL:
+     * never. Layers that ask are not handed to scan_encode. */
+    bool (*asks_max)(const struct codec *c, const struct codec_layer *layer);
 
-    /* It works on a GPU's vectors. */
+    /* As codec_asks_weights(); NULL: no. */
+    bool (*asks_weights)(const struct codec *c);
+
+    /* It works on a GPU's vectors, but for what asks for maxima. */
     bool on_gpu;
 
     /* FOLD_x: the properties that the kind's sums can have; an algorithm that needs another is

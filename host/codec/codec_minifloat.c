@@ -10,7 +10,7 @@ static const struct vec_sum *sum(const struct codec *c)
 struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 {
     static const struct mf_fmt fp32 = {8, 23, 0};
-    const bool narrow = c->kind == &codec_minifloat;
+    const bool narrow = c->kind->fold == &minifloat_fold;
     struct minifloat m = {.sum = {.overflow = narrow ? sum(c)->overflow : MF_SATURATE,
                                   .in = fp32,
                                   .out = fp32,
@@ -41,7 +41,7 @@ static int exponent(const struct codec *c, uint32_t absmax_bits)
 static int shift(const struct codec *c, int8_t e)
 {
     const struct minifloat *m = minifloat_of(c);
-    if (m->scale == CODEC_NONE)
+    if (m->scale == CODEC_NONE || m->scale == CODEC_QUANTILE)
         return 0;
     if (m->scale == CODEC_CONST)
         return m->const_shift;
@@ -65,36 +65,57 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
 
 /* ---- many layers ---- */
 
-static struct vec_cast cast_of(const struct codec *c)
+static bool by_quantile(const struct codec *c)
 {
-    const struct minifloat *m = minifloat_of(c);
-    return (struct vec_cast){.fmt = m->sum.in,
-                             .round = m->round,
-                             .overflow = m->sum.overflow,
-                             .trunc = m->sum.rule == VEC_TRUNC};
+    return minifloat_of(c)->scale == CODEC_QUANTILE;
+}
+
+static bool asks_max(const struct codec *c, const struct codec_layer *layer)
+{
+    return by_quantile(c) && quantile_asks_max(c, layer);
+}
+
+static size_t state_bytes(const struct codec *c, const struct codec_layer *layer)
+{
+    return by_quantile(c) ? quantile_state_bytes(c, layer) : 0;
+}
+
+static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans)
+{
+    if (by_quantile(c))
+        quantile_absmax(c, spans, parts, n_spans);
+    else
+        codec_absmax_x(c, spans, parts, n_spans);
 }
 
 static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {
-    (void)parts;
-    const struct vec_cast cast = cast_of(c);
-    c->ops->encode_all(c->ops, &cast, spans, n_spans);
+    const struct vec_cast cast = minifloat_cast(minifloat_of(c));
+    if (by_quantile(c))
+        quantile_encode(c, spans, parts, n_spans);
+    else
+        c->ops->encode_all(c->ops, &cast, spans, n_spans);
 }
 
 static void scan_encode(const struct codec *c, struct vec_span *spans,
                         const struct codec_part *parts, int n_spans)
 {
-    (void)parts;
-    const struct vec_cast cast = cast_of(c);
-    c->ops->scan_encode_all(c->ops, &cast, spans, n_spans);
+    const struct vec_cast cast = minifloat_cast(minifloat_of(c));
+    if (by_quantile(c))
+        quantile_scan_encode(c, spans, parts, n_spans);
+    else
+        c->ops->scan_encode_all(c->ops, &cast, spans, n_spans);
 }
 
 static void decode(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs)
 {
-    (void)parts;
-    c->ops->decode_all(c->ops, sum(c)->out, outs, n_outs, (float)c->n_ranks);
+    if (by_quantile(c))
+        quantile_decode(c, outs, parts, n_outs);
+    else
+        c->ops->decode_all(c->ops, sum(c)->out, outs, n_outs, (float)c->n_ranks);
 }
 
 const struct codec_kind codec_minifloat = {
@@ -102,8 +123,9 @@ const struct codec_kind codec_minifloat = {
     .help = "every gradient a small float of its own, as --format, --scale, --sum, --out-format, "
             "--overflow and --round say",
     .parse = minifloat_parse,
+    .asks_max = asks_max,
     .on_gpu = true,
-    .sums = FOLD_PARTS | FOLD_WIDE,
+    .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .settle = minifloat_settle,
     .describe = minifloat_describe,
     .sum = sum,
@@ -111,7 +133,8 @@ const struct codec_kind codec_minifloat = {
     .shift = shift,
     .guess = guess,
     .unit = unit,
-    .absmax = codec_absmax_x,
+    .state_bytes = state_bytes,
+    .absmax = absmax,
     .encode = encode,
     .scan_encode = scan_encode,
     .decode = decode,

@@ -2,10 +2,11 @@
 #ifndef CODEC_MINIFLOAT_H
 #define CODEC_MINIFLOAT_H
 #include "codec/codec_kind.h"
+#include "codec/quantile.h"
 #include <assert.h>
 #include <string.h>
 
-enum codec_scale { CODEC_NONE, CODEC_CONST, CODEC_APS, CODEC_APS_TIGHT };
+enum codec_scale { CODEC_NONE, CODEC_CONST, CODEC_APS, CODEC_APS_TIGHT, CODEC_QUANTILE };
 
 struct minifloat {
     struct vec_sum sum; /* its formats are the codec's */
@@ -13,6 +14,10 @@ struct minifloat {
     enum codec_scale scale;
     int const_shift; /* const:K, log2 K */
     enum mf_round round;
+    struct quantile quantile; /* scale: quantile */
+    /* Of a quantile: ranks whose codes are added before anything is rounded to less, or 1 where sums
+     * are exact; and nodes, by which a node's sum is divided before it travels on, or 1. */
+    int share, n_nodes;
 };
 
 /* ---- fold_minifloat.c ---- */
@@ -29,6 +34,14 @@ static inline void minifloat_set(struct codec *c, const struct minifloat *m)
 {
     static_assert(sizeof *m <= CODEC_OWN_BYTES, "struct codec has too little room");
     memcpy(c->own, m, sizeof *m);
+}
+
+static inline struct vec_cast minifloat_cast(const struct minifloat *m)
+{
+    return (struct vec_cast){.fmt = m->sum.in,
+                             .round = m->round,
+                             .overflow = m->sum.overflow,
+                             .trunc = m->sum.rule == VEC_TRUNC};
 }
 
 /* ---- minifloat_words.c, minifloat_settle.c: slots of its table (codec_kind.h) ---- */

@@ -18,6 +18,7 @@
 enum {
     FOLD_PARTS = 1, /* part(): a partial sum that was rounded may travel on, and be added to */
     FOLD_WIDE = 2,  /* spill(), add_wide() */
+    FOLD_NODES = 4, /* part(), once, of all addends of a node: sums of nodes are added up then */
 };
 
 struct fold;

@@ -2,6 +2,8 @@
  * formats filled in. */
 #include "codec/codec_minifloat.h"
 
+enum { BLOCK = 1024 }; /* elements; a multiple of 8 */
+
 static const struct vec_sum *sum_of(const struct fold *f)
 {
     const struct codec_call *call = f->ctx;
@@ -40,11 +42,29 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
     ops_of(f)->fold(sum_of(f), acc, codes, n, first);
 }
 
+/* A node's sums, divided by the number of nodes and rounded once more, in place: scaled by a quantile
+ * they leave no room for those of other nodes. */
+static void divide(const struct fold *f, size_t n, uint8_t *codes)
+{
+    const struct codec_call *call = f->ctx;
+    const struct minifloat *m = minifloat_of(call->codec);
+    struct vec_cast cast = minifloat_cast(m);
+    float x[BLOCK];
+    cast.round = MF_NEAREST;
+    for (size_t i = 0; i < n && m->n_nodes > 1; i += BLOCK) {
+        const size_t some = n - i < BLOCK ? n - i : BLOCK;
+        uint8_t *at = codes + vec_bytes(cast.fmt, i);
+        ops_of(f)->decode(cast.fmt, at, some, 0, (float)m->n_nodes, x);
+        ops_of(f)->encode(&cast, x, some, 0, 0, at);
+    }
+}
+
 static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
     (void)at;
     const struct vec_sum *sum = sum_of(f);
     ops_of(f)->finish(sum, acc, n, sum->in, 0, codes);
+    divide(f, n, codes);
 }
 
 static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
@@ -61,6 +81,8 @@ static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *par
     const struct vec_sum *sum = sum_of(f);
     ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : sum->in, last ? sum->out_shift : 0,
                    codes);
+    if (!last)
+        divide(f, n, codes);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)

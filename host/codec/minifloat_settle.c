@@ -7,8 +7,9 @@
 static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0};
 
 /* FOLD_x that sums by a rule have: nearest and trunc round every partial sum into the format. */
-static const unsigned has[VEC_RULES] = {
-    [VEC_EXACT] = FOLD_WIDE, [VEC_NEAREST] = FOLD_PARTS, [VEC_TRUNC] = FOLD_PARTS};
+static const unsigned has[VEC_RULES] = {[VEC_EXACT] = FOLD_WIDE,
+                                        [VEC_NEAREST] = FOLD_PARTS | FOLD_NODES,
+                                        [VEC_TRUNC] = FOLD_PARTS | FOLD_NODES};
 
 bool minifloat_may(const struct vec_sum *sum, enum vec_rule rule, const struct codec_adder *by)
 {
@@ -126,6 +127,21 @@ static struct mf_fmt auto_out(const struct vec_sum *sum)
     return mf_width(sum->in) <= 4 && wide ? e4m3 : sum->in;
 }
 
+/* A quantile becomes the largest number. Exact sums hold any number of these, and are divided at the
+ * end, by a power of two as aps-tight is; all others leave room for those that are added before
+ * anything is divided: all ranks, or those of a node. */
+static int settle_quantile(struct minifloat *m, const struct codec *c, const struct codec_adder *by)
+{
+    if (!c->ops->ratio)
+        return ERR(-EINVAL, "a scale by quantiles does not run on a GPU: need --device cpu");
+    const bool exact = m->sum.rule == VEC_EXACT;
+    const int node = by->node && by->node < c->n_ranks ? by->node : c->n_ranks;
+    m->share = exact ? 1 : node;
+    m->n_nodes = exact ? 1 : c->n_ranks / node;
+    m->sum.out_shift = exact ? log2_up(c->n_ranks) : 0;
+    return 0;
+}
+
 int minifloat_settle(struct codec *c, const struct codec_adder *by)
 {
     struct minifloat m = *minifloat_of(c);
@@ -135,6 +151,8 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by)
     if (m.out_auto)
         m.sum.out = auto_out(&m.sum);
     m.sum.out_shift = m.scale == CODEC_APS_TIGHT ? log2_up(c->n_ranks) : 0;
+    if (m.scale == CODEC_QUANTILE)
+        TRY(settle_quantile(&m, c, by));
     minifloat_set(c, &m);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* minifloat_words.c : the user's words to a minifloat codec, and back. */
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "codec/codec_minifloat.h"
 #include <math.h>
 #include <string.h>
@@ -26,8 +27,25 @@ static int read_const(const char *word, const char *k, int *shift)
     return 0;
 }
 
+/* What is behind "quantile", NULL for nothing. */
+static int read_quantile(const char *word, const char *rest, struct minifloat *m)
+{
+    m->scale = CODEC_QUANTILE;
+    m->quantile = quantile_default();
+    for (size_t n; rest; rest = rest[n] ? rest + n + 1 : NULL) {
+        n = strcspn(rest, ",");
+        if (quantile_read(rest, n, &m->quantile) <= 0)
+            return ERR(-EINVAL, "bad --scale \"%s\": behind quantile: stand %s", word,
+                       quantile_ranges);
+    }
+    return 0;
+}
+
 static int read_scale(const char *word, struct minifloat *m)
 {
+    const char *rest;
+    if (word_has_name(word, "quantile", &rest))
+        return read_quantile(word, rest, m);
     if (strncmp(word, "const:", 6) == 0) {
         m->scale = CODEC_CONST;
         return read_const(word, word + 6, &m->const_shift);
@@ -37,7 +55,8 @@ static int read_scale(const char *word, struct minifloat *m)
             m->scale = (enum codec_scale)i;
             return 0;
         }
-    return ERR(-EINVAL, "unknown --scale \"%s\": want none, const:K, aps or aps-tight", word);
+    return ERR(-EINVAL, "unknown --scale \"%s\": want none, const:K, aps, aps-tight or quantile",
+               word);
 }
 
 static int read_sum(const char *word, struct minifloat *m)
@@ -102,6 +121,8 @@ void minifloat_describe(const struct codec *c, struct text *to)
     text_add(to, "%s, scale ", codec_format_name(m->sum.in, name));
     if (m->scale == CODEC_CONST)
         text_add(to, "const:%.17g", ldexp(1, m->const_shift));
+    else if (m->scale == CODEC_QUANTILE)
+        text_add(to, "quantile:"), quantile_print(&m->quantile, to);
     else
         text_add(to, "%s", scales[m->scale]);
     if (c->n_ranks)

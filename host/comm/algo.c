@@ -67,9 +67,12 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
     return 0;
 }
 
-struct codec_adder algo_adder(const struct algo *algo)
+struct codec_adder algo_adder(const struct algo *algo, int group)
 {
-    return (struct codec_adder){.name = algo->name, .needs = algo->needs, .adds = algo->adds};
+    return (struct codec_adder){.name = algo->name,
+                                .needs = algo->needs,
+                                .adds = algo->adds,
+                                .node = algo->needs & FOLD_NODES ? group : 0};
 }
 
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)
@@ -97,7 +100,7 @@ static int refuse_kind(const struct algo *algo, const struct codec *codec)
 
 int algo_settle(const struct algo *algo, int group, int n_ranks, struct codec *codec)
 {
-    const struct codec_adder by = algo_adder(algo);
+    const struct codec_adder by = algo_adder(algo, group);
     if (!adds_kind(algo, codec))
         return refuse_kind(algo, codec);
     TRY(codec_settle(codec, n_ranks, &by));

@@ -101,8 +101,8 @@ const struct algo *algo_at(int i);
  * group: K, or 0. Returns 0 or -EINVAL with a line. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
 
-/* The algorithm as a codec is settled for it. */
-struct codec_adder algo_adder(const struct algo *algo);
+/* The algorithm, with K of its :K, as a codec is settled for it. */
+struct codec_adder algo_adder(const struct algo *algo, int group);
 
 /* Before the memory of a home is freed: gives back what its algorithm keeps. */
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home);

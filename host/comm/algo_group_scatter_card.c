@@ -96,7 +96,7 @@ static int card_check(const struct codec *codec, int n_ranks, int group)
 
 const struct algo algo_group_scatter_card = {
     .name = "group-scatter",
-    .needs = FOLD_PARTS | FOLD_WIDE,
+    .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .grouped = true,
     .check = card_check,
     .scratch_bytes = card_scratch_bytes,

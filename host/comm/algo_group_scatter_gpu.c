@@ -240,7 +240,7 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
 }
 
 #define SCATTER                                                                \
-    .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE, .grouped = true, \
+    .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES, .grouped = true, \
     .check = scatter_check, .close = scatter_close
 
 const struct algo algo_group_scatter_ipc = {SCATTER, .scratch_bytes = ipc_scratch_bytes,

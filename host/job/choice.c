@@ -45,7 +45,7 @@ int choice_cards(const char *algo, const char *word, const struct codec *codec, 
                        algo, word);
         cards = NULL;
     }
-    if (cards && offload_check(codec_sum(codec), n_ranks, why, size) < 0) {
+    if (cards && offload_check(codec_card_sum(codec), n_ranks, why, size) < 0) {
         if (asked || by_word)
             return ERR(-EINVAL, "%s", why);
         cards = NULL; /* the machine has cards, the run has a codec: no mistake */

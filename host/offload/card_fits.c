@@ -29,7 +29,9 @@ int card_fit_of(const struct vec_sum *sum, int n, const char *what, struct card_
 {
     char name[CODEC_NAME_BYTES];
     if (!sum)
-        REFUSE("a card cannot add codes of this kind: it adds minifloats");
+        REFUSE("a card cannot add codes of this kind: it adds minifloats, with --scale none, "
+               "const:K, aps "
+               "or aps-tight");
     TRY(check_format(sum->in, "add", why, size));
     TRY(check_format(sum->out, "make", why, size));
     if (sum->rule != VEC_EXACT)

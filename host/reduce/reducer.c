@@ -96,7 +96,7 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
         return -ENOMEM;
     r->comm = c;
     r->codecs[NARROW] = *codec;
-    const struct codec_adder by = algo_adder(algo);
+    const struct codec_adder by = algo_adder(algo, group);
     r->codecs[FP32] = codec_fp32(codec, &by);
     r->tag = codec_tag(codec);
     r->algo = algo;

@@ -25,7 +25,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
 /* Were the codes of layer i made, rightly, before its shift was known? */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
-    return !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32]) &&
+    return !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
            codec_shift(&r->codecs[b->fp32], r->exponents[i]) == r->guesses[i];
 }
 

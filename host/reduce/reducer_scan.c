@@ -16,8 +16,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
     for (int i = g->first; i < g->first + g->n_layers; i++) {
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
             continue;
-        const bool guess =
-            !r->force_fp32 && !codec_asks_max(codec) && r->guesses[i] != CODEC_NO_GUESS;
+        const bool guess = !r->force_fp32 && !codec_asks_max(codec, reducer_layer(r, i)) &&
+                           r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
         const struct fold *fold = &plan->buckets[plan->bucket_of[i]].fold;
         reducer_span(s, i, 0, bucket_padded(fold, r->layers[i].n), guess ? r->guesses[i] : 0, at);
@@ -31,6 +31,9 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
         if (at < n_guessed || at >= first_rest) {
             const uint32_t i = r->parts[at].layer->index;
             r->own_exponents[i] = codec_exponent(codec, r->spans[at].absmax);
+            if (r->own_exponents[i] != CODEC_NOT_FINITE &&
+                codec_asks_max(codec, r->parts[at].layer))
+                r->own_exponents[i] = CODEC_MAX_FOLLOWS;
             memcpy(&r->own_maxima[i], &r->spans[at].absmax, sizeof *r->own_maxima);
         }
 }
@@ -64,10 +67,12 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     overlap_work(r->overlap);
 }
 
-/* What the largest magnitudes are, for a codec that asks: of this rank, of all. */
+/* What the largest magnitudes are, of this rank and of all, if a codec asks for that of any layer:
+ * the exponents say so to all ranks. */
 static int share_maxima(struct reducer *r, const struct group *g)
 {
-    if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW]) || !reducer_all_finite(r, g))
+    if (r->force_fp32 || !codec_asks_max(&r->codecs[NARROW], NULL) || !reducer_all_finite(r, g) ||
+        !memchr(r->exponents + g->first, CODEC_MAX_FOLLOWS, (size_t)g->n_layers))
         return 0;
     memcpy(r->maxima + g->first, r->own_maxima + g->first, (size_t)g->n_layers * sizeof *r->maxima);
     TRY(comm_max_f32(r->comm, r->maxima + g->first, (size_t)g->n_layers));
