@@ -19,7 +19,6 @@ static void note(struct train *t, int rc)
 static void begin_epoch(struct train *t, uint64_t epoch)
 {
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
-    reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32);
 }
 
 /* This rank's share of the batch is the feed's next. */
@@ -132,6 +131,8 @@ static int one_step(struct train *t, uint64_t epoch, uint64_t at)
     struct report_step step = {.epoch = epoch,
                                .lr = schedule_lr(&t->schedule, (double)t->state.step)};
     struct nn_result mine;
+    reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32 ||
+                                           t->state.step < t->o->first_steps_fp32);
     TRY(compute_and_update(t, epoch, at, step.lr, &mine, &step.reduced));
     note(t, nn_model_failed(t->model));
     nn_model_loss_scale_update(t->model, !step.reduced.skipped);

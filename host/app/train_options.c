@@ -77,6 +77,9 @@ static const struct opt opts[] = {
             "How gradients are cast; sums round to nearest.")},
     {"first-epochs-fp32", "N", "0", "Hybrid precision: the first N epochs travel in fp32.", OPT_INT,
      AT(first_epochs_fp32), 0, 1e6, TRAIN_BITS},
+    {"first-steps-fp32", "N", "0",
+     "The first N steps travel in fp32: so runs by several codecs start alike.", OPT_SIZE,
+     AT(first_steps_fp32), 0, 1e12, TRAIN_BITS},
     {FLAG("fp32-last-layer", fp32_last_layer, TRAIN_BITS,
           "The classifier's gradients always travel in fp32.")},
 

@@ -14,6 +14,7 @@ struct train_options {
     uint64_t seed;
     const char *codec, *quantise, *format, *scale, *sum, *out_format, *overflow, *round;
     int64_t first_epochs_fp32;
+    uint64_t first_steps_fp32;
     bool fp32_last_layer;
     const char *algo, *overlap, *offload, *xclbin, *fabric, *fabric_address, *node_sum;
     uint64_t bucket_bytes;
