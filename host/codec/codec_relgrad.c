@@ -1,0 +1,120 @@
+/* codec_relgrad.c : gradients divided by their weights, in e5m2, whose largest number is a quantile of
+ * these ratios: the fp8 paper's scheme. All but its words is minifloat's, scaled by a quantile. Source:
+ * fp8 paper, Algorithm 1. */
+#include "base/err.h"
+#include "base/number.h"
+#include "codec/codec_minifloat.h"
+
+static const struct mf_fmt e5m2 = {5, 2, 0};
+
+/* ---- words ---- */
+
+static bool is(const char *at, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
+/* One of the words behind relgrad: [at, at + n). 1, 0 or -EINVAL as quantile_read(). */
+static int read_word(const char *at, size_t n, struct quantile *q, bool *weights)
+{
+    if (is(at, n, "of=weights") || is(at, n, "of=gradient")) {
+        *weights = is(at, n, "of=weights");
+        return 1;
+    }
+    if (n > 4 && memcmp(at, "eps=", 4) == 0) {
+        char *end;
+        q->eps = number_read(at + 4, &end);
+        return end == at + n && q->eps >= 1e-30 && q->eps <= 1e30 ? 1 : -EINVAL;
+    }
+    return quantile_read(at, n, q);
+}
+
+static int read_sum(const char *word, struct minifloat *m)
+{
+    static const enum vec_rule rules[] = {VEC_TRUNC, VEC_NEAREST, VEC_EXACT};
+    m->sum.rule = VEC_TRUNC;
+    if (!word || strcmp(word, "auto") == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(word, codec_rule_name(rules[i])) == 0) {
+            m->sum.rule = rules[i];
+            return 0;
+        }
+    return ERR(-EINVAL, "--codec relgrad does not add by --sum %s: need trunc, nearest or exact",
+               word);
+}
+
+static int relgrad_parse(const struct codec_words *words, const char *rest, struct codec *c)
+{
+    struct codec_words others = *words;
+    bool weights = true;
+    struct minifloat m = {.sum = {.overflow = MF_SATURATE, .in = e5m2, .out = e5m2},
+                          .scale = CODEC_QUANTILE,
+                          .round = MF_NEAREST,
+                          .quantile = quantile_default()};
+    others.sum = NULL;
+    TRY(codec_no_format(&others, "relgrad"));
+    TRY(read_sum(words->sum, &m));
+    m.quantile.eps = 1e-5;
+    for (size_t n; rest; rest = rest[n] ? rest + n + 1 : NULL) {
+        n = strcspn(rest, ",");
+        if (read_word(rest, n, &m.quantile, &weights) <= 0)
+            return ERR(-EINVAL,
+                       "bad --codec \"%s\": behind relgrad: stand eps=X, 1e-30 to 1e30, %s, "
+                       "of=weights or of=gradient",
+                       words->codec, quantile_ranges);
+    }
+    m.quantile.eps = weights ? m.quantile.eps : 0;
+    minifloat_set(c, &m);
+    return 0;
+}
+
+static void relgrad_describe(const struct codec *c, struct text *to)
+{
+    const struct minifloat *m = minifloat_of(c);
+    text_add(to, "relgrad:");
+    if (m->quantile.eps > 0)
+        quantile_print_real("eps=", m->quantile.eps, to), text_add(to, ",");
+    quantile_print(&m->quantile, to);
+    text_add(to, ",of=%s, %s sums", m->quantile.eps > 0 ? "weights" : "gradient",
+             codec_rule_name(m->sum.rule));
+}
+
+static bool asks_weights(const struct codec *c)
+{
+    return minifloat_of(c)->quantile.eps > 0;
+}
+
+/* ---- what is minifloat's ---- */
+
+static const struct vec_sum *sum(const struct codec *c)
+{
+    return &minifloat_of(c)->sum;
+}
+
+static size_t unit(const struct codec *c, const struct codec_layer *layer)
+{
+    (void)c, (void)layer;
+    return 8;
+}
+
+const struct codec_kind codec_relgrad = {
+    .name = "relgrad",
+    .help = "relgrad[:eps=X,q=X,every=N,samples=N,of=weights|gradient]: e5m2 of g / (|w| + eps) "
+            "(1e-5), times what makes its quantile q (0.95) of `samples` (1024) elements, sought "
+            "`every` (100) steps, the largest number. --sum trunc, nearest or exact",
+    .parse = relgrad_parse,
+    .asks_max = quantile_asks_max,
+    .asks_weights = asks_weights,
+    .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, as a node's sum needs it: not for a ring */
+    .settle = minifloat_settle,
+    .describe = relgrad_describe,
+    .sum = sum,
+    .unit = unit,
+    .state_bytes = quantile_state_bytes,
+    .absmax = quantile_absmax,
+    .encode = quantile_encode,
+    .scan_encode = quantile_scan_encode,
+    .decode = quantile_decode,
+    .fold = &minifloat_fold,
+};
