@@ -229,7 +229,7 @@ else
 fi
 on 2 --model mlp --steps 4 --dump-gradients dump --dump-first 1 --dump-steps 2 >/dev/null 2>>stderr
 [ "$(cat dump/meta.txt)" = "ranks 2 steps 2 first 1" ] || fail "dump/meta.txt is '$(cat dump/meta.txt)'"
-want="layers.txt meta.txt step000001.rank0.f32 step000001.rank1.f32 step000002.rank0.f32 step000002.rank1.f32"
+want="layers.txt meta.txt step000001.rank0.f32 step000001.rank1.f32 step000001.weights.f32 step000002.rank0.f32 step000002.rank1.f32 step000002.weights.f32"
 [ "$(cd dump && echo *)" = "$want" ] || fail "dump holds $(cd dump && echo *)"
 elements=$(awk '{ if ($2 != sum) exit 1; sum += $3 } END { print sum }' dump/layers.txt) || fail "dump/layers.txt has gaps"
 [ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"

@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct cast_options {
-    const char *codec, *state, *format, *scale, *overflow, *round, *on, *card, *xclbin;
+    const char *codec, *weights, *state, *format, *scale, *overflow, *round, *on, *card, *xclbin;
     uint64_t seed;
 };
 
@@ -25,6 +25,8 @@ static const struct opt opts[] = {
      "A kind as `train --codec` has it: IN is one layer, of rank 0 in step 0. Some print `max X`: "
      "uncast wants it back.",
      OPT_TEXT, AT(codec), 0, 0, 0},
+    {"weights", "FILE", NULL, "What the gradients are of, as raw: relgrad divides by it.", OPT_TEXT,
+     AT(weights), 0, 0, 0},
     {"state", "FILE", NULL,
      "What the codec keeps from step to step: read, if it is there, and then written.", OPT_TEXT,
      AT(state), 0, 0, 0},
@@ -66,12 +68,15 @@ static const struct opt_command command = {
              "[i*w, (i+1)*w), lowest bit of the first byte first; so 8-bit codes are a byte each, "
              "16-bit codes little\n"
              "endian. OUT appears when it is whole, or not at all.",
-    .examples = "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
-                "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
-                "prints, say, `shift 14`\n"
-                "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
-                "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
-                "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n",
+    .examples =
+        "  build/narrowcast cast --format e5m2 grad.f32 grad.e5m2\n"
+        "  build/narrowcast cast --format e4m3 --scale aps grad.f32 grad.e4m3      # "
+        "prints, say, `shift 14`\n"
+        "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
+        "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
+        "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
+        "  build/narrowcast cast --codec relgrad --weights weights.f32 grad.f32 grad.e5m2  # "
+        "prints, say, `max 3.1`\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -144,6 +149,11 @@ static int settle(const struct cast_options *o, struct codec *codec)
                                       .round = o->round};
     TRY(codec_parse(&words, codec));
     TRY(codec_settle(codec, 1, &(struct codec_adder){.name = "cast"}));
+    if (codec_asks_max(codec, NULL))
+        return ERR(-EINVAL,
+                   "cast has no --scale %s: need none, const:K, aps or aps-tight, or --codec "
+                   "relgrad:of=gradient",
+                   o->scale);
     TRY(card_words_check(o->on, o->card, o->xclbin));
     return strcmp(o->on, "xrt") ? 0 : cast_xrt_check(codec, o->round);
 }
@@ -166,7 +176,7 @@ static int cast_layer(const struct cast_options *o, const struct opt_parsed *p)
     TRY(codec_parse(&words, &codec));
     TRY(codec_settle(&codec, 1, &(struct codec_adder){.name = "cast"}));
     codec.seed = o->seed;
-    TRY(layer_file_cast(&codec, p->args[0], o->state, p->args[1], &max));
+    TRY(layer_file_cast(&codec, p->args[0], o->weights, o->state, p->args[1], &max));
     char number[32];
     if (codec_asks_max(&codec, NULL) && number_print(number, sizeof number, 9, (double)max) > 0)
         printf("max %s\n", number);
@@ -184,6 +194,9 @@ int cmd_cast(int argc, char **argv)
         return cast_layer(&o, &p);
     if (o.state)
         return ERR(-EINVAL, "--state '%s' has no use: --codec %s keeps nothing", o.state, o.codec);
+    if (o.weights)
+        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+                   o.codec);
 
     struct cast_job j = {0};
     TRY(settle(&o, &j.codec));

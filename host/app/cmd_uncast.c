@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct uncast_options {
-    const char *codec, *format, *on, *card, *xclbin;
+    const char *codec, *weights, *format, *on, *card, *xclbin;
     double max;
     int64_t shift;
     uint64_t count;
@@ -22,6 +22,7 @@ struct uncast_options {
 #define AT(field) offsetof(struct uncast_options, field)
 static const struct opt opts[] = {
     {"codec", "C", "minifloat", "As `cast` had it.", OPT_TEXT, AT(codec), 0, 0, 0},
+    {"weights", "FILE", NULL, "As `cast --codec` had them.", OPT_TEXT, AT(weights), 0, 0, 0},
     {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 3.5e38, 0},
     {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
      0, 0},
@@ -52,7 +53,9 @@ static const struct opt_command command = {
     .examples =
         "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
         "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n"
-        "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n",
+        "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n"
+        "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 grad.e5m2 "
+        "back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };
@@ -93,7 +96,7 @@ static int uncast_layer(const struct uncast_options *o, const struct opt_parsed 
         return ERR(-EINVAL, "--codec %s needs --max X, which `cast` printed", o->codec);
     if (opt_given(&command, p, "shift"))
         return ERR(-EINVAL, "--shift does not go with --codec %s: it is minifloat's", o->codec);
-    return layer_file_uncast(&codec, p->args[0], o->count, (float)o->max, p->args[1]);
+    return layer_file_uncast(&codec, p->args[0], o->weights, o->count, (float)o->max, p->args[1]);
 }
 
 int cmd_uncast(int argc, char **argv)
@@ -106,6 +109,9 @@ int cmd_uncast(int argc, char **argv)
 
     if (!layer_file_is_minifloat(o.codec))
         return uncast_layer(&o, &p);
+    if (o.weights)
+        return ERR(-EINVAL, "--weights '%s' has no use: --codec %s asks for none", o.weights,
+                   o.codec);
     struct mf_fmt fmt;
     TRY(vec_best_check());
     TRY(codec_format_parse("--format", o.format, &fmt));

@@ -49,19 +49,28 @@ int grad_dump_open(struct train *t)
     return write_text(t, "layers.txt", print_layers);
 }
 
-int grad_dump_step(struct train *t)
+/* All of them, from where the network lives. */
+static int write_flat(struct train *t, const char *name, const real *from)
 {
-    const uint64_t step = t->state.step;
-    if (step < t->o->dump_first || step - t->o->dump_first >= t->o->dump_steps)
-        return 0;
-    char path[PATH_MAX], name[64];
-    snprintf(name, sizeof name, "step%06llu.rank%d.f32", (unsigned long long)step, t->rank);
-    TRY(path_of(path, t, name));
+    char path[PATH_MAX];
     struct file_out out;
-    TRY(nn_model_get(t->model, t->host, t->grads, t->n_weights));
+    TRY(path_of(path, t, name));
+    TRY(nn_model_get(t->model, t->host, from, t->n_weights));
     TRY(file_out_open(&out, path));
     int rc = file_out_write(&out, t->host, t->n_weights * sizeof *t->host);
     if (rc)
         file_out_discard(&out);
     return rc ? rc : file_out_commit(&out);
+}
+
+int grad_dump_step(struct train *t)
+{
+    const uint64_t step = t->state.step;
+    if (step < t->o->dump_first || step - t->o->dump_first >= t->o->dump_steps)
+        return 0;
+    char name[64];
+    snprintf(name, sizeof name, "step%06llu.rank%d.f32", (unsigned long long)step, t->rank);
+    TRY(write_flat(t, name, t->grads));
+    snprintf(name, sizeof name, "step%06llu.weights.f32", (unsigned long long)step);
+    return t->rank == 0 ? write_flat(t, name, t->weights) : 0;
 }

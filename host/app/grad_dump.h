@@ -5,7 +5,8 @@
  *     DIR/layers.txt                a line a layer, forward order: name, offset and length in
  *                                   elements
  *     DIR/stepNNNNNN.rankR.f32      the flat gradient of that rank before the all-reduce,
- *                                   little-endian fp32 */
+ *                                   little-endian fp32
+ *     DIR/stepNNNNNN.weights.f32    the flat weights that it is of, the same on all ranks */
 #ifndef GRAD_DUMP_H
 #define GRAD_DUMP_H
 
@@ -15,7 +16,8 @@ struct train;
  * negative errno with a line. */
 int grad_dump_open(struct train *t);
 
-/* Writes this rank's gradients if this step (t->state.step) is one to dump. Returns 0 or a negative
+/* Writes this rank's gradients, rank 0 the weights as well, if this step (t->state.step) is one to
+ * dump. Returns 0 or a negative
  * errno with a line. */
 int grad_dump_step(struct train *t);
 

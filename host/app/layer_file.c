@@ -77,6 +77,23 @@ static void make_whole(const struct codec *codec, size_t n, struct whole *w)
     w->padded = (n + w->fold.unit - 1) / w->fold.unit * w->fold.unit;
 }
 
+/* Of every element of the layer, if the codec asks for them. */
+static int read_weights(const struct codec *codec, const char *path, struct bytes *weights,
+                        struct codec_layer *layer)
+{
+    if (!codec_asks_weights(codec))
+        return path ? ERR(-EINVAL, "--weights '%s' has no use: this codec asks for none", path) : 0;
+    if (!path)
+        return ERR(-EINVAL, "--codec %s needs --weights FILE, which the gradients are of",
+                   codec->kind->name);
+    TRY(read_file(path, weights));
+    if (weights->n != layer->n * sizeof(float))
+        return ERR(-EINVAL, "cannot use --weights '%s': it has %zu bytes, %zu values need %zu",
+                   path, weights->n, layer->n, layer->n * sizeof(float));
+    layer->weights = (const float *)(const void *)weights->at;
+    return 0;
+}
+
 /* What is kept, as it was (zeros where there is no file yet) and room for what it becomes. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
@@ -127,15 +144,17 @@ static int cast_bytes(const struct codec *codec, const struct bytes *in, const c
                      : -ENOMEM;
 }
 
-int layer_file_cast(const struct codec *codec, const char *in, const char *state, const char *out,
-                    float *max)
+int layer_file_cast(const struct codec *codec, const char *in, const char *weights,
+                    const char *state, const char *out, float *max)
 {
-    struct bytes x = {NULL, 0}, codes = {NULL, 0}, was = {NULL, 0};
+    struct bytes x = {NULL, 0}, w_of = {NULL, 0}, codes = {NULL, 0}, was = {NULL, 0};
     struct whole w;
     uint8_t *next = NULL;
     size_t kept = 0;
     int rc = read_file(in, &x);
     make_whole(codec, x.n / sizeof(float), &w);
+    if (!rc)
+        rc = read_weights(codec, weights, &w_of, &w.layer);
     if (!rc && state) {
         kept = codec_state_bytes(codec, &w.layer);
         rc = read_state(state, kept, &was, &next);
@@ -149,7 +168,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *state
     if (!rc && state)
         rc = write_file(state, next, kept);
     *max = w.layer.max;
-    free(x.at), free(codes.at), free(was.at), free(next);
+    free(x.at), free(w_of.at), free(codes.at), free(was.at), free(next);
     return rc;
 }
 
@@ -194,15 +213,17 @@ static int decode(const struct codec *codec, struct whole *w, const uint8_t *cod
     return 0;
 }
 
-int layer_file_uncast(const struct codec *codec, const char *in, uint64_t count, float max,
-                      const char *out)
+int layer_file_uncast(const struct codec *codec, const char *in, const char *weights,
+                      uint64_t count, float max, const char *out)
 {
-    struct bytes codes = {NULL, 0};
+    struct bytes codes = {NULL, 0}, w_of = {NULL, 0};
     struct whole w;
     float *x = NULL;
     int rc = read_file(in, &codes);
     if (!rc)
         rc = count_values(codec, &codes, in, count, &w);
+    if (!rc)
+        rc = read_weights(codec, weights, &w_of, &w.layer);
     if (!rc) {
         w.layer.max = max;
         x = buf_alloc(w.layer.n * sizeof *x);
@@ -210,6 +231,6 @@ int layer_file_uncast(const struct codec *codec, const char *in, uint64_t count,
     }
     if (!rc)
         rc = write_file(out, x, w.layer.n * sizeof *x);
-    free(codes.at), free(x);
+    free(codes.at), free(w_of.at), free(x);
     return rc;
 }

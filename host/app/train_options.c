@@ -158,8 +158,9 @@ static const struct opt opts[] = {
           "matter for bits must be the same, and the number of ranks; with --schedule const the "
           "run may be longer than it was.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
-          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32, with "
-          "layers.txt and meta.txt.")},
+          "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32; and "
+          "rank 0 the weights that they are of, DIR/stepNNNNNN.weights.f32, layers.txt and "
+          "meta.txt.")},
     {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
     {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
      AT(dump_first), 0, 1e12, 0},

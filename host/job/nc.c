@@ -60,6 +60,18 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
         .node_sum = o->node_sum};
 }
 
+/* This interface is handed gradients alone. */
+static int check_weights(const struct codec *codec)
+{
+    char text[CODEC_TEXT_BYTES];
+    return codec_asks_weights(codec)
+               ? ERR(-EINVAL,
+                     "cannot take codec \"%s\": it divides by weights, which nc_allreduce() is not "
+                     "given; need relgrad:of=gradient or another kind",
+                     codec_describe(codec, text))
+               : 0;
+}
+
 /* All ranks. */
 static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
                     int n_layers)
@@ -71,6 +83,10 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     int rc = comm_agree(nc->comm, copy_layers(device, layers, n_layers, &copy));
     if (rc == 0)
         rc = job_settle(nc->comm, &words, &nc->job);
+    if (rc == 0) {
+        err_hold();
+        rc = comm_agree(nc->comm, check_weights(&nc->job.codec));
+    }
     if (rc == 0)
         rc = job_open(&nc->job, copy, n_layers);
     free(copy);
