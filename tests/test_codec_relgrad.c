@@ -263,6 +263,8 @@ int main(void)
     check_quantile(2, 100, "relgrad:q=1", 100, 1024);
     check_run("relgrad", "group-scatter:4", "trunc", 8, N_MOST, q);
     check_run("relgrad", "group-scatter:2", "trunc", 8, N_MOST, q);
+    check_run("relgrad", "direct", "trunc", 7, 40009, q); /* divided by 7, in this order */
+    check_run("relgrad", "group-scatter:2", "trunc", 6, 40009, q);
     static const size_t sizes[] = {1, 7, 8, 1001, 4099};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int s = 0; s < 3; s++) {
