@@ -44,15 +44,15 @@ static inline uint8_t slow_byte(double x)
 }
 
 /* Fig. 2: to half by vcvtps2ph, the low byte dropped; where all bits of the exponent are 1, less 1. */
-static inline uint8_t slow_fp8(float x, enum slow_rule rule)
+static inline uint8_t slow_fp8(double x, enum slow_rule rule)
 {
-    const uint8_t sum = slow_byte(slow_round((double)x, rule == SLOW_TRUNC ? 11 : 3));
+    const uint8_t sum = slow_byte(slow_round(x, rule == SLOW_TRUNC ? 11 : 3));
     return (uint8_t)(sum - ((sum & 0x7c) == 0x7c));
 }
 
 static inline uint8_t slow_add(uint8_t a, uint8_t b, enum slow_rule rule)
 {
-    return slow_fp8(slow_value(a) + slow_value(b), rule);
+    return slow_fp8((double)(slow_value(a) + slow_value(b)), rule);
 }
 
 /* ---- Algorithm 1, an element ---- */
@@ -80,14 +80,14 @@ static inline struct slow_element slow_element(const struct slow_step *s, const 
     double exact = 0;
     for (int p = 0; p < s->n_ranks; p++) {
         const float d = grads[p] / relative_to;
-        e.sent[p] = s->q > 0 ? slow_fp8(d * (57344 / s->q) / share, s->rule) : 0;
+        e.sent[p] = s->q > 0 ? slow_fp8((double)(d * (57344 / s->q) / share), s->rule) : 0;
         exact += (double)slow_value(e.sent[p]);
         uint8_t *node = &e.nodes[p / s->node];
         *node = p % s->node ? slow_add(*node, e.sent[p], s->rule) : e.sent[p];
     }
     for (int k = 0; k < n_nodes; k++) {
         if (n_nodes > 1)
-            e.nodes[k] = slow_fp8(slow_value(e.nodes[k]) / (float)n_nodes, s->rule);
+            e.nodes[k] = slow_fp8((double)(slow_value(e.nodes[k]) / (float)n_nodes), s->rule);
         e.sum = k ? slow_add(e.sum, e.nodes[k], s->rule) : e.nodes[k];
     }
     float v = slow_value(e.sum);
@@ -95,7 +95,7 @@ static inline struct slow_element slow_element(const struct slow_step *s, const 
         int half = 1;
         while (half < s->n_ranks)
             half *= 2;
-        e.sum = slow_fp8((float)(exact / half), SLOW_NEAREST);
+        e.sum = slow_fp8(exact / half, SLOW_NEAREST);
         v = slow_value(e.sum) * (float)half / (float)s->n_ranks;
     }
     e.mean = v * (s->q / 57344) * relative_to;
