@@ -62,10 +62,11 @@ static float q_of(const struct codec *c, const struct codec_layer *layer)
     return k.left ? k.q : relative_quantile(layer->max, top_of(minifloat_of(c)->sum.in));
 }
 
+/* One step less; or, where q was sought in this one, one less than all. */
 static void keep(const struct codec *c, const struct codec_layer *layer, float q)
 {
     const uint32_t left = kept_of(c, layer).left;
-    const struct kept next = {q, q > 0 ? (left ? left : minifloat_of(c)->quantile.every) - 1 : 0};
+    const struct kept next = {q, (left ? left : minifloat_of(c)->quantile.every) - 1};
     if (layer->next_state)
         memcpy(layer->next_state, &next, sizeof next);
 }
