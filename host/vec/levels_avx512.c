@@ -27,36 +27,74 @@ CAST_INLINE __m512i sign_codes(uint32_t bits, const struct level_grid *g, float 
     return _mm512_or_si512(level, _mm512_sll_epi32(negative, _mm_cvtsi32_si128((int)bits - 1)));
 }
 
-/* 64 codes of 2 or 4 bits, joined by twos until a byte is full. */
-CAST_INLINE void sign_block(uint32_t bits, const struct level_grid *g, float clip, const float *x,
-                            const uint32_t *random, uint8_t *codes)
+/* The same of a grid with a power of 1, which no number is above: what then changes no bit is left
+ * out. Exact, so that less is rounded: at + slack, as a product; `rest > slack`, as whether at less
+ * slack, rounded up, is above low; `draw < rest`, as whether low + draw, rounded down, is below at. */
+CAST_INLINE __m512i plain_codes(uint32_t bits, const struct level_grid *g, const float *x,
+                                const uint32_t *random)
 {
-    __m128i q[4];
+    enum { UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC };
+    enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC };
+    const __m512 v = _mm512_loadu_ps(x),
+                 at = _mm512_mul_ps(_mm512_abs_ps(v), _mm512_set1_ps(g->per)),
+                 less = _mm512_mul_round_ps(at, _mm512_set1_ps(1 - 0x1p-22f), UP);
+    const __m512i low = _mm512_cvttps_epi32(_mm512_mul_ps(at, _mm512_set1_ps(1 + 0x1p-22f))),
+                  word = _mm512_srli_epi32(_mm512_loadu_si512(random), 8);
+    const __m512 base = _mm512_cvtepi32_ps(low),
+                 drawn = _mm512_fmadd_round_ps(_mm512_cvtepi32_ps(word), _mm512_set1_ps(0x1p-24f),
+                                               base, DOWN);
+    const __mmask16 up =
+        _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(less, base, _CMP_GT_OQ), drawn, at, _CMP_LT_OQ);
+    const __m512i level = _mm512_mask_add_epi32(low, up, low, _mm512_set1_epi32(1)),
+                  sign = _mm512_srli_epi32(_mm512_castps_si512(v), 32 - bits);
+    return _mm512_ternarylogic_epi32(level, sign, _mm512_set1_epi32(1 << (bits - 1)),
+                                     0xf8); /* level | sign & bit */
+}
+
+/* 64 codes of 2 or 4 bits, joined by twos until a byte is full. plain: as plain_codes(). */
+CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *g, float clip,
+                            const float *x, const uint32_t *random, uint8_t *codes)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i q[4];
     for (size_t k = 0; k < 4; k++)
-        q[k] = _mm512_cvtepi32_epi8(sign_codes(bits, g, clip, x + 16 * k, random + 16 * k));
-    __m512i ones = _mm512_inserti64x2(_mm512_castsi128_si512(q[0]), q[1], 1);
-    ones = _mm512_inserti64x2(_mm512_inserti64x2(ones, q[2], 2), q[3], 3);
+        q[k] = plain ? plain_codes(bits, g, x + 16 * k, random + 16 * k)
+                     : sign_codes(bits, g, clip, x + 16 * k, random + 16 * k);
+    const __m512i ones =
+        _mm512_permutexvar_epi32(/* packed within quarters */
+                                 order, _mm512_packus_epi16(_mm512_packus_epi32(q[0], q[1]),
+                                                            _mm512_packus_epi32(q[2], q[3])));
+    const __m512i twos = _mm512_maddubs_epi16(ones, _mm512_set1_epi16((short)(1 | 256 << bits)));
     if (bits == 4) {
-        const __m512i twos = _mm512_or_si512(ones, _mm512_srli_epi16(ones, 4));
         _mm256_storeu_si256((__m256i *)(void *)codes, _mm512_cvtepi16_epi8(twos));
         return;
     }
-    const __m512i twos = _mm512_or_si512(ones, _mm512_srli_epi16(ones, 6)),
-                  fours = _mm512_or_si512(twos, _mm512_srli_epi32(twos, 12));
+    const __m512i fours = _mm512_madd_epi16(twos, _mm512_set1_epi32(1 | 16 << 16));
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-static bool by_hand(uint32_t bits, const struct level_grid *grid, float clip, const float *x,
-                    size_t n, const uint32_t *random, uint8_t *codes)
+CAST_INLINE void sign_blocks(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
+                             const float *x, size_t n, const uint32_t *random, uint8_t *codes)
 {
     const struct level_grid g = *grid;
+    for (size_t i = 0; i < n; i += 64)
+        sign_block(bits, plain, &g, clip, x + i, random + i, codes + i / 8 * bits);
+}
+
+static bool by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x, size_t n,
+                    const uint32_t *random, uint8_t *codes)
+{
     if ((bits != 2 && bits != 4) || n % 64)
         return false;
-    for (size_t i = 0; i < n; i += 64)
-        if (bits == 4)
-            sign_block(4, &g, clip, x + i, random + i, codes + i / 2);
-        else
-            sign_block(2, &g, clip, x + i, random + i, codes + i / 4);
+    const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f; /* no nan */
+    if (bits == 4 && plain)
+        sign_blocks(4, true, g, clip, x, n, random, codes);
+    else if (bits == 4)
+        sign_blocks(4, false, g, clip, x, n, random, codes);
+    else if (plain)
+        sign_blocks(2, true, g, clip, x, n, random, codes);
+    else
+        sign_blocks(2, false, g, clip, x, n, random, codes);
     return true;
 }
 #define LEVELS_BY_HAND by_hand

@@ -1,5 +1,5 @@
-/* philox_avx512.c : words of philox.h's stream with AVX-512, a block in every lane; what is left
- * over is AVX2's. */
+/* philox_avx512.c : words of philox.h's stream with AVX-512, a block in every 64-bit lane; what is
+ * left over is AVX2's. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
 
@@ -8,72 +8,94 @@ CAST_INLINE __m512i all(uint32_t x)
     return _mm512_set1_epi32((int)x);
 }
 
-/* The halves of the 64-bit products of sixteen lanes by m. */
-CAST_INLINE void mul_wide(__m512i x, uint32_t m, __m512i *high, __m512i *low)
+/* Eight counters: a word of each in the low half of every 64-bit lane of a register, and anything
+ * above. So one multiplication makes both halves of a product: the high one a shift away, the low
+ * one in place. */
+struct counters {
+    __m512i c[4];
+};
+
+/* The 64-bit products of eight words by m. */
+CAST_INLINE __m512i times(__m512i x, uint32_t m)
 {
-    const __m512i even = _mm512_mul_epu32(x, all(m)),
-                  odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), all(m));
-    *high =
-        _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_CDAB); /* neighbours change places */
-    *low = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CDAB);
+    return _mm512_mul_epu32(x, all(m));
+}
+CAST_INLINE __m512i high_half(__m512i x)
+{
+    return _mm512_srli_epi64(x, 32);
+}
+CAST_INLINE __m512i xor_3(__m512i a, __m512i b, __m512i c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0x96);
 }
 
-/* c = 16 counters, a word of each in every register: one round with the key's halves k0, k1. */
-CAST_INLINE void mix(__m512i c[4], uint32_t k0, uint32_t k1)
+enum { M0 = (int)0xd2511f53u, M1 = (int)0xcd9e8d57u, ROUNDS = 10 };
+
+/* One round with the key's halves k[0], k[1]. */
+CAST_INLINE void mix(struct counters *x, const uint32_t k[2])
 {
-    __m512i h0, l0, h1, l1;
-    mul_wide(c[0], 0xd2511f53u, &h0, &l0);
-    mul_wide(c[2], 0xcd9e8d57u, &h1, &l1);
-    c[0] = _mm512_ternarylogic_epi32(h1, c[1], all(k0), 0x96); /* xor of all three */
-    c[2] = _mm512_ternarylogic_epi32(h0, c[3], all(k1), 0x96);
-    c[1] = l1;
-    c[3] = l0;
+    const __m512i p0 = times(x->c[0], (uint32_t)M0), p1 = times(x->c[2], (uint32_t)M1);
+    x->c[0] = xor_3(high_half(p1), x->c[1], all(k[0]));
+    x->c[2] = xor_3(high_half(p0), x->c[3], all(k[1]));
+    x->c[1] = p1;
+    x->c[3] = p0;
 }
 
-/* Four words of sixteen blocks to sixteen blocks of four words: 4x4 transposes in the quarters,
- * then of the quarters. */
-CAST_INLINE void put_blocks(const __m512i c[4], uint32_t words[64])
+/* The first two rounds on counters | low | high | 0 | 0 |, of which low alone differs: what is the
+ * same in all of them is made once. */
+CAST_INLINE struct counters mix_twice(__m512i low, uint32_t high, const uint32_t k[4])
 {
-    const __m512i a = _mm512_unpacklo_epi32(c[0], c[1]), b = _mm512_unpackhi_epi32(c[0], c[1]);
-    const __m512i d = _mm512_unpacklo_epi32(c[2], c[3]), e = _mm512_unpackhi_epi32(c[2], c[3]);
-    const __m512i r[4] = {_mm512_unpacklo_epi64(a, d), _mm512_unpackhi_epi64(a, d),
-                          _mm512_unpacklo_epi64(b, e),
-                          /* r[j]: | block 12 + j | 8 + j | 4 + j | j | */
-                          _mm512_unpackhi_epi64(b, e)};
-    const __m512i s[4] = {
-        _mm512_shuffle_i32x4(r[0], r[1], 0x44), _mm512_shuffle_i32x4(r[2], r[3], 0x44),
-        _mm512_shuffle_i32x4(r[0], r[1], 0xee), _mm512_shuffle_i32x4(r[2], r[3], 0xee)};
-    _mm512_storeu_si512(words, _mm512_shuffle_i32x4(s[0], s[1], 0x88));
-    _mm512_storeu_si512(words + 16, _mm512_shuffle_i32x4(s[0], s[1], 0xdd));
-    _mm512_storeu_si512(words + 32, _mm512_shuffle_i32x4(s[2], s[3], 0x88));
-    _mm512_storeu_si512(words + 48, _mm512_shuffle_i32x4(s[2], s[3], 0xdd));
+    const uint64_t same = (uint64_t)(high ^ k[0]) * (uint32_t)M0;
+    const __m512i p0 = times(low, (uint32_t)M0),
+                  p1 = times(_mm512_xor_si512(high_half(p0), all(k[1])), (uint32_t)M1);
+    return (struct counters){{_mm512_xor_si512(high_half(p1), all(k[2])), p1,
+                              _mm512_xor_si512(p0, all((uint32_t)(same >> 32) ^ k[3])),
+                              all((uint32_t)same)}};
 }
 
-enum { STEP = 32 }; /* blocks: two registers' worth, as one alone waits for its multiplications */
+/* Lane 2j has block j, lane 2j + 1 block 4 + j: 2x2 transposes put them in order. */
+CAST_INLINE void put_blocks(const struct counters *x, uint32_t words[32])
+{
+    const __m512i a = _mm512_mask_shuffle_epi32(x->c[0], 0xaaaa, x->c[1], _MM_PERM_CDAB),
+                  b = _mm512_mask_shuffle_epi32(x->c[2], 0xaaaa, x->c[3], _MM_PERM_CDAB);
+    _mm512_storeu_si512(words, _mm512_unpacklo_epi64(a, b));
+    _mm512_storeu_si512(words + 16, _mm512_unpackhi_epi64(a, b));
+}
+
+enum {
+    PER = 8,
+    TOGETHER = 4,
+    STEP = PER * TOGETHER
+}; /* blocks; registers, as one alone waits for
+                                                          its multiplications */
 
 /* Words of blocks block ... block + STEP - 1; the low half of the block's number does not overflow
- * on the way. */
-CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t words[4 * STEP])
+ * on the way. k: the key of each round. */
+CAST_INLINE void step(const uint32_t k[2 * ROUNDS], uint64_t block, uint32_t words[4 * STEP])
 {
-    const __m512i zero = _mm512_setzero_si512(), low = all((uint32_t)block),
-                  high = all((uint32_t)(block >> 32));
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i c[4] = {_mm512_add_epi32(low, lane), high, zero, zero};
-    __m512i d[4] = {_mm512_add_epi32(c[0], all(16)), high, zero, zero};
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        mix(c, k0, k1);
-        mix(d, k0, k1);
-    }
-    put_blocks(c, words);
-    put_blocks(d, words + 64);
+    const __m512i first = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    struct counters x[TOGETHER];
+    for (uint32_t i = 0; i < TOGETHER; i++)
+        x[i] = mix_twice(_mm512_add_epi32(first, all((uint32_t)block + PER * i)),
+                         (uint32_t)(block >> 32), k);
+    for (int round = 2; round < ROUNDS; round++)
+        for (int i = 0; i < TOGETHER; i++)
+            mix(&x[i], k + 2 * round);
+    for (int i = 0; i < TOGETHER; i++)
+        put_blocks(&x[i], words + 4 * PER * i);
 }
 
 void philox_avx512(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {
+    uint32_t k[2 * ROUNDS] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    for (int i = 2; i < 2 * ROUNDS; i++)
+        k[i] = k[i - 2] + (i % 2 ? 0xbb67ae85u : 0x9e3779b9u);
+    /* Into memory: from there a load fills a register with one of them, while from another register
+     * it takes a shuffle. */
+    __asm__ volatile("" : "+m"(k));
     for (; n_blocks >= STEP && (uint32_t)block <= UINT32_MAX - STEP;
          n_blocks -= STEP, block += STEP) {
-        step(key, block, words);
+        step(k, block, words);
         words += 4 * STEP;
     }
     philox_avx2(key, block, n_blocks, words);
