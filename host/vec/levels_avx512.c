@@ -2,6 +2,8 @@
  * from a table in a register; all else as compilers make it of levels_body.h. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
+#include "vec/levels_pack.h"
+#include "vec/philox_avx512.h"
 #include "vec/vec_levels.h"
 
 enum { STREAM_MIN = 1 << 20 }; /* elements: from here on past the caches */
@@ -73,29 +75,36 @@ CAST_INLINE void sign_block(uint32_t bits, bool plain, const struct level_grid *
     _mm_storeu_si128((__m128i *)(void *)codes, _mm512_cvtepi32_epi8(fours));
 }
 
-CAST_INLINE void sign_blocks(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
-                             const float *x, size_t n, const uint32_t *random, uint8_t *codes)
+/* As many of n elements as there are whole steps of random words; returns how many. */
+CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid *grid, float clip,
+                              const float *x, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
+    enum { STEP = 4 * PHILOX_STEP };
+    struct philox_keys keys;
+    philox_keys_init(&keys, key);
     const struct level_grid g = *grid;
-    for (size_t i = 0; i < n; i += 64)
-        sign_block(bits, plain, &g, clip, x + i, random + i, codes + i / 8 * bits);
+    size_t i = 0;
+    for (; i + STEP <= n && philox_step_ok((at + i) / 4); i += STEP) {
+        uint32_t random[STEP];
+        levels_ahead(x + i, STEP);
+        philox_step(&keys, (at + i) / 4, random);
+        for (size_t k = i; k < i + STEP; k += 64)
+            sign_block(bits, plain, &g, clip, x + k, random + k - i, codes + k / 8 * bits);
+    }
+    return i;
 }
 
-static bool by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x, size_t n,
-                    const uint32_t *random, uint8_t *codes)
+static size_t by_hand(uint32_t bits, const struct level_grid *g, float clip, const float *x,
+                      size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
-    if ((bits != 2 && bits != 4) || n % 64)
-        return false;
     const bool plain = clip == LEVEL_FLT_MAX && g->power.up == 1 && g->most <= 0x1p40f; /* no nan */
-    if (bits == 4 && plain)
-        sign_blocks(4, true, g, clip, x, n, random, codes);
-    else if (bits == 4)
-        sign_blocks(4, false, g, clip, x, n, random, codes);
-    else if (plain)
-        sign_blocks(2, true, g, clip, x, n, random, codes);
-    else
-        sign_blocks(2, false, g, clip, x, n, random, codes);
-    return true;
+    if (bits == 4)
+        return plain ? sign_steps(4, true, g, clip, x, n, at, key, codes)
+                     : sign_steps(4, false, g, clip, x, n, at, key, codes);
+    if (bits == 2)
+        return plain ? sign_steps(2, true, g, clip, x, n, at, key, codes)
+                     : sign_steps(2, false, g, clip, x, n, at, key, codes);
+    return 0;
 }
 #define LEVELS_BY_HAND by_hand
 #include "vec/levels_body.h"

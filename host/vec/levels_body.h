@@ -6,10 +6,10 @@
 #include "vec/levels_pack.h"
 #include "vec/vec_levels.h"
 
-/* Codes of a block of the sign scheme, as levels_codes() makes them, by hand. False: it is not for
- * that. */
+/* Codes of the sign scheme, as levels_codes() makes them, by hand. Returns how many of n elements
+ * were done, the first ones: a multiple of LEVELS_BLOCK / 2; 0: it is not for that. */
 #ifndef LEVELS_BY_HAND
-#define LEVELS_BY_HAND(bits, grid, clip, x, n, random, codes) false
+#define LEVELS_BY_HAND(bits, grid, clip, x, n, at, key, codes) 0
 #endif
 
 /* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
@@ -59,15 +59,12 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
 {
     const struct level_grid grid = *g;
     uint32_t random[LEVELS_BLOCK], words[LEVELS_BLOCK];
-    for (size_t i = 0; i < all; i += LEVELS_BLOCK) {
+    size_t i = scheme.even ? 0 : LEVELS_BY_HAND(scheme.bits, g, clip, x, n, at, key, codes);
+    for (; i < all; i += LEVELS_BLOCK) {
         const size_t whole = levels_less(all - i, LEVELS_BLOCK),
                      own = i < n ? levels_less(n - i, whole) : 0;
         levels_ahead(x + i, own);
         levels_random(key, (at + i) / 4, (own + 3) / 4, random);
-        if (!scheme.even && own == whole &&
-            LEVELS_BY_HAND(scheme.bits, &grid, clip, x + i, own, random,
-                           codes + i / 8 * scheme.bits))
-            continue;
         if (scheme.even)
             for (size_t k = 0; k < own; k++)
                 words[k] = level_code_even(grid, x[i + k], random[k]);
