@@ -184,11 +184,11 @@ static float ulps(float x, int n)
     return float_of(bits_of(x) + (uint32_t)n);
 }
 
-/* The stream's next word from `at` on whose draw is one of the smallest: but for these, a number that
- * is a value up to rounding does not move anyway. */
-static uint64_t small_draw(uint64_t at)
+/* The stream's next word from `at` on whose draw is one of the smallest or largest: else a number that
+ * is a value up to rounding becomes it anyway. */
+static uint64_t sharp_draw(uint64_t at)
 {
-    while (philox_u32(seed, at) >> 8 > 24)
+    while ((philox_u32(seed, at) + (25u << 8)) >> 8 > 50)
         at++;
     return at;
 }
@@ -202,14 +202,14 @@ static void check_edges(const struct vec_ops *ops, uint32_t bits, uint64_t at)
     const size_t n = 2 * r.bucket, from = (size_t)(at - at % r.bucket);
     static uint8_t codes[4096], want[4096];
     static float x[1024], y[1024];
-    for (int sweep = 0; sweep < 8 * top; sweep++) {
-        const float value = (float)(1 + sweep / 8); /* 1 .. top */
+    for (int sweep = 0; sweep < 16 * top; sweep++) {
+        const float value = (float)(1 + sweep / 16); /* 1 .. top */
         for (size_t i = 0; i < n; i++) {
             const float draw = (float)(philox_u32(seed, from + i) >> 8) * 0x1p-24f,
                         around = i % 2 ? value - 1 + draw : value;
             x[i] = fminf(ulps(around, around > 0 ? (int)(i / 2 % 17) - 8 : 1), (float)top);
         }
-        x[at % r.bucket] = fminf(ulps(value, sweep % 8), (float)top); /* where the draw is small */
+        x[at % r.bucket] = fminf(ulps(value, sweep % 16 - 8), (float)top); /* the sharp one */
         x[at % r.bucket ? 0 : 1] = x[r.bucket] = (float)top;
         levels_c.encode(&r, x, n, n, from, seed, want);
         ops->levels->encode(&r, x, n, n, from, seed, codes);
@@ -223,7 +223,7 @@ static void check_all_edges(void)
 {
     uint64_t at = 0;
     for (int k = 0; k < 12; k++, at++) {
-        at = k < 8 ? small_draw(at)
+        at = k < 8 ? sharp_draw(at)
                    : ((uint64_t)1 << 34) - 600 + 17 * (uint64_t)k; /* blocks carry */
         for (int t = 0; t < n_tables; t++)
             for (uint32_t bits = 2; bits <= 4; bits += 2)
