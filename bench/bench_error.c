@@ -11,104 +11,14 @@
  *     median   of the same quotients, to 0.4 % */
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
 #include "codec/codec.h"
+#include "dump.h"
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the dump ---- */
-
-struct layer {
-    size_t offset, n; /* elements */
-};
-struct dump {
-    const char *dir;
-    int n_ranks, n_layers;
-    uint64_t n_steps, first;
-    size_t n;             /* elements of all layers */
-    struct layer *layers; /* [n_layers] */
-    float *grads;         /* [n_ranks][n], of the step read last */
-};
-
-static int read_meta(struct dump *d)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/meta.txt", d->dir);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return ERR(-errno, "cannot open \"%s\": %s", path, strerror(errno));
-    int n =
-        fscanf(f, "ranks %d steps %" SCNu64 " first %" SCNu64, &d->n_ranks, &d->n_steps, &d->first);
-    fclose(f);
-    if (n != 3 || d->n_ranks < 1 || d->n_ranks > 65536 || d->n_steps < 1)
-        return ERR(-EINVAL, "cannot read \"%s\": want \"ranks P steps S first F\"", path);
-    return 0;
-}
-
-/* Adds the layer of a line; layers lie end to end, in order. */
-static int read_layer(struct dump *d, const char *path, const char *line)
-{
-    struct layer l;
-    if (sscanf(line, "%*s %zu %zu", &l.offset, &l.n) != 2 || l.n < 1 || l.n > SIZE_MAX / 8 - d->n)
-        return ERR(-EINVAL, "cannot read \"%s\", line %d: want \"name offset length\"", path,
-                   d->n_layers + 1);
-    if (l.offset != d->n)
-        return ERR(-EINVAL,
-                   "cannot read \"%s\", line %d: offset is %zu, and the layers before end at %zu",
-                   path, d->n_layers + 1, l.offset, d->n);
-    struct layer *more = realloc(d->layers, ((size_t)d->n_layers + 1) * sizeof *more);
-    if (!more)
-        return ERR(-ENOMEM, "cannot allocate %d layers", d->n_layers + 1);
-    d->layers = more;
-    d->layers[d->n_layers++] = l;
-    d->n += l.n;
-    return 0;
-}
-
-static int read_layers(struct dump *d)
-{
-    char path[PATH_MAX], line[256];
-    snprintf(path, sizeof path, "%s/layers.txt", d->dir);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return ERR(-errno, "cannot open \"%s\": %s", path, strerror(errno));
-    int rc = 0;
-    while (rc == 0 && fgets(line, sizeof line, f))
-        rc = read_layer(d, path, line);
-    fclose(f);
-    if (rc == 0 && d->n_layers == 0)
-        return ERR(-EINVAL, "cannot use \"%s\": no layer is in it", path);
-    return rc;
-}
-
-static int read_rank(const struct dump *d, uint64_t step, int rank, float *grads)
-{
-    char path[PATH_MAX], beyond;
-    snprintf(path, sizeof path, "%s/step%06" PRIu64 ".rank%d.f32", d->dir, step, rank);
-    struct file_in in;
-    size_t got, more = 0;
-    TRY(file_in_open(&in, path));
-    int rc = file_in_read(&in, grads, d->n * sizeof *grads, &got);
-    if (rc == 0)
-        rc = file_in_read(&in, &beyond, 1, &more);
-    file_in_close(&in);
-    if (rc == 0 && (got != d->n * sizeof *grads || more))
-        rc = ERR(-EINVAL, "cannot use \"%s\": it has %s the %zu bytes that layers.txt speaks of",
-                 path, more ? "more than" : "not", d->n * sizeof *grads);
-    return rc;
-}
-
-static int read_step(struct dump *d, uint64_t step)
-{
-    for (int r = 0; r < d->n_ranks; r++)
-        TRY(read_rank(d, step, r, d->grads + (size_t)r * d->n));
-    return 0;
-}
 
 /* ---- the codecs ---- */
 
@@ -149,6 +59,7 @@ struct bench {
     struct dump dump;
     struct row rows[N_ROWS];
     uint64_t n_steps, n_skipped;
+    float *grads;         /* [n_ranks][n], of the step read last */
     double *ref;          /* [n] fp64 mean */
     float *mean;          /* [n] what the codec makes of it */
     uint32_t *absmax;     /* [n_layers] over all ranks */
@@ -173,12 +84,10 @@ static int open_rows(struct bench *b)
 static int bench_open(struct bench *b, const char *dir)
 {
     struct dump *d = &b->dump;
-    d->dir = dir;
-    TRY(read_meta(d));
-    TRY(read_layers(d));
+    TRY(dump_open(d, dir));
     TRY(open_rows(b));
-    d->grads = d->n <= SIZE_MAX / 4 / (size_t)d->n_ranks
-                   ? buf_alloc((size_t)d->n_ranks * d->n * sizeof *d->grads)
+    b->grads = d->n <= SIZE_MAX / 4 / (size_t)d->n_ranks
+                   ? buf_alloc((size_t)d->n_ranks * d->n * sizeof *b->grads)
                    : NULL;
     b->ref = buf_alloc(d->n * sizeof *b->ref);
     b->mean = buf_alloc(d->n * sizeof *b->mean);
@@ -186,14 +95,15 @@ static int bench_open(struct bench *b, const char *dir)
     b->codes = buf_alloc(d->n * 4);
     b->sum = buf_alloc(d->n * 4);
     b->acc = buf_alloc(d->n * 8);
-    return d->grads && b->ref && b->mean && b->absmax && b->codes && b->sum && b->acc ? 0 : -ENOMEM;
+    return b->grads && b->ref && b->mean && b->absmax && b->codes && b->sum && b->acc ? 0 : -ENOMEM;
 }
 
 static void bench_close(struct bench *b)
 {
     for (int i = 0; i < N_ROWS; i++)
         free(b->rows[i].bins);
-    free(b->dump.layers), free(b->dump.grads);
+    dump_close(&b->dump);
+    free(b->grads);
     free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
 }
 
@@ -208,7 +118,7 @@ static bool measure_step(struct bench *b)
     memset(b->absmax, 0, (size_t)d->n_layers * sizeof *b->absmax);
     memset(b->ref, 0, d->n * sizeof *b->ref);
     for (int r = 0; r < d->n_ranks; r++) {
-        const float *g = d->grads + (size_t)r * d->n;
+        const float *g = b->grads + (size_t)r * d->n;
         if (ops->absmax(g, d->n) >= 0x7f800000)
             return false;
         for (int l = 0; l < d->n_layers; l++) {
@@ -227,11 +137,11 @@ static bool measure_step(struct bench *b)
 static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int l)
 {
     const struct dump *d = &b->dump;
-    const struct layer *layer = d->layers + l;
+    const struct dump_layer *layer = d->layers + l;
     const struct fold fold = codec_fold(&(struct codec_call){.codec = c});
     const int shift = codec_shift(c, codec_exponent(c, b->absmax[l]));
     for (int r = 0; r < d->n_ranks; r++) {
-        const float *x = d->grads + (size_t)r * d->n + layer->offset;
+        const float *x = b->grads + (size_t)r * d->n + layer->offset;
         codec_encode(c, step, (uint32_t)l, (uint32_t)r, x, layer->n, shift, b->codes);
         fold.ops->add(&fold, 0, b->acc, b->codes, layer->n, r == 0);
     }
@@ -276,7 +186,8 @@ static int bench_run(struct bench *b)
     struct progress progress;
     progress_init(&progress, true);
     for (uint64_t s = d->first; s < d->first + d->n_steps; s++) {
-        TRY(read_step(d, s));
+        for (int r = 0; r < d->n_ranks; r++)
+            TRY(dump_read_rank(d, s, r, b->grads + (size_t)r * d->n));
         if (!measure_step(b)) {
             b->n_skipped++;
             continue;

@@ -36,7 +36,8 @@ static void print_meta(const struct train *t, struct file_out *out)
 static void print_layers(const struct train *t, struct file_out *out)
 {
     for (int i = 0; i < t->n_params; i++)
-        file_out_print(out, "%s %zu %zu\n", t->params[i].name, t->params[i].offset, t->params[i].n);
+        file_out_print(out, "%s %zu %zu %zu %zu\n", t->params[i].name, t->params[i].offset,
+                       t->params[i].n, t->params[i].column, t->params[i].stride);
 }
 
 int grad_dump_open(struct train *t)

@@ -3,7 +3,7 @@
  *
  *     DIR/meta.txt                  "ranks P steps S first F"
  *     DIR/layers.txt                a line a layer, forward order: name, offset and length in
- *                                   elements
+ *                                   elements, its columns' length and stride
  *     DIR/stepNNNNNN.rankR.f32      the flat gradient of that rank before the all-reduce,
  *                                   little-endian fp32
  *     DIR/stepNNNNNN.weights.f32    the flat weights that it is of, the same on all ranks */
