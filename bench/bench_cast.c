@@ -17,11 +17,11 @@
 #include "base/clock.h"
 #include "cast_rows.h"
 #include "hls/philox.h"
+#include "measure.h"
 #include "vec/vec_isa.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { MAX_REPS = 101, TILE = 1 << 18 };
 
@@ -32,19 +32,6 @@ struct options {
 };
 
 /* ---- memory ---- */
-
-/* Large pages where there are any: the table of pages is not what is measured. */
-static void *take(size_t bytes)
-{
-    const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;
-    void *p = aligned_alloc(page, rounded);
-    if (!p) {
-        (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take a smaller --mib", rounded);
-        return NULL;
-    }
-    madvise(p, rounded, MADV_HUGEPAGE); /* advice: no matter if it is not taken */
-    return memset(p, 0, rounded);
-}
 
 /* Gradient-like: a sign and 2^N(-12, 4). A tile of them, again and again. */
 static void fill(struct bench *b)
@@ -113,30 +100,12 @@ static int show(const struct row *r, struct result x, const char *isa, bool json
     return jsonl_end(&j);
 }
 
-static double cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_size);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 /* Of one run, in GB/s. */
 static double time_copy(struct bench *b, const struct copy *copy)
 {
-    const double start = cpu_s();
+    const double start = measure_cpu_s();
     copy->run((char *)b->copy, (const char *)b->x, 4 * b->n);
-    return 4e-9 * (double)b->n / (cpu_s() - start);
+    return 4e-9 * (double)b->n / (measure_cpu_s() - start);
 }
 
 /* All copies in turn: says what each reaches, and keeps the fastest. */
@@ -155,7 +124,7 @@ static int choose_copy(struct bench *b, size_t reps, bool json)
                 return ERR(-EILSEQ, "the copy \"%s\" does not copy", copies[k].name);
         }
     for (int k = 0; k < n; k++) {
-        of[k] = median(gbs[k], reps);
+        of[k] = measure_median(gbs[k], reps);
         fastest = of[k] > of[fastest] ? k : fastest;
     }
     b->fastest = copies[fastest];
@@ -176,19 +145,19 @@ static struct result measure(struct bench *b, const struct row *r, size_t reps,
         const size_t at = i > 0 ? i - 1 : 0;
         memcpy_gbs[at] = r->copy_counts * time_copy(b, &plain);
         copy_gbs[at] = fmax(memcpy_gbs[at], r->copy_counts * time_copy(b, &b->fastest));
-        const double start = cpu_s(), bytes = (double)r->run(b, r);
-        gbs[at] = 1e-9 * bytes / (cpu_s() - start);
+        const double start = measure_cpu_s(), bytes = (double)r->run(b, r);
+        gbs[at] = 1e-9 * bytes / (measure_cpu_s() - start);
         ratio[at] = gbs[at] / copy_gbs[at];
         ratio_memcpy[at] = gbs[at] / memcpy_gbs[at];
         if (progress_due(progress))
             progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS,
                          r->name, i, reps);
     }
-    return (struct result){.gbs = median(gbs, reps),
-                           .copy_gbs = median(copy_gbs, reps),
-                           .memcpy_gbs = median(memcpy_gbs, reps),
-                           .ratio = median(ratio, reps),
-                           .ratio_memcpy = median(ratio_memcpy, reps)};
+    return (struct result){.gbs = measure_median(gbs, reps),
+                           .copy_gbs = measure_median(copy_gbs, reps),
+                           .memcpy_gbs = measure_median(memcpy_gbs, reps),
+                           .ratio = measure_median(ratio, reps),
+                           .ratio_memcpy = measure_median(ratio_memcpy, reps)};
 }
 
 static int run_all(struct bench *b, const struct options *o)
@@ -268,9 +237,9 @@ int main(int argc, char **argv)
     if (choose_isa(o.isa, &b.ops) < 0)
         return 2;
     b.n = (size_t)o.mib << 18;
-    b.x = take(4 * b.n);
-    b.copy = b.x ? take(4 * b.n) : NULL;
-    b.codes = b.copy ? take(4 * b.n) : NULL;
+    b.x = measure_alloc(4 * b.n);
+    b.copy = b.x ? measure_alloc(4 * b.n) : NULL;
+    b.codes = b.copy ? measure_alloc(4 * b.n) : NULL;
     int rc = b.codes ? 0 : -ENOMEM;
     if (rc == 0) {
         fill(&b);

@@ -15,6 +15,7 @@
 #include "hls/philox.h"
 #include "vec/gpu.h"
 #include "gpu_rows.h"
+#include "measure.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,17 +101,6 @@ struct result {
     double gbs, copy_gbs, ratio;
 };
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_size);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 /* One run of a row between events; from its graph if it has one. */
 static int timed(struct bench *b, const struct row *r, struct dev_graph *graph, double *gbs)
 {
@@ -141,8 +131,9 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
         copy[i - 3] = c;
         ratio[i - 3] = gbs[i - 3] / c;
     }
-    *out = (struct result){
-        .gbs = median(gbs, reps), .copy_gbs = median(copy, reps), .ratio = median(ratio, reps)};
+    *out = (struct result){.gbs = measure_median(gbs, reps),
+                           .copy_gbs = measure_median(copy, reps),
+                           .ratio = measure_median(ratio, reps)};
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "base/progress.h"
 #include "hls/philox.h"
 #include "job/job.h"
+#include "measure.h"
 #include "mpi_copy.h"
 #include <stdlib.h>
 #include <string.h>
@@ -121,17 +122,6 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     return 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_size);
-    return x[n / 2];
-}
-
 /* Opens both, MPI_Allreduce by the algorithm that rank 0 sees to be the fastest of three runs of
  * each. */
 static int fp32_open(struct comm *c, size_t n, struct fp32 *fp32)
@@ -215,8 +205,8 @@ static int measure(struct comm *c, const struct row *row, const struct fp32 *fp3
             progress_say(progress, "%s: run %zu of %zu", row->name, i, reps);
     }
     progress_clear(progress);
-    const struct result x = {median(taken, reps), median(faster, reps), median(slower, reps),
-                             median(ratio, reps)};
+    const struct result x = {measure_median(taken, reps), measure_median(faster, reps),
+                             measure_median(slower, reps), measure_median(ratio, reps)};
     return comm_rank(c) == 0 ? show(row, &x, o->json) : 0;
 }
 
