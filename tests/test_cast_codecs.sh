@@ -19,16 +19,20 @@ import random, struct
 random.seed(5)
 x = [random.gauss(0, 1) * 10 ** random.uniform(-3, 0) for _ in range(1001)]
 open("x.f32", "wb").write(struct.pack("<1001f", *x))
+w = [random.gauss(0, 1) * 10 ** random.uniform(-3, 0) for _ in range(1001)]
+w[3] = 0
+open("w.f32", "wb").write(struct.pack("<1001f", *w))
 open("nan.f32", "wb").write(struct.pack("<2f", 1, float("nan")))
 END
 
 # --- there and back, and the same by the reader below ---
-for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary; do
+for codec in qsgd:1 qsgd:2,norm=2 qsgd:4 qsgd:4,levels=even,bucket=64 qsgd:8 qsgd:16 onebit onebit:512,residual=none onebit:column ternary "relgrad --weights w.f32" "relgrad:eps=1e-2 --weights w.f32" relgrad:of=gradient; do
+    # shellcheck disable=SC2086
     "$n" cast --codec $codec --seed 3 x.f32 codes >said || fail "$codec: cast"
     max=$(sed -n 's/^max /--max /p' said)
     # shellcheck disable=SC2086
     "$n" uncast --codec $codec --count 1001 $max codes back.f32 || fail "$codec: uncast"
-    python3 - $codec "${max#--max }" <<'END' || fail "$codec: not what the README says"
+    python3 - "${codec% --*}" "${max#--max }" <<'END' || fail "$codec: not what the README says"
 import struct, sys
 def floats(path):
     data = open(path, "rb").read()
@@ -57,9 +61,14 @@ def onebit(i):
 def ternary(i):
     c = code(codes[i // 4:i // 4 + 1], i % 4, 2)
     return (0, 1, 0, -1)[c] * float(sys.argv[2]), float(sys.argv[2])
+def relgrad(i):
+    q, eps = float(sys.argv[2]), float(words.get("eps", 1e-5))
+    to = 1 if words.get("of") == "gradient" else abs(floats("w.f32")[i]) + eps
+    value = struct.unpack("<e", bytes([0, codes[i]]))[0]
+    return value * q / 57344 * to, max(abs(x[i]) / 4, q / 57344 * 2 ** -16 * to) if abs(x[i]) / to <= q else None
 bad = 0
 for i in range(1001):
-    want, step = {"qsgd": qsgd, "onebit": onebit, "ternary": ternary}[kind](i)
+    want, step = {"qsgd": qsgd, "onebit": onebit, "ternary": ternary, "relgrad": relgrad}[kind](i)
     off = abs(got[i] - want) > 1e-6 * abs(want) + 1e-12
     clipped = kind == "ternary" and abs(x[i]) > step
     far = step is not None and not clipped and abs(want - x[i]) > 1.00001 * step
@@ -108,5 +117,11 @@ refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
 refused "cannot decode 'short': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 short no
 refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
 refused "need --count" "$n" uncast --codec onebit:column codes no
+refused "--codec relgrad needs --weights FILE" "$n" cast --codec relgrad x.f32 no
+refused "--weights 'w.f32' has no use" "$n" cast --codec relgrad:of=gradient --weights w.f32 x.f32 no
+refused "--weights 'w.f32' has no use" "$n" uncast --weights w.f32 x.f32 no
+refused "cannot use --weights 'cut.f32': it has 10 bytes, 1001 values need 4004" "$n" cast --codec relgrad --weights cut.f32 x.f32 no
+refused "cast has no --scale quantile" "$n" cast --scale quantile x.f32 no
+refused "--codec relgrad needs --max X" "$n" uncast --codec relgrad --weights w.f32 x.f32 no
 refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no
 exit $bad

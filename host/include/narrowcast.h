@@ -67,7 +67,7 @@ NC_API const char *nc_version(void);
 /* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same. */
 struct nc_options {
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
-    const char *scale;      /* none, const:K, aps, aps-tight */
+    const char *scale;      /* none, const:K, aps, aps-tight, quantile */
     const char *sum;        /* auto exact fp32 nearest kahan trunc */
     const char *out_format; /* auto or a format: what the sum travels back in */
     const char *overflow;   /* saturate inf */
@@ -81,8 +81,8 @@ struct nc_options {
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
-    /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary with device cpu (of
-     * onebit:column each layer is one column) */
+    /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary, relgrad:of=gradient
+     * with device cpu (of onebit:column each layer is one column) */
     const char *codec;
     const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
