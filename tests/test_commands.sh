@@ -30,7 +30,7 @@ for entry in "$tree"/*; do [ "$entry" = "$B" ] || [ "${entry##*/}" = build ] || 
 for entry in "$B"/*; do
     case $entry in *.json | *.svg | *.tsv | */dump | */logs | */tmp) ;; *) ln -s "$entry" build/ ;; esac
 done
-for file in grad.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a,b,grad}.e3m0:501 grad.e5m2:1001; do
+for file in {grad,weights}.f32:4004 rank{0,1,2}.e5m2:1001 rank{0,1}.e4m3:1001 {a,b,grad}.e3m0:501 grad.e5m2:1001; do
     tr '\177\377' '\060\261' <"$B/narrowcast" | head -c "${file#*:}" >"${file%:*}"
 done
 

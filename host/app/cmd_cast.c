@@ -75,7 +75,7 @@ static const struct opt_command command = {
         "  build/narrowcast uncast --format e4m3 --shift 14 grad.e4m3 back.f32\n"
         "  build/narrowcast cast --codec qsgd:4 --seed 7 grad.f32 grad.qsgd\n"
         "  build/narrowcast cast --codec onebit --state left grad.f32 grad.signs\n"
-        "  build/narrowcast cast --codec relgrad --weights weights.f32 grad.f32 grad.e5m2  # "
+        "  build/narrowcast cast --codec relgrad --weights weights.f32 grad.f32 grad.relgrad  # "
         "prints, say, `max 3.1`\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,

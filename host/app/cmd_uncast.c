@@ -54,8 +54,8 @@ static const struct opt_command command = {
         "  build/narrowcast uncast --format e5m2 grad.e5m2 back.f32\n"
         "  build/narrowcast uncast --format e3m0 --count 1001 --shift 5 grad.e3m0 back.f32\n"
         "  build/narrowcast uncast --codec qsgd:4 --count 1001 grad.qsgd back.f32\n"
-        "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 grad.e5m2 "
-        "back.f32\n",
+        "  build/narrowcast uncast --codec relgrad --weights weights.f32 --max 3.1 --count 1001 "
+        "grad.relgrad back.f32\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

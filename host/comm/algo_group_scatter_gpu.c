@@ -239,7 +239,7 @@ static int scatter_check(const struct codec *codec, int n_ranks, int group)
     return algo_check_group(algo_group_scatter_ipc.name, n_ranks, group);
 }
 
-#define SCATTER                                                                \
+#define SCATTER                                                                             \
     .name = "group-scatter", .needs = FOLD_PARTS | FOLD_WIDE | FOLD_NODES, .grouped = true, \
     .check = scatter_check, .close = scatter_close
 
