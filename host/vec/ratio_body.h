@@ -6,16 +6,26 @@
 #include "vec/vec_ratio.h"
 
 /* Calls of their own, in IEEE mode. */
-static __attribute__((noinline)) void ratio_send_all(const float *x, const float *w, size_t n,
-                                                     float eps, struct relative_scale s,
-                                                     float share, float *restrict out)
+static __attribute__((noinline)) void ratio_of(const float *x, const float *w, size_t n, float eps,
+                                               float *restrict out)
 {
-    if (w)
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] / relative_to(w[i], eps);
+}
+
+/* d may be out; share is from 1 to 2^31. Divisions take long: by a power of two, a product has the
+ * same bits. */
+static __attribute__((noinline)) void ratio_scale(const float *d, size_t n, struct relative_scale s,
+                                                  float share, float *out)
+{
+    const uint32_t whole = (uint32_t)share;
+    const float part = 1 / share;
+    if ((float)whole == share && (whole & (whole - 1)) == 0)
         for (size_t i = 0; i < n; i++)
-            out[i] = relative_sent(x[i] / relative_to(w[i], eps), s, share);
+            out[i] = d[i] * s.up * part;
     else
         for (size_t i = 0; i < n; i++)
-            out[i] = relative_sent(x[i], s, share);
+            out[i] = relative_sent(d[i], s, share);
 }
 
 static __attribute__((noinline)) void ratio_back_all(const float *w, size_t n, float eps,
@@ -33,7 +43,9 @@ static void ratio_send(const float *x, const float *w, size_t n, float eps, stru
                        float share, float *out)
 {
     const uint64_t was = fp_mode_ieee();
-    ratio_send_all(x, w, n, eps, s, share, out);
+    if (w)
+        ratio_of(x, w, n, eps, out);
+    ratio_scale(w ? out : x, n, s, share, out);
     fp_mode_back(was);
 }
 

@@ -8,7 +8,7 @@
 /* One backend; as a struct vec_ops says of its own. w: [n], or NULL: x is sent as it is, and eps
  * means nothing. */
 struct vec_ratio {
-    /* out [n] = what is sent of x [n] */
+    /* out [n] = what is sent of x [n]; share: 1 to 2^31 */
     void (*send)(const float *x, const float *w, size_t n, float eps, struct relative_scale s,
                  float share, float *out);
 
