@@ -1,41 +1,9 @@
 /* test_bench_error.c : bench_error on generated dumps finds the errors that are known, and refuses
  * damaged dumps. */
-#include "check.h"
-#include "hls/philox.h"
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "dump_fixture.h"
 
-enum { RANKS = 4, STEPS = 3, FIRST = 7, SEED = 8 };
+enum { RANKS = 4, STEPS = 3, FIRST = 7 };
 static const size_t layer_n[3] = {40000, 17, 3000};
-
-static char dir[200], bench[600], out[20000];
-
-static double normal(uint32_t stream, uint64_t i)
-{
-    double u = (philox_u32(SEED + stream, 2 * i) + 0.5) / 4294967296.0;
-    return sqrt(-2 * log(u)) *
-           cos(2 * 3.14159265358979323846 * philox_u32(SEED + stream, 2 * i + 1) / 4294967296.0);
-}
-
-static FILE *create(const char *name)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        exit(1);
-    return f;
-}
-
-static void write_text(const char *name, const char *text)
-{
-    FILE *f = create(name);
-    fputs(text, f);
-    fclose(f);
-}
 
 /* spread: of the elements' sizes, log-normal; bad: a nan in this step (0 = none). */
 static void write_step(int step, double spread, int bad)
@@ -43,12 +11,12 @@ static void write_step(int step, double spread, int bad)
     for (int r = 0; r < RANKS; r++) {
         char name[64];
         snprintf(name, sizeof name, "step%06d.rank%d.f32", step, r);
-        FILE *f = create(name);
+        FILE *f = dump_create(name);
         uint64_t i = 0;
         for (int l = 0; l < 3; l++)
             for (size_t k = 0; k < layer_n[l]; k++, i++) {
-                double x = ldexp(exp(spread * normal(9, i)), -12 * l) *
-                           normal((uint32_t)(10 * step + r), i);
+                double x = ldexp(exp(spread * dump_normal(9, i)), -12 * l) *
+                           dump_normal((uint32_t)(10 * step + r), i);
                 float g = step == bad && r == 2 && i == 5 ? NAN : (float)x;
                 fwrite(&g, sizeof g, 1, f);
             }
@@ -58,35 +26,21 @@ static void write_step(int step, double spread, int bad)
 
 static void write_dump(double spread, int bad)
 {
-    write_text("meta.txt", "ranks 4 steps 3 first 7\n");
-    write_text("layers.txt", "conv.weight 0 40000\nconv.bias 40000 17\nlast.weight 40017 3000\n");
+    dump_text("meta.txt", "ranks 4 steps 3 first 7\n");
+    dump_text("layers.txt", "conv.weight 0 40000\nconv.bias 40000 17\nlast.weight 40017 3000\n");
     for (int s = FIRST; s < FIRST + STEPS; s++)
         write_step(s, spread, bad);
-}
-
-/* Runs the bench; what it said, stderr included, to out. */
-static int run(const char *args)
-{
-    char command[2000];
-    snprintf(command, sizeof command, "%s %s %s 2>&1", bench, dir, args);
-    FILE *f = popen(command, "r");
-    out[fread(out, 1, sizeof out - 1, f)] = 0;
-    return pclose(f);
 }
 
 /* A value of the JSON line that begins with these four words. */
 static double value(const char *format, const char *scale, const char *sum, const char *result,
                     const char *key)
 {
-    char head[200], name[40];
+    char head[200];
     snprintf(head, sizeof head,
              "\"format\":\"%s\",\"scale\":\"%s\",\"sum\":\"%s\",\"out_format\":\"%s\"", format,
              scale, sum, result);
-    snprintf(name, sizeof name, "\"%s\":", key);
-    const char *line = strstr(out, head), *at = line ? strstr(line, name) : NULL;
-    const char *end = line ? strchr(line, '\n') : NULL;
-    CHECK(at && end && at < end, "no %s in the line of %s", key, head);
-    return at ? strtod(at + strlen(name), NULL) : NAN;
+    return dump_value(head, key);
 }
 
 /* The errors of a well scaled e5m2 and e4m3 are those of rounding addends and sum; see
@@ -94,7 +48,7 @@ static double value(const char *format, const char *scale, const char *sum, cons
 static void check_errors(double spread)
 {
     write_dump(spread, 0);
-    CHECK(run("--json") == 0, "the bench failed: %s", out);
+    CHECK(dump_run("--json") == 0, "the bench failed: %s", dump_out);
     double e5m2 = value("e5m2", "aps", "exact", "e5m2", "l2"),
            e4m3 = value("e4m3", "aps", "exact", "e4m3", "l2");
     CHECK(e5m2 > 0.065 && e5m2 < 0.09, "e5m2 aps %g", e5m2);
@@ -112,66 +66,52 @@ static void check_errors(double spread)
            median = value("e5m2", "aps", "exact", "e5m2", "median");
     CHECK(median > 0.03 && median < 0.1 && mean > median, "mean %g, median %g", mean, median);
     CHECK(value("e5m2", "aps", "exact", "e5m2", "steps") == 3, "steps");
-    CHECK(run("") == 0 && strstr(out, "4 ranks, 3 layers, 43017 elements, 3 steps from 7"),
-          "table: %s", out);
-}
-
-static void check_refusal(const char *args, const char *says)
-{
-    CHECK(run(args) != 0, "not refused: %s", says);
-    CHECK(strstr(out, says) && strchr(out, '\n') == strrchr(out, '\n'),
-          "said \"%s\", want one line, \"%s\"", out, says);
+    CHECK(dump_run("") == 0 &&
+              strstr(dump_out, "4 ranks, 3 layers, 43017 elements, 3 steps from 7"),
+          "table: %s", dump_out);
 }
 
 static void check_refusals(void)
 {
     char path[300];
-    check_refusal("--jsn", "usage: bench_error DIR [--json]");
-    check_refusal("another", "usage: bench_error DIR [--json]");
-    write_text("meta.txt", "ranks 0 steps 3 first 7\n");
-    check_refusal("", "meta.txt\": want \"ranks P steps S first F\"");
-    write_text("meta.txt", "ranks 4 steps 4 first 7\n");
-    check_refusal("", "step000010.rank0.f32'");
+    dump_refusal("--jsn", "usage: bench_error DIR [--json]");
+    dump_refusal("another", "usage: bench_error DIR [--json]");
+    dump_text("meta.txt", "ranks 0 steps 3 first 7\n");
+    dump_refusal("", "meta.txt\": want \"ranks P steps S first F\"");
+    dump_text("meta.txt", "ranks 4 steps 4 first 7\n");
+    dump_refusal("", "step000010.rank0.f32'");
     write_dump(0, 0);
-    write_text("layers.txt", "");
-    check_refusal("", "layers.txt\": no layer is in it");
-    write_text("layers.txt", "a 0 40000\nb 40001 3016\n");
-    check_refusal("", "line 2: offset is 40001, and the layers before end at 40000");
-    write_text("layers.txt", "a 0 40000\nb 40000\n");
-    check_refusal("", "line 2: want \"name offset length\"");
-    write_text("layers.txt", "a 0 -1\n");
-    check_refusal("", "line 1: want \"name offset length\"");
-    write_text("layers.txt", "a 0 43016\n");
-    check_refusal("", "step000007.rank0.f32\": it has more than the 172064 bytes");
+    dump_text("layers.txt", "");
+    dump_refusal("", "layers.txt\": no layer is in it");
+    dump_text("layers.txt", "a 0 40000\nb 40001 3016\n");
+    dump_refusal("", "line 2: offset is 40001, and the layers before end at 40000");
+    dump_text("layers.txt", "a 0 40000\nb 40000\n");
+    dump_refusal("", "line 2: want \"name offset length\"");
+    dump_text("layers.txt", "a 0 -1\n");
+    dump_refusal("", "line 1: want \"name offset length\"");
+    dump_text("layers.txt", "a 0 43016\n");
+    dump_refusal("", "step000007.rank0.f32\": it has more than the 172064 bytes");
     write_dump(0, 0);
-    snprintf(path, sizeof path, "%s/step000008.rank3.f32", dir);
+    snprintf(path, sizeof path, "%s/step000008.rank3.f32", dump_dir);
     CHECK(truncate(path, 43017 * 4 - 1) == 0, "truncate");
-    check_refusal("", "step000008.rank3.f32\": it has not the 172068 bytes");
+    dump_refusal("", "step000008.rank3.f32\": it has not the 172068 bytes");
     unlink(path);
-    check_refusal("", "step000008.rank3.f32'");
-    snprintf(path, sizeof path, "%s/meta.txt", dir);
+    dump_refusal("", "step000008.rank3.f32'");
+    snprintf(path, sizeof path, "%s/meta.txt", dump_dir);
     unlink(path);
-    check_refusal("", "meta.txt\": No such file or directory");
+    dump_refusal("", "meta.txt\": No such file or directory");
 }
 
 int main(void)
 {
-    const char *build = getenv("B"), *tmp = getenv("TMPDIR");
-    snprintf(bench, sizeof bench, "%s/bench_error", build ? build : "build");
-    if (access(bench, X_OK))
+    if (!dump_begin("bench_error"))
         SKIP("bench_error is not built");
-    snprintf(dir, sizeof dir, "%s/dump-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir))
-        return 1;
-    printf("seed %d\n", SEED);
     check_errors(0);
     check_errors(1.25);
     write_dump(0, FIRST + 1);
-    CHECK(run("--json") == 0 && value("e4m3", "aps", "exact", "e4m3", "skipped") == 1,
-          "a step with nan is skipped: %s", out);
+    CHECK(dump_run("--json") == 0 && value("e4m3", "aps", "exact", "e4m3", "skipped") == 1,
+          "a step with nan is skipped: %s", dump_out);
     check_refusals();
-    char command[300];
-    snprintf(command, sizeof command, "rm -r '%s'", dir);
-    CHECK(system(command) == 0, "clean up");
+    dump_end();
     DONE();
 }
