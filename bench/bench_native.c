@@ -1,4 +1,4 @@
-/* bench_native.c : MPI's own all-reduce of fp32 and of e5m2 beside our all-reduces of e5m2, in the
+/* bench_native.c : MPI's own all-reduce of fp32, fp16 and e5m2 beside our all-reduces of e5m2, in the
  * same run.
  *   bench/bench_native.sh [RANKS [OPTION...]]     MPI_Iallreduce by what is its best for fp32
  *   host/ranks.sh 4 build/bench_native [--mib 16] [--reps 9] [--only e5m2] [--json]
@@ -7,7 +7,9 @@
  * barrier: MPI_Allreduce by the fastest of Open MPI's algorithms, which is found first, and
  * MPI_Iallreduce. The faster of the two is the 1 of that run. Times are medians; the ratio is how
  * many times faster than that fp32 all-reduce. Casts are not counted: bench_cast has them. MPI's
- * rows are its calls and the wait for them alone: its sum stays where MPI puts it. */
+ * rows are its calls and the wait for them alone: its sum stays where MPI puts it. fp16 and e5m2 add by
+ * an MPI_Op of ours; so does one row of fp32, which tells what that costs beside MPI_SUM (the fp8
+ * paper's figure 3). */
 #include "allreduce_peer.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -36,16 +38,19 @@ static const struct row {
 } rows[] = {
     {"MPI_Allreduce fp32", "native", {.format = "fp32"}},
     {"MPI_Iallreduce fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce, our MPI_Op, fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce fp16 nearest", "native", {.format = "fp16", .sum = "nearest"}},
     {"MPI_Iallreduce e5m2 nearest", "native", {.format = "e5m2", .sum = "nearest"}},
     {"MPI_Iallreduce e5m2 trunc", "native", {.format = "e5m2", .sum = "trunc"}},
     {"ring e5m2 nearest", "ring", {.format = "e5m2", .sum = "nearest"}},
     {"direct e5m2 exact", "direct", {.format = "e5m2", .sum = "exact"}},
 };
-enum { N_ROWS = sizeof rows / sizeof rows[0], BLOCKING = 0, NATIVE = 1 };
+enum { N_ROWS = sizeof rows / sizeof rows[0], BLOCKING = 0, NATIVE = 1, OUR_OP = 2 };
 
 /* One way of adding, with its buffers. */
 struct way {
     const struct peer *peer; /* MPI_Allreduce by this; NULL: algo, by call */
+    bool our_op;             /* MPI_Iallreduce of fp32 by add_fp32(); else as above */
     const struct algo *algo;
     struct codec codec;
     struct codec_call step; /* the fold's */
@@ -66,6 +71,40 @@ static void leave(const struct fold *f, size_t at, const uint8_t *const *parts, 
                   size_t n, bool last, uint8_t *codes)
 {
     (void)f, (void)at, (void)parts, (void)n_parts, (void)n, (void)last, (void)codes;
+}
+
+/* Uniform in [-1, 1). */
+static float element(int rank, size_t i)
+{
+    return (float)philox_u32((uint64_t)rank + 1, i) * 0x1p-31f - 1;
+}
+
+/* What MPI_SUM does, by the code that adds other formats. */
+static void add_fp32(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    static const struct vec_sum sum = {
+        .rule = VEC_FP32, .in = {8, 23, 0}, .out = {8, 23, 0}, .n_ranks = 2};
+    const uint8_t *const parts[] = {in, inout};
+    (void)type;
+    vec_best()->sum(&sum, parts, 2, (size_t)*n, sum.in, 0, inout);
+}
+
+static int run_our_op(struct comm *c, const struct way *w)
+{
+    const size_t last = w->call.n - 1;
+    double want = 0;
+    MPI_Op op;
+    MPI_Request req;
+    MPI_Op_create(add_fp32, 1, &op);
+    MPI_Iallreduce(w->codes, w->call.result, (int)w->call.n, MPI_FLOAT, op, MPI_COMM_WORLD, &req);
+    MPI_Wait(&req, MPI_STATUS_IGNORE);
+    MPI_Op_free(&op);
+    for (int r = 0; r < comm_n_ranks(c); r++)
+        want += (double)element(r, last);
+    const double got = (double)((const float *)(const void *)w->call.result)[last];
+    return got - want < 1e-4 && want - got < 1e-4
+               ? 0
+               : ERR(-EILSEQ, "our MPI_Op sums to %g, not %g", got, want);
 }
 
 static int way_open(struct comm *c, const struct row *row, size_t n, struct way *w)
@@ -89,11 +128,11 @@ static int way_open(struct comm *c, const struct row *row, size_t n, struct way 
     w->call.scratch = buf_alloc(w->algo->scratch_bytes(&w->call.fold, n, n_ranks, job.group));
     if (!w->codes || !w->call.result || !w->call.scratch)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i += 1024) { /* uniform in [-1, 1) */
+    for (size_t i = 0; i < n; i += 1024) {
         float x[1024];
         const size_t k = n - i < 1024 ? n - i : 1024;
         for (size_t j = 0; j < k; j++)
-            x[j] = (float)philox_u32((uint64_t)rank + 1, i + j) * 0x1p-31f - 1;
+            x[j] = element(rank, i + j);
         codec_encode(&w->codec, 0, 0, (uint32_t)rank, x, k, 0,
                      w->codes + vec_bytes(codec_sum(&w->codec)->in, i));
     }
@@ -115,6 +154,8 @@ static int time_once(struct comm *c, const struct way *w, double *seconds)
     if (w->peer)
         peer_run(w->peer, (const float *)(const void *)w->codes, (float *)(void *)w->call.result,
                  w->call.n);
+    else if (w->our_op)
+        TRY(run_our_op(c, w));
     else
         TRY(w->algo->run(c, &w->call));
     TRY(comm_barrier(c));
@@ -173,7 +214,7 @@ static int once(struct comm *c, const struct fp32 *fp32, const struct way *w, st
 static int show(const struct row *row, const struct result *x, bool json)
 {
     if (!json) {
-        printf("%-28s %9.2f ms %8.2f\n", row->name, 1e3 * x->taken, x->ratio);
+        printf("%-34s %9.2f ms %8.2f\n", row->name, 1e3 * x->taken, x->ratio);
         fflush(stdout);
         return 0;
     }
@@ -219,7 +260,7 @@ static int show_head(struct comm *c, const struct options *o, const struct fp32 
         return 0;
     if (!o->json) {
         printf("%d ranks, %d MiB of fp32, median of %d; MPI_Allreduce by %s; copies between ranks: "
-               "%s\n%-28s %12s %8s\n",
+               "%s\n%-34s %12s %8s\n",
                comm_n_ranks(c), (int)o->mib, (int)o->reps, fp32->blocking.peer->name, copies, "",
                "", "fp32=1");
         return 0;
@@ -249,6 +290,7 @@ static int run_all(struct comm *c, const struct options *o)
         rc = way_open(c, &rows[i], n, &w);
         if (i == BLOCKING)
             w.peer = fp32.blocking.peer;
+        w.our_op = i == OUR_OP;
         if (rc == 0)
             rc = measure(c, &rows[i], &fp32, &w, o, &progress);
         way_close(&w);
@@ -268,7 +310,7 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "bench_native",
     .args = "",
-    .about = "MPI's all-reduce of fp32 and of e5m2 beside our own of e5m2: host/ranks.sh 4 "
+    .about = "MPI's all-reduce of fp32, fp16 and e5m2 beside our own of e5m2: host/ranks.sh 4 "
              "build/bench_native",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
