@@ -115,10 +115,11 @@ static void show(const struct options *o, struct times t, double flop)
     if (o->json)
         printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,"
                "\"channels\":%d,"
-               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop_per_"
+               "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop\":%."
+               "6g,\"gflop_per_"
                "s\":%.4g}\n",
                o->model, o->device, o->precision, batch, size, channels, t.steps, t.step_s,
-               images_s, share, 1e-9 * flop / t.step_s);
+               images_s, share, 1e-9 * flop, 1e-9 * flop / t.step_s);
     else
         printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s",
                o->model, size, size, channels, batch, o->device, o->precision, 1e3 * t.step_s,
