@@ -1,5 +1,5 @@
 /* dev_vec.h : vectors on the GPU: largest magnitude, cast to packed codes and back, sums of codes.
- * The bits of hls/mf.h.
+ * The bits of hls/mf.h and hls/level.h.
  *
  * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
  * these. fp32 vectors are device memory, 4-byte aligned (16 is faster); codes, lists of spans and
@@ -7,6 +7,7 @@
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/dev.h"
+#include "hls/level_lists.h"
 #include "hls/rules.h"
 
 /* What aps() does to find a layer's shift itself, without other ranks. */
@@ -50,6 +51,37 @@ struct dev_vec_ops {
                  struct dev_stream *s);
     int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                      bool first, struct dev_stream *s);
+
+    /* ---- levels, signs, counts: hls/level_lists.h; what each does, host/vec/vec_levels.h,
+     * vec_signs.h, vec_counts.h. All of a list in one launch, one more where absmax is cleared
+     * first. n_elems: sum of their n, of what is encoded of their padded ---- */
+
+    int (*levels_encode)(const struct levels_rule *r, struct vec_span *spans, int n_spans,
+                         size_t n_elems, struct dev_stream *s);
+    int (*levels_decode)(const struct levels_rule *r, float divisor, const struct vec_out *outs,
+                         int n_outs, size_t n_elems, struct dev_stream *s);
+    /* Span by span the parts from the byte on that its codes begin at behind `base`. */
+    int (*levels_sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
+                      struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
+                      struct dev_stream *s);
+
+    int (*signs_encode)(struct signs_span *spans, int n_spans, size_t n_elems,
+                        struct dev_stream *s);
+    int (*signs_decode)(float divisor, const struct signs_out *outs, int n_outs, size_t n_elems,
+                        struct dev_stream *s);
+    int (*signs_sum)(const uint8_t *const *parts, int n_parts, struct signs_span *spans,
+                     int n_spans, size_t n_elems, const uint8_t *base, struct dev_stream *s);
+
+    int (*clip)(float times, struct vec_span *spans, int n_spans, struct dev_stream *s);
+    int (*draw)(const struct draw_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
+    int (*counts_decode)(const struct counts_rule *r, const struct counts_out *outs, int n_outs,
+                         size_t n_elems, struct dev_stream *s);
+    int (*counts_sum)(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
+                      size_t n, uint8_t *codes, struct dev_stream *s);
+    int (*counts_add)(const struct counts_rule *r, bool wide, int32_t *acc, const uint8_t *codes,
+                      size_t n, bool first, struct dev_stream *s);
+    int (*counts_spill)(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
+                        struct dev_stream *s);
 };
 extern
 #ifdef __cplusplus

@@ -29,4 +29,28 @@ int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t 
 int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
                       bool first, struct dev_stream *s);
 
+int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, int n_spans,
+                          size_t n_elems, struct dev_stream *s);
+int vec_gpu_levels_decode(const struct levels_rule *r, float divisor, const struct vec_out *outs,
+                          int n_outs, size_t n_elems, struct dev_stream *s);
+int vec_gpu_levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
+                       struct vec_span *spans, int n_spans, size_t n_elems, const uint8_t *base,
+                       struct dev_stream *s);
+int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
+                         struct dev_stream *s);
+int vec_gpu_signs_decode(float divisor, const struct signs_out *outs, int n_outs, size_t n_elems,
+                         struct dev_stream *s);
+int vec_gpu_signs_sum(const uint8_t *const *parts, int n_parts, struct signs_span *spans,
+                      int n_spans, size_t n_elems, const uint8_t *base, struct dev_stream *s);
+int vec_gpu_clip(float times, struct vec_span *spans, int n_spans, struct dev_stream *s);
+int vec_gpu_draw(const struct draw_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
+int vec_gpu_counts_decode(const struct counts_rule *r, const struct counts_out *outs, int n_outs,
+                          size_t n_elems, struct dev_stream *s);
+int vec_gpu_counts_sum(const struct counts_rule *r, const uint8_t *const *parts, int n_parts,
+                       size_t n, uint8_t *codes, struct dev_stream *s);
+int vec_gpu_counts_add(const struct counts_rule *r, bool wide, int32_t *acc, const uint8_t *codes,
+                       size_t n, bool first, struct dev_stream *s);
+int vec_gpu_counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
+                         struct dev_stream *s);
+
 #endif

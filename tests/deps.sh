@@ -30,7 +30,7 @@ fi
 cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # The only files that may leave their folder's list, or use a foreign library.
-device_users='host/vec/(gpu.*|vec_cuda)\.[ch]|host/nn/nn_cuda.*\.[ch]|host/comm/mates.*\.[ch]|host/comm/algo_(.*_gpu|native_nccl)\.c|host/app/info_gpu\.c'
+device_users='host/vec/(gpu.*|.*_cuda)\.[ch]|host/nn/nn_cuda.*\.[ch]|host/comm/mates.*\.[ch]|host/comm/algo_(.*_gpu|native_nccl)\.c|host/app/info_gpu\.c'
 bad=0
 say() { echo "$1: $2" && bad=1; }
 

@@ -91,9 +91,8 @@ static void onebit_describe(const struct codec *c, struct text *to)
 
 static int onebit_settle(struct codec *c, const struct codec_adder *by)
 {
-    (void)by;
-    return c->ops->signs ? 0
-                         : ERR(-EINVAL, "--codec onebit does not run on a GPU: need --device cpu");
+    (void)c, (void)by;
+    return 0;
 }
 
 /* ---- a layer ---- */
@@ -132,30 +131,49 @@ static struct signs_left left_of(const struct codec *c, const struct codec_layer
     return left;
 }
 
-static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
-                   int n_spans)
+static void make(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                 int n_spans, bool scan)
 {
-    for (int i = 0; i < n_spans; i++) {
-        const struct vec_span *s = &spans[i];
-        const struct signs_rule r = rule_of(c, parts[i].layer);
-        c->ops->signs->encode(&r, s->x, s->n, s->padded, left_of(c, parts[i].layer, 0, parts[i].at),
-                              s->codes);
+    struct signs_span list[CODEC_PIECES];
+    for (int from = 0, k; from < n_spans; from += k) {
+        for (k = 0; k < CODEC_PIECES && from + k < n_spans; k++) {
+            const struct vec_span *s = &spans[from + k];
+            const struct codec_part *part = &parts[from + k];
+            list[k] = (struct signs_span){.x = s->x,
+                                          .codes = s->codes,
+                                          .n = s->n,
+                                          .padded = s->padded,
+                                          .rule = rule_of(c, part->layer),
+                                          .left = left_of(c, part->layer, 0, part->at)};
+        }
+        c->ops->sign_lists->encode(c->ops, list, k, scan);
+        for (int i = 0; i < k && scan; i++)
+            spans[from + i].absmax = list[i].absmax;
     }
 }
 
+static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans)
+{
+    make(c, spans, parts, n_spans, false);
+}
 static void scan_encode(const struct codec *c, struct vec_span *spans,
                         const struct codec_part *parts, int n_spans)
 {
-    codec_absmax_x(c, spans, parts, n_spans);
-    encode(c, spans, parts, n_spans);
+    make(c, spans, parts, n_spans, true);
 }
 
 static void decode(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs)
 {
-    for (int i = 0; i < n_outs; i++) {
-        const struct signs_rule r = rule_of(c, parts[i].layer);
-        c->ops->signs->decode(&r, outs[i].codes, outs[i].n, (float)c->n_ranks, outs[i].x);
+    struct signs_out list[CODEC_PIECES];
+    for (int from = 0, k; from < n_outs; from += k) {
+        for (k = 0; k < CODEC_PIECES && from + k < n_outs; k++) {
+            const struct vec_out *o = &outs[from + k];
+            list[k] = (struct signs_out){
+                .x = o->x, .codes = o->codes, .n = o->n, .rule = rule_of(c, parts[from + k].layer)};
+        }
+        c->ops->sign_lists->decode(c->ops, list, k, (float)c->n_ranks);
     }
 }
 
@@ -175,15 +193,21 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
 {
     const struct codec_call *call = f->ctx;
     const struct codec *c = call->codec;
+    struct signs_span spans[CODEC_PIECES];
     assert(last);
     (void)last;
     for (size_t done = 0; done < n;) {
-        const struct codec_piece p = codec_piece_at(call, at + done, at + n);
-        const struct signs_rule r = rule_of(c, p.layer);
-        const size_t skip = bytes_of(f, done);
-        c->ops->signs->sum(&r, parts, n_parts, skip, p.n, p.padded, left_of(c, p.layer, 1, p.at),
-                           codes + skip);
-        done += p.padded;
+        int k = 0;
+        for (; done < n && k < CODEC_PIECES; k++) {
+            const struct codec_piece p = codec_piece_at(call, at + done, at + n);
+            spans[k] = (struct signs_span){.codes = codes + bytes_of(f, done),
+                                           .n = p.n,
+                                           .padded = p.padded,
+                                           .rule = rule_of(c, p.layer),
+                                           .left = left_of(c, p.layer, 1, p.at)};
+            done += p.padded;
+        }
+        c->ops->sign_lists->sum(c->ops, parts, n_parts, spans, k, codes);
     }
 }
 
@@ -203,6 +227,7 @@ const struct codec_kind codec_onebit = {
         "and by who owns a sum",
     .parse = onebit_parse,
     .leaves_small = true,
+    .on_gpu = true,
     .settle = onebit_settle,
     .describe = onebit_describe,
     .unit = unit,

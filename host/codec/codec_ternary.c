@@ -5,14 +5,11 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "codec/codec_kind.h"
-#include "vec/fp_mode.h"
-#include "vec/pack.h"
+#include "vec/vec_counts.h"
 #include "vec/vec_levels.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BLOCK = 256, CODE_BITS = 2, UNIT = 8 };
 
 struct ternary {
     float clip; /* standard deviations from 0 */
@@ -54,10 +51,8 @@ static void ternary_describe(const struct codec *c, struct text *to)
 
 static int ternary_settle(struct codec *c, const struct codec_adder *by)
 {
-    (void)by;
-    return c->ops->levels
-               ? 0
-               : ERR(-EINVAL, "--codec ternary does not run on a GPU: need --device cpu");
+    (void)c, (void)by;
+    return 0;
 }
 
 /* ---- layers ---- */
@@ -71,7 +66,7 @@ static bool asks_max(const struct codec *c, const struct codec_layer *layer)
 static size_t unit(const struct codec *c, const struct codec_layer *layer)
 {
     (void)c, (void)layer;
-    return UNIT;
+    return COUNTS_UNIT;
 }
 
 /* The largest magnitude that clipping leaves. The deviation is that from 0: a layer of one number, or
@@ -79,38 +74,54 @@ static size_t unit(const struct codec *c, const struct codec_layer *layer)
 static void absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {
-    codec_absmax_x(c, spans, parts, n_spans);
-    for (int i = 0; i < n_spans; i++) {
-        struct vec_span *s = &spans[i];
-        if (s->absmax == 0 || s->absmax >= 0x7f800000)
-            continue;
-        float max;
-        memcpy(&max, &s->absmax, sizeof max);
-        const float clip = c->ops->levels->deviations(s->x, s->n, max, ternary_of(c)->clip);
-        if (clip < max)
-            memcpy(&s->absmax, &clip, sizeof clip);
-    }
+    (void)parts;
+    c->ops->level_lists->clipped(c->ops, ternary_of(c)->clip, spans, n_spans);
 }
 
 static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans)
 {
-    for (int i = 0; i < n_spans; i++) {
-        const struct vec_span *s = &spans[i];
-        const struct codec_layer *l = parts[i].layer;
-        c->ops->levels->draw(CODE_BITS, l->max, l->own_max, s->x, s->n, s->padded, s->at, s->key,
-                             s->codes);
+    struct draw_span list[CODEC_PIECES];
+    for (int from = 0, k; from < n_spans; from += k) {
+        for (k = 0; k < CODEC_PIECES && from + k < n_spans; k++) {
+            const struct vec_span *s = &spans[from + k];
+            const struct codec_layer *l = parts[from + k].layer;
+            list[k] = (struct draw_span){.x = s->x,
+                                         .codes = s->codes,
+                                         .n = s->n,
+                                         .padded = s->padded,
+                                         .at = s->at,
+                                         .key = s->key,
+                                         .scale = l->max,
+                                         .clip = l->own_max};
+        }
+        c->ops->level_lists->draw(c->ops, list, k);
     }
 }
 
 /* ---- sums: 0 .. 2P for -P .. P ---- */
 
-static unsigned sum_bits(const struct codec *c)
+static struct counts_rule rule_of(const struct codec *c)
 {
-    unsigned bits = CODE_BITS;
-    while (((uint64_t)1 << bits) < 2 * (uint64_t)c->n_ranks + 1)
-        bits++;
-    return bits;
+    struct counts_rule r = {.n_ranks = c->n_ranks, .bits = COUNTS_DRAW_BITS};
+    while (((uint64_t)1 << r.bits) < 2 * (uint64_t)c->n_ranks + 1)
+        r.bits++;
+    return r;
+}
+
+static void decode(const struct codec *c, const struct vec_out *outs,
+                   const struct codec_part *parts, int n_outs)
+{
+    const struct counts_rule r = rule_of(c);
+    struct counts_out list[CODEC_PIECES];
+    for (int from = 0, k; from < n_outs; from += k) {
+        for (k = 0; k < CODEC_PIECES && from + k < n_outs; k++) {
+            const struct vec_out *o = &outs[from + k];
+            list[k] = (struct counts_out){
+                .x = o->x, .codes = o->codes, .n = o->n, .max = parts[from + k].layer->max};
+        }
+        c->ops->counts->decode(&r, list, k);
+    }
 }
 
 static const struct codec *codec_of(const struct fold *f)
@@ -119,37 +130,14 @@ static const struct codec *codec_of(const struct fold *f)
     return call->codec;
 }
 
-/* A call of its own, in IEEE mode. */
-static __attribute__((noinline)) void decode_one(const struct codec *c, const struct vec_out *out,
-                                                 float max)
-{
-    const float n_ranks = (float)c->n_ranks;
-    uint32_t words[BLOCK];
-    for (size_t at = 0; at < out->n; at += BLOCK) {
-        const size_t n = out->n - at < BLOCK ? out->n - at : BLOCK;
-        pack_read(sum_bits(c), out->codes + at / 8 * sum_bits(c), n, words);
-        for (size_t k = 0; k < n; k++)
-            out->x[at + k] = (float)((int32_t)words[k] - c->n_ranks) / n_ranks * max;
-    }
-}
-
-static void decode(const struct codec *c, const struct vec_out *outs,
-                   const struct codec_part *parts, int n_outs)
-{
-    const uint64_t was = fp_mode_ieee();
-    for (int i = 0; i < n_outs; i++)
-        decode_one(c, &outs[i], parts[i].layer->max);
-    fp_mode_back(was);
-}
-
 static size_t in_bytes(const struct fold *f, size_t n)
 {
     (void)f;
-    return (n * CODE_BITS + 7) / 8;
+    return (n * COUNTS_DRAW_BITS + 7) / 8;
 }
 static size_t out_bytes(const struct fold *f, size_t n)
 {
-    return (n * sum_bits(codec_of(f)) + 7) / 8;
+    return (n * rule_of(codec_of(f)).bits + 7) / 8;
 }
 static size_t acc_bytes(const struct fold *f, size_t n)
 {
@@ -160,29 +148,21 @@ static size_t acc_bytes(const struct fold *f, size_t n)
 static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
-    int32_t *sums = acc;
-    uint32_t words[BLOCK];
-    (void)f, (void)at;
-    for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t k = n - i < BLOCK ? n - i : BLOCK;
-        pack_read(CODE_BITS, codes + i / 8 * CODE_BITS, k, words);
-        for (size_t j = 0; j < k; j++)
-            sums[i + j] = (first ? 0 : sums[i + j]) + (int32_t)(words[j] & 1) -
-                          (int32_t)(words[j] & words[j] >> 1) * 2; /* | negative | 1 | */
-    }
+    const struct counts_rule r = rule_of(codec_of(f));
+    (void)at;
+    codec_of(f)->ops->counts->add(&r, false, acc, codes, n, first);
+}
+
+static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
+{
+    const struct counts_rule r = rule_of(codec_of(f));
+    codec_of(f)->ops->counts->add(&r, true, acc, wide, n, first);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *codes)
 {
-    const struct codec *c = codec_of(f);
-    const int32_t *sums = acc;
-    uint32_t words[BLOCK];
-    for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t k = n - i < BLOCK ? n - i : BLOCK;
-        for (size_t j = 0; j < k; j++)
-            words[j] = (uint32_t)(sums[i + j] + c->n_ranks);
-        pack_write(sum_bits(c), words, k, codes + i / 8 * sum_bits(c));
-    }
+    const struct counts_rule r = rule_of(codec_of(f));
+    codec_of(f)->ops->counts->spill(&r, acc, n, codes);
 }
 
 static void done(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
@@ -191,31 +171,13 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     spill(f, acc, n, codes);
 }
 
-static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first)
-{
-    const struct codec *c = codec_of(f);
-    int32_t *sums = acc;
-    uint32_t words[BLOCK];
-    for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t k = n - i < BLOCK ? n - i : BLOCK;
-        pack_read(sum_bits(c), wide + i / 8 * sum_bits(c), k, words);
-        for (size_t j = 0; j < k; j++)
-            sums[i + j] = (first ? 0 : sums[i + j]) + (int32_t)words[j] - c->n_ranks;
-    }
-}
-
 static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes)
 {
-    int32_t sums[BLOCK];
+    const struct counts_rule r = rule_of(codec_of(f));
     assert(last);
-    (void)last;
-    for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t k = n - i < BLOCK ? n - i : BLOCK;
-        for (int p = 0; p < n_parts; p++)
-            add(f, at + i, sums, parts[p] + in_bytes(f, i), k, p == 0);
-        spill(f, sums, k, codes + out_bytes(f, i));
-    }
+    (void)at, (void)last;
+    codec_of(f)->ops->counts->sum(&r, parts, n_parts, n, codes);
 }
 
 static const struct fold_ops ternary_fold = {
@@ -238,6 +200,7 @@ const struct codec_kind codec_ternary = {
         "deviations. Sums are exact",
     .parse = ternary_parse,
     .leaves_small = true,
+    .on_gpu = true,
     .asks_max = asks_max,
     .sums = FOLD_WIDE,
     .settle = ternary_settle,

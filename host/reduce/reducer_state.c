@@ -35,7 +35,7 @@ int reducer_state_open(struct reducer *r)
     for (int k = 0; k < r->n_layers; k++)
         r->state_bytes += bytes_of(r, &r->plans[NARROW].placed[k]);
     for (int i = 0; i < 2 && r->state_bytes; i++) {
-        r->state[i] = r->codecs[NARROW].ops->alloc(r->state_bytes);
+        r->state[i] = r->codecs[NARROW].ops->alloc_floats(r->state_bytes);
         if (!r->state[i])
             return -ENOMEM;
     }
@@ -46,7 +46,7 @@ int reducer_state_open(struct reducer *r)
 void reducer_state_close(struct reducer *r)
 {
     for (int i = 0; i < 2 && r->state_bytes; i++)
-        r->codecs[NARROW].ops->free(r->state[i]);
+        r->codecs[NARROW].ops->free_floats(r->state[i]);
 }
 
 void reducer_state_swap(struct reducer *r)

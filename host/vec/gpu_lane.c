@@ -24,6 +24,7 @@ static void free_lane(struct gpu_lane *lane)
     lanes.run->free_pinned(lane->spans);
     lanes.run->free_pinned(lane->outs);
     lanes.run->free_pinned(lane->parts);
+    lanes.run->free_pinned(lane->items);
     lanes.run->free_pinned(lane->flag);
     free(lane);
 }
@@ -124,4 +125,20 @@ const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *part
 {
     lane->parts = grow(lane->parts, &lane->parts_room, n, sizeof *parts);
     return lane->parts ? memcpy(lane->parts, parts, (size_t)n * sizeof *parts) : NULL;
+}
+
+void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes)
+{
+    const size_t bytes = (size_t)n * item_bytes;
+    lane->items = grow(lane->items, &lane->items_room, (int)bytes, 1);
+    return lane->items ? memcpy(lane->items, items, bytes) : NULL;
+}
+
+bool gpu_lane_done(struct gpu_lane *lane, int rc)
+{
+    if (rc == 0)
+        rc = lanes.run->wait(lane->stream);
+    if (rc < 0)
+        gpu_note(rc);
+    return rc == 0;
 }

@@ -13,8 +13,9 @@ struct gpu_lane {
     struct vec_span *spans;    /* pinned, [spans_room] */
     struct vec_out *outs;      /* pinned, [outs_room] */
     const uint8_t **parts;     /* pinned, [parts_room] */
+    void *items;               /* pinned, [items_room] bytes */
     uint32_t *flag;            /* pinned, [1] of run->signal() */
-    int spans_room, outs_room, parts_room;
+    int spans_room, outs_room, parts_room, items_room;
     struct gpu_lane *next; /* of the registry */
 };
 
@@ -26,6 +27,10 @@ struct gpu_lane *gpu_lane(void);
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n);
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n);
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n);
+void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes);
+
+/* Ends a call: what was launched, with this answer, is done, or has failed and is noted. */
+bool gpu_lane_done(struct gpu_lane *lane, int rc);
 
 /* For gpu.c: with the device open, before any lane and after all work. */
 int gpu_lanes_open(const struct dev_run_ops *run);

@@ -31,10 +31,6 @@ static inline struct signs_column signs_column_at(const struct signs_rule *r, si
                                  .n = levels_less(left, r->column),
                                  .place = i * signs_column_bytes(r)};
 }
-static inline size_t signs_n_columns(const struct signs_rule *r, size_t n)
-{
-    return signs_bytes(r, n) / signs_column_bytes(r);
-}
 
 /* Whole words of signs, and lanes. */
 static inline size_t signs_up(size_t k)
@@ -139,7 +135,7 @@ static __attribute__((noinline)) void signs_encode_buckets(const struct signs_ru
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
 {
-    for (size_t i = 0, all = signs_n_columns(r, n); i < all; i++) {
+    for (size_t i = 0, all = signs_columns(r, n); i < all; i++) {
         struct signs_column c = signs_column_at(r, n, i);
         c.stride = 1;
         signs_encode_column(f, &c, codes);
@@ -187,7 +183,7 @@ static __attribute__((noinline)) void signs_encode_columns(const struct signs_ru
                                                            const struct signs_from *f, size_t n,
                                                            uint8_t *codes)
 {
-    for (size_t i = 0, k, all = signs_n_columns(r, n); i < all; i += k) {
+    for (size_t i = 0, k, all = signs_columns(r, n); i < all; i += k) {
         const struct signs_column c = signs_column_at(r, n, i);
         k = signs_beside_n(r, n, i);
         if (k)
@@ -257,7 +253,7 @@ static __attribute__((noinline)) void signs_decode_all(const struct signs_rule *
                                                        const uint8_t *codes, size_t n,
                                                        float divisor, float *x)
 {
-    for (size_t i = 0, k, all = signs_n_columns(r, n); i < all; i += k) {
+    for (size_t i = 0, k, all = signs_columns(r, n); i < all; i += k) {
         const struct signs_column c = signs_column_at(r, n, i);
         k = r->stride > 1 ? signs_beside_n(r, n, i) : 0;
         if (k)

@@ -31,6 +31,9 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 struct vec_levels;
 struct vec_signs;
 struct vec_ratio;
+struct vec_level_lists;
+struct vec_sign_lists;
+struct vec_counts;
 
 /* One backend. All calls but alloc block, allocate nothing and cannot fail; buffers are the
  * caller's and do not overlap unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need
@@ -94,17 +97,25 @@ struct vec_ops {
     void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                        int n_spans, float divisor);
 
-    /* Buckets of levels (vec_levels.h), for codecs that send them; NULL: not on a GPU. */
-    const struct vec_levels *levels;
-    const struct vec_signs *signs; /* vec_signs.h; likewise */
-    const struct vec_ratio *ratio; /* vec_ratio.h; likewise */
+    /* Buckets of levels, signs and means of columns, sums of -1, 0 and 1, for codecs that send them:
+     * vec_levels.h, vec_signs.h, vec_counts.h. */
+    const struct vec_level_lists *level_lists;
+    const struct vec_sign_lists *sign_lists;
+    const struct vec_counts *counts;
+    const struct vec_levels *levels; /* one vector a call: a CPU's; NULL on a GPU */
+    const struct vec_signs *signs;   /* likewise */
+    const struct vec_ratio *ratio; /* vec_ratio.h; NULL: not on a GPU */
 
     /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed,
      * 64-byte aligned; NULL after a line. free takes NULL. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *p);
 
-    /* Between that memory and the CPU's, either way. */
+    /* The same for fp32 vectors: a GPU's device memory. */
+    void *(*alloc_floats)(size_t bytes);
+    void (*free_floats)(void *p);
+
+    /* Between both kinds of that memory and the CPU's, either way. */
     void (*copy)(void *to, const void *from, size_t bytes);
 };
 

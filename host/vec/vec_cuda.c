@@ -4,19 +4,10 @@
 #include "device/dev_vec.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
+#include "vec/lists_cuda.h"
 #include <string.h>
 
 enum { NOT_FINITE = 0x7fc00000 };
-
-/* Ends a call: what was launched is done, or failed. */
-static bool done(struct gpu_lane *lane, int rc)
-{
-    if (rc == 0)
-        rc = gpu()->run->wait(lane->stream);
-    if (rc < 0)
-        gpu_note(rc);
-    return rc == 0;
-}
 
 /* ---- casts ---- */
 
@@ -40,7 +31,8 @@ static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_sp
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
         n_elems += pass == ABSMAX ? spans[i].n : spans[i].padded;
-    const bool fine = list && done(lane, launch(pass, cast, list, n_spans, n_elems, lane->stream));
+    const bool fine =
+        list && gpu_lane_done(lane, launch(pass, cast, list, n_spans, n_elems, lane->stream));
     for (int i = 0; i < n_spans && pass != ENCODE; i++)
         spans[i].absmax = fine ? list[i].absmax : NOT_FINITE;
 }
@@ -97,7 +89,8 @@ static void cuda_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int s
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
+        (void)gpu_lane_done(
+            lane, gpu()->vec->decode(fmt, codes, n, shift, divisor, false, x, lane->stream));
 }
 
 static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
@@ -110,8 +103,8 @@ static void cuda_decode_all(const struct vec_ops *ops, struct mf_fmt fmt,
     for (int i = 0; i < n_spans; i++)
         n_elems += spans[i].n;
     if (list)
-        (void)done(lane,
-                   gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
+        (void)gpu_lane_done(
+            lane, gpu()->vec->decode_all(fmt, divisor, list, n_spans, n_elems, lane->stream));
 }
 
 /* ---- sums, all on the GPU ---- */
@@ -121,7 +114,7 @@ static void cuda_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->fold(sum, acc, codes, n, first, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->fold(sum, acc, codes, n, first, lane->stream));
 }
 
 static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -129,14 +122,14 @@ static void cuda_finish(const struct vec_sum *sum, const void *acc, size_t n, st
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->finish(sum, acc, n, out, shift, codes, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->finish(sum, acc, n, out, shift, codes, lane->stream));
 }
 
 static void cuda_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->add(sum, acc, codes, n, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->add(sum, acc, codes, n, lane->stream));
 }
 
 static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
@@ -145,14 +138,15 @@ static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     struct gpu_lane *lane = gpu_lane();
     const uint8_t **list = lane ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     if (list)
-        (void)done(lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
+        (void)gpu_lane_done(
+            lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
 }
 
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->spill(sum, acc, n, wide, lane->stream));
 }
 
 static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,
@@ -160,7 +154,7 @@ static void cuda_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->vec->fold_wide(sum, acc, wide, n, first, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->vec->fold_wide(sum, acc, wide, n, first, lane->stream));
 }
 
 /* ---- sums in pinned memory, by whoever is done first ---- */
@@ -232,13 +226,15 @@ static void cuda_copy(void *to, const void *from, size_t bytes)
 {
     struct gpu_lane *lane = gpu_lane();
     if (lane)
-        (void)done(lane, gpu()->run->copy(to, from, bytes, lane->stream));
+        (void)gpu_lane_done(lane, gpu()->run->copy(to, from, bytes, lane->stream));
 }
 
 #define CASTS                                                                            \
     .absmax = cuda_absmax, .encode = cuda_encode, .scan_encode = cuda_scan_encode,       \
     .decode = cuda_decode, .absmax_all = cuda_absmax_all, .encode_all = cuda_encode_all, \
     .scan_encode_all = cuda_scan_encode_all, .decode_all = cuda_decode_all
+
+#define FLOATS .alloc_floats = alloc_device, .free_floats = free_device
 
 static const struct vec_ops pinned = {
     .name = "cuda",
@@ -249,6 +245,10 @@ static const struct vec_ops pinned = {
     .sum = pinned_sum,
     .spill = pinned_spill,
     .fold_wide = pinned_fold_wide,
+    .level_lists = &level_lists_pinned,
+    .sign_lists = &sign_lists_cuda,
+    .counts = &counts_pinned,
+    FLOATS,
     .alloc = alloc_pinned,
     .free = free_pinned,
     .copy = cuda_copy,
@@ -263,6 +263,10 @@ static const struct vec_ops device = {
     .sum = cuda_sum,
     .spill = cuda_spill,
     .fold_wide = cuda_fold_wide,
+    .level_lists = &level_lists_cuda,
+    .sign_lists = &sign_lists_cuda,
+    .counts = &counts_cuda,
+    FLOATS,
     .alloc = alloc_device,
     .free = free_device,
     .copy = cuda_copy,

@@ -1,29 +1,15 @@
 /* vec_levels.h : vectors as buckets of levels: a scale and a few bits an element. The numbers are
- * those of hls/level.h, whatever the instruction set.
- *
- *     a bucket    | fp32 scale, little endian | codes of its elements, packed as vec.h packs them |
+ * those of hls/level.h, the layout that of hls/level_lists.h, whatever the instruction set.
  *
  * The last bucket of a vector is as long as all others; codes of what it lacks are 0. */
 #ifndef VEC_LEVELS_H
 #define VEC_LEVELS_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include "hls/level.h"
+#include "hls/level_lists.h"
+#include "hls/rules.h"
 
-struct levels_rule {
-    struct level_scheme scheme;
-    uint32_t bucket; /* elements: a multiple of LEVEL_BUCKET_UNIT, LEVEL_BUCKET_MAX at most */
-    bool norm2;      /* the scale is the bucket's 2-norm; else its largest magnitude */
-};
+struct vec_ops;
 
-/* Bytes of n elements. */
-static inline size_t levels_bytes(const struct levels_rule *r, size_t n)
-{
-    return (n + r->bucket - 1) / r->bucket * (sizeof(float) + r->bucket / 8 * r->scheme.bits);
-}
-
-/* One backend; as a struct vec_ops says of its own. Element i of x is element at + i of the stream
+/* One of the CPU's backends; as a struct vec_ops says of its own. Element i of x is element at + i of the stream
  * `key`: `at` is a multiple of the bucket. */
 struct vec_levels {
     /* Codes of x [n], zero bytes from there on to levels_bytes(padded). Returns absmax of x: codes
@@ -51,5 +37,29 @@ struct vec_levels {
 
 /* In plain C, for every CPU. */
 extern const struct vec_levels levels_c;
+
+/* The same over many vectors, for codecs: a launch each on a GPU. ops: the table that they are of.
+ * Codes of what is not finite mean nothing. */
+struct vec_level_lists {
+    /* Fills absmax on the way. */
+    void (*encode)(const struct vec_ops *ops, const struct levels_rule *r, struct vec_span *spans,
+                   int n_spans);
+    void (*decode)(const struct vec_ops *ops, const struct levels_rule *r,
+                   const struct vec_out *outs, int n_outs, float divisor);
+
+    /* spans: of sums, whose codes are in `codes`; each of the parts has its addends where `codes`
+     * has the sums. */
+    void (*sum)(const struct vec_ops *ops, const struct levels_rule *r, const uint8_t *const *parts,
+                int n_parts, const struct vec_span *spans, int n_spans, uint8_t *codes);
+
+    /* absmax of what clipping at so many deviations leaves; of what is not finite as it is. */
+    void (*clipped)(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans);
+
+    /* draw() of 2 bits. */
+    void (*draw)(const struct vec_ops *ops, const struct draw_span *spans, int n_spans);
+};
+
+/* Loops over the CPU's own operations. */
+extern const struct vec_level_lists level_lists_each;
 
 #endif

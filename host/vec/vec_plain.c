@@ -10,6 +10,7 @@
 #include "vec/pack.h"
 #include "vec/sum_blocks.h"
 #include "vec/vec.h"
+#include "vec/vec_counts.h"
 #include "vec/vec_levels.h"
 #include "vec/vec_ratio.h"
 #include "vec/vec_signs.h"
@@ -291,10 +292,15 @@ const struct vec_ops vec_plain = {
     .encode_all = vec_encode_each,
     .scan_encode_all = vec_scan_encode_each,
     .decode_all = vec_decode_each,
+    .level_lists = &level_lists_each,
+    .sign_lists = &sign_lists_each,
+    .counts = &counts_c,
     .levels = &levels_c,
     .signs = &signs_c,
     .ratio = &ratio_c,
     .alloc = buf_alloc,
     .free = free,
+    .alloc_floats = buf_alloc,
+    .free_floats = free,
     .copy = plain_copy,
 };

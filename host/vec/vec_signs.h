@@ -11,33 +11,11 @@
  * that a vector lacks at its end count for nothing; their signs are 0. */
 #ifndef VEC_SIGNS_H
 #define VEC_SIGNS_H
-#include <stddef.h>
-#include <stdint.h>
-#include "hls/level.h"
+#include "hls/level_lists.h"
 
-struct signs_rule {
-    size_t column, stride; /* > 0; a bucket of consecutive elements is a column of stride 1 */
-};
+struct vec_ops;
 
-static inline size_t signs_column_bytes(const struct signs_rule *r)
-{
-    return 2 * sizeof(float) + (r->column + 31) / 32 * sizeof(uint32_t);
-}
-
-/* Bytes of n elements. */
-static inline size_t signs_bytes(const struct signs_rule *r, size_t n)
-{
-    const size_t run = r->column * r->stride;
-    return (n + run - 1) / run * r->stride * signs_column_bytes(r);
-}
-
-/* What encoding leaves of each element: as it was, as it becomes. NULL both: nothing is kept. */
-struct signs_left {
-    const float *was;
-    float *next;
-};
-
-/* One backend; as a struct vec_ops says of its own. Vectors begin with a column. */
+/* One of the CPU's backends; as a struct vec_ops says of its own. Vectors begin with a column. */
 struct vec_signs {
     /* Codes of x [n] + was [n], and zero bytes from there on to signs_bytes(padded). */
     void (*encode)(const struct signs_rule *r, const float *x, size_t n, size_t padded,
@@ -55,5 +33,21 @@ struct vec_signs {
 
 /* In plain C, for every CPU. */
 extern const struct vec_signs signs_c;
+
+/* The same over many vectors, each with a rule of its own, for codecs: a launch each on a GPU. ops:
+ * the table that they are of. */
+struct vec_sign_lists {
+    /* scan: fills absmax as well. */
+    void (*encode)(const struct vec_ops *ops, struct signs_span *spans, int n_spans, bool scan);
+    void (*decode)(const struct vec_ops *ops, const struct signs_out *outs, int n_outs,
+                   float divisor);
+
+    /* As struct vec_level_lists has it. */
+    void (*sum)(const struct vec_ops *ops, const uint8_t *const *parts, int n_parts,
+                const struct signs_span *spans, int n_spans, uint8_t *codes);
+};
+
+/* Loops over the CPU's own operations. */
+extern const struct vec_sign_lists sign_lists_each;
 
 #endif
