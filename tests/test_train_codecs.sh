@@ -85,6 +85,5 @@ refused 2 'algorithm "ring" cannot add codec "onebit": need one of self direct g
 refused 2 'algorithm "ring" cannot add codec "qsgd": need one of self direct gather' --codec qsgd:4 --algo ring
 refused 2 'a card cannot add codes of this kind: it adds minifloats' --codec qsgd:4 --offload sim:c
 refused 2 '--format e5m2 does not go with --codec qsgd' --codec qsgd:4 --format e5m2
-refused 1 "--codec qsgd does not run on a GPU: need --device cpu" --codec qsgd:4 --device cuda
 refused 2 "--quantise 'small': must be one of auto|large|all" --quantise small
 exit $bad
