@@ -48,5 +48,4 @@ codec 2 qsgd:4
 codec 2 onebit:64
 codec 2 onebit:column --quantise all
 codec 3 ternary --quantise all
-codec 1 onebit
 exit $bad
