@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_gpu_build.sh : every file of device/ compiles by nvcc without a warning, to PTX for one generation of chips.
+# test_gpu_build.sh : every file of device/ compiles by nvcc without a warning, to PTX for one generation of chips; where bits are
+# promised operation by operation (hls/level.h), no product is joined with an addition.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
@@ -14,6 +15,9 @@ bad=0
 for f in device/*.cu; do
     "$nvcc" -std=c++17 -O3 -I. -Werror all-warnings -arch=compute_90 -ptx "$f" -o "$out/$(basename "$f").ptx" >"$out/log" 2>&1 ||
         { echo "FAIL $f"; head -n 20 "$out/log"; bad=1; }
+done
+for name in levels signs counts; do
+    grep -m 1 -H 'fma\.' "$out/$name.ptx" && { echo "FAIL $name.cu: a product is joined with an addition"; bad=1; }
 done
 rm -rf "$out"
 exit $bad

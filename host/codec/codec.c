@@ -70,7 +70,7 @@ const struct vec_sum *codec_card_sum(const struct codec *c)
 
 bool codec_on_gpu(const struct codec *c)
 {
-    return c->kind->on_gpu && !codec_asks_max(c, NULL);
+    return c->kind->on_gpu && c->kind->on_gpu(c);
 }
 
 bool codec_asks_weights(const struct codec *c)

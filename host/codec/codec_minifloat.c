@@ -70,6 +70,11 @@ static bool by_quantile(const struct codec *c)
     return minifloat_of(c)->scale == CODEC_QUANTILE;
 }
 
+static bool on_gpu(const struct codec *c)
+{
+    return !by_quantile(c);
+}
+
 static bool asks_max(const struct codec *c, const struct codec_layer *layer)
 {
     return by_quantile(c) && quantile_asks_max(c, layer);
@@ -124,7 +129,7 @@ const struct codec_kind codec_minifloat = {
             "--overflow and --round say",
     .parse = minifloat_parse,
     .asks_max = asks_max,
-    .on_gpu = true,
+    .on_gpu = on_gpu,
     .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .settle = minifloat_settle,
     .describe = minifloat_describe,
