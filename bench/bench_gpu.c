@@ -1,4 +1,4 @@
-/* bench_gpu.c : speed of casts and sums on the GPU, by bytes moved, as a ratio to a
+/* bench_gpu.c : speed of casts, levels, signs and sums on the GPU, by bytes moved, as a ratio to a
  * device-to-device copy in the same run.
  *   build/bench_gpu [--mib 1024] [--only e5m2] [--json]
  *
@@ -62,6 +62,9 @@ static int prepare(struct bench *b, const struct row *r)
     for (size_t at = bytes; at < 4 * b->n; at += bytes)
         TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes,
                          b->stream));
+    double ignored;
+    if (r->run == run_qsgd_4_back)
+        TRY(levels_encode(b, &qsgd_4, b->codes, &ignored));
     TRY(b->run->wait(b->stream));
     return list_layers(b, r);
 }
@@ -79,7 +82,9 @@ static int take(struct bench *b, int64_t mib)
     b->pinned = b->codes ? b->run->alloc_pinned(LAYERS_MAX(b->n) * sizeof *b->pinned) : NULL;
     b->resident = b->pinned ? b->run->alloc(LAYERS_MAX(b->n) * sizeof *b->resident) : NULL;
     b->parts = b->resident ? b->run->alloc_pinned(RANKS * sizeof *b->parts) : NULL;
-    if (!b->parts)
+    b->signs = b->parts ? b->run->alloc_pinned(sizeof *b->signs) : NULL;
+    b->means = b->signs ? b->run->alloc_pinned(sizeof *b->means) : NULL;
+    if (!b->means)
         return -ENOMEM; /* said already */
     TRY(b->run->stream_open(false, &b->stream));
     TRY(b->run->event_open(&b->from));
@@ -93,6 +98,7 @@ static void give_back(struct bench *b)
     b->run->stream_close(b->stream);
     b->run->free(b->x), b->run->free(b->out), b->run->free(b->codes), b->run->free(b->resident);
     b->run->free_pinned(b->pinned), b->run->free_pinned(b->parts);
+    b->run->free_pinned(b->signs), b->run->free_pinned(b->means);
 }
 
 /* ---- measuring ---- */

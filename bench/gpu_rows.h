@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "device/dev_vec.h"
 #include "vec/vec.h"
+#include <string.h>
 
 enum { RANKS = 8 };
 #define MB            ((size_t)1 << 20)
@@ -20,7 +21,9 @@ struct bench {
     uint8_t *out, *codes; /* [4n]: results; codes to add */
     /* [LAYERS_MAX(n)] the row's layers; the same in device memory */
     struct vec_span *pinned, *resident;
-    const uint8_t **parts; /* [RANKS] pinned */
+    const uint8_t **parts;    /* [RANKS] pinned */
+    struct signs_span *signs; /* [1] pinned */
+    struct signs_out *means;  /* [1] pinned */
 };
 
 struct row {
@@ -146,6 +149,73 @@ static inline int run_add(struct bench *b, const struct row *r, double *bytes)
     return b->vec->add(&sum, b->codes, b->codes + half, half * 8 / mf_width(r->fmt), b->stream);
 }
 
+/* ---- levels and signs: the layer is one; formats do not count ---- */
+
+static const struct levels_rule qsgd_4 = {.scheme = {4, 0}, .bucket = 512},
+                                qsgd_16 = {.scheme = {16, 0}, .bucket = 8192};
+static const struct signs_rule onebit_64 = {64, 1}, columns_3 = {3, 64};
+
+static inline int levels_encode(struct bench *b, const struct levels_rule *r, uint8_t *codes,
+                                double *bytes)
+{
+    *bytes = 4 * (double)b->n + (double)levels_bytes(r, b->n);
+    *b->pinned = (struct vec_span){.x = b->x, .codes = codes, .n = b->n, .padded = b->n, .key = 1};
+    return b->vec->levels_encode(r, b->pinned, 1, b->n, b->stream);
+}
+static inline int run_qsgd_4(struct bench *b, const struct row *r, double *bytes)
+{
+    (void)r;
+    return levels_encode(b, &qsgd_4, b->out, bytes);
+}
+static inline int run_qsgd_16(struct bench *b, const struct row *r, double *bytes)
+{
+    (void)r;
+    return levels_encode(b, &qsgd_16, b->out, bytes);
+}
+
+/* Of codes that prepare() made. */
+static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *bytes)
+{
+    const struct vec_out out = {.x = (float *)(void *)b->out, .codes = b->codes, .n = b->n};
+    (void)r;
+    *bytes = 4 * (double)b->n + (double)levels_bytes(&qsgd_4, b->n);
+    memcpy(b->pinned, &out, sizeof out);
+    return b->vec->levels_decode(&qsgd_4, RANKS, (const void *)b->pinned, 1, b->n, b->stream);
+}
+
+/* Half of the floats: what was left lies where codes do otherwise, what is left where results do. */
+static inline int signs_encode(struct bench *b, const struct signs_rule *rule, double *bytes)
+{
+    const size_t run = rule->column * rule->stride, n = b->n / 2 / run * run;
+    *b->signs = (struct signs_span){
+        .x = b->x,
+        .codes = b->codes + 2 * b->n,
+        .n = n,
+        .padded = n,
+        .rule = *rule,
+        .left = {(const float *)(const void *)b->codes, (float *)(void *)b->out}};
+    *bytes = 12 * (double)n + (double)signs_bytes(rule, n);
+    return b->vec->signs_encode(b->signs, 1, n, b->stream);
+}
+static inline int run_onebit(struct bench *b, const struct row *r, double *bytes)
+{
+    (void)r;
+    return signs_encode(b, &onebit_64, bytes);
+}
+static inline int run_columns(struct bench *b, const struct row *r, double *bytes)
+{
+    (void)r;
+    return signs_encode(b, &columns_3, bytes);
+}
+static inline int run_onebit_back(struct bench *b, const struct row *r, double *bytes)
+{
+    (void)r;
+    *b->means = (struct signs_out){
+        .x = (float *)(void *)b->out, .codes = b->codes, .n = b->n, .rule = onebit_64};
+    *bytes = 4 * (double)b->n + (double)signs_bytes(&onebit_64, b->n);
+    return b->vec->signs_decode(RANKS, b->means, 1, b->n, b->stream);
+}
+
 #define E5M2    \
     {           \
         5, 2, 0 \
@@ -185,6 +255,12 @@ static const struct row rows[] = {
     {"8 x e5m2, exact -> e5m2", run_sum, E5M2, NEAR, false, 0, 0.95},
     {"8 x e4m3, exact -> e4m3", run_sum, {4, 3, 0}, NEAR, false, 0, 0.95},
     {"e5m2 += e5m2 nearest", run_add, E5M2, NEAR, false, 0, 0},
+    {"fp32 -> qsgd:4", run_qsgd_4, E5M2, NEAR, false, 0, 0.8},
+    {"qsgd:4 -> fp32", run_qsgd_4_back, E5M2, NEAR, false, 0, 0.8},
+    {"fp32 -> qsgd:16", run_qsgd_16, E5M2, NEAR, false, 0, 0.8},
+    {"fp32, left -> onebit:64, left", run_onebit, E5M2, NEAR, false, 0, 0.8},
+    {"onebit:64 -> fp32", run_onebit_back, E5M2, NEAR, false, 0, 0.8},
+    {"fp32, left -> columns of 3, left", run_columns, E5M2, NEAR, false, 0, 0},
 };
 #undef E5M2
 #undef NEAR
