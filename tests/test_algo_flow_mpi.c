@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "check.h"
 #include "comm/algo.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "hls/philox.h"
 #include <string.h>
 

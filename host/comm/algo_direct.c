@@ -17,7 +17,7 @@
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include <assert.h>
 
 enum {

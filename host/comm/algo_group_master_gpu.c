@@ -4,7 +4,7 @@
  * rounded at each addition, whoever makes it. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/mates.h"
 #include "vec/gpu.h"
 #include <stdlib.h>

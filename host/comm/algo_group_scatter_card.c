@@ -8,7 +8,7 @@
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 
 enum { SEGMENT = 1 << 20 }; /* elements: enough for a run of the card; rank 0 holds P of them */
 

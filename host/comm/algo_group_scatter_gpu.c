@@ -9,7 +9,7 @@
  * and the result goes to all members at the end. The bits of algo_group_scatter.c. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/comm_node.h"
 #include "comm/mates.h"
 #include "vec/gpu.h"

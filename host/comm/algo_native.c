@@ -108,11 +108,11 @@ static int reduce_items(struct comm *c, const struct algo_call *call, MPI_Dataty
     const size_t longest = c->chunk_bytes / item_bytes * item_bytes;
     for (size_t at = 0, k; at < bytes; at += k) {
         k = bytes - at < longest ? bytes - at : longest;
-        MPI_Request *req = comm_request(c);
+        MPI_Request *req = comm_mpi_request(c);
         if (!req)
             return -ENOMEM;
         TRY(comm_mpi_check(MPI_Iallreduce(call->codes + at, sum + at, (int)(k / item_bytes), item,
-                                          op, c->mpi, req),
+                                          op, comm_mpi(c)->mpi, req),
                            "all-reduce"));
         c->n_req++;
         TRY(comm_wait(c));

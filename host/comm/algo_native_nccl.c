@@ -4,7 +4,7 @@
  * The order of additions, and what an overflow gives, are NCCL's; its sum then passes through the
  * fold once, like a sum of one. No rounds are counted, and bytes are those handed to it, once. */
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/mates_nccl.h"
 #include "device/dev_nccl.h"
 #include "vec/gpu.h"

@@ -2,7 +2,7 @@
  * ring. */
 #include "comm/algo_step.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 
 /* Member `me + by`, around the set. */
 static int around(const struct algo_set *set, int by)

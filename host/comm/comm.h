@@ -1,4 +1,5 @@
-/* comm.h : ranks and what they exchange. The only folder that knows MPI; every wait has a deadline.
+/* comm.h : ranks and what they exchange, by MPI or, as fibers of one thread, by memory
+ * (comm_virtual.h). The only folder that knows MPI; every wait has a deadline.
  *
  * A wait that passes the deadline ends the whole job, after one line that names the ranks that do
  * not answer: a call below either returns or the process is gone. One thread calls at a time, the
@@ -29,6 +30,9 @@ int comm_n_ranks(const struct comm *c);
 
 /* May other threads than the one that opened call, one at a time? (MPI_THREAD_SERIALIZED) */
 bool comm_threads(const struct comm *c);
+
+/* Are the ranks fibers of one thread (comm_virtual.h)? */
+bool comm_is_virtual(const struct comm *c);
 
 /* All ranks call this with their own result of a step that any of them may have failed. The lowest
  * rank that failed prints its held line (err_hold() is on until then), and every rank gets that

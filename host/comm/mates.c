@@ -2,7 +2,7 @@
 #include "comm/mates.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
 #include <stdlib.h>

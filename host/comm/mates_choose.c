@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/algo_step.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/comm_node.h"
 #include "device/dev_nccl.h"
 #include "vec/gpu.h"

@@ -9,7 +9,7 @@
  * GPU. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/mates.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"

@@ -5,7 +5,7 @@
  * asks NCCL whether all is well, answers a roll call, and ends with the deadline. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "comm/comm_mpi.h"
+#include "comm/comm_inside.h"
 #include "comm/mates.h"
 #include "comm/mates_nccl.h"
 #include "device/dev_nccl.h"

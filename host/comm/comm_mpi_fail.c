@@ -1,8 +1,6 @@
-/* comm_fail.c : what MPI says of a call that failed, and the end of the job. */
+/* comm_mpi_fail.c : what MPI says of a call that failed. */
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 int comm_mpi_check(int mpi_rc, const char *what)
 {
@@ -12,12 +10,4 @@ int comm_mpi_check(int mpi_rc, const char *what)
     int length = 0;
     MPI_Error_string(mpi_rc, why, &length);
     return ERR(-EIO, "cannot %s: %s", what, why);
-}
-
-void comm_abort(struct comm *c, int code)
-{
-    err_release(true);
-    fflush(NULL);
-    MPI_Abort(c->mpi, code < 0 && code > -128 ? -code : 1);
-    abort(); /* MPI_Abort does not return */
 }
