@@ -1,15 +1,11 @@
-/* err.c : one line for every failure. The only state: whether lines are held, and the one that is
- * (errors before warnings, the first before later ones); under a lock, since a rank's threads may
- * fail at once. */
+/* err.c : one line for every failure. The only state: what is held, and by whom; under a lock, since a
+ * rank's threads may fail at once. */
 #include "base/err.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct {
-    bool held, full, full_of_error;
-    char line[512];
-} err;
+static struct err_lines err_own, *err = &err_own;
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void say(bool error, const char *format, va_list ap)
@@ -18,12 +14,12 @@ static void say(bool error, const char *format, va_list ap)
     const char *kind = error ? "" : "warning: ";
     vsnprintf(text, sizeof text, format, ap);
     pthread_mutex_lock(&err_lock);
-    if (!err.held) {
+    if (!err->held) {
         fprintf(stderr, "narrowcast: %s%s\n", kind, text);
-    } else if (!err.full || (error && !err.full_of_error)) {
-        snprintf(err.line, sizeof err.line, "narrowcast: %s%s\n", kind, text);
-        err.full = true;
-        err.full_of_error = error;
+    } else if (!err->full || (error && !err->full_of_error)) {
+        snprintf(err->line, sizeof err->line, "narrowcast: %s%s\n", kind, text);
+        err->full = true;
+        err->full_of_error = error;
     }
     pthread_mutex_unlock(&err_lock);
 }
@@ -58,15 +54,24 @@ void err_news(const char *format, ...)
 void err_hold(void)
 {
     pthread_mutex_lock(&err_lock);
-    err.held = true;
+    err->held = true;
     pthread_mutex_unlock(&err_lock);
 }
 
 void err_release(bool print)
 {
     pthread_mutex_lock(&err_lock);
-    if (print && err.full)
-        fputs(err.line, stderr);
-    err.held = err.full = err.full_of_error = false;
+    if (print && err->full)
+        fputs(err->line, stderr);
+    err->held = err->full = err->full_of_error = false;
     pthread_mutex_unlock(&err_lock);
+}
+
+struct err_lines *err_turn(struct err_lines *lines)
+{
+    pthread_mutex_lock(&err_lock);
+    struct err_lines *before = err == &err_own ? NULL : err;
+    err = lines ? lines : &err_own;
+    pthread_mutex_unlock(&err_lock);
+    return before;
 }

@@ -34,4 +34,14 @@ void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void err_hold(void);
 void err_release(bool print);
 
+/* What is held: the line, errors before warnings, the first before later ones. All zero: nothing. */
+struct err_lines {
+    bool held, full, full_of_error;
+    char line[512];
+};
+
+/* Several callers take turns in one process, each of whom holds what it has to say: from now on it
+ * is these lines that are held, said or forgotten. NULL: the process's own. Returns those before. */
+struct err_lines *err_turn(struct err_lines *lines);
+
 #endif

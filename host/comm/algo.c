@@ -67,6 +67,19 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
     return 0;
 }
 
+int algo_here(const struct comm *c, const struct algo **algo)
+{
+    if (!comm_is_virtual(c))
+        return 0;
+    if ((*algo)->mpis_order)
+        return ERR(-EINVAL,
+                   "cannot run \"%s\" with virtual ranks: its order of additions is MPI's own",
+                   (*algo)->name);
+    if ((*algo)->by_memory)
+        *algo = (*algo)->by_memory;
+    return 0;
+}
+
 struct codec_adder algo_adder(const struct algo *algo, int group)
 {
     return (struct codec_adder){.name = algo->name,

@@ -69,6 +69,11 @@ struct algo {
      * touches them? */
     const struct algo *by_nccl, *by_ipc;
     bool device_codes;
+    /* Virtual ranks (comm_virtual.h): the same sums, bytes and rounds out of the others' memory;
+     * NULL: by messages, like all. And is the order of additions MPI's own, so that they have
+     * none? */
+    const struct algo *by_memory;
+    bool mpis_order;
     /* Can it add by this rule, in this format? The overflow does not count. NULL = it adds by the
      * codec's fold. */
     bool (*adds)(const struct vec_sum *sum);
@@ -93,6 +98,8 @@ extern const struct algo algo_direct_ipc, algo_direct_nccl, algo_group_scatter_i
     algo_group_scatter_nccl, algo_group_master_ipc, algo_group_master_nccl, algo_native_nccl;
 /* group-scatter of one node, by algo_call.node while that can */
 extern const struct algo algo_group_scatter_card;
+/* by_memory of gather */
+extern const struct algo algo_gather_memory;
 
 /* All of them, as algos.def lists them; NULL behind the last. */
 const struct algo *algo_at(int i);
@@ -100,6 +107,10 @@ const struct algo *algo_at(int i);
 /* Finds "name" or "name:K" ("auto": self for one rank, else direct).
  * group: K, or 0. Returns 0 or -EINVAL with a line. */
 int algo_find(const char *word, int n_ranks, const struct algo **algo, int *group);
+
+/* The algorithm as it runs on ranks of this kind: the one of that name for virtual ranks. In place,
+ * between algo_find() and algo_settle(). Returns 0, or -EINVAL with a line where they cannot run it. */
+int algo_here(const struct comm *c, const struct algo **algo);
 
 /* The algorithm, with K of its :K, as a codec is settled for it. */
 struct codec_adder algo_adder(const struct algo *algo, int group);

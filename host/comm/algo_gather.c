@@ -63,4 +63,5 @@ const struct algo algo_gather = {
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
     .device_codes = true,
+    .by_memory = &algo_gather_memory,
 };

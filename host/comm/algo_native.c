@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "comm/algo_step.h"
 #include "comm/comm_mpi.h"
+#include <assert.h>
 
 enum { ITEM = 8 }; /* codes of an MPI item, as reducer.h pads layers */
 
@@ -144,6 +145,7 @@ free_item:
 
 static int native_run(struct comm *c, const struct algo_call *call)
 {
+    assert(!comm_is_virtual(c)); /* algo_here() */
     MPI_User_function *add = find_choice(codec_sum(call->codec))->add;
     struct layout l;
     lay_out(&call->fold, call->n, call->scratch, &l);
@@ -163,4 +165,5 @@ const struct algo algo_native = {
     .scratch_bytes = native_scratch_bytes,
     .run = native_run,
     .by_nccl = &algo_native_nccl,
+    .mpis_order = true,
 };

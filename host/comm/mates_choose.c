@@ -23,6 +23,7 @@ static const struct algo *by(const struct algo *a, enum transport t)
 }
 
 static const char mpi_is_silent[] = "MPI does not say that it takes device memory";
+static const char ranks_are_virtual[] = "ranks are virtual: messages are copies by the CPU";
 
 /* What the job can. */
 struct facts {
@@ -63,6 +64,8 @@ static int library_facts(struct comm *c, struct facts *f)
     TRY(comm_max_i8(c, no, sizeof no));
     f->no[NCCL] = no[0] ? "the GPU library was built without it" : NULL;
     f->no[MPI] = no[1] ? mpi_is_silent : NULL;
+    if (comm_is_virtual(c))
+        f->no[NCCL] = f->no[MPI] = ranks_are_virtual;
     return 0;
 }
 
@@ -118,7 +121,9 @@ static int ipc_fact(struct comm *c, const struct algo *a, int group, const int32
             f->no[IPC] = group ? "a group spans machines" : "the ranks are on several machines";
             return 0;
         }
-    if (!a->by_ipc)
+    if (comm_is_virtual(c))
+        f->no[IPC] = ranks_are_virtual;
+    if (!a->by_ipc || f->no[IPC])
         return 0;
     TRY(try_ipc(c, nodes, &works));
     f->no[IPC] = works ? NULL : "a rank cannot open another one's GPU memory";
@@ -217,6 +222,8 @@ int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo
     TRY(find_facts(c, *algo, cards, group, &facts));
     TRY(take(c, *algo, wanted, &facts, &t));
     say(*algo, t, &facts, said, size);
+    if (comm_is_virtual(c))
+        snprintf(said, size, "%s by copies of pinned memory", (*algo)->name);
     *algo = by(*algo, t);
     *ops = t == PINNED ? vec_cuda() : vec_cuda_device();
     return 0;

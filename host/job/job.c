@@ -21,6 +21,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     TRY(quantise_parse(w->quantise, &j->codec, &j->leaves_small));
     j->codec.seed = w->seed;
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
+    TRY(algo_here(j->comm, &j->algo));
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));

@@ -1,0 +1,191 @@
+/* comm_check.h : what comm/ promises of collectives, messages, votes and counters, for ranks of any
+ * kind: all of them call check_comm(). */
+#ifndef COMM_CHECK_H
+#define COMM_CHECK_H
+#include "check.h"
+#include "comm/algo_step.h"
+#include "comm/comm_inside.h"
+#include "comm/comm_node.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMM_CHECK_MOST = 8 }; /* ranks */
+
+/* Byte i of what rank `from` tells rank `to`. */
+static inline uint8_t byte_of(int from, int to, size_t i)
+{
+    return (uint8_t)(i * 7 + i / 251 + (size_t)from * 31 + (size_t)to * 17);
+}
+
+static inline void test_bcast(struct comm *c, size_t bytes)
+{
+    uint8_t buf[2000];
+    for (int root = 0; root < c->n_ranks; root++) {
+        for (size_t i = 0; i < bytes; i++)
+            buf[i] = c->rank == root ? byte_of(root, 0, i) : 0;
+        CHECK(comm_bcast(c, buf, bytes, root) == 0, "root %d", root);
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(buf[i] == byte_of(root, 0, i), "byte %zu of %zu from %d", i, bytes, root);
+    }
+}
+
+static inline void test_max(struct comm *c, size_t n)
+{
+    int8_t x[1000];
+    float y[1000];
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (int8_t)(byte_of(c->rank, 0, i) - 128);
+        y[i] = (float)x[i] * 0x1p-140f;
+    }
+    CHECK(comm_max_i8(c, x, n) == 0 && comm_max_f32(c, y, n) == 0, "max");
+    for (size_t i = 0; i < n; i++) {
+        int max = -128;
+        for (int r = 0; r < c->n_ranks; r++) {
+            int8_t v = (int8_t)(byte_of(r, 0, i) - 128);
+            max = v > max ? v : max;
+        }
+        CHECK(x[i] == max && y[i] == (float)max * 0x1p-140f, "element %zu: %d, not %d", i, x[i],
+              max);
+    }
+}
+
+/* Terms whose sum depends on the order, in one element or another: only rank order gives these
+ * bits. */
+static inline double term(int rank, size_t i)
+{
+    return 1.0 / (double)(rank + 3) + (double)i * 0.7 / (double)(rank + 1);
+}
+
+static inline void test_sum(struct comm *c, size_t n)
+{
+    double x[3000];
+    for (size_t i = 0; i < n; i++)
+        x[i] = term(c->rank, i);
+    CHECK(comm_sum_f64(c, x, n) == 0, "sum");
+    for (size_t i = 0; i < n; i++) {
+        double want = term(0, i);
+        for (int r = 1; r < c->n_ranks; r++)
+            want += term(r, i);
+        CHECK(memcmp(&want, &x[i], sizeof want) == 0, "element %zu of %zu: %.17g, not %.17g", i, n,
+              x[i], want);
+    }
+}
+
+static inline void test_gather_pass(struct comm *c, size_t bytes)
+{
+    uint8_t mine[500], all[COMM_CHECK_MOST * 500];
+    for (size_t i = 0; i < bytes; i++)
+        mine[i] = byte_of(c->rank, 0, i);
+    CHECK(comm_gather(c, mine, bytes, c->rank == 0 ? all : NULL) == 0, "gather");
+    for (int r = 0; r < c->n_ranks && c->rank == 0; r++)
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(all[(size_t)r * bytes + i] == byte_of(r, 0, i), "byte %zu of rank %d", i, r);
+    memset(mine, 0, sizeof mine);
+    for (int r = 1; r < c->n_ranks; r++) /* and back */
+        if (c->rank == 0 || c->rank == r)
+            CHECK(comm_pass(c, 0, r, c->rank ? mine : all + (size_t)r * bytes, bytes) == 0, "pass");
+    for (size_t i = 0; i < bytes && c->rank > 0; i++)
+        CHECK(mine[i] == byte_of(c->rank, 0, i), "byte %zu", i);
+}
+
+/* Everybody to everybody, in chunks so small that the table of requests has to grow. */
+static inline void test_messages(struct comm *c)
+{
+    enum { BYTES = 20011 };
+    const int p = c->n_ranks;
+    uint8_t *out = malloc((size_t)p * BYTES), *in = malloc((size_t)p * BYTES);
+    const struct comm_count before = comm_counted(c);
+    const size_t chunk = c->chunk_bytes;
+    c->chunk_bytes = 100;
+    for (int r = 0; r < p; r++) {
+        uint8_t *to = out + (size_t)r * BYTES;
+        for (size_t i = 0; i < BYTES; i++)
+            to[i] = byte_of(c->rank, r, i);
+        if (r == c->rank)
+            continue;
+        CHECK(comm_recv(c, r, in + (size_t)r * BYTES, BYTES) == 0 &&
+                  comm_send(c, r, to, BYTES) == 0,
+              "rank %d", r);
+        CHECK(comm_recv(c, r, NULL, 0) == 0 && comm_send(c, r, NULL, 0) == 0, "nothing to rank %d",
+              r);
+    }
+    CHECK(comm_round(c) == 0, "wait");
+    c->chunk_bytes = chunk;
+    for (int r = 0; r < p; r++)
+        for (size_t i = 0; i < BYTES && r != c->rank; i++)
+            CHECK(in[(size_t)r * BYTES + i] == byte_of(r, c->rank, i), "byte %zu from %d", i, r);
+    CHECK(comm_counted(c).rounds == before.rounds + 1, "one round");
+    CHECK(comm_counted(c).sent_bytes == before.sent_bytes + (uint64_t)(p - 1) * BYTES, "bytes");
+    free(out), free(in);
+}
+
+static inline void test_counts(struct comm *c)
+{
+    char buf[100] = "";
+    int8_t e[10] = {0};
+    double x[10] = {0};
+    float y[10] = {0};
+    struct comm_count a = comm_counted(c), b;
+    (void)(comm_bcast(c, buf, 100, 0), comm_max_i8(c, e, 10), comm_max_f32(c, y, 10),
+           comm_sum_f64(c, x, 10), comm_barrier(c));
+    b = comm_counted(c);
+    uint64_t want = c->n_ranks == 1 ? 0 : (c->rank == 0 ? 100 : 0) + 10 + 40 + 80;
+    CHECK(b.sent_bytes - a.sent_bytes == want, "%llu bytes",
+          (unsigned long long)(b.sent_bytes - a.sent_bytes));
+    CHECK(b.rounds == a.rounds, "collectives are no rounds");
+}
+
+/* Does this rank give up in this step? */
+static inline bool gives_up(int rank, int step)
+{
+    return step % 3 != 2 && (rank + step) % 3 == 0;
+}
+
+/* Steps in which some ranks give up, and others wait until they hear of it; what was said in one is
+ * forgotten in the next. */
+static inline void test_votes(struct comm *c)
+{
+    for (int step = 0; step < 9; step++) {
+        bool others = false;
+        uint64_t bits[3] = {(uint64_t)1 << c->rank, 0, step == c->rank}, want = 0;
+        for (int r = 0; r < c->n_ranks; r++)
+            others = others || (r != c->rank && gives_up(r, step)), want |= (uint64_t)1 << r;
+        if (gives_up(c->rank, step))
+            CHECK(comm_give_up(c) == 0, "step %d", step);
+        while (others && !comm_given_up(c))
+            ;
+        CHECK(comm_vote(c, bits, 3) == 0, "step %d", step);
+        CHECK(bits[0] == want && bits[1] == 0 && bits[2] == (step < c->n_ranks), "step %d", step);
+        CHECK(comm_barrier(c) == 0 && !comm_given_up(c) && comm_barrier(c) == 0,
+              "step %d: not forgotten", step);
+    }
+}
+
+/* All ranks of a test are on one machine. */
+static inline void test_nodes(struct comm *c)
+{
+    int32_t lowest[COMM_CHECK_MOST];
+    CHECK(comm_rank_on_node(c) == c->rank && comm_nodes(c, lowest) == 0, "rank %d", c->rank);
+    for (int r = 0; r < c->n_ranks; r++)
+        CHECK(lowest[r] == 0, "rank %d: %d", r, lowest[r]);
+}
+
+static inline void check_comm(struct comm *c)
+{
+    const size_t chunk = c->chunk_bytes;
+    for (int small = 0; small < 2; small++) {
+        c->chunk_bytes = small ? 64 : chunk;
+        for (size_t n = 0; n <= 500; n = 3 * n + 1)
+            test_bcast(c, n), test_max(c, n), test_gather_pass(c, n);
+    }
+    c->chunk_bytes = chunk;
+    test_bcast(c, 2000);
+    for (size_t n = 0; n <= 3000; n = 3 * n + 1)
+        test_sum(c, n);
+    test_messages(c);
+    test_counts(c);
+    test_votes(c);
+    test_nodes(c);
+}
+
+#endif
