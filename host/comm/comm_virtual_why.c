@@ -83,12 +83,14 @@ static bool add_rank(const struct comm_virtual *v, int rank, bool hopeless, stru
 void virtual_why(const struct comm_virtual *v, char text[VIRTUAL_WHY_BYTES])
 {
     struct text t = text_in(text, VIRTUAL_WHY_BYTES - 24);
-    int shown = 0;
+    int shown = 0, n_wait = 0;
+    for (int r = 0; r < v->n_ranks; r++)
+        n_wait += v->ranks[r].waits != VIRTUAL_RUN && v->ranks[r].waits != VIRTUAL_NOTHING;
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < v->n_ranks && shown < SHOWN; r++)
             shown += add_rank(v, r, pass == 0, &t);
-    if (v->n_live > shown) {
+    if (n_wait > shown) {
         t.size = VIRTUAL_WHY_BYTES;
-        text_add(&t, ", %d more wait", v->n_live - shown);
+        text_add(&t, ", %d more wait", n_wait - shown);
     }
 }
