@@ -1,22 +1,18 @@
 /* test_algo_flow_mpi.c : `direct` on long vectors: codes are asked for once and before they are
  * read, sums are announced once and when they stand, in many segments and messages of many chunks;
- * bytes and rounds are those of the formula. */
+ * bytes and rounds are those of the formula; on real ranks, then on virtual ones. */
 /* RANKS: 1 2 3 7 */
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
 #include "comm/algo.h"
 #include "comm/comm_inside.h"
+#include "comm/comm_virtual.h"
 #include "hls/philox.h"
 #include <string.h>
 
 enum { MOST = 8, SHORT = 30 * 1024, LONG = 60 * 1024, UNIT = 8, CANARY = 0x5a, NEVER = 0xa5 };
 static const uint64_t seed = 20261121;
-
-static struct {
-    struct comm *c;
-    int n_ranks, rank;
-} t;
 
 /* What the algorithm is told, and what it says. */
 struct caller {
@@ -71,51 +67,52 @@ static size_t times_other_than_1(const uint8_t *times, size_t n)
 }
 
 /* Elements that rank i sums up when n are cut for all ranks, in units, the longer ones first. */
-static size_t part_n(size_t n, int i)
+static size_t part_n(const struct comm *c, size_t n, int i)
 {
-    const size_t units = n / UNIT, p = (size_t)t.n_ranks;
+    const size_t units = n / UNIT, p = (size_t)c->n_ranks;
     return UNIT * (units / p + ((size_t)i < units % p));
 }
 
 /* Elements of a segment: an 8th of the vector, but messages of SHORT..LONG bytes, whether of codes
  * or of sums. */
-static size_t segment_n(const struct codec *codec, size_t n)
+static size_t segment_n(const struct comm *c, const struct codec *codec, size_t n)
 {
     const size_t in = vec_bytes(codec_sum(codec)->in, UNIT),
                  out = vec_bytes(codec_sum(codec)->out, UNIT), unit_bytes = in > out ? in : out;
-    const size_t message = n / UNIT * unit_bytes / (size_t)t.n_ranks / 8;
+    const size_t message = n / UNIT * unit_bytes / (size_t)c->n_ranks / 8;
     return (message < SHORT  ? SHORT
             : message > LONG ? LONG
                              : message) /
-           unit_bytes * UNIT * (size_t)t.n_ranks;
+           unit_bytes * UNIT * (size_t)c->n_ranks;
 }
 
-static void check_counts(const struct codec *codec, size_t n, struct comm_count before)
+static void check_counts(const struct comm *c, const struct codec *codec, size_t n,
+                         struct comm_count before)
 {
-    const struct comm_count after = comm_counted(t.c);
+    const struct comm_count after = comm_counted(c);
     uint64_t bytes = 0;
-    const size_t each = segment_n(codec, n), segments = n > each ? (n + each - 1) / each : 1;
+    const size_t each = segment_n(c, codec, n), segments = n > each ? (n + each - 1) / each : 1;
     for (size_t s = 0, left = n; s < segments; s++, left -= left < each ? left : each) {
-        const size_t k = left < each ? left : each, mine = part_n(k, t.rank);
+        const size_t k = left < each ? left : each, mine = part_n(c, k, c->rank);
         bytes += vec_bytes(codec_sum(codec)->in, k - mine) +
-                 (uint64_t)(t.n_ranks - 1) * vec_bytes(codec_sum(codec)->out, mine);
+                 (uint64_t)(c->n_ranks - 1) * vec_bytes(codec_sum(codec)->out, mine);
     }
     CHECK(after.sent_bytes - before.sent_bytes == bytes, "n %zu: %llu bytes, not %llu", n,
           (unsigned long long)(after.sent_bytes - before.sent_bytes), (unsigned long long)bytes);
-    CHECK(after.rounds - before.rounds == (t.n_ranks > 1 ? segments + 1 : 0),
+    CHECK(after.rounds - before.rounds == (c->n_ranks > 1 ? segments + 1 : 0),
           "n %zu, %zu segments: %llu rounds", n, segments,
           (unsigned long long)(after.rounds - before.rounds));
 }
 
-static void run_once(const struct codec *codec, size_t n, bool flows)
+static void run_once(struct comm *c, const struct codec *codec, size_t n, bool flows)
 {
     const struct fold f = codec_fold(&(struct codec_call){.codec = codec});
     const size_t in = vec_bytes(codec_sum(codec)->in, n), out = vec_bytes(codec_sum(codec)->out, n);
-    const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, t.n_ranks, 0);
-    uint8_t *all = buf_alloc((size_t)t.n_ranks * in), *want = buf_alloc(out),
+    const size_t scratch_bytes = algo_direct.scratch_bytes(&f, n, c->n_ranks, 0);
+    uint8_t *all = buf_alloc((size_t)c->n_ranks * in), *want = buf_alloc(out),
             *scratch = buf_alloc(scratch_bytes + 1);
     struct caller k = {.codec = codec,
-                       .own = all + (size_t)t.rank * in,
+                       .own = all + (size_t)c->rank * in,
                        .want = want,
                        .codes = buf_alloc(in),
                        .result = buf_alloc(out + 1),
@@ -123,11 +120,11 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
                        .had = buf_alloc(n / UNIT),
                        .n = n};
     const uint8_t *parts[MOST];
-    for (int r = 0; r < t.n_ranks; r++) {
+    for (int r = 0; r < c->n_ranks; r++) {
         make_codes(codec_sum(codec)->in, n, r, all + (size_t)r * in);
         parts[r] = all + (size_t)r * in;
     }
-    codec->ops->sum(codec_sum(codec), parts, t.n_ranks, n, codec_sum(codec)->out,
+    codec->ops->sum(codec_sum(codec), parts, c->n_ranks, n, codec_sum(codec)->out,
                     codec_sum(codec)->out_shift, want);
     if (flows)
         memset(k.codes, NEVER, in); /* wrong until asked for */
@@ -142,9 +139,9 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
                                    .result = k.result,
                                    .scratch = scratch,
                                    .flow = flows ? &flow : NULL};
-    const struct comm_count before = comm_counted(t.c);
-    CHECK(algo_direct.run(t.c, &call) == 0, "n %zu", n);
-    check_counts(codec, n, before);
+    const struct comm_count before = comm_counted(c);
+    CHECK(algo_direct.run(c, &call) == 0, "n %zu", n);
+    check_counts(c, codec, n, before);
     CHECK(scratch[scratch_bytes] == CANARY && k.result[out] == CANARY, "n %zu: wrote too much", n);
     CHECK(memcmp(k.result, want, out) == 0, "n %zu: wrong sums", n);
     CHECK(!flows || times_other_than_1(k.needed, n / UNIT) == 0, "n %zu: codes asked for not once",
@@ -154,25 +151,20 @@ static void run_once(const struct codec *codec, size_t n, bool flows)
         free(k.had);
 }
 
-int main(void)
+static int check_flow(struct comm *c, void *ctx)
 {
     static const struct codec_words rows[] = {{.format = "e5m2", .out_format = "e5m2"},
                                               {.format = "e3m0", .out_format = "e4m3"},
                                               {.format = "e3m0", .out_format = "e3m0"},
                                               {.format = "fp32", .sum = "fp32"}};
-    if (comm_open(120, &t.c) < 0)
-        return 1;
-    t.n_ranks = comm_n_ranks(t.c);
-    t.rank = comm_rank(t.c);
-    if (t.rank == 0)
-        printf("seed %llu\n", (unsigned long long)seed);
-    const size_t chunk = t.c->chunk_bytes;
+    (void)ctx;
+    const size_t chunk = c->chunk_bytes;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct codec codec;
         if (codec_parse(&rows[i], &codec) < 0 ||
-            algo_settle(&algo_direct, 0, t.n_ranks, &codec) < 0)
-            return 1;
-        const size_t each = segment_n(&codec, UNIT); /* of short vectors */
+            algo_settle(&algo_direct, 0, c->n_ranks, &codec) < 0)
+            return -1;
+        const size_t each = segment_n(c, &codec, UNIT); /* of short vectors */
         const size_t sizes[] = {UNIT,
                                 each - 8,
                                 each,
@@ -181,12 +173,28 @@ int main(void)
                                 11 * each + 240,
                                 (i ? 17 : 38) * each + 16};
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            run_once(&codec, sizes[k], k % 2 == 0);
-            t.c->chunk_bytes = k < 5 ? 10007 : chunk;
-            run_once(&codec, sizes[k], true);
-            t.c->chunk_bytes = chunk;
+            run_once(c, &codec, sizes[k], k % 2 == 0);
+            c->chunk_bytes = k < 5 ? 10007 : chunk;
+            run_once(c, &codec, sizes[k], true);
+            c->chunk_bytes = chunk;
         }
     }
-    comm_close(t.c);
+    return 0;
+}
+
+int main(void)
+{
+    struct comm *c;
+    struct comm_virtual *v;
+    if (comm_open(120, &c) < 0)
+        return 1;
+    if (c->rank == 0)
+        printf("seed %llu\n", (unsigned long long)seed);
+    CHECK(check_flow(c, NULL) == 0, "real ranks");
+    if (c->rank == 0 && c->n_ranks <= 3 && comm_virtual_open(c->n_ranks, &v) == 0) {
+        CHECK(comm_virtual_run(v, check_flow, NULL) == 0, "virtual ranks");
+        comm_virtual_close(v);
+    }
+    comm_close(c);
     DONE();
 }
