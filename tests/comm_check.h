@@ -119,6 +119,18 @@ static inline void test_messages(struct comm *c)
     free(out), free(in);
 }
 
+/* A collective waits for what is under way. */
+static inline void test_under_way(struct comm *c)
+{
+    const int right = (c->rank + 1) % c->n_ranks, left = (c->rank + c->n_ranks - 1) % c->n_ranks;
+    for (int kind = 0; kind < 2; kind++) {
+        int8_t from = -1, max = (int8_t)c->rank, mine = max;
+        CHECK(comm_recv(c, left, &from, 1) == 0 && comm_send(c, right, &mine, 1) == 0, "post");
+        CHECK((kind ? comm_max_i8(c, &max, 1) : comm_barrier(c)) == 0, "collective");
+        CHECK(from == left && c->n_req == 0, "rank %d has %d of rank %d", c->rank, from, left);
+    }
+}
+
 static inline void test_counts(struct comm *c)
 {
     char buf[100] = "";
@@ -183,6 +195,7 @@ static inline void check_comm(struct comm *c)
     for (size_t n = 0; n <= 3000; n = 3 * n + 1)
         test_sum(c, n);
     test_messages(c);
+    test_under_way(c);
     test_counts(c);
     test_votes(c);
     test_nodes(c);
