@@ -23,10 +23,12 @@ struct nn_shape {
 };
 
 /* A window of k*k pixels that walks over an image: conv2d (out.c filters) and pooling (out.c =
- * in.c). */
+ * in.c). The last windows may reach over the image's end, as those of pooling do that rounds up. */
 struct nn_window {
     struct nn_shape in, out;
     int k, stride, pad;
+    /* conv2d: channels and filters fall into so many parts, each a conv2d of its own; 0 is 1 */
+    int groups;
 };
 
 /* Batch norm over n pixels of c channels, with what may follow it:
@@ -44,6 +46,9 @@ struct nn_norm {
     /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
     real *mean, *inv_std;
 };
+
+/* Local response normalisation: neighbours on either side of a channel that count in its sum. */
+enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
 struct nn_result {
     double loss_sum; /* over the batch */

@@ -4,6 +4,7 @@
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
 #include "host/nn/cpu_conv.c"
+#include "host/nn/cpu_conv_groups.c"
 #include "host/nn/cpu_norm.c"
 #include "host/nn/cpu_ops.c"
 #include "host/nn/cpu_sgd.c"
@@ -11,6 +12,7 @@
 #include "host/nn/layer_conv.c"
 #include "host/nn/layer_dropout.c"
 #include "host/nn/layer_linear.c"
+#include "host/nn/layer_lrn.c"
 #include "host/nn/layer_mean.c"
 #include "host/nn/layer_norm.c"
 #include "host/nn/layer_pool.c"
@@ -24,6 +26,7 @@
 #include "host/nn/model_train.c"
 #include "host/nn/model_walk.c"
 #include "host/nn/model_zoo.c"
+#include "host/nn/model_zoo_plain.c"
 #include "host/nn/model_zoo_wide.c"
 
 #include "check.h"

@@ -119,11 +119,12 @@ static inline void close_layer(struct layer *l)
 static inline struct nn_window window(struct nn_shape in, int out_c, int k, int stride, int pad)
 {
     return (struct nn_window){
-        in,
-        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
-        k,
-        stride,
-        pad};
+        .in = in,
+        .out = {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        .k = k,
+        .stride = stride,
+        .pad = pad,
+    };
 }
 
 static inline size_t elements(struct nn_shape s, int batch)

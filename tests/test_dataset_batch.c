@@ -1,7 +1,9 @@
 /* test_dataset_batch.c : the order of an epoch, and what a batch holds: which image, which pixels,
  * which view of it. */
+#include "capture.h"
 #include "data_fixture.h"
 #include "hls/draw.h"
+#include <errno.h>
 #include <math.h>
 
 enum { SEED = 20240131 };
@@ -195,12 +197,93 @@ static void test_no_flip(const struct dataset *d)
     free(x);
 }
 
+/* Pixel `to` of n_to as PyTorch's interpolate(mode='bilinear', align_corners=False) places it. */
+static double place(int to, int n_from, int n_to)
+{
+    return fmax(0, (to + 0.5) * n_from / n_to - 0.5);
+}
+
+/* Scaled batches against the definition in double, over the same batch unscaled. */
+static void test_scaled(struct dataset *d, int side)
+{
+    const struct dataset_augment augment = {4, 1, 3, 5};
+    const uint32_t index[2] = {3, (uint32_t)d->n_train - 2};
+    const int h = d->h, w = d->w, c = d->c;
+    const size_t n = (size_t)(h * w * c), n_to = (size_t)(side * side * c);
+    real *x = calloc(2 * n, sizeof *x), *y = calloc(2 * n_to, sizeof *y);
+    int32_t labels[2];
+    double worst = 0;
+    dataset_batch(d, false, index, 2, &augment, x, labels);
+    CHECK(dataset_scale(d, side) == 0, "to %d", side);
+    CHECK(dataset_shape(d).h == side && dataset_shape(d).w == side && dataset_shape(d).c == c,
+          "shape of scaled images");
+    dataset_batch(d, false, index, 2, &augment, y, labels);
+    d->side = 0;
+    for (int i = 0; i < 2; i++)
+        for (int row = 0; row < side; row++)
+            for (int col = 0; col < side; col++)
+                for (int k = 0; k < c; k++) {
+                    const double at_y = place(row, h, side), at_x = place(col, w, side);
+                    double want = 0;
+                    for (int corner = 0; corner < 4; corner++) {
+                        const int down = corner / 2, right = corner % 2;
+                        const int from_y = (int)fmin(floor(at_y) + down, h - 1),
+                                  from_x = (int)fmin(floor(at_x) + right, w - 1);
+                        const double part_y = at_y - floor(at_y), part_x = at_x - floor(at_x);
+                        want += (down ? part_y : 1 - part_y) * (right ? part_x : 1 - part_x) *
+                                (double)x[(size_t)i * n + (size_t)((from_y * w + from_x) * c + k)];
+                    }
+                    const double got =
+                        (double)y[(size_t)i * n_to + (size_t)((row * side + col) * c + k)];
+                    worst = fmax(worst, fabs(got - want));
+                }
+    /* values up to 4; three sums of two products, and parts that were rounded */
+    CHECK(worst <= 16 * 4 * 0x1p-24, "%dx%d to %d: off by %.3g", h, w, side, worst);
+    CHECK(side != h || side != w || memcmp(x, y, 2 * n * sizeof *x) == 0, "same size, other bits");
+    free(x), free(y);
+}
+
+/* PyTorch's own example of Upsample(scale_factor=2, mode='bilinear'): {{1, 2}, {3, 4}}. */
+static void test_known_scale(void)
+{
+    static const float want[4][4] = {{1, 1.25f, 1.75f, 2},
+                                     {1.5f, 1.75f, 2.25f, 2.5f},
+                                     {2.5f, 2.75f, 3.25f, 3.5f},
+                                     {3, 3.25f, 3.75f, 4}};
+    static uint8_t pixels[4] = {1, 2, 3, 4};
+    struct dataset d = {.samples = &sample_images,
+                        .h = 2,
+                        .w = 2,
+                        .c = 1,
+                        .train_x = pixels,
+                        .train_y = pixels,
+                        .inv_std = {255},
+                        .side = 4};
+    real y[16];
+    int32_t label;
+    dataset_batch(&d, false, (const uint32_t[]){0}, 1, NULL, y, &label);
+    for (int i = 0; i < 16; i++)
+        CHECK(y[i] == want[i / 4][i % 4], "pixel %d: %g, not %g", i, (double)y[i],
+              (double)want[i / 4][i % 4]);
+}
+
+static void test_bad_scale(struct dataset *d, int side)
+{
+    struct capture said;
+    capture_begin(&said);
+    const int rc = dataset_scale(d, side);
+    capture_end(&said);
+    CHECK(rc == -EINVAL && capture_lines(said.text) == 1 && d->side == 0, "to %d: %d, %s", side, rc,
+          said.text);
+}
+
 int main(void)
 {
     printf("seed %d\n", SEED);
     test_order_is_permutation();
     test_order_is_fair();
     test_draw_is_fair();
+    test_known_scale();
     struct fixture *x[2] = {fixture_open_idx(false), fixture_open_cifar(false)};
     for (int i = 0; i < 2; i++) {
         struct dataset *d = NULL;
@@ -210,6 +293,12 @@ int main(void)
             test_augment(d, 4);
             test_augment(d, 0);
             test_no_flip(d);
+            test_scaled(d, d->h > d->w ? d->h : d->w);
+            test_scaled(d, 47);
+            test_scaled(d, 64);
+            test_scaled(d, 227);
+            test_bad_scale(d, d->w - 1);
+            test_bad_scale(d, 228);
         }
         dataset_close(d);
         fixture_close(x[i]);

@@ -322,7 +322,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
 /* A window that cannot be is refused in a line, and the context goes on. */
 static void check_refused(struct passes *t)
 {
-    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1};
+    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1};
     size_t bytes;
     CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0,
           "an output larger than its input allows was planned");

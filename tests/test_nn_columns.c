@@ -1,7 +1,7 @@
 /* test_nn_columns.c : every parameter of every network is cut into columns without a rest; the known
  * ones are a kernel's width, the outputs of one input, a whole bias or norm. */
 #include "check.h"
-#include "nn/model.h"
+#include "nn/model_graph.h"
 #include <string.h>
 
 static const char *const names[] = {
@@ -14,8 +14,10 @@ static const struct {
     const char *model, *param;
     size_t column, stride;
 } known[] = {
-    {"lenet5", "conv2.weight", 5, 6},          {"lenet5", "hidden1.weight", 120, 576},
+    {"lenet5", "conv2.weight", 5, 6},          {"lenet5", "hidden1.weight", 120, 3136},
     {"resnet20", "classifier.weight", 10, 64}, {"resnet20", "classifier.bias", 10, 1},
+    {"caffenet", "conv2.weight", 5, 48},       {"caffenet", "conv5.weight", 3, 192},
+    {"alexnet", "conv2.weight", 5, 96},        {"vgg19", "hidden1.weight", 4096, 2048},
     {"resnet50", "s3b2.conv3.weight", 1, 512}, {"resnet50", "s3b2.norm3.gamma", 2048, 1},
 };
 enum { N_KNOWN = sizeof known / sizeof known[0] };
@@ -24,11 +26,12 @@ int main(void)
 {
     int n_found = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct nn_model *m;
-        int n_params;
-        if (nn_model_open(&nn_cpu, NULL, names[i], (struct nn_shape){32, 32, 3}, 10, 1, 1, &m) < 0)
+        struct nn_model m; /* built alone: no memory for weights */
+        if (graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) < 0 ||
+            graph_by_name(&m, names[i], 10) < 0)
             return 1;
-        const struct nn_param *p = nn_model_params(m, &n_params);
+        const struct nn_param *p = m.params;
+        const int n_params = m.n_params;
         for (int k = 0; k < n_params; k++) {
             const size_t run = p[k].column * p[k].stride;
             CHECK(run > 0 && p[k].n % run == 0, "%s %s: columns of %zu, %zu apart, of %zu",
@@ -43,7 +46,7 @@ int main(void)
                           p[k].stride);
                 }
         }
-        nn_model_close(m);
+        graph_fini(&m);
     }
     CHECK(n_found == N_KNOWN, "%d of %d known columns are there", n_found, N_KNOWN);
     DONE();

@@ -32,23 +32,30 @@ static void conv_d(struct layer *l)
     free(dx), free(dw);
 }
 
-static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
-                       int pad, bool bias)
+static void check_conv_groups(void *ctx, int batch, struct nn_shape in, int out_c, int k,
+                              int stride, int pad, int groups, bool bias)
 {
     struct layer l = {.batch = batch, .ctx = ctx, .forward = conv_y, .backward = conv_d};
     size_t bytes;
     l.g = window(in, out_c, k, stride, pad);
-    snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d%s", batch,
-             in.h, in.w, in.c, out_c, k, stride, pad, bias ? ", bias" : "");
+    l.g.groups = groups;
+    snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d%s",
+             batch, in.h, in.w, in.c, out_c, k, stride, pad, groups, bias ? ", bias" : "");
     nn_cpu.conv_plan(ctx, &l.g, batch, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, elements(in, batch), 1);
-    add_var(&l, (size_t)(out_c * k * k * in.c), 2);
+    add_var(&l, (size_t)(out_c * k * k * in.c / groups), 2);
     if (bias)
         add_var(&l, (size_t)out_c, 3);
     set_output(&l, elements(l.g.out, batch));
     check_layer(&l);
     close_layer(&l);
+}
+
+static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
+                       int pad, bool bias)
+{
+    check_conv_groups(ctx, batch, in, out_c, k, stride, pad, 1, bias);
 }
 
 static void check_convs(void *ctx)
@@ -66,6 +73,18 @@ static void check_convs(void *ctx)
     check_conv(ctx, 2, (struct nn_shape){17, 15, 16}, 32, 3, 2, 1, false);
     /* rows longer than most blocks */
     check_conv(ctx, 1, (struct nn_shape){4, 3, 300}, 5, 3, 1, 1, true);
+}
+
+static void check_groups(void *ctx)
+{
+    static const int kernels[][3] = {{1, 1, 0}, {3, 1, 1}, {3, 2, 1}, {5, 1, 2}, {4, 3, 0}};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const int *k = kernels[i];
+        check_conv_groups(ctx, 3, (struct nn_shape){6, 5, 4}, 6, k[0], k[1], k[2], 2, i & 1);
+        check_conv_groups(ctx, 2, (struct nn_shape){5, 7, 6}, 3, k[0], k[1], k[2], 3, !(i & 1));
+    }
+    check_conv_groups(ctx, 2, (struct nn_shape){5, 4, 5}, 5, 3, 1, 1, 5, true);
+    check_conv_groups(ctx, 3, (struct nn_shape){15, 17, 16}, 32, 3, 1, 1, 2, false);
 }
 
 /* ---- linear ---- */
@@ -150,6 +169,7 @@ int main(void)
 {
     void *ctx = open_cpu();
     check_convs(ctx);
+    check_groups(ctx);
     check_linear(ctx, 1, 7, 3);
     check_linear(ctx, 5, 40, 11);
     check_norms(ctx);

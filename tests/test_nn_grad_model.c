@@ -114,6 +114,21 @@ static struct nn_model *all_kinds(struct nn_shape in)
     return m;
 }
 
+/* What CaffeNet adds: convolutions in groups, pooling that rounds up, normalisation across channels
+ * behind it and before it. */
+static struct nn_model *in_groups(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_relu(m, graph_conv_groups(m, 0, "conv1", 6, 3, 2, 0, 1, true));
+    x = graph_lrn(m, graph_pool_max_up(m, x, 3, 2, 0), 1);
+    x = graph_relu(m, graph_conv_groups(m, x, "conv2", 8, 5, 1, 2, 2, true));
+    x = graph_pool_max_up(m, graph_lrn(m, x, 0.5), 3, 2, 0);
+    x = graph_relu(m, graph_linear(m, x, "hidden1", 9, true));
+    x = graph_linear(m, graph_dropout(m, x, 0.5), "classifier", CLASSES, true);
+    graph_head(m, x, &loss_class, 1);
+    return m;
+}
+
 /* Additions behind a ReLU, one after the other and one whose addend is itself a sum: the gradient
  * of each goes two ways. */
 static struct nn_model *sums(struct nn_shape in)
@@ -205,6 +220,8 @@ int main(void)
     check_model("all kinds of nodes, 9x11x3", planned(all_kinds((struct nn_shape){9, 11, 3})));
     check_model("all kinds of nodes, 8x8x1", planned(all_kinds((struct nn_shape){8, 8, 1})));
     check_model("resnet8, 7x5x3", planned(small_resnet((struct nn_shape){7, 5, 3})));
+    check_model("convolutions in groups, 17x20x3",
+                planned(in_groups((struct nn_shape){17, 20, 3})));
     check_model("sums, 6x7x3", planned(sums((struct nn_shape){6, 7, 3})));
     check_model("resnet of 6 blocks, 9x8x3",
                 planned(narrow_resnet(false, (struct nn_shape){9, 8, 3})));

@@ -28,6 +28,9 @@ WEIGHTLESS(relu, relu_forward(l->ctx, l->n_y, X, l->y),
 static const uint64_t dropout_key = 5;
 WEIGHTLESS(dropout, dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, X, l->y),
            dropout(l->ctx, l->n_y, l->p, &dropout_key, 1, l->dy, DX))
+WEIGHTLESS(
+    lrn, lrn_forward(l->ctx, (size_t)(l->batch * l->g.in.h * l->g.in.w), l->g.in.c, l->p, X, l->y),
+    lrn_backward(l->ctx, (size_t)(l->batch * l->g.in.h * l->g.in.w), l->g.in.c, l->p, X, l->dy, DX))
 WEIGHTLESS(scale, scale(l->ctx, l->n_y, l->p, X, l->y), scale(l->ctx, l->n_y, l->p, l->dy, DX))
 
 static void check_weightless(void *ctx, const char *name, void (*forward)(struct layer *),
@@ -51,6 +54,10 @@ static void check_all_weightless(void *ctx)
     static const int windows[][3] = {{2, 2, 0}, {3, 2, 1}, {3, 1, 1}, {2, 1, 0},
                                      {4, 3, 2}, {5, 2, 0}, {1, 1, 0}, {2, 3, 0}};
     static const struct nn_shape shapes[] = {{5, 7, 1}, {8, 6, 3}, {7, 7, 16}};
+    for (int c = 94; c <= 200; c += 3) { /* several runs of channels */
+        struct nn_window pixels = {.in = {1, 2, c}, .out = {1, 2, c}};
+        check_weightless(ctx, "lrn", lrn_y, lrn_d, 1, pixels);
+    }
     for (int s = 0; s < 3; s++) {
         struct nn_shape in = shapes[s];
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
@@ -58,10 +65,18 @@ static void check_all_weightless(void *ctx)
             check_weightless(ctx, "max pool", max_y, max_d, 1 + s, g);
             check_weightless(ctx, "avg pool", avg_y, avg_d, 1 + s, g);
         }
+        /* the last windows reach over the end, as where pooling rounds up */
+        for (int k = 2; k <= 3; k++) {
+            struct nn_window up = window(in, in.c, k, 2, 0);
+            up.out.h = (in.h - k + 1) / 2 + 1;
+            up.out.w = (in.w - k + 1) / 2 + 1;
+            check_weightless(ctx, "max pool, rounded up", max_y, max_d, 1 + s, up);
+        }
         struct nn_window same = {.in = in, .out = in};
         check_weightless(ctx, "relu", relu_y, relu_d, 2, same);
         check_weightless(ctx, "dropout", dropout_y, dropout_d, 2, same);
         check_weightless(ctx, "scale", scale_y, scale_d, 2, same);
+        check_weightless(ctx, "lrn", lrn_y, lrn_d, 2, same);
         check_weightless(ctx, "mean", mean_y, mean_d, 3,
                          (struct nn_window){.in = in, .out = {1, 1, in.c}});
         struct nn_window half = {.in = in, .out = {(in.h + 1) / 2, (in.w + 1) / 2, 2 * in.c}};

@@ -222,8 +222,9 @@ static void check_refusals(void)
         struct nn_shape in;
         int classes, batch;
     } bad[] = {
-        {"resnet9", {28, 28, 1}, 10, 8}, {"", {28, 28, 1}, 10, 8},      {"mlp", {27, 28, 1}, 10, 8},
-        {"mlp", {28, 225, 1}, 10, 8},    {"mlp", {28, 28, 2}, 10, 8},   {"mlp", {28, 28, 1}, 1, 8},
+        {"resnet9", {28, 28, 1}, 10, 8}, {"", {28, 28, 1}, 10, 8},
+        {"mlp", {27, 28, 1}, 10, 8},     {"mlp", {28, NN_SIDE_MAX + 1, 1}, 10, 8},
+        {"mlp", {28, 28, 2}, 10, 8},     {"mlp", {28, 28, 1}, 1, 8},
         {"mlp", {28, 28, 1}, 10, 0},     {"resnet8", {0, 0, 0}, 10, 8},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -78,9 +78,12 @@ static void slow_conv(struct conv *c)
                                 ix = ox * g->stride - g->pad + kx;
                             if (iy < 0 || iy >= in.h || ix < 0 || ix >= in.w)
                                 continue;
-                            for (int i = 0; i < in.c; i++) {
-                                size_t at_x = (size_t)(((b * in.h + iy) * in.w + ix) * in.c + i);
-                                size_t at_w = (size_t)(((o * g->k + ky) * g->k + kx) * in.c + i);
+                            const int part_c = in.c / g->groups,
+                                      first = o / (out.c / g->groups) * part_c;
+                            for (int i = 0; i < part_c; i++) {
+                                size_t at_x =
+                                    (size_t)(((b * in.h + iy) * in.w + ix) * in.c + first + i);
+                                size_t at_w = (size_t)(((o * g->k + ky) * g->k + kx) * part_c + i);
                                 c->y[at_y] += (double)c->x[at_x] * (double)c->w[at_w];
                                 c->dx[at_x] += dy * (double)c->w[at_w];
                                 c->dw[at_w] += dy * (double)c->x[at_x];
@@ -90,17 +93,15 @@ static void slow_conv(struct conv *c)
 }
 
 static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
-                       int pad)
+                       int pad, int groups)
 {
     char name[96];
     struct nn_window g = {
-        in,
-        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
-        k,
-        stride,
-        pad};
+        in,  {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        k,   stride,
+        pad, groups};
     size_t n_x = elements(in, batch), n_y = elements(g.out, batch),
-           n_w = (size_t)(out_c * k * k * in.c), bytes;
+           n_w = (size_t)(out_c * k * k * in.c / groups), bytes;
     real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3),
          *dy = uniforms(n_y, 4);
     real *y = uniforms(n_y, 5), *dx = uniforms(n_x, 5), *dw = uniforms(n_w, 5),
@@ -115,8 +116,8 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
            per_w = elements(g.out, batch) / (size_t)out_c;
-    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", batch, in.h,
-             in.w, in.c, out_c, k, stride, pad);
+    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d", batch,
+             in.h, in.w, in.c, out_c, k, stride, pad, groups);
     check_near(name, y, slow.y, n_y, sum_bound(per_y + 1));
     check_near(name, dx, slow.dx, n_x, sum_bound(per_x));
     check_near(name, dw, slow.dw, n_w, sum_bound(per_w));
@@ -211,6 +212,28 @@ static void check_norm(void *ctx, struct norm_case k)
         free(all[i]);
 }
 
+/* --- local response normalisation
+ * ------------------------------------------------------------------------ */
+static void check_lrn(void *ctx, size_t n, int c, double alpha)
+{
+    char name[96];
+    const size_t all = n * (size_t)c;
+    real *x = uniforms(all, 1), *y = uniforms(all, 5);
+    double *want = zeros(all);
+    for (size_t i = 0; i < all; i++) {
+        const size_t pixel = i / (size_t)c * (size_t)c;
+        double sum = 0;
+        for (int j = (int)(i - pixel) - 2; j <= (int)(i - pixel) + 2; j++)
+            if (j >= 0 && j < c)
+                sum += pow((double)x[pixel + (size_t)j], 2);
+        want[i] = (double)x[i] / pow(1 + alpha / 5 * sum, 0.75);
+    }
+    snprintf(name, sizeof name, "lrn of %zu pixels, %d channels, alpha %g", n, c, alpha);
+    nn_cpu.lrn_forward(ctx, n, c, alpha, x, y);
+    check_near(name, y, want, all, 16 * 0x1p-24);
+    free(x), free(y), free(want);
+}
+
 /* --- softmax cross-entropy
  * ------------------------------------------------------------------------------- */
 static void check_loss(void *ctx)
@@ -295,11 +318,15 @@ int main(void)
                                      {5, 1, 2}, {5, 3, 4}, {2, 2, 0}, {1, 2, 0}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         const int *k = kernels[i];
-        check_conv(ctx, 3, (struct nn_shape){7, 6, 3}, 5, k[0], k[1], k[2]);
-        check_conv(ctx, 5, (struct nn_shape){28, 29, 1}, 16, k[0], k[1], k[2]);
-        check_conv(ctx, 2, (struct nn_shape){15, 13, 16}, 24, k[0], k[1], k[2]);
-        check_conv(ctx, 1, (struct nn_shape){5, 9, 64}, 64, k[0], k[1], k[2]);
+        check_conv(ctx, 3, (struct nn_shape){7, 6, 3}, 5, k[0], k[1], k[2], 1);
+        check_conv(ctx, 5, (struct nn_shape){28, 29, 1}, 16, k[0], k[1], k[2], 1);
+        check_conv(ctx, 2, (struct nn_shape){15, 13, 16}, 24, k[0], k[1], k[2], 1);
+        check_conv(ctx, 1, (struct nn_shape){5, 9, 64}, 64, k[0], k[1], k[2], 1);
+        check_conv(ctx, 2, (struct nn_shape){7, 9, 12}, 8, k[0], k[1], k[2], 4);
+        check_conv(ctx, 3, (struct nn_shape){13, 11, 32}, 64, k[0], k[1], k[2], 2);
     }
+    for (int c = 1; c < 300; c = 2 * c + 1)
+        check_lrn(ctx, 5, c, c % 4 == 1 ? 1e-4 : 1);
     static const int sizes[][2] = {{2, 1}, {50, 3}, {1000, 16}, {777, 64}, {33, 200}, {20000, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int how = 0; how < 4; how++)

@@ -77,6 +77,7 @@ static int open_data(struct train *t)
 {
     const struct train_options *o = t->o;
     TRY(dataset_open(o->data, o->train_samples, &t->data));
+    TRY(dataset_scale(t->data, (int)o->image));
     t->steps_per_epoch = t->data->n_train / o->batch;
     if (!t->steps_per_epoch)
         return ERR(-EINVAL, "--batch %llu is more than the %zu training images",
@@ -92,10 +93,9 @@ static int open_model(struct train *t)
 {
     const struct train_options *o = t->o;
     const struct dataset *d = t->data;
-    const struct nn_shape in = {d->h, d->w, d->c};
     nn_cpu_threads((int)o->threads);
-    TRY(nn_model_open(t->nn, &t->setup, o->model, in, d->n_classes, t->eval_batch, o->seed,
-                      &t->model));
+    TRY(nn_model_open(t->nn, &t->setup, o->model, dataset_shape(d), d->n_classes, t->eval_batch,
+                      o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);

@@ -25,6 +25,10 @@ static const struct opt opts[] = {
      OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
     {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
             "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
+    {"image", "N", "0",
+     "Scale images up to N x N pixels (bilinear), behind --augment; 0: as they are. A network that "
+     "needs more than they have says so.",
+     OPT_INT, AT(image), 0, NN_SIDE_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
 
     {GROUP("how long, how fast")},

@@ -6,6 +6,7 @@
 struct train_options {
     const char *data, *augment, *model;
     uint64_t train_samples;
+    int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */
     uint64_t batch;        /* images of a step, over all ranks */
     const char *optimizer, *schedule;

@@ -57,14 +57,11 @@ static struct scratch scratch_of(const struct nn_window *g, void *memory)
     return s;
 }
 
-int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
+size_t cpu_conv_whole_scratch(const struct nn_window *g)
 {
-    (void)ctx, (void)max_batch;
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
-    *scratch_bytes =
-        (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
-    return 0;
+    return (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
 }
 
 /* Where a pixel lies: image, row, column of the output. */
@@ -219,8 +216,8 @@ static void turn_back(const struct nn_window *g, const real *turned_dw, real *dw
                 dw[(o * kk + pixel) * in + i] = turned_dw[(i * kk + kk - 1 - pixel) * out + o];
 }
 
-void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x, const real *w,
-                      const real *bias, real *y, void *scratch)
+void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                            const real *w, const real *bias, real *y, void *scratch)
 {
     struct scratch s = scratch_of(g, scratch);
     int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
@@ -279,9 +276,9 @@ static void backward_rows(void *ctx, const struct nn_window *g, int batch, const
     }
 }
 
-void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                       const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
-                       void *scratch)
+void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                             const real *w, const real *dy, real *dx, bool add, real *dw,
+                             real *dbias, void *scratch)
 {
     if (dbias)
         cpu_sum_rows(n_pixels(g->out, batch), g->out.c, dy, dbias);

@@ -50,6 +50,15 @@ static inline void cpu_gemm(struct cpu *cpu, bool ta, bool tb, int m, int n, int
 /* sum [c] = sums over the rows of x [n][c]. */
 void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
+/* conv2d in one group: what the slots do for a window without groups, and for each group of one
+ * that has them (cpu_conv_groups.c). */
+size_t cpu_conv_whole_scratch(const struct nn_window *g);
+void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                            const real *w, const real *bias, real *y, void *scratch);
+void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                             const real *w, const real *dy, real *dx, bool add, real *dw,
+                             real *dbias, void *scratch);
+
 /* One function for each slot. */
 #define PLAN(name, params, args) int cpu_##name(void *ctx, LIST params);
 #define PASS(name, params, args) void cpu_##name(void *ctx, LIST params);

@@ -9,6 +9,8 @@
  *                        can separate
  * Files may be plain or .gz.
  *
+ * Images may be scaled up on their way (dataset_scale), to what a network wants.
+ *
  * Life: dataset_open() -> per epoch: dataset_order(), then dataset_batch() of any part of it ->
  * dataset_close(). */
 #ifndef DATASET_H
@@ -26,7 +28,8 @@ struct dataset;
 /* How training samples are changed before they are used: a crop at a random place of the image
  * inside a black border, then in one case of two a left-right flip. Keyed by (seed, epoch, index of
  * the sample): which rank asks for it, and in which batch, does not matter. The border is pixel 0
- * BEFORE normalisation, as in the usual CIFAR recipe (pad, crop, flip, then normalise). */
+ * BEFORE normalisation, as in the usual CIFAR recipe (pad, crop, flip, then normalise); images
+ * are scaled last, so that an augmentation means the same at every size. */
 struct dataset_augment {
     int crop; /* pixels of border, 0 = none; usually 4 */
     int flip; /* 0 or 1 */
@@ -38,7 +41,7 @@ struct sample_ops {
     /* Once, behind the source: keeps `subset` of the training samples (0: all) as dataset_open
      * says, and finds what the others need. Returns 0 or a negative errno with a line. */
     int (*settle)(struct dataset *d, size_t subset);
-    /* x [n, h, w, c] = samples index[0..n); augment: NULL = none */
+    /* x [n, dataset_shape] = samples index[0..n); augment: NULL = none */
     void (*to_real)(const struct dataset *d, bool test, const uint32_t *index, int n,
                     const struct dataset_augment *augment, real *x);
     void (*labels)(const struct dataset *d, bool test, const uint32_t *index, int n,
@@ -53,6 +56,7 @@ extern const struct sample_ops sample_images;
 struct dataset {
     const struct sample_ops *samples;
     int h, w, c, n_classes;
+    int side;                  /* pixels a side of what to_real gives; 0: h and w */
     size_t n_train, n_test;    /* both > 0 */
     uint8_t *train_x, *test_x; /* [n, h, w, c] */
     uint8_t *train_y, *test_y; /* [n], each < n_classes */
@@ -71,11 +75,17 @@ extern const char dataset_help[];
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
 
+/* From now on images are scaled up to side x side pixels, bilinearly (hls/bilinear.h); 0: as they
+ * are. Returns 0, or -EINVAL with a line. */
+int dataset_scale(struct dataset *d, int side);
+/* Of a sample as dataset_batch() and the feeds give it. */
+struct nn_shape dataset_shape(const struct dataset *d);
+
 /* order = the permutation of 0..n-1 that epoch `epoch` uses: depends on (seed, epoch) alone. order
  * [n] */
 void dataset_order(uint64_t seed, uint64_t epoch, size_t n, uint32_t *order);
 
-/* Fills x [n, h, w, c] and labels [n] from samples index[0..n) of the test or the training set.
+/* Fills x [n, dataset_shape] and labels [n] from samples index[0..n) of the test or the training set.
  * augment: NULL = none. */
 void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, int n,
                    const struct dataset_augment *augment, real *x, int32_t *labels);

@@ -28,8 +28,8 @@ struct feed {
 
 static int take_memory(struct feed *f)
 {
-    const struct dataset *d = f->d;
-    const size_t n = (size_t)f->max_batch, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
+    const struct nn_shape s = dataset_shape(f->d);
+    const size_t n = (size_t)f->max_batch, image = (size_t)s.h * (size_t)s.w * (size_t)s.c;
     for (int i = 0; i < NN_SLOTS; i++) {
         struct batch *b = &f->slots[i];
         b->index = buf_alloc(n * sizeof *b->index);

@@ -1,16 +1,27 @@
-/* layer_conv.c : conv2d as a node; what the CPU does is in cpu_conv.c. */
+/* layer_conv.c : conv2d as a node; what the CPU does is in cpu_conv.c, in groups in
+ * cpu_conv_groups.c. */
+#include <assert.h>
 #include "nn/model_graph.h"
+
+int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
+                      int pad, int groups, bool bias)
+{
+    struct node *node = graph_append(m, &layer_conv, in);
+    graph_window(m, node, out_c, k, stride, pad, REST_OUT);
+    node->window.groups = groups;
+    const int in_c = node->window.in.c / groups;
+    assert(in_c * groups == node->window.in.c && out_c % groups == 0);
+    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, true);
+    graph_columns(m, (size_t)k, (size_t)in_c);
+    if (bias)
+        graph_param(m, node, name, "bias", (size_t)out_c, false);
+    return graph_index(m, node);
+}
 
 int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
                bool bias)
 {
-    struct node *node = graph_append(m, &layer_conv, in);
-    graph_window(node, out_c, k, stride, pad);
-    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)node->window.in.c, true);
-    graph_columns(m, (size_t)k, (size_t)node->window.in.c);
-    if (bias)
-        graph_param(m, node, name, "bias", (size_t)out_c, false);
-    return graph_index(m, node);
+    return graph_conv_groups(m, in, name, out_c, k, stride, pad, 1, bias);
 }
 
 static int conv_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)

@@ -4,21 +4,26 @@
 #include "nn/model_graph.h"
 
 static int pool(struct nn_model *m, const struct layer_kind *kind, int in, int k, int stride,
-                int pad)
+                int pad, enum graph_rest rest)
 {
     struct node *node = graph_append(m, kind, in);
-    graph_window(node, node->window.in.c, k, stride, pad);
+    graph_window(m, node, node->window.in.c, k, stride, pad, rest);
     return graph_index(m, node);
 }
 
 int graph_pool_max(struct nn_model *m, int in, int k, int stride, int pad)
 {
-    return pool(m, &layer_pool_max, in, k, stride, pad);
+    return pool(m, &layer_pool_max, in, k, stride, pad, REST_OUT);
+}
+
+int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad)
+{
+    return pool(m, &layer_pool_max, in, k, stride, pad, REST_IN);
 }
 
 int graph_pool_avg(struct nn_model *m, int in, int k, int stride, int pad)
 {
-    return pool(m, &layer_pool_avg, in, k, stride, pad);
+    return pool(m, &layer_pool_avg, in, k, stride, pad, REST_OUT);
 }
 
 static void max_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)
@@ -55,6 +60,8 @@ const struct layer_kind layer_pool_avg = {
     .forward = avg_node_forward,
     .backward = avg_node_backward,
 };
+
+enum { POOL_LANES = 64 }; /* channels at once */
 
 /* The part of a window that lies inside the image, for one output pixel. */
 struct patch {
@@ -108,6 +115,26 @@ void cpu_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const
         })
 }
 
+/* The gradient of POOL_LANES channels at most, from c on, of one output pixel. left: of whom the largest
+ * has not been met yet. */
+CPU_HOT static void max_back(const struct nn_window *g, struct patch p, int c, const real *x,
+                             const real *y, const real *dy, real *dx)
+{
+    const int n = g->in.c - c < POOL_LANES ? g->in.c - c : POOL_LANES;
+    real left[POOL_LANES];
+    for (int j = 0; j < n; j++)
+        left[j] = dy[j];
+    for (int iy = p.y0; iy < p.y1; iy++)
+        for (int ix = p.x0; ix < p.x1; ix++) {
+            const size_t i = at(g->in, iy, ix) + (size_t)c;
+            for (int j = 0; j < n; j++) {
+                const bool found = x[i + (size_t)j] >= y[j];
+                dx[i + (size_t)j] += found ? left[j] : 0;
+                left[j] = found ? 0 : left[j];
+            }
+        }
+}
+
 void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
                            const real *y, const real *dy, real *dx)
 {
@@ -116,14 +143,8 @@ void cpu_pool_max_backward(void *ctx, const struct nn_window *g, int batch, cons
     for (int b = 0; b < batch; b++, x += size_of(g->in), dx += size_of(g->in), y += size_of(g->out),
              dy += size_of(g->out))
         EACH_PIXEL(g, {
-            for (size_t j = 0; j < (size_t)g->in.c; j++)
-                for (int iy = p.y0, found = 0; iy < p.y1 && !found; iy++)
-                    for (int ix = p.x0; ix < p.x1 && !found; ix++) {
-                        size_t i = at(g->in, iy, ix) + j;
-                        found = x[i] >= y[o + j];
-                        if (found)
-                            dx[i] += dy[o + j];
-                    }
+            for (int c = 0; c < g->in.c; c += POOL_LANES)
+                max_back(g, p, c, x, y + o + c, dy + o + c, dx);
         })
 }
 

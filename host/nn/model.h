@@ -27,7 +27,7 @@ struct nn_param {
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
 enum nn_math nn_math_of(const char *word);
 
-enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 224 };
+enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 227 };
 
 /* All names that nn_model_open takes: a sentence. */
 extern const char nn_model_help[];

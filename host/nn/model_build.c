@@ -95,18 +95,27 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
     list[m->n_heads++] = (struct graph_head){node, loss, weight};
 }
 
-static int walked(int size, int k, int stride, int pad)
+/* Windows along a side; 0: it is too small. */
+static int walked(int size, int k, int stride, int pad, enum graph_rest rest)
 {
-    return (size + 2 * pad - k) / stride + 1;
+    const int way = size + 2 * pad - k;
+    if (rest == REST_IN)
+        return way + stride > 0 ? (way + stride - 1) / stride + 1 : 0;
+    return way >= 0 ? way / stride + 1 : 0;
 }
 
-void graph_window(struct node *node, int out_c, int k, int stride, int pad)
+void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
+                  enum graph_rest rest)
 {
     struct nn_window *g = &node->window;
+    assert(pad < k && (rest == REST_OUT || (pad == 0 && stride <= k)));
     g->k = k, g->stride = stride, g->pad = pad;
-    g->out =
-        (struct nn_shape){walked(g->in.h, k, stride, pad), walked(g->in.w, k, stride, pad), out_c};
-    assert(pad < k && g->in.h + 2 * pad >= k && g->in.w + 2 * pad >= k);
+    g->out = (struct nn_shape){walked(g->in.h, k, stride, pad, rest),
+                               walked(g->in.w, k, stride, pad, rest), out_c};
+    if (g->out.h < 1 || g->out.w < 1) { /* the rest is built all the same */
+        g->out.h = g->out.w = 1;
+        m->too_small = true;
+    }
 }
 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,

@@ -39,7 +39,7 @@ struct node {
     int addend;
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
-    double p;                /* dropout: probability; scale: the factor */
+    double p;                /* dropout: probability; scale: the factor; lrn: alpha */
     int first_param, n_params;
     size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
     bool add_dx; /* another reader of `in` has left its gradient already: add */
@@ -119,6 +119,7 @@ struct nn_model {
     int n_records;
     bool no_records; /* the backend has none */
     int failed;      /* the first failure of the backend, or of memory while it was built */
+    bool too_small;  /* while it is built: the image, for a window */
 };
 
 /* Returns 0 or -ENOMEM with a line. */
@@ -136,8 +137,15 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, bool decay);
 /* The columns of the last parameter, unless it is one. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* A window that walks over its input. */
-void graph_window(struct node *node, int out_c, int k, int stride, int pad);
+/* A window that walks over its input; what remains at the end is left out, or, rounded up, gets a
+ * window that reaches over it. An image that is smaller than one window is noted: m->too_small. */
+enum graph_rest { REST_OUT, REST_IN };
+void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
+                  enum graph_rest rest);
+/* Variants of nodes of the table: conv2d in groups, pooling that rounds up. */
+int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
+                      int pad, int groups, bool bias);
+int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
 /* For each kind its row, and a function that appends one node that reads node `in` and returns its
  * index. name: of its parameters; ".weight" etc. is appended. */
@@ -162,9 +170,12 @@ void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t s
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_wide.c: depth 18 or 50; davidnet has one alone. */
+/* model_zoo_wide.c: depth 18 or 50; davidnet has one alone. model_zoo_plain.c: each has one. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
+void graph_caffenet(struct nn_model *m, int depth, int n_classes);
+void graph_alexnet(struct nn_model *m, int depth, int n_classes);
+void graph_vgg19(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
  * what there is. */

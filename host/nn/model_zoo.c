@@ -93,15 +93,39 @@ static void mark_last(struct nn_model *m)
     }
 }
 
+/* The smallest square image that the i-th network fits; 0: none, or no memory to tell. */
+static int smallest_side(const struct nn_model *m, size_t i)
+{
+    const int c = m->nodes[0].window.out.c;
+    for (int side = NN_SIDE_MIN; side <= NN_SIDE_MAX; side++) {
+        struct nn_model trial;
+        if (graph_init(&trial, m->ops, (struct nn_shape){side, side, c}, 1) < 0)
+            return 0;
+        zoo[i].build(&trial, zoo[i].depth, 2);
+        const bool fits = !trial.failed && !trial.too_small;
+        graph_fini(&trial);
+        if (fits)
+            return side;
+    }
+    return 0;
+}
+
 int graph_by_name(struct nn_model *m, const char *name, int n_classes)
 {
-    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
-        if (strcmp(name, zoo[i].name) == 0) {
-            zoo[i].build(m, zoo[i].depth, n_classes);
-            if (m->failed)
-                return ERR(m->failed, "cannot build model '%s': no memory", name);
-            mark_last(m);
-            return 0;
-        }
-    return ERR(-EINVAL, "unknown model '%s': one of%s", name, names);
+    const struct nn_shape in = m->nodes[0].window.out;
+    size_t i = 0;
+    while (i < sizeof zoo / sizeof *zoo && strcmp(name, zoo[i].name))
+        i++;
+    if (i == sizeof zoo / sizeof *zoo)
+        return ERR(-EINVAL, "unknown model '%s': one of%s", name, names);
+    zoo[i].build(m, zoo[i].depth, n_classes);
+    if (m->failed)
+        return ERR(m->failed, "cannot build model '%s': no memory", name);
+    if (m->too_small)
+        return ERR(-EINVAL,
+                   "model '%s' does not fit images of %dx%d: need %d pixels a side at least, to "
+                   "which --image scales them",
+                   name, in.h, in.w, smallest_side(m, i));
+    mark_last(m);
+    return 0;
 }

@@ -49,10 +49,10 @@ struct nn_sgd {
     int n_tensors;
 };
 
-/* Batches of images that come as bytes and are normalised, cropped and flipped by the backend, bit
- * for bit as dataset_batch() does it (before they are rounded to act_bytes). */
+/* Batches of images that come as bytes and are normalised, cropped, flipped and scaled by the
+ * backend, bit for bit as dataset_batch() does it (before they are rounded to act_bytes). */
 struct nn_feed {
-    struct nn_shape image;
+    struct nn_shape image, shown; /* as they come, and as the network sees them */
     int max_batch;
     float mean[3], inv_std[3]; /* per channel */
     int crop, flip;            /* as in struct dataset_augment */
@@ -115,7 +115,7 @@ struct nn_ops {
     void (*input)(void *ctx, size_t n, const real *x, real *y);
     /* Images as bytes. open: once, before the others. send: copies a batch into slot 0..NN_SLOTS-1
      * beside the work that is going on; bytes and index may change as soon as it returns. take: x
-     * [n, image] = what was last sent into the slot. */
+     * [n, shown] = what was last sent into the slot. */
     int (*feed_open)(void *ctx, const struct nn_feed *f);
     void (*feed_send)(void *ctx, int slot, const struct nn_bytes *b);
     void (*feed_take)(void *ctx, int slot, real *x);

@@ -1,11 +1,13 @@
 /* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
- * and bytes to normalised pixels, cropped and flipped. */
+ * and bytes to normalised pixels, cropped, flipped and scaled. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "hls/bilinear.h"
 #include "hls/draw.h"
 #include "nn/dataset.h"
+#include "nn/model.h"
 #include "nn/nn_ops.h"
 
 enum { CLASSES_MAX = UINT8_MAX + 1 };
@@ -109,16 +111,49 @@ static void fill_image(const struct dataset *d, const struct pixels *p, const ui
     }
 }
 
+/* One line of `to` pixels from one of `from`. */
+static void scale_line(int c, int to, const struct bilinear *across, const real *x, real *y)
+{
+    for (int col = 0; col < to; col++, y += c)
+        for (int i = 0; i < c; i++)
+            y[i] = (real)bilinear_mix((float)x[across[col].first * c + i],
+                                      (float)x[across[col].second * c + i], across[col].part);
+}
+
+/* y [to] = x [from]. Lines of x are scaled as they are met, the last two are kept. */
+static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
+{
+    struct bilinear across[NN_SIDE_MAX];
+    real lines[2][NN_SIDE_MAX * DATASET_CHANNELS_MAX];
+    const int n = to.w * to.c, pitch = from.w * from.c;
+    int next = 0; /* of x */
+    for (int col = 0; col < to.w; col++)
+        across[col] = bilinear_at(col, from.w, to.w);
+    for (int row = 0; row < to.h; row++, y += n) {
+        const struct bilinear down = bilinear_at(row, from.h, to.h);
+        for (; next <= down.second; next++)
+            scale_line(to.c, to.w, across, x + next * pitch, lines[next % 2]);
+        const real *a = lines[down.first % 2], *b = lines[down.second % 2];
+        for (int i = 0; i < n; i++)
+            y[i] = (real)bilinear_mix((float)a[i], (float)b[i], down.part);
+    }
+}
+
 static void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
                            const struct dataset_augment *augment, real *x)
 {
-    const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c;
+    const struct nn_shape from = {d->h, d->w, d->c}, to = dataset_shape(d);
+    const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c,
+                 size_to = (size_t)to.h * (size_t)to.w * (size_t)to.c;
     const uint8_t *images = test ? d->test_x : d->train_x;
     struct pixels p;
+    real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before it is scaled */
     fill_pixels(d, &p);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++, x += size_to) {
         const struct view v = augment ? choose_view(augment, index[i]) : (struct view){0};
-        fill_image(d, &p, images + index[i] * size, v, x + (size_t)i * size);
+        fill_image(d, &p, images + index[i] * size, v, d->side ? own : x);
+        if (d->side)
+            scale_image(from, own, to, x);
     }
 }
 
@@ -133,6 +168,7 @@ static void images_labels(const struct dataset *d, bool test, const uint32_t *in
 static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 {
     out->image = (struct nn_shape){d->h, d->w, d->c};
+    out->shown = dataset_shape(d);
     for (int c = 0; c < d->c; c++)
         out->mean[c] = d->mean[c], out->inv_std[c] = d->inv_std[c];
 }

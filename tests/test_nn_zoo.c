@@ -1,0 +1,106 @@
+/* test_nn_zoo.c : the networks of the two papers: how many weights they have at the size that they
+ * were made for, the shapes on the way, the smallest image that they fit, and what is said of a
+ * smaller one. Built alone: no memory for weights. */
+#include <errno.h>
+#include <string.h>
+#include "capture.h"
+#include "check.h"
+#include "nn/model_graph.h"
+
+static void check_weights(const char *name, int side, int n_classes, size_t want)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){side, side, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, n_classes) == 0, "%s is not built", name);
+    CHECK(m.n_weights == want, "%s at %d pixels, %d classes: %zu weights, not %zu", name, side,
+          n_classes, m.n_weights, want);
+    graph_fini(&m);
+}
+
+/* Sides of the outputs of convolutions and poolings, in order. */
+static void check_sides(const char *name, int side, const int *want, int n)
+{
+    struct nn_model m;
+    int at = 0;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){side, side, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    for (int i = 1; i < m.n_nodes; i++) {
+        const struct node *node = &m.nodes[i];
+        if (node->kind != &layer_conv && node->kind != &layer_pool_max)
+            continue;
+        CHECK(at < n && node->window.out.h == want[at] && node->window.out.w == want[at],
+              "%s at %d pixels: side %d is %dx%d", name, side, at, node->window.out.h,
+              node->window.out.w);
+        at++;
+    }
+    CHECK(at == n, "%s: %d convolutions and poolings, not %d", name, at, n);
+    graph_fini(&m);
+}
+
+/* Kinds of nodes in order, a letter each. */
+static void check_order(const char *name, const char *want)
+{
+    static const struct {
+        const struct layer_kind *kind;
+        char letter;
+    } letters[] = {{&layer_conv, 'c'}, {&layer_relu, 'r'},    {&layer_pool_max, 'p'},
+                   {&layer_lrn, 'n'},  {&layer_dropout, 'd'}, {&layer_linear, 'l'}};
+    struct nn_model m;
+    char order[80] = "";
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    for (int i = 1; i < m.n_nodes && i < 79; i++) {
+        const struct node *node = &m.nodes[i];
+        for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
+            if (node->kind == letters[k].kind)
+                order[i - 1] = letters[k].letter;
+        CHECK(node->kind != &layer_dropout || node->p == 0.5, "%s: dropout of %g", name, node->p);
+        CHECK(node->kind != &layer_lrn || node->p == 1e-4, "%s: alpha %g", name, node->p);
+    }
+    CHECK(!strcmp(order, want), "%s is %s, not %s", name, order, want);
+    graph_fini(&m);
+}
+
+static void check_smallest(const char *name, int side)
+{
+    struct capture said;
+    char want[40];
+    struct nn_model *m;
+    snprintf(want, sizeof want, "need %d pixels a side", side);
+    for (int below = 0; below < 2; below++) {
+        struct nn_model built;
+        const struct nn_shape in = {side - below, side - below, 3};
+        CHECK(graph_init(&built, &nn_cpu, in, 1) == 0, "no memory");
+        capture_begin(&said);
+        const int rc = graph_by_name(&built, name, 10);
+        capture_end(&said);
+        CHECK(rc == (below ? -EINVAL : 0), "%s at %d pixels: %d", name, in.h, rc);
+        CHECK(capture_lines(said.text) == below && (!below || strstr(said.text, want)), "%s",
+              said.text);
+        graph_fini(&built);
+    }
+    const struct nn_shape wide = {side - 1, 100, 3};
+    capture_begin(&said);
+    const int rc = nn_model_open(&nn_cpu, NULL, name, wide, 10, 1, 1, &m);
+    capture_end(&said);
+    CHECK(rc == -EINVAL && strstr(said.text, want), "%s, one side too small: %d, %s", name, rc,
+          said.text);
+}
+
+int main(void)
+{
+    check_weights("caffenet", 227, 1000, 60965224);
+    check_weights("alexnet", 227, 1000, 62378344);
+    check_weights("vgg19", 224, 1000, 143667240);
+    check_weights("caffenet", 64, 10, 20209034);
+    check_weights("vgg19", 32, 10, 38947914);
+    check_sides("caffenet", 227, (const int[]){55, 27, 27, 13, 13, 13, 13, 6}, 8);
+    check_sides("alexnet", 64, (const int[]){14, 7, 7, 3, 3, 3, 3, 1}, 8);
+    check_order("caffenet", "crpncrpncrcrcrplrdlrdl");
+    check_order("alexnet", "crnpcrnpcrcrcrplrdlrdl");
+    check_order("vgg19", "crcrpcrcrpcrcrcrcrpcrcrcrcrpcrcrcrcrplrdlrdl");
+    check_smallest("caffenet", 39);
+    check_smallest("alexnet", 39);
+    check_smallest("vgg19", 32);
+    DONE();
+}
