@@ -74,7 +74,7 @@ static struct conv_key key_of(const struct nn_window *g, int batch, enum conv_pa
 int nn_conv_plan(struct dev_nn *d, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
 {
     if (d->is_low)
-        return low_conv_plan(g, max_batch, scratch_bytes);
+        return low_groups_plan(g, max_batch, scratch_bytes);
     struct conv_window *w = window_of(d->conv, g);
     size_t most = CONV_SCRATCH_LEAST;
     for (int pass = CONV_FORWARD; pass <= CONV_FILTER; pass++) {
@@ -123,7 +123,7 @@ int nn_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, cons
                     const float *w, const float *bias, void *y, void *scratch)
 {
     if (d->is_low)
-        return low_conv_forward(d, g, batch, (const float *)x, w, bias, (float *)y, scratch);
+        return low_groups_forward(d, g, batch, (const float *)x, w, bias, (float *)y, scratch);
     const struct conv_tensors t = {x, nn_weight(d, w), y};
     const int rc = run(d, g, batch, CONV_FORWARD, &t, scratch);
     if (rc < 0 || !bias)
@@ -136,8 +136,8 @@ int nn_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, con
                      void *scratch)
 {
     if (d->is_low)
-        return low_conv_backward(d, g, batch, (const float *)x, w, (const float *)dy, (float *)dx,
-                                 add, dw, dbias, scratch);
+        return low_groups_backward(d, g, batch, (const float *)x, w, (const float *)dy, (float *)dx,
+                                   add, dw, dbias, scratch);
     const struct conv_tensors filter = {x, dw, dy}, data = {dx, nn_weight(d, w), dy};
     int rc = run(d, g, batch, CONV_FILTER, &filter, scratch);
     if (rc == 0)

@@ -84,6 +84,13 @@ int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, con
 int low_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
                       const float *w, const float *dy, float *dx, bool add, float *dw, float *dbias,
                       void *scratch);
+/* --- conv_low_groups.cu: the same for windows with groups, and all others --- */
+int low_groups_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes);
+int low_groups_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
+                       const float *w, const float *bias, float *y, void *scratch);
+int low_groups_backward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,
+                        const float *w, const float *dy, float *dx, bool add, float *dw,
+                        float *dbias, void *scratch);
 int low_linear_forward(struct dev_nn *d, int batch, int in, int out, const float *x, const float *w,
                        const float *bias, float *y);
 int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const float *x,
@@ -105,9 +112,14 @@ static inline size_t conv_elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+static inline int conv_groups(const struct nn_window *g)
+{
+    return g->groups > 1 ? g->groups : 1;
+}
+
 static inline size_t conv_weights(const struct nn_window *g)
 {
-    return (size_t)g->out.c * (size_t)g->k * (size_t)g->k * (size_t)g->in.c;
+    return (size_t)g->out.c * (size_t)g->k * (size_t)g->k * (size_t)(g->in.c / conv_groups(g));
 }
 
 #endif

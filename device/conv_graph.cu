@@ -145,7 +145,8 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
                                 : key->pass == CONV_FILTER ? &filter_names
                                                            : &data_names;
-    const struct nn_shape filter = {g->k, g->k, g->in.c};
+    /* cuDNN takes the number of groups from the channels of a filter */
+    const struct nn_shape filter = {g->k, g->k, g->in.c / conv_groups(g)};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
     set_child(b, op, names->convolution, convolution(b, g));

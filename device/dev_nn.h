@@ -14,6 +14,7 @@
 
 struct dev_sgd {      /* one tensor of a step; lists are reachable memory */
     size_t offset, n; /* into weights, gradients, velocities */
+    float rate;       /* times the step's */
     float weight_decay, trust;
 };
 enum { DEV_SGD_SCRATCH = 64 }; /* floats a tensor */
@@ -23,7 +24,7 @@ struct dev_sgd_all {
 };
 /* A batch of images that waits in device memory as bytes. */
 struct dev_feed {
-    struct nn_shape image;
+    struct nn_shape image, shown; /* as it waits, and as the network sees it; no smaller */
     int batch;
     float mean[3], inv_std[3];
     int crop, flip; /* as struct dataset_augment; both 0: none */
@@ -61,8 +62,8 @@ struct dev_nn_ops {
                int n_tensors, const float *rate, float *w, const float *g, float *v,
                float *scratch);
 
-    /* x [batch, image] in the type of activations: normalised, cropped and flipped, the bits of
-     * dataset_batch() before they are rounded to that type. bytes [batch, image] device; which
+    /* x [batch, shown] in the type of activations: normalised, cropped, flipped and scaled, the bits
+     * of dataset_batch() before they are rounded to that type. bytes [batch, image] device; which
      * [batch] reachable: index of each image in the training set; keys [2] reachable: seed,
      * epoch. */
     int (*feed)(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,

@@ -1,7 +1,8 @@
-/* feed.cu : images from bytes: normalised, cropped and flipped as host/nn/sample_images.c does,
- * with the same bits. */
+/* feed.cu : images from bytes: normalised, cropped, flipped and scaled as host/nn/sample_images.c
+ * does, with the same bits. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
+#include "hls/bilinear.h"
 #include "hls/draw.h"
 
 enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs a thread */
@@ -23,25 +24,43 @@ static __device__ inline view choose_view(int crop, int flip, const uint64_t *ke
     return v;
 }
 
-/* Block (x, y): the x-th part of image y. What a byte becomes is worked out once a block, in
- * double. */
+/* What bytes become, by channel, and how the block's image is seen: worked out once a block, the
+ * first in double. */
+struct looks {
+    float pixels[FEED_CHANNELS][256];
+    view v;
+};
+
+static __device__ inline void look(const dev_feed &f, const uint32_t *which, const uint64_t *keys,
+                                   looks &l)
+{
+    for (int i = (int)threadIdx.x; i < f.image.c * 256; i += CU_THREADS)
+        l.pixels[i / 256][i % 256] =
+            (float)((i % 256 / 255.0 - (double)f.mean[i / 256]) * (double)f.inv_std[i / 256]);
+    if (threadIdx.x == 0) {
+        const view none = {0, 0, 0};
+        l.v = f.crop || f.flip ? choose_view(f.crop, f.flip, keys, which[blockIdx.y]) : none;
+    }
+    __syncthreads();
+}
+
+/* Pixel (row, col) of the image as it is seen; black outside. */
+static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *image, int row,
+                                    int col, int channel)
+{
+    const int from_row = row + l.v.dy, from_col = (l.v.flip ? s.w - 1 - col : col) + l.v.dx;
+    const bool in = from_row >= 0 && from_row < s.h && from_col >= 0 && from_col < s.w;
+    return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
+}
+
+/* Block (x, y): the x-th part of image y. */
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_feed(dev_feed f, const uint8_t *bytes, const uint32_t *which, const uint64_t *keys, T *x)
 {
-    __shared__ float pixels[FEED_CHANNELS][256];
-    __shared__ view shared_view;
-    const int c = f.image.c, w = f.image.w, h = f.image.h, line = w * c, size = h * line;
-    for (int i = (int)threadIdx.x; i < c * 256; i += CU_THREADS)
-        pixels[i / 256][i % 256] =
-            (float)((i % 256 / 255.0 - (double)f.mean[i / 256]) * (double)f.inv_std[i / 256]);
-    if (threadIdx.x == 0) {
-        const view none = {0, 0, 0};
-        shared_view =
-            f.crop || f.flip ? choose_view(f.crop, f.flip, keys, which[blockIdx.y]) : none;
-    }
-    __syncthreads();
-    const view v = shared_view;
+    __shared__ looks l;
+    const int c = f.image.c, line = f.image.w * c, size = f.image.h * line;
+    look(f, which, keys, l);
     const uint8_t *image = bytes + (size_t)blockIdx.y * (size_t)size;
     T *to = x + (size_t)blockIdx.y * (size_t)size;
     const int first = (int)(blockIdx.x * CU_THREADS * FEED_EACH + threadIdx.x) * V;
@@ -53,12 +72,10 @@ static __global__ void __launch_bounds__(CU_THREADS)
         float out[V];
 #pragma unroll
         for (int j = 0; j < V; j++) {
-            const int from_row = row + v.dy, from_col = (v.flip ? w - 1 - col : col) + v.dx;
-            const bool in = from_row >= 0 && from_row < h && from_col >= 0 && from_col < w;
-            out[j] = pixels[channel][in ? image[(from_row * w + from_col) * c + channel] : 0];
+            out[j] = seen(l, f.image, image, row, col, channel);
             if (++channel == c) {
                 channel = 0;
-                if (++col == w) {
+                if (++col == f.image.w) {
                     col = 0;
                     row++;
                 }
@@ -68,14 +85,55 @@ static __global__ void __launch_bounds__(CU_THREADS)
     }
 }
 
+/* The same where images are scaled: each value lies between four. */
+template <typename T>
+static __global__ void __launch_bounds__(CU_THREADS)
+    k_feed_scaled(dev_feed f, const uint8_t *bytes, const uint32_t *which, const uint64_t *keys,
+                  T *x)
+{
+    __shared__ looks l;
+    const nn_shape s = f.image;
+    const int line = f.shown.w * s.c, size = f.shown.h * line;
+    look(f, which, keys, l);
+    const uint8_t *image = bytes + (size_t)blockIdx.y * (size_t)(s.h * s.w * s.c);
+    for (int u = 0; u < FEED_EACH; u++) {
+        const int i = ((int)blockIdx.x * FEED_EACH + u) * CU_THREADS + (int)threadIdx.x;
+        if (i >= size)
+            break;
+        const int row = i / line, rest = i - row * line, col = rest / s.c, k = rest - col * s.c;
+        const bilinear down = bilinear_at(row, s.h, f.shown.h),
+                       across = bilinear_at(col, s.w, f.shown.w);
+        const float a = bilinear_mix(seen(l, s, image, down.first, across.first, k),
+                                     seen(l, s, image, down.first, across.second, k), across.part);
+        const float b = bilinear_mix(seen(l, s, image, down.second, across.first, k),
+                                     seen(l, s, image, down.second, across.second, k), across.part);
+        x[(size_t)blockIdx.y * (size_t)size + (size_t)i] =
+            act<T>::of(bilinear_mix(a, b, down.part));
+    }
+}
+
+static dim3 grid_of(nn_shape s, int lanes, int batch)
+{
+    const int size = s.h * s.w * s.c, each = CU_THREADS * FEED_EACH * lanes;
+    return dim3((unsigned)((size + each - 1) / each), (unsigned)batch);
+}
+
 template <typename T, int V>
 static int feed_wide(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                      const uint32_t *which, const uint64_t *keys, T *x)
 {
-    const int size = f->image.h * f->image.w * f->image.c, each = CU_THREADS * FEED_EACH * V;
-    const dim3 grid((unsigned)((size + each - 1) / each), (unsigned)f->batch);
+    const dim3 grid = grid_of(f->image, V, f->batch);
     k_feed<T, V><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, bytes, which, keys, x);
     return cu_check("augmentation");
+}
+
+template <typename T>
+static int feed_scaled(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
+                       const uint32_t *which, const uint64_t *keys, T *x)
+{
+    const dim3 grid = grid_of(f->shown, 1, f->batch);
+    k_feed_scaled<T><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, bytes, which, keys, x);
+    return cu_check("scaling of images");
 }
 
 template <typename T>
@@ -83,6 +141,8 @@ static int feed_of(struct dev_nn *d, const struct dev_feed *f, const uint8_t *by
                    const uint32_t *which, const uint64_t *keys, void *x)
 {
     const size_t size = (size_t)f->image.h * (size_t)f->image.w * (size_t)f->image.c;
+    if (f->shown.h != f->image.h || f->shown.w != f->image.w)
+        return feed_scaled<T>(d, f, bytes, which, keys, (T *)x);
     if (act_wide<T>(size, x))
         return feed_wide<T, ACT_LANES(T)>(d, f, bytes, which, keys, (T *)x);
     return feed_wide<T, 1>(d, f, bytes, which, keys, (T *)x);

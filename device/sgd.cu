@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
           const float *g, float *v, const double2 *norms)
 {
     __shared__ unsigned long long ends[CU_THREADS];
-    rates r = {1, *rate, o.momentum, 0, o.nesterov};
+    rates r = {1, 0, o.momentum, 0, o.nesterov};
     for (int first = 0; first < n_tensors; first += CU_THREADS) {
         add_up_chunks(list, n_tensors, first, ends);
         for (unsigned long long k = blockIdx.x; k < ends[CU_THREADS - 1]; k += gridDim.x) {
@@ -144,6 +144,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
             const size_t at =
                 (t.offset / SGD_CHUNK + (size_t)(k - (i ? ends[i - 1] : 0))) * SGD_CHUNK;
             const size_t from = t.offset > at ? t.offset : at, end = t.offset + t.n;
+            r.lr = __fmul_rn(*rate, t.rate);
             r.decay = t.weight_decay;
             r.local = t.trust > 0 ? local_rate(t, norms + (size_t)(first + i) * SGD_PARTS) : 1;
             update_chunk(r, at, from, end < at + SGD_CHUNK ? end : at + SGD_CHUNK, wide, w, g, v);

@@ -62,7 +62,9 @@ static inline void build_kinds(struct nn_model *m)
     x = graph_add(m, x, y);
     x = graph_pool_avg(m, x, 3, 1, 1);
     x = graph_relu(m, graph_conv(m, x, "conv7", 24, 3, 1, 1, true));
-    x = graph_pool_max(m, x, 2, 2, 0);
+    x = graph_lrn(m, graph_pool_max(m, x, 2, 2, 0), 0.5);
+    x = graph_relu(m, graph_conv_groups(m, x, "conv8", 16, 3, 1, 1, 2, true));
+    x = graph_pool_max_up(m, x, 3, 2, 0);
     x = graph_dropout(m, graph_mean(m, x), 0.25);
     x = graph_relu(m, graph_linear(m, x, "hidden", 12, true));
     x = graph_scale(m, graph_linear(m, x, "classifier", CLASSES, false), 0.5);

@@ -207,19 +207,21 @@ static void conv_run(struct passes *t, struct conv_case *c, bool with_bias, bool
     free(old), free(nan), free(blank);
 }
 
-static void check_conv(struct passes *t, struct nn_shape in, int out_c, int k, int stride, int pad)
+static void check_groups(struct passes *t, struct nn_shape in, int out_c, int k, int stride,
+                         int pad, int groups)
 {
     struct layers *g = &t->g;
     const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
                                  (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {.g = {in, out, k, stride, pad},
-                          .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad}};
+    struct conv_case c = {.g = {in, out, k, stride, pad, groups},
+                          .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad, groups}};
     CHECK(g->nn->conv_plan(g->d, &c.w, 4, &c.scratch) == 0, "k %d", k);
     for (c.batch = 4; c.batch >= 1; c.batch -= 3) {
         c.n_x = size_of(in, c.batch), c.n_y = size_of(out, c.batch);
-        snprintf(c.name, sizeof c.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d", c.batch,
-                 in.h, in.w, in.c, out_c, k, stride, pad);
-        flat_open(t, &c.f, (size_t)(out_c * k * k * in.c), (size_t)out_c);
+        snprintf(c.name, sizeof c.name,
+                 "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d", c.batch, in.h, in.w,
+                 in.c, out_c, k, stride, pad, groups);
+        flat_open(t, &c.f, (size_t)(out_c * k * k * (in.c / groups)), (size_t)out_c);
         c.x = layers_random(g, c.n_x), c.dy = layers_random(g, c.n_y);
         c.abs_x = magnitudes(c.x, c.n_x), c.abs_dy = magnitudes(c.dy, c.n_y);
         c.dev_x = layers_put(g, c.x, c.n_x), c.dev_dy = layers_put(g, c.dy, c.n_y);
@@ -234,6 +236,11 @@ static void check_conv(struct passes *t, struct nn_shape in, int out_c, int k, i
     }
 }
 
+static void check_conv(struct passes *t, struct nn_shape in, int out_c, int k, int stride, int pad)
+{
+    check_groups(t, in, out_c, k, stride, pad, 1);
+}
+
 static void check_convs(struct passes *t)
 {
     check_conv(t, (struct nn_shape){6, 6, 16}, 16, 3, 1, 1);
@@ -244,6 +251,9 @@ static void check_convs(struct passes *t)
     check_conv(t, (struct nn_shape){8, 8, 6}, 16, 5, 1, 0);
     check_conv(t, (struct nn_shape){14, 15, 3}, 8, 7, 2, 3);
     check_conv(t, (struct nn_shape){5, 6, 3}, 5, 3, 1, 1);
+    check_groups(t, (struct nn_shape){7, 6, 8}, 16, 5, 1, 2, 2);
+    check_groups(t, (struct nn_shape){6, 7, 24}, 16, 3, 2, 1, 2);
+    check_groups(t, (struct nn_shape){5, 5, 6}, 9, 3, 1, 1, 3);
 }
 
 /* Many rows: the sum over them takes two steps. */

@@ -14,12 +14,12 @@ struct feed_test {
     uint8_t *bytes;  /* device, [batch, image] */
     float *want;
     int32_t labels[TRAIN];
-    size_t size; /* of an image */
+    size_t size, shown; /* of an image: in bytes, and as it is seen, in values */
     void *x;
 };
 
 static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch, int crop,
-                                       int flip)
+                                       int flip, int side)
 {
     struct feed_test t = {.size = (size_t)(h * w * c)};
     t.data = (struct dataset){
@@ -28,7 +28,13 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
     t.data.train_y = layers_memory(TRAIN);
     for (size_t i = 0; i < TRAIN * t.size; i++)
         t.data.train_x[i] = (uint8_t)(philox_u32(g->key, i) >> 7);
-    t.f = (struct dev_feed){.image = {h, w, c}, .batch = batch, .crop = crop, .flip = flip};
+    t.data.side = side;
+    t.f = (struct dev_feed){.image = {h, w, c},
+                            .shown = dataset_shape(&t.data),
+                            .batch = batch,
+                            .crop = crop,
+                            .flip = flip};
+    t.shown = (size_t)(t.f.shown.h * t.f.shown.w * c);
     for (int i = 0; i < c; i++) {
         t.data.mean[i] = t.f.mean[i] = 0.43f + 0.02f * (float)i;
         t.data.inv_std[i] = t.f.inv_std[i] = 4.1f - 0.13f * (float)i;
@@ -36,8 +42,8 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
     t.which = g->run->alloc_pinned((size_t)batch * sizeof *t.which);
     t.keys = g->run->alloc_pinned(2 * sizeof *t.keys);
     t.bytes = g->run->alloc((size_t)batch * t.size);
-    t.want = layers_memory((size_t)batch * t.size * sizeof *t.want);
-    t.x = layers_put(g, t.want, (size_t)batch * t.size);
+    t.want = layers_memory((size_t)batch * t.shown * sizeof *t.want);
+    t.x = layers_put(g, t.want, (size_t)batch * t.shown);
     return t;
 }
 
@@ -65,20 +71,22 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
                   t->want, t->labels);
 }
 
-static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip)
+/* side: 0, or what images are scaled to. */
+static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip,
+                       int side)
 {
-    struct feed_test t = feed_test_open(g, h, w, c, batch, crop, flip);
+    struct feed_test t = feed_test_open(g, h, w, c, batch, crop, flip, side);
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         next(g, &t, 99 + (epoch << 40), epoch << 31 | epoch);
         g->nn->feed(g->d, &t.f, t.bytes, t.which, t.keys, t.x);
-        layers_same(g, "feed", t.x, t.want, (size_t)batch * t.size);
+        layers_same(g, "feed", t.x, t.want, (size_t)batch * t.shown);
     }
     feed_test_close(g, &t);
 }
 
-static void check_graph(struct layers *g)
+static void check_graph(struct layers *g, int side)
 {
-    struct feed_test t = feed_test_open(g, 32, 32, 3, 8, 4, 1);
+    struct feed_test t = feed_test_open(g, 32, 32, 3, 8, 4, 1, side);
     struct dev_graph *graph;
     if (g->run->graph_begin(g->s) < 0)
         exit(1);
@@ -88,7 +96,7 @@ static void check_graph(struct layers *g)
     for (uint64_t epoch = 5; epoch < 8; epoch++) {
         next(g, &t, 1, epoch);
         g->run->graph_launch(graph, g->s);
-        layers_same(g, "feed in a graph", t.x, t.want, (size_t)t.f.batch * t.size);
+        layers_same(g, "feed in a graph", t.x, t.want, (size_t)t.f.batch * t.shown);
     }
     g->run->graph_close(graph);
     feed_test_close(g, &t);
@@ -101,12 +109,18 @@ int main(void)
     for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
         for (g.skew = 0; g.skew < 2; g.skew++) {
             layers_math(&g, layers_maths[m]);
-            check_feed(&g, 32, 32, 3, 40, 4, 1);
-            check_feed(&g, 32, 32, 3, 3, 0, 0);
-            check_feed(&g, 28, 28, 1, 7, 2, 0);
-            check_feed(&g, 33, 31, 3, 5, 0, 1);
-            check_feed(&g, 32, 31, 3, 6, 64, 1); /* packs go over the ends of lines */
-            check_graph(&g);
+            check_feed(&g, 32, 32, 3, 40, 4, 1, 0);
+            check_feed(&g, 32, 32, 3, 3, 0, 0, 0);
+            check_feed(&g, 28, 28, 1, 7, 2, 0, 0);
+            check_feed(&g, 33, 31, 3, 5, 0, 1, 0);
+            check_feed(&g, 32, 31, 3, 6, 64, 1, 0); /* packs go over the ends of lines */
+            check_feed(&g, 32, 32, 3, 5, 4, 1, 64);
+            check_feed(&g, 28, 28, 1, 3, 2, 1, 47);
+            check_feed(&g, 33, 31, 3, 2, 0, 1, 70);
+            check_feed(&g, 32, 32, 3, 2, 4, 1, 227);
+            check_feed(&g, 30, 28, 3, 4, 4, 0, 30); /* one side grows */
+            check_graph(&g, 0);
+            check_graph(&g, 40);
         }
     layers_close(&g);
     DONE();

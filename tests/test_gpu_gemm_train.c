@@ -76,8 +76,9 @@ static void compare(struct layers *g, const struct conv_case *c, const struct te
     const size_t n_bias = (size_t)c->g.out.c;
     char name[96];
     snprintf(name, sizeof name,
-             "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, way %d: ", c->batch, c->g.in.h,
-             c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad, (int)c->dx);
+             "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, way %d: ", c->batch,
+             c->g.in.h, c->g.in.w, c->g.in.c, c->g.out.c, c->g.k, c->g.stride, c->g.pad,
+             c->g.groups, (int)c->dx);
     const size_t end = strlen(name), left = sizeof name - end;
     snprintf(name + end, left, "y");
     layers_same_floats(g, name, layers_get(g, gpu->y, c->n_y), cpu->y, c->n_y);
@@ -133,12 +134,13 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
 }
 
 /* Planned for max_batch, run with it and with one image (way 3); every kind of data gradient. */
-static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad,
-                       int max_batch, int first_way, int n_ways)
+static void check_groups(struct layers *g, struct nn_shape in, int out_c, int k, int stride,
+                         int pad, int groups, int max_batch, int first_way, int n_ways)
 {
     const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
                                  (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {.g = {in, out, k, stride, pad}, .n_w = (size_t)(out_c * k * k * in.c)};
+    struct conv_case c = {.g = {in, out, k, stride, pad, groups},
+                          .n_w = (size_t)(out_c * k * k * (in.c / groups))};
     size_t bytes;
     CHECK(g->nn->conv_plan(g->d, &c.g, max_batch, &bytes) == 0, "plan");
     for (int way = first_way; way < first_way + n_ways; way++) {
@@ -152,6 +154,12 @@ static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, i
     }
 }
 
+static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad,
+                       int max_batch, int first_way, int n_ways)
+{
+    check_groups(g, in, out_c, k, stride, pad, 1, max_batch, first_way, n_ways);
+}
+
 static void check_convs(struct layers *g)
 {
     check_conv(g, (struct nn_shape){7, 6, 5}, 9, 3, 1, 0, 2, 0, 4);
@@ -160,6 +168,8 @@ static void check_convs(struct layers *g)
     /* pad = k: rows of dy cannot give dx */
     check_conv(g, (struct nn_shape){4, 5, 3}, 4, 1, 1, 1, 2, 0, 4);
     check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
+    check_groups(g, (struct nn_shape){7, 6, 10}, 8, 3, 1, 1, 2, 2, 0, 4);
+    check_groups(g, (struct nn_shape){8, 7, 6}, 9, 5, 2, 2, 3, 2, 0, 4);
 }
 
 static void check_blocks(struct layers *g)

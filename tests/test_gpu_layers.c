@@ -68,11 +68,13 @@ static size_t size_of(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* levels: how many values x takes, so that the largest of a window is seldom alone. */
-static void check_pool(struct layers *g, struct nn_window w, int batch, int levels)
+/* levels: how many values x takes, so that the largest of a window is seldom alone. up: the last
+ * windows reach over the end. */
+static void check_pool(struct layers *g, struct nn_window w, int batch, int levels, bool up)
 {
-    w.out = (struct nn_shape){(w.in.h + 2 * w.pad - w.k) / w.stride + 1,
-                              (w.in.w + 2 * w.pad - w.k) / w.stride + 1, w.in.c};
+    const int more = up ? w.stride - 1 : 0;
+    w.out = (struct nn_shape){(w.in.h + 2 * w.pad - w.k + more) / w.stride + 1,
+                              (w.in.w + 2 * w.pad - w.k + more) / w.stride + 1, w.in.c};
     const size_t n_in = size_of(w.in, batch), n_out = size_of(w.out, batch);
     float *x = layers_random(g, n_in), *dy = layers_random(g, n_out);
     float *y = layers_memory(n_out * sizeof *y), *dx = layers_memory(n_in * sizeof *dx);
@@ -113,9 +115,34 @@ static void check_pools(struct layers *g)
     };
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
         for (int batch = 1; batch <= 3; batch += 2)
-            check_pool(g, windows[i], batch, i % 2 ? 2 : 0);
-    check_pool(g, windows[1], 2, 2);
-    check_pool(g, windows[0], 2, 2);
+            check_pool(g, windows[i], batch, i % 2 ? 2 : 0, false);
+    check_pool(g, windows[1], 2, 2, false);
+    check_pool(g, windows[0], 2, 2, false);
+    const struct nn_window over[] = {{.in = {6, 7, 16}, .k = 3, .stride = 2},
+                                     {.in = {2, 2, 3}, .k = 3, .stride = 2},
+                                     {.in = {7, 5, 8}, .k = 2, .stride = 2}};
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        check_pool(g, over[i], 2, i % 2 ? 2 : 0, true);
+}
+
+static void check_lrn(struct layers *g, size_t n, int c, double alpha)
+{
+    const size_t all = n * (size_t)c;
+    float *x = layers_random(g, all), *dy = layers_random(g, all),
+          *y = layers_memory(all * sizeof *y);
+    for (size_t i = 0; i < all; i += 7) /* large ones beside small ones */
+        x[i] *= 64;
+    if (all > 40)
+        x[all / 2] = NAN, x[all / 3] = INFINITY, x[all - 1] = -0.0f;
+    void *px = layers_put(g, x, all), *pdy = layers_put(g, dy, all), *py = layers_put(g, y, all);
+    g->nn->lrn_forward(g->d, n, c, alpha, px, py);
+    nn_cpu.lrn_forward(g->cpu, n, c, alpha, x, y);
+    layers_same(g, "lrn", py, y, all);
+    g->nn->lrn_backward(g->d, n, c, alpha, px, pdy, py);
+    nn_cpu.lrn_backward(g->cpu, n, c, alpha, x, dy, y);
+    layers_same(g, "lrn backward", py, y, all);
+    layers_drop(g);
+    free(x), free(dy), free(y);
 }
 
 static void check_mean(struct layers *g, int batch, int pixels, int c)
@@ -184,6 +211,8 @@ int main(void)
             check_dropout(&g, 100, 0);
             check_dropout(&g, 100, 1);
             check_pools(&g);
+            for (int c = 1; c <= 300; c += c < 12 ? 1 : 84)
+                check_lrn(&g, 7, c, c % 2 ? 1e-4 : 1);
             check_mean(&g, 1, 1, 10);
             check_mean(&g, 3, 49, 2048);
             check_mean(&g, 2, 16, 64);

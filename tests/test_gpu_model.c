@@ -107,7 +107,8 @@ static void check_optim(void)
 {
     enum { STEPS = 3 };
     const struct nn_shape in = {28, 28, 1};
-    const struct optim_options o = {.nesterov = true, .momentum = 0.9, .weight_decay = 0.01};
+    const struct optim_options o = {
+        .nesterov = true, .momentum = 0.9, .weight_decay = 0.01, .bias_rate = 1};
     const struct nn_ops *backends[2] = {&nn_cpu, &nn_cuda};
     real *w[2];
     size_t n = 0;

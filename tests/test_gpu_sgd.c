@@ -22,9 +22,11 @@ static struct model model_open(struct layers *g, int n_tensors, double trust)
     for (int i = 0; i < n_tensors; i++) {
         const size_t n = sizes[(size_t)i % (sizeof sizes / sizeof *sizes)];
         const bool decays = i % 3 != 0;
+        const double rate = i % 5 == 0 ? 1.7 : 1;
         m.n += (size_t)i % 4;
-        m.cpu[i] = (struct nn_sgd_tensor){m.n, n, decays ? 0x1p-11 : 0, decays ? trust : 0};
-        m.list[i] = (struct dev_sgd){m.n, n, decays ? 0x1p-11f : 0, decays ? (float)trust : 0};
+        m.cpu[i] = (struct nn_sgd_tensor){m.n, n, rate, decays ? 0x1p-11 : 0, decays ? trust : 0};
+        m.list[i] =
+            (struct dev_sgd){m.n, n, (float)rate, decays ? 0x1p-11f : 0, decays ? (float)trust : 0};
         m.n += n;
     }
     m.n += 7;

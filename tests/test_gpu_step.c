@@ -86,7 +86,7 @@ struct side {
 static struct side side_open(const struct nn_setup *setup, const char *model, struct nn_shape in)
 {
     const struct optim_options options = {
-        .lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01};
+        .lars = true, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.01, .bias_rate = 2};
     struct side s = {.m = model_open(&counted, setup, model, in, BATCH)};
     s.w = nn_model_weights(s.m, &s.n);
     real *stats = nn_model_stats(s.m, &s.n_stats);

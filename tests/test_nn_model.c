@@ -50,7 +50,7 @@ static struct session open_session(const char *model, struct nn_shape in, uint64
         exit(1);
     s.params = nn_model_params(s.m, &s.n_params);
     s.w = nn_model_weights(s.m, &s.n_weights);
-    struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4};
+    struct optim_options options = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
     if (optim_open(&nn_cpu, nn_model_ctx(s.m), &options, s.params, s.n_params, s.n_weights, &s.o) <
         0)
         exit(1);

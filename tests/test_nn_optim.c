@@ -11,7 +11,7 @@ enum { N_PARAMS = 3, STEPS = 12 };
 
 static const struct nn_param params[N_PARAMS] = {
     {.name = "a.weight", .offset = 0, .n = 1003, .decay = true},
-    {.name = "a.bias", .offset = 1003, .n = 17},
+    {.name = "a.bias", .offset = 1003, .n = 17, .bias = true},
     {.name = "b.weight", .offset = 1020, .n = 1, .decay = true},
 };
 enum { N = 1021 };
@@ -42,7 +42,7 @@ static void slow_step(const struct optim_options *o, double *w, const double *g,
                 d = d + o->momentum * v[i];
             else
                 d = v[i];
-            w[i] = w[i] - lr * d;
+            w[i] = w[i] - lr * (p->bias ? o->bias_rate : 1) * d;
         }
     }
 }
@@ -86,15 +86,16 @@ static void check_optim(const char *name, struct optim_options o)
 
 static void check_optims(void)
 {
-    for (int how = 0; how < 16; how++) {
+    for (int how = 0; how < 32; how++) {
         struct optim_options o = {.lars = how & 1,
                                   .nesterov = how & 2,
                                   .momentum = how & 4 ? 0.9 : 0,
                                   .weight_decay = how & 8 ? 0.05 : 0,
-                                  .trust = 0.01};
+                                  .trust = 0.01,
+                                  .bias_rate = how & 16 ? 2 : 1};
         char name[64];
-        snprintf(name, sizeof name, "lars %d nesterov %d momentum %g decay %g", o.lars, o.nesterov,
-                 o.momentum, o.weight_decay);
+        snprintf(name, sizeof name, "lars %d nesterov %d momentum %g decay %g biases %g", o.lars,
+                 o.nesterov, o.momentum, o.weight_decay, o.bias_rate);
         check_optim(name, o);
     }
 }
@@ -103,7 +104,8 @@ static void check_optims(void)
 static void check_state(void)
 {
     static real w[2][N], g[N];
-    struct optim_options o = {.nesterov = true, .momentum = 0.9, .weight_decay = 0.01};
+    struct optim_options o = {
+        .nesterov = true, .momentum = 0.9, .weight_decay = 0.01, .bias_rate = 1};
     struct optim *a, *b;
     size_t n;
     void *ctx;
@@ -145,7 +147,10 @@ static void check_schedules(void)
         {"linear", 20, 60, 1},   {"linear", 0, 200, 0},       {"cosine", 0, 0, 2},
         {"cosine", 0, 50, 1},    {"cosine", 0, 100, 0},       {"cosine", 0, 25, 1.7071067811865475},
         {"cosine", 20, 60, 1},   {"step", 60, 40, 82.0 / 60}, {"linear", 100, 99, 2},
-        {"linear", 100, 100, 0},
+        {"linear", 100, 100, 0}, {"poly:0.5", 0, 0, 2},       {"poly:0.5", 0, 75, 1},
+        {"poly:2", 0, 50, 0.5},  {"poly:1", 20, 60, 1},       {"poly:0.5", 0, 100, 0},
+        {"exp:0.5/10", 0, 9, 2}, {"exp:0.5/10", 0, 10, 1},    {"exp:0.5/10", 0, 39, 0.25},
+        {"exp:1/1", 0, 50, 2},   {"exp:0.96/20", 5, 4, 2},    {"exp:0.5/10", 25, 25, 0.5},
     };
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         struct schedule s = {.lr = 2, .total_steps = 100, .warmup_steps = points[i].warmup};
@@ -153,6 +158,14 @@ static void check_schedules(void)
         double lr = schedule_lr(&s, points[i].step);
         CHECK(fabs(lr - points[i].want) < 1e-12, "'%s', warm-up %g, step %g: %.15g, not %g",
               points[i].word, points[i].warmup, points[i].step, lr, points[i].want);
+    }
+    /* 0.1 to 1.6 in ten steps: a tenth of the way each */
+    struct schedule s = {.lr = 1.6, .total_steps = 100, .warmup_steps = 10, .warmup_from = 0.1};
+    CHECK(schedule_parse("const", &s) == 0, "const refused");
+    for (int step = 0; step < 12; step++) {
+        const double want = step < 10 ? 0.1 + 0.15 * (step + 1) : 1.6;
+        CHECK(fabs(schedule_lr(&s, step) - want) < 1e-12, "warm-up from 0.1, step %d: %g, not %g",
+              step, schedule_lr(&s, step), want);
     }
 }
 
@@ -174,6 +187,24 @@ static void check_refusals(void)
                                       "steps",
                                       "linear ",
                                       "cosine:1",
+                                      "poly",
+                                      "poly:",
+                                      "poly:0",
+                                      "poly:-1",
+                                      "poly:101",
+                                      "poly:1x",
+                                      "poly:nan",
+                                      "exp",
+                                      "exp:",
+                                      "exp:0.9",
+                                      "exp:0.9/",
+                                      "exp:/5",
+                                      "exp:0/5",
+                                      "exp:1.5/5",
+                                      "exp:0.9/0",
+                                      "exp:0.9/2.5",
+                                      "exp:0.9/5,",
+                                      "exp:nan/5",
                                       "step:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct schedule s, before;

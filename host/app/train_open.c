@@ -85,6 +85,7 @@ static int open_data(struct train *t)
     t->n_steps = o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * t->steps_per_epoch;
     t->schedule.lr = o->lr;
     t->schedule.total_steps = (double)t->n_steps;
+    t->schedule.warmup_from = o->warmup_from;
     t->schedule.warmup_steps = o->warmup * (double)t->steps_per_epoch;
     return 0;
 }
@@ -100,8 +101,12 @@ static int open_model(struct train *t)
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
     t->stats = nn_model_stats(t->model, &t->n_stats);
-    const struct optim_options sgd = {!strcmp(o->optimizer, "lars"), o->nesterov, o->momentum,
-                                      o->weight_decay, o->trust};
+    const struct optim_options sgd = {.lars = !strcmp(o->optimizer, "lars"),
+                                      .nesterov = o->nesterov,
+                                      .momentum = o->momentum,
+                                      .weight_decay = o->weight_decay,
+                                      .trust = o->trust,
+                                      .bias_rate = o->bias_lr};
     TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights,
                    &t->optim));
 

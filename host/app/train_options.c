@@ -42,14 +42,19 @@ static const struct opt opts[] = {
      AT(batch), 1, 1 << 20, TRAIN_BITS},
     {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
     {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS, schedule_help)},
-    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly from 0.", OPT_REAL, AT(warmup),
-     0, 1e6, TRAIN_BITS},
+    {"warmup", "X", "0.5", "Epochs in which the rate grows linearly to its peak.", OPT_REAL,
+     AT(warmup), 0, 1e6, TRAIN_BITS},
+    {"warmup-from", "X", "0", "The rate that it grows from.", OPT_REAL, AT(warmup_from), 0, 1e6,
+     TRAIN_BITS},
     {CHOICE("optimizer", "sgd|lars", "sgd", optimizer, TRAIN_BITS,
             "Plain SGD or LARS, both with momentum.")},
     {"momentum", "X", "0.9", "0: none.", OPT_REAL, AT(momentum), 0, 1, TRAIN_BITS},
     {FLAG("nesterov", nesterov, TRAIN_BITS, "Nesterov's momentum (sgd).")},
     {"weight-decay", "X", "1e-4", "Not on norms and biases.", OPT_REAL, AT(weight_decay), 0, 1e3,
      TRAIN_BITS},
+    {"bias-lr", "X", "1",
+     "Biases of convolutions and linear layers learn at X times the rate (Caffe: 2).", OPT_REAL,
+     AT(bias_lr), 0, 1e3, TRAIN_BITS},
     {"trust", "X", "0.001", "LARS: trust coefficient.", OPT_REAL, AT(trust), 0, 1e3, TRAIN_BITS},
     {"seed", "N", "1",
      "Of weights, order of images, augmentation, dropout and stochastic rounding: the same seed "
@@ -159,8 +164,8 @@ static const struct opt opts[] = {
      AT(save_every), 0, 1e12, 0},
     {TEXT("resume", "FILE", NULL, resume, 0,
           "Goes on from a checkpoint, to the same bits as if nothing had happened. Options that "
-          "matter for bits must be the same, and the number of ranks; with --schedule const the "
-          "run may be longer than it was.")},
+          "matter for bits must be the same, and the number of ranks; with --schedule const or exp "
+          "the run may be longer than it was.")},
     {TEXT("dump-gradients", "DIR", NULL, dump_dir, 0,
           "Every rank writes its gradients before the all-reduce: DIR/stepNNNNNN.rankR.f32; and "
           "rank 0 the weights that they are of, DIR/stepNNNNNN.weights.f32, layers.txt and "
@@ -231,6 +236,8 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
                 strncmp(files[i][1], "/dev/", 5))
                 return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0],
                            files[j][0], files[i][1]);
+    if (o->warmup == 0 && opt_given(&train_command, p, "warmup-from"))
+        return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
     if (o->nesterov && strcmp(o->optimizer, "sgd"))
         return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
     if (o->nesterov && o->momentum == 0)

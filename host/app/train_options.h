@@ -10,7 +10,7 @@ struct train_options {
     int64_t epochs, steps; /* one of them is 0 */
     uint64_t batch;        /* images of a step, over all ranks */
     const char *optimizer, *schedule;
-    double lr, warmup, momentum, weight_decay, trust;
+    double lr, warmup, warmup_from, momentum, weight_decay, bias_lr, trust;
     bool nesterov;
     uint64_t seed;
     const char *codec, *quantise, *format, *scale, *sum, *out_format, *overflow, *round;

@@ -74,7 +74,8 @@ void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const 
     const struct nn_sgd *o = &((const struct plan *)plan)->o;
     for (const struct nn_sgd_tensor *t = o->tensors + first; t < o->tensors + first + n; t++) {
         const double local = t->trust > 0 ? local_rate(t, t->n, w + t->offset, g + t->offset) : 1;
-        const struct rates r = {(real)local, (real)lr, (real)o->momentum, (real)t->weight_decay};
+        const struct rates r = {(real)local, (real)lr * (real)t->rate, (real)o->momentum,
+                                (real)t->weight_decay};
         update(r, o->nesterov, t->n, w + t->offset, g + t->offset, v + t->offset);
     }
 }

@@ -11,10 +11,10 @@ int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, i
     node->window.groups = groups;
     const int in_c = node->window.in.c / groups;
     assert(in_c * groups == node->window.in.c && out_c % groups == 0);
-    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, true);
+    graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, GRAPH_WEIGHT);
     graph_columns(m, (size_t)k, (size_t)in_c);
     if (bias)
-        graph_param(m, node, name, "bias", (size_t)out_c, false);
+        graph_param(m, node, name, "bias", (size_t)out_c, GRAPH_BIAS);
     return graph_index(m, node);
 }
 

@@ -7,10 +7,11 @@ int graph_linear(struct nn_model *m, int in, const char *name, int out_c, bool b
 {
     struct node *node = graph_append(m, &layer_linear, in);
     node->window.out = (struct nn_shape){1, 1, out_c};
-    graph_param(m, node, name, "weight", (size_t)out_c * graph_elements(node->window.in, 1), true);
+    graph_param(m, node, name, "weight", (size_t)out_c * graph_elements(node->window.in, 1),
+                GRAPH_WEIGHT);
     graph_columns(m, (size_t)out_c, graph_elements(node->window.in, 1));
     if (bias)
-        graph_param(m, node, name, "bias", (size_t)out_c, false);
+        graph_param(m, node, name, "bias", (size_t)out_c, GRAPH_BIAS);
     return graph_index(m, node);
 }
 

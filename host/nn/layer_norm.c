@@ -9,8 +9,8 @@ int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool re
     node->relu = relu;
     node->stat = m->n_stats;
     m->n_stats += 2 * c;
-    graph_param(m, node, name, "gamma", c, false);
-    graph_param(m, node, name, "beta", c, false);
+    graph_param(m, node, name, "gamma", c, GRAPH_NORM);
+    graph_param(m, node, name, "beta", c, GRAPH_NORM);
     return graph_index(m, node);
 }
 

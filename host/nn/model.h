@@ -18,6 +18,7 @@ struct nn_param {
     char name[32];    /* "s1b0.conv1.weight" */
     size_t offset, n; /* elements, into weights and gradients */
     bool decay;       /* weight decay and LARS apply: false for norms and biases */
+    bool bias;        /* of a convolution or a linear layer */
     bool last;        /* belongs to the classifier */
     /* Its columns: so many elements, so far apart, side by side in runs of column * stride; a
      * kernel's width, all outputs of one input, a whole bias. */

@@ -60,7 +60,7 @@ int graph_index(const struct nn_model *m, const struct node *node)
 }
 
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
-                 size_t n, bool decay)
+                 size_t n, enum graph_role role)
 {
     struct nn_param *list = grown(m->params, m->n_params, sizeof *list);
     if (!list) {
@@ -69,8 +69,12 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
     }
     m->params = list;
     struct nn_param *p = &list[m->n_params++];
-    *p =
-        (struct nn_param){.offset = m->n_weights, .n = n, .decay = decay, .column = n, .stride = 1};
+    *p = (struct nn_param){.offset = m->n_weights,
+                           .n = n,
+                           .decay = role == GRAPH_WEIGHT,
+                           .bias = role == GRAPH_BIAS,
+                           .column = n,
+                           .stride = 1};
     snprintf(p->name, sizeof p->name, "%.20s.%.8s", name, part);
     node->n_params++;
     m->n_weights += n;

@@ -133,8 +133,9 @@ struct node *graph_append(struct nn_model *m, const struct layer_kind *kind, int
 /* Its index. */
 int graph_index(const struct nn_model *m, const struct node *node);
 /* One more parameter of it: "name.part", n weights. */
+enum graph_role { GRAPH_WEIGHT, GRAPH_BIAS, GRAPH_NORM };
 void graph_param(struct nn_model *m, struct node *node, const char *name, const char *part,
-                 size_t n, bool decay);
+                 size_t n, enum graph_role role);
 /* The columns of the last parameter, unless it is one. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
 /* A window that walks over its input; what remains at the end is left out, or, rounded up, gets a

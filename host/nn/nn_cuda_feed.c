@@ -105,7 +105,7 @@ void cuda_feed_take(void *ctx, int slot, real *x)
 {
     struct cuda *c = ctx;
     struct cuda_slot *s = &c->slots[slot];
-    struct dev_feed feed = {.image = c->feed.image, .batch = s->n};
+    struct dev_feed feed = {.image = c->feed.image, .shown = c->feed.shown, .batch = s->n};
     memcpy(feed.mean, c->feed.mean, sizeof feed.mean);
     memcpy(feed.inv_std, c->feed.inv_std, sizeof feed.inv_std);
     if (s->augment)

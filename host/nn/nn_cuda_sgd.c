@@ -42,7 +42,8 @@ int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **out)
     p->rates = c->run->alloc_pinned(RATES * sizeof *p->rates);
     for (size_t i = 0; p->list && i < n; i++) {
         const struct nn_sgd_tensor *t = &o->tensors[i];
-        p->list[i] = (struct dev_sgd){t->offset, t->n, (float)t->weight_decay, (float)t->trust};
+        p->list[i] = (struct dev_sgd){t->offset, t->n, (float)t->rate, (float)t->weight_decay,
+                                      (float)t->trust};
         lars |= t->trust > 0;
     }
     if (lars)

@@ -39,6 +39,7 @@ struct nn_setup {
 /* SGD over a list of tensors, which are parts of flat arrays. */
 struct nn_sgd_tensor {
     size_t offset, n;
+    double rate; /* times the step's */
     double weight_decay;
     double trust; /* LARS: the trust coefficient; 0 = plain SGD */
 };

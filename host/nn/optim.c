@@ -18,7 +18,9 @@ static int plan_steps(struct optim *s, const struct optim_options *o, const stru
     if (!tensors)
         return ERR(-ENOMEM, "cannot open the optimiser: no memory");
     for (int i = 0; i < s->n_params; i++) {
-        tensors[i] = (struct nn_sgd_tensor){.offset = params[i].offset, .n = params[i].n};
+        tensors[i] = (struct nn_sgd_tensor){.offset = params[i].offset,
+                                            .n = params[i].n,
+                                            .rate = params[i].bias ? o->bias_rate : 1};
         if (params[i].decay) {
             tensors[i].weight_decay = o->weight_decay;
             tensors[i].trust = o->lars ? o->trust : 0;

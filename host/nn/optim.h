@@ -16,7 +16,8 @@ struct optim_options {
     bool nesterov;
     double momentum;
     double weight_decay;
-    double trust; /* LARS: trust coefficient eta, 0.001 */
+    double trust;     /* LARS: trust coefficient eta, 0.001 */
+    double bias_rate; /* of the biases of conv and linear, times the others' */
 };
 
 struct optim;
@@ -39,14 +40,18 @@ struct schedule {
     const struct schedule_kind *kind;
     double lr; /* peak */
     double total_steps;
-    double warmup_steps; /* linear from 0 (step 0 takes lr/warmup) */
-    double at[8];        /* step: fractions of total_steps where the rate is multiplied by gamma */
+    double warmup_steps; /* linear from warmup_from (step 0 is one step of the way up) */
+    double warmup_from;
+    double at[8]; /* step: fractions of total_steps where the rate is multiplied by gamma */
     int n_at;
-    double gamma; /* 0.1 */
+    double gamma; /* step: 0.1; exp: the factor */
+    double every; /* exp: steps between factors */
+    double power; /* poly */
 };
 /* All words that schedule_parse takes, with what they mean: a sentence. */
 extern const char schedule_help[];
-/* A word of schedule_help -> kind, at, n_at, gamma = 0.1; the other fields are the caller's.
+/* A word of schedule_help -> kind, and what of the last five fields is its; the others are the
+ * caller's.
  * Returns 0 or -EINVAL with a line. */
 int schedule_parse(const char *word, struct schedule *out);
 double schedule_lr(const struct schedule *s, double step);

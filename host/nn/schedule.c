@@ -32,6 +32,46 @@ static int parse_fractions(const char *word, const char *list, double *at)
     }
 }
 
+/* ---- what follows the word's colon: each returns 0 or -EINVAL with a line, and writes nothing but
+ * what is right ---- */
+
+static int read_step(const char *word, const char *rest, struct schedule *out)
+{
+    double at[MAX_AT] = {0};
+    const int n_at = parse_fractions(word, rest ? rest : "0.5,0.75", at);
+    TRY(n_at);
+    out->gamma = 0.1;
+    out->n_at = n_at;
+    memcpy(out->at, at, sizeof at);
+    return 0;
+}
+
+static int read_poly(const char *word, const char *rest, struct schedule *out)
+{
+    char *end;
+    const double power = rest ? number_read(rest, &end) : 0;
+    if (!rest || end == rest || *end || !(power > 0 && power <= 100))
+        return ERR(-EINVAL, "cannot read schedule '%s': expected poly:P, 0 < P <= 100", word);
+    out->power = power;
+    return 0;
+}
+
+static int read_exp(const char *word, const char *rest, struct schedule *out)
+{
+    char *slash, *end;
+    const double factor = rest ? number_read(rest, &slash) : 0;
+    const bool both = rest && slash != rest && *slash == '/';
+    const double every = both ? number_read(slash + 1, &end) : 0;
+    if (!both || end == slash + 1 || *end || !(factor > 0 && factor <= 1) ||
+        !(every >= 1 && every <= 1e12) || every != floor(every))
+        return ERR(-EINVAL,
+                   "cannot read schedule '%s': expected exp:G/N, 0 < G <= 1, N a number of steps",
+                   word);
+    out->gamma = factor;
+    out->every = every;
+    return 0;
+}
+
 /* ---- one function a schedule: the rate at a step, of which `done` (0..1) of the way behind the
  * warm-up is done ---- */
 
@@ -63,27 +103,41 @@ static double rate_cosine(const struct schedule *s, double step, double done)
     return s->lr * (0.5 * (1 + cos(3.14159265358979323846 * done)));
 }
 
-/* The only list of them. SCHEDULE(name, what may follow it in the word, what follows if nothing
- * does (NULL: nothing may), does the rate depend on how long the run is, what it means) */
+static double rate_poly(const struct schedule *s, double step, double done)
+{
+    (void)step;
+    return s->lr * pow(1 - done, s->power);
+}
+
+static double rate_exp(const struct schedule *s, double step, double done)
+{
+    (void)done;
+    return s->lr * pow(s->gamma, floor(step / s->every));
+}
+
+/* The only list of them. SCHEDULE(name, what may follow it in the word, who reads that (NULL:
+ * nothing may), does the rate depend on how long the run is, what it means) */
 #define SCHEDULES                                                             \
     SCHEDULE(const, "", NULL, false, "")                                      \
-    SCHEDULE(step, "[:A,B...]", "0.5,0.75", true,                             \
+    SCHEDULE(step, "[:A,B...]", read_step, true,                              \
              " (a tenth from each fraction of the run on, as step:0.5,0.75)") \
     SCHEDULE(linear, "", NULL, true, " (to zero)")                            \
-    SCHEDULE(cosine, "", NULL, true, " (to zero)")
+    SCHEDULE(cosine, "", NULL, true, " (to zero)")                            \
+    SCHEDULE(poly, ":P", read_poly, true, " (times (1 - i/n)^P)")             \
+    SCHEDULE(exp, ":G/N", read_exp, false, " (times G every N steps of the run)")
 
 static const struct schedule_kind {
-    const char *name, *fractions;
+    const char *name;
+    int (*read)(const char *word, const char *rest, struct schedule *out);
     bool by_length;
     double (*rate)(const struct schedule *s, double step, double done);
 } kinds[] = {
-#define SCHEDULE(name, more, fractions, by_length, means) \
-    {#name, fractions, by_length, rate_##name},
+#define SCHEDULE(name, more, read, by_length, means) {#name, read, by_length, rate_##name},
     SCHEDULES
 #undef SCHEDULE
 };
 
-#define SCHEDULE(name, more, fractions, by_length, means) " " #name more means ","
+#define SCHEDULE(name, more, read, by_length, means) " " #name more means ","
 static const char words[] = SCHEDULES " behind the warm-up";
 const char schedule_help[] = "One of" SCHEDULES " behind the warm-up.";
 #undef SCHEDULE
@@ -100,19 +154,11 @@ int schedule_parse(const char *word, struct schedule *out)
 {
     const char *rest = NULL;
     const struct schedule_kind *kind = find(word, &rest);
-    if (!kind || (rest && !kind->fractions))
+    if (!kind || (rest && !kind->read))
         return ERR(-EINVAL, "unknown schedule '%s': one of%s", word, words);
-    double at[MAX_AT] = {0};
-    int n_at = 0;
-    if (kind->fractions) {
-        n_at = parse_fractions(word, rest ? rest : kind->fractions, at);
-        TRY(n_at);
-    }
+    if (kind->read)
+        TRY(kind->read(word, rest, out));
     out->kind = kind;
-    out->n_at = n_at;
-    out->gamma = 0.1;
-    for (int i = 0; i < n_at; i++)
-        out->at[i] = at[i];
     return 0;
 }
 
@@ -124,7 +170,7 @@ bool schedule_by_length(const struct schedule *s)
 double schedule_lr(const struct schedule *s, double step)
 {
     if (step < s->warmup_steps)
-        return s->lr * fmin(1, (step + 1) / s->warmup_steps);
+        return s->warmup_from + (s->lr - s->warmup_from) * fmin(1, (step + 1) / s->warmup_steps);
     const double length = s->total_steps - s->warmup_steps;
     const double done = length > 0 ? fmin(1, (step - s->warmup_steps) / length) : 1;
     return s->kind->rate(s, step, done);

@@ -116,7 +116,8 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
 {
     const dnn_conv c = dnn_conv_of(s);
     bool fits =
-        c.x.dims[0] == c.y.dims[0] && c.w.dims[0] == c.y.dims[1] && c.w.dims[1] == c.x.dims[1];
+        c.x.dims[0] == c.y.dims[0] && c.w.dims[0] == c.y.dims[1] && c.x.dims[1] % c.w.dims[1] == 0;
+    fits = fits && c.y.dims[1] % (c.x.dims[1] / c.w.dims[1]) == 0; /* filters, by groups */
     for (int i = 0; i < 2; i++)
         fits = fits && c.y.dims[2 + i] ==
                            (c.x.dims[2 + i] + 2 * c.pad[i] - c.w.dims[2 + i]) / c.stride[i] + 1;

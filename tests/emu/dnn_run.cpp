@@ -97,11 +97,12 @@ static void dnn_write(const dnn_tensor &t, void *p, const std::vector<double> &v
                 }
 }
 
-/* Meets every product of the convolution once: one(y index, x index, w index) for each run of x's
- * channels. */
+/* Meets every product of the convolution once: one(y index, x index, w index) for each run of the
+ * channels of x that a filter has: its group's. */
 template <class F> static void dnn_walk(const dnn_conv &c, F one)
 {
-    const int64_t channels = c.x.dims[1], filters = c.w.dims[0];
+    const int64_t channels = c.x.dims[1], filters = c.w.dims[0], run = c.w.dims[1];
+    const int64_t per_group = filters / (channels / run);
     for (int64_t n = 0; n < c.y.dims[0]; n++)
         for (int64_t oy = 0; oy < c.y.dims[2]; oy++)
             for (int64_t ox = 0; ox < c.y.dims[3]; ox++)
@@ -114,8 +115,8 @@ template <class F> static void dnn_walk(const dnn_conv &c, F one)
                         const int64_t x = ((n * c.x.dims[2] + iy) * c.x.dims[3] + ix) * channels;
                         const int64_t y = ((n * c.y.dims[2] + oy) * c.y.dims[3] + ox) * filters;
                         for (int64_t k = 0; k < filters; k++)
-                            one((size_t)(y + k), (size_t)x,
-                                (size_t)(((k * c.w.dims[2] + r) * c.w.dims[3] + s) * channels));
+                            one((size_t)(y + k), (size_t)(x + k / per_group * run),
+                                (size_t)(((k * c.w.dims[2] + r) * c.w.dims[3] + s) * run));
                     }
 }
 
@@ -124,7 +125,7 @@ void dnn_run(const dnn_conv &c, int engine, void *const p[3], void *workspace)
     const bool forward = c.operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
     const bool data = c.operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     const dnn_tensor &to = forward ? c.y : data ? c.x : c.w;
-    const size_t run = (size_t)c.x.dims[1];
+    const size_t run = (size_t)c.w.dims[1];
     std::vector<double> sums((size_t)(to.dims[0] * to.dims[1] * to.dims[2] * to.dims[3]), 0.0);
     const bool tf32 = engine == 0;
     const std::vector<float> x = data ? std::vector<float>() : dnn_read(c.x, p[0], tf32);
