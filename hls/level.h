@@ -54,9 +54,9 @@ LEVEL_FN float level_add(float a, float b)
 /* The sum of 16 lanes: those 8 apart, then 4, 2, 1. Leaves lanes with partial sums. */
 LEVEL_FN float level_join(float *lanes)
 {
-    for (int half = LEVEL_LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            lanes[i] = level_add(lanes[i], lanes[i + half]);
+    for (int apart = LEVEL_LANES / 2; apart > 0; apart /= 2)
+        for (int i = 0; i < apart; i++)
+            lanes[i] = level_add(lanes[i], lanes[i + apart]);
     return lanes[0];
 }
 
