@@ -115,7 +115,7 @@ static inline void codec_pass_keys(struct codec_pass *p, uint64_t step)
 /* As a reducer does it: in one pass where the shift is known, or guessed right. */
 static inline void codec_pass_encode(struct codec_pass *p)
 {
-    if (codec_asks_max(p->codec)) {
+    if (codec_asks_max(p->codec, NULL)) {
         codec_pass_measure(p);
         codec_encode_all(p->codec, p->spans, p->parts, p->n);
     } else {
