@@ -112,6 +112,8 @@ static void check_refusals(void)
         {{.scale = "quantile:"},
          "bad --scale \"quantile:\": behind quantile: stand q=X, 0 < X <= 1"},
         {{.scale = "quantile:eps=1"}, "bad --scale \"quantile:eps=1\": behind quantile: stand q=X"},
+        {{.scale = "quantile", .overflow = "inf"},
+         "cannot take --overflow inf with --scale quantile: what is above"},
         {{.scale = "quantile:q=0"}, "bad --scale \"quantile:q=0\""},
         {{.scale = "quantile:q=1.1"}, "bad --scale \"quantile:q=1.1\""},
         {{.codec = "relgrad:every=0"}, "every=N steps, 1 to 1e9, samples=N, 1 to 16384"},

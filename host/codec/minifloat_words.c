@@ -110,6 +110,12 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
     TRY(read_out(words->out_format ? words->out_format : "auto", &m));
     TRY(read_overflow(words->overflow ? words->overflow : "saturate", &m));
     TRY(read_round(words->round ? words->round : "nearest", &m));
+    if (m.scale == CODEC_QUANTILE && m.sum.overflow == MF_INF)
+        return ERR(
+            -EINVAL,
+            "cannot take --overflow inf with --scale %s: what is above the quantile would be "
+            "inf in every step; need saturate",
+            words->scale);
     minifloat_set(c, &m);
     return 0;
 }

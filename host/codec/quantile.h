@@ -22,7 +22,7 @@ struct quantile {
 
 /* ---- quantile_words.c ---- */
 
-/* "part of all above which 5 % are", as the paper has it */
+/* q=0.95,every=100,samples=1024: the paper's. */
 struct quantile quantile_default(void);
 
 /* Reads one of q=, every=, samples=: [at, at + n). 1: it is one; 0: it is none; -EINVAL: it is one,
