@@ -57,17 +57,23 @@ medians() {
 
 # train NETWORK CODEC OPTION...
 train() {
-    local network=$1 codec=$2 image='' found
+    local network=$1 codec=$2 image='' found=''
     done_row "$network" "$codec" && return
     shift 2
     [ "$(pixels "$network")" = 28 ] || image="--image $(pixels "$network")"
     echo "tradeoff.sh: $network, $codec" >&2
     rm -f "$log.jsonl"
     # shellcheck disable=SC2086  # options are words
-    mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$((steps * batch / 10 * 10 + 10)),1" --model "$network" $image \
+    if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$((steps * batch / 10 * 10 + 10)),1" --model "$network" $image \
         --steps "$steps" --batch "$batch" --lr 0.001 --schedule const --warmup 0 --deadline 600 --log "$log.jsonl" "$@" \
-        </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl" && found=$(medians) && [ "$found" ] ||
-        { tail -n 5 "$log.out" >&2 && echo "tradeoff.sh: $network with $codec failed, see $log.out; rows that ended are in $tsv" >&2 && return 1; }
+        </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl"; then
+        found=$(medians)
+    fi
+    if [ -z "$found" ]; then
+        tail -n 5 "$log.out" >&2
+        echo "tradeoff.sh: $network with $codec failed, see $log.out; rows that ended are in $tsv" >&2
+        return 1
+    fi
     printf '%s\t%s%s\n' "$network" "$codec" "$found" >>"$tsv"
 }
 
