@@ -4,7 +4,8 @@
  *     stride 1      half a warp a column, lane k its elements k, k + 16, ...: the lane of level.h
  *     else          a thread a column, beside those that lie beside it; its 16 lanes are registers
  *
- * So reads are whole sectors of 32 bytes or more either way. Of columns of stride 1 the first 64
+ * So reads are whole sectors of 32 bytes or more either way, and a half's codes go as up to 64 bytes
+ * at once: they may lie across the bus. Of columns of stride 1 the first 64
  * elements stay in registers between the means and the signs; all else is read again, from a cache
  * if it is near. Counted (no GPU has run it): encode reads 8 bytes an element (x, was), writes 4 and
  * the codes (0.25 for buckets of 64), two launches a list; sums read P * 0.25 and 4, write 4 and
@@ -103,6 +104,52 @@ CAST_FN void half_add(struct half_sums *s, float v)
     s->n_minus += (uint32_t)__popc(half_signs(v));
 }
 
+/* Words of a column's codes, sixteen at a time, one in each lane of its half: words 0 and 1 are the
+ * means. */
+CAST_FN uint32_t half_words(const struct signs_rule *r, const uint8_t *codes, uint32_t first,
+                            bool there)
+{
+    const uint32_t word = first + threadIdx.x % LEVEL_LANES,
+                   n_words = 2 + (uint32_t)((r->column + 31) / 32);
+    return there && word < n_words ? word_get(codes + 4 * (size_t)word) : 0;
+}
+CAST_FN uint32_t half_word(uint32_t words, uint32_t which)
+{
+    return __shfl_sync(LEVELS_ALL, words, (int)(which % LEVEL_LANES), LEVEL_LANES);
+}
+
+/* Is element 16 * i + lane negative, by the words that hold its sign? */
+CAST_FN bool half_negative(uint32_t words, uint32_t i)
+{
+    return half_word(words, 2 + i / 2) >> (16 * (i % 2) + threadIdx.x % LEVEL_LANES) & 1;
+}
+
+/* The first elements of the column, as element() has them: of x, or of sums. */
+template <bool SUMS>
+CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
+                       const struct signs_column *c, bool there, float kept[KEPT])
+{
+    const uint32_t lane = threadIdx.x % LEVEL_LANES;
+#pragma unroll
+    for (uint32_t i = 0; i < KEPT; i++)
+        kept[i] = !SUMS && 16 * i + lane < c->n ? s->x[c->first + 16 * i + lane] : 0;
+    for (int k = 0; SUMS && k < p->n; k++) {
+        const uint32_t words = half_words(&s->rule, p->parts[k] + (c->codes - p->base), 0, there);
+        const float plus = __uint_as_float(half_word(words, 0)),
+                    minus = __uint_as_float(half_word(words, 1));
+#pragma unroll
+        for (uint32_t i = 0; i < KEPT; i++) {
+            const bool negative = half_negative(words, i);
+            if (16 * i + lane < c->n)
+                kept[i] = level_add(kept[i], negative ? minus : plus);
+        }
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < KEPT; i++)
+        if (s->left.was && 16 * i + lane < c->n)
+            kept[i] = level_add(kept[i], s->left.was[c->first + 16 * i + lane]);
+}
+
 /* there: the column exists, else this half is with the other one. Returns the largest magnitude of
  * this lane's x. */
 template <bool SUMS>
@@ -114,9 +161,7 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
     struct half_sums sums = {0, 0, 0};
     uint32_t largest = 0, before = 0;
     float kept[KEPT];
-#pragma unroll
-    for (uint32_t i = 0; i < KEPT; i++)
-        kept[i] = element<SUMS>(s, p, c, 16 * i + lane);
+    half_load<SUMS>(s, p, c, there, kept);
 #pragma unroll
     for (uint32_t i = 0; i < KEPT; i++)
         half_add(&sums, kept[i]);
@@ -125,8 +170,7 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
         half_add(&sums, element<SUMS>(s, p, c, (size_t)16 * i + lane));
     const float plus = level_mean(half_join(sums.plus), (uint32_t)c->n - sums.n_minus),
                 minus = level_mean(half_join(sums.minus), sums.n_minus);
-    if (there && lane < 2)
-        word_put(c->codes + 4 * lane, __float_as_uint(lane == 0 ? plus : minus));
+    uint32_t words = __float_as_uint(lane == 0 ? plus : minus); /* this lane's of sixteen */
 #pragma unroll 4
     for (uint32_t i = 0; i < rounds; i++) {
         const size_t j = (size_t)16 * i + lane;
@@ -138,13 +182,36 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
         leave(s, c, j, v, plus, minus);
         if (!SUMS && j < c->n)
             largest = max(largest, magnitude(s->x[c->first + j]));
-        const uint32_t signs = half_signs(v);
-        if (i % 2 == 0)
-            before = signs;
-        if (there && lane == 0 && (i % 2 == 1 || i + 1 == rounds))
-            word_put(c->codes + 8 + 4 * (size_t)(i / 2), i % 2 ? before | signs << 16 : signs);
+        const uint32_t signs = half_signs(v), at = 2 + i / 2;
+        if (at % LEVEL_LANES == lane)
+            words = i % 2 ? before | signs << 16 : signs;
+        before = signs;
+        if (i + 1 == rounds || (i % 2 == 1 && at % LEVEL_LANES == LEVEL_LANES - 1)) {
+            const uint32_t word = at / LEVEL_LANES * LEVEL_LANES + lane;
+            if (there && word <= at)
+                word_put(c->codes + 4 * (size_t)word, words);
+        }
     }
     return largest;
+}
+
+CAST_FN void decode_half(const struct signs_out *out, const struct signs_column *c, float divisor,
+                         bool there)
+{
+    const uint32_t lane = threadIdx.x % LEVEL_LANES,
+                   rounds = (uint32_t)((out->rule.column + 15) / 16);
+    uint32_t words = half_words(&out->rule, c->codes, 0, there);
+    const float plus = __fdiv_rn(__uint_as_float(half_word(words, 0)), divisor),
+                minus = __fdiv_rn(__uint_as_float(half_word(words, 1)), divisor);
+#pragma unroll 4
+    for (uint32_t i = 0; i < rounds; i++) {
+        const size_t j = (size_t)16 * i + lane;
+        if (i % 2 == 0 && (2 + i / 2) % LEVEL_LANES == 0)
+            words = half_words(&out->rule, c->codes, 2 + i / 2, there);
+        const bool negative = half_negative(words, i);
+        if (j < c->n)
+            out->x[c->first + j] = negative ? minus : plus;
+    }
 }
 
 /* ---- one of columns side by side, by a thread ---- */
@@ -184,6 +251,19 @@ CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_pa
         word_put(c->codes + 8 + 4 * word, signs);
     }
     return largest;
+}
+
+CAST_FN void decode_thread(const struct signs_out *out, const struct signs_column *c, float divisor)
+{
+    const float plus = __fdiv_rn(__uint_as_float(word_get(c->codes)), divisor),
+                minus = __fdiv_rn(__uint_as_float(word_get(c->codes + 4)), divisor);
+    for (size_t word = 0; 32 * word < c->n; word++) {
+        const uint32_t signs = word_get(c->codes + 8 + 4 * word);
+#pragma unroll 4
+        for (uint32_t bit = 0; bit < 32 && 32 * word + bit < c->n; bit++)
+            out->x[c->first + (32 * word + bit) * out->rule.stride] =
+                signs >> bit & 1 ? minus : plus;
+    }
 }
 
 /* ---- kernels ---- */
@@ -231,21 +311,15 @@ static __global__ void __launch_bounds__(THREADS)
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
             const struct signs_out *out = &list.span[i];
-            const bool alone = out->rule.stride > 1;
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x,
-                         number = alone ? thread : thread / LEVEL_LANES;
-            if (number >= signs_columns(&out->rule, out->n))
-                continue;
-            const struct signs_column c =
-                column_at(&out->rule, out->n, number, (uint8_t *)out->codes);
-            const float plus = __fdiv_rn(__uint_as_float(word_get(c.codes)), divisor),
-                        minus = __fdiv_rn(__uint_as_float(word_get(c.codes + 4)), divisor);
-#pragma unroll 4
-            for (size_t j = alone ? 0 : thread % LEVEL_LANES; j < c.n;
-                 j += alone ? 1 : LEVEL_LANES) {
-                const uint32_t negative = c.codes[8 + j / 8] >> j % 8 & 1;
-                out->x[c.first + j * out->rule.stride] = negative ? minus : plus;
-            }
+                         number = out->rule.stride == 1 ? thread / LEVEL_LANES : thread;
+            const bool there = number < signs_columns(&out->rule, out->n);
+            struct signs_column c = column_at(&out->rule, out->n, number, (uint8_t *)out->codes);
+            c.n = there ? c.n : 0;
+            if (out->rule.stride == 1)
+                decode_half(out, &c, divisor, there);
+            else if (there)
+                decode_thread(out, &c, divisor);
         }
         __syncthreads();
     }
