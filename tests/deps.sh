@@ -43,7 +43,8 @@ while IFS=: read -r file header; do
     folder=${file%/*} name=${header:1}
     [ -n "${may[$folder]+set}" ] || continue
     case $header in
-    '<mpi.h') [ "$folder" = host/comm ] || say "$file" "includes <mpi.h>: only host/comm knows MPI" ;;
+    '<mpi.h' | '<mpi-ext.h' | '"comm/comm_mpi.h') [[ $file =~ ^host/comm/(comm_mpi.*|comm_library\.c|algo_native\.c)$ ]] ||
+        say "$file" "includes ${header:1}: only host/comm knows MPI, in comm_mpi*.c, comm_library.c and algo_native.c" ;;
     '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
         say "$file" "includes XRT: only host/offload/fpga_xrt.c and sim/xrt/ may" ;;
     '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [ "$folder" = device ] || say "$file" "includes CUDA: only device/ may" ;;

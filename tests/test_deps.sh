@@ -38,6 +38,10 @@ refused() {  # refused WHY: deps.sh must fail, and say WHY
 }
 echo '#include <mpi.h>' >"$tree/host/vec/a.c" && refused "only host/comm knows MPI"
 rm "$tree/host/vec/a.c"
+touch "$tree/host/comm/comm_mpi.h" # what an algorithm may not know
+echo '#include "comm/comm_mpi.h"' >"$tree/host/comm/comm_mpi_a.c" && "$here/deps.sh" "$tree"
+mv "$tree/host/comm/comm_mpi_a.c" "$tree/host/comm/algo_a.c" && refused "only host/comm knows MPI"
+rm "$tree"/host/comm/*
 mkdir "$tree/device" && touch "$tree/device/dev.h"
 echo '#include "device/dev.h"' >"$tree/host/vec/gpu.c" && "$here/deps.sh" "$tree"
 mv "$tree/host/vec/gpu.c" "$tree/host/vec/a.c" && refused "host/vec may include"

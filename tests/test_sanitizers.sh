@@ -11,7 +11,7 @@ if ! ${CC:-cc} -fsanitize=address,undefined "$probe/p.c" -o "$probe/p" 2>/dev/nu
     echo "skip: this compiler has no sanitizers"
     exit 77
 fi
-quick="test_base test_mf_add test_vec_sum test_codec test_codec_mean test_dataset test_dataset_fuzz test_opt test_file test_fuzz_files"
+quick="test_base test_mf_add test_vec_sum test_codec test_codec_mean test_dataset test_dataset_fuzz test_opt test_file test_fuzz_files test_comm_virtual"
 san=$B/san
 programs=()
 if [ "${1-}" = long ]; then
