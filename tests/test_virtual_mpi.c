@@ -2,6 +2,7 @@
  * of codec, have the same means, bit for bit, bytes and rounds. */
 /* RANKS: 1 2 4 6 8 */
 #include "base/err.h"
+#include "capture.h"
 #include "check.h"
 #include "comm/comm_inside.h"
 #include "comm/comm_virtual.h"
@@ -100,6 +101,24 @@ static void try_both(struct comm *c, struct job_words words)
     comm_virtual_close(v);
 }
 
+/* All ranks of the job find it, one says so. */
+static void test_native(void)
+{
+    static struct trial t = {.words = {.codec = {.format = "fp32"}, .algo = "native"}};
+    struct comm_virtual *v;
+    struct capture cap;
+    if (comm_virtual_open(4, &v) < 0)
+        exit(1);
+    capture_begin(&cap);
+    const int rc = comm_virtual_run(v, run_job, &t);
+    capture_end(&cap);
+    CHECK(rc == -EINVAL, "%d", rc);
+    CHECK(strcmp(cap.text, "narrowcast: cannot run \"native\" with virtual ranks: its order of "
+                           "additions is MPI's own\n") == 0,
+          "\"%s\"", cap.text);
+    comm_virtual_close(v);
+}
+
 static void try_codecs(struct comm *c, const char *algo, const struct codec_words *codecs, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -134,6 +153,8 @@ int main(void)
         if (i < 2 || i == 3 || i == 5)
             try_codecs(c, words[i], exact, 1);
     }
+    if (c->rank == 0)
+        test_native();
     comm_close(c);
     DONE();
 }
