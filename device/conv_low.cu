@@ -165,7 +165,7 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
 /* The convolution that carries dy back to dx, for stride 1. */
 static nn_window turned(const nn_window *g)
 {
-    const nn_window back = {g->out, g->in, g->k, 1, g->k - 1 - g->pad};
+    const nn_window back = {g->out, g->in, g->k, 1, g->k - 1 - g->pad, 1, g->block_least};
     return back;
 }
 
@@ -191,7 +191,7 @@ static cut cut_of(const nn_window *g, int batch)
     cut c;
     c.row = row_values(*g);
     c.all = (size_t)batch * pixels_of(g->out);
-    c.block = (size_t)conv_block_pixels((int)c.row, g->out.c);
+    c.block = (size_t)conv_block_pixels((int)c.row, g->out.c, g->block_least);
     const size_t blocks = at_most(CHUNK_VALUES / c.row, CHUNK_PIXELS) / c.block;
     c.chunk = (blocks ? blocks : 1) * c.block;
     const size_t n_blocks = (at_most(c.chunk, c.all) + c.block - 1) / c.block;

@@ -7,13 +7,14 @@
 enum { CONV_BLOCK_VALUES = 28000, CONV_BLOCK_PRODUCTS = 1000000, CONV_BLOCK_STEP = 8 };
 
 /* Pixels a block: few enough for CONV_BLOCK_VALUES in rows and CONV_BLOCK_PRODUCTS in a GEMM with
- * `other` columns. */
-MF_FN int conv_block_pixels(int row, int other)
+ * `other` columns; but `least`, a multiple of CONV_BLOCK_STEP or 0. */
+MF_FN int conv_block_pixels(int row, int other, int least)
 {
     const int products = CONV_BLOCK_PRODUCTS / other;
     const int most = products < CONV_BLOCK_VALUES ? products : CONV_BLOCK_VALUES;
     const int n = most / row / CONV_BLOCK_STEP * CONV_BLOCK_STEP;
-    return n < CONV_BLOCK_STEP ? CONV_BLOCK_STEP : n;
+    const int bound = least < CONV_BLOCK_STEP ? CONV_BLOCK_STEP : least;
+    return n < bound ? bound : n;
 }
 
 #endif

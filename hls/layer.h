@@ -29,6 +29,9 @@ struct nn_window {
     int k, stride, pad;
     /* conv2d: channels and filters fall into so many parts, each a conv2d of its own; 0 is 1 */
     int groups;
+    /* conv2d: pixels that its products take at once, at least (conv_block.h). 0: what the nearest
+     * cache holds, which suits narrow layers; CBLAS has to pack wide filters for every block */
+    int block_least;
 };
 
 /* Batch norm over n pixels of c channels, with what may follow it:

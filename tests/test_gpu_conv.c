@@ -213,8 +213,9 @@ static void check_groups(struct passes *t, struct nn_shape in, int out_c, int k,
     struct layers *g = &t->g;
     const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
                                  (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {.g = {in, out, k, stride, pad, groups},
-                          .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad, groups}};
+    struct conv_case c = {
+        .g = {in, out, k, stride, pad, groups, 0},
+        .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad, groups, 0}};
     CHECK(g->nn->conv_plan(g->d, &c.w, 4, &c.scratch) == 0, "k %d", k);
     for (c.batch = 4; c.batch >= 1; c.batch -= 3) {
         c.n_x = size_of(in, c.batch), c.n_y = size_of(out, c.batch);
@@ -332,7 +333,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
 /* A window that cannot be is refused in a line, and the context goes on. */
 static void check_refused(struct passes *t)
 {
-    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1};
+    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1, 0};
     size_t bytes;
     CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0,
           "an output larger than its input allows was planned");

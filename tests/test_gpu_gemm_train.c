@@ -139,7 +139,7 @@ static void check_groups(struct layers *g, struct nn_shape in, int out_c, int k,
 {
     const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
                                  (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {.g = {in, out, k, stride, pad, groups},
+    struct conv_case c = {.g = {in, out, k, stride, pad, groups, groups > 1 ? 40 : 0},
                           .n_w = (size_t)(out_c * k * k * (in.c / groups))};
     size_t bytes;
     CHECK(g->nn->conv_plan(g->d, &c.g, max_batch, &bytes) == 0, "plan");
@@ -170,6 +170,8 @@ static void check_convs(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
     check_groups(g, (struct nn_shape){7, 6, 10}, 8, 3, 1, 1, 2, 2, 0, 4);
     check_groups(g, (struct nn_shape){8, 7, 6}, 9, 5, 2, 2, 3, 2, 0, 4);
+    /* blocks that are larger than the rule makes them */
+    check_groups(g, (struct nn_shape){8, 9, 512}, 4, 3, 1, 1, 2, 2, 0, 4);
 }
 
 static void check_blocks(struct layers *g)

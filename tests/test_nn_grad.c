@@ -39,6 +39,7 @@ static void check_conv_groups(void *ctx, int batch, struct nn_shape in, int out_
     size_t bytes;
     l.g = window(in, out_c, k, stride, pad);
     l.g.groups = groups;
+    l.g.block_least = groups > 1 ? 48 : 0;
     snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d%s",
              batch, in.h, in.w, in.c, out_c, k, stride, pad, groups, bias ? ", bias" : "");
     nn_cpu.conv_plan(ctx, &l.g, batch, &bytes);
@@ -85,6 +86,7 @@ static void check_groups(void *ctx)
     }
     check_conv_groups(ctx, 2, (struct nn_shape){5, 4, 5}, 5, 3, 1, 1, 5, true);
     check_conv_groups(ctx, 3, (struct nn_shape){15, 17, 16}, 32, 3, 1, 1, 2, false);
+    check_conv_groups(ctx, 1, (struct nn_shape){9, 8, 130}, 4, 3, 1, 1, 2, true);
 }
 
 /* ---- linear ---- */

@@ -97,9 +97,13 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
 {
     char name[96];
     struct nn_window g = {
-        in,  {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
-        k,   stride,
-        pad, groups};
+        in,
+        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        k,
+        stride,
+        pad,
+        groups,
+        groups > 1 ? 40 : 0};
     size_t n_x = elements(in, batch), n_y = elements(g.out, batch),
            n_w = (size_t)(out_c * k * k * in.c / groups), bytes;
     real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3),
@@ -325,6 +329,7 @@ int main(void)
         check_conv(ctx, 2, (struct nn_shape){7, 9, 12}, 8, k[0], k[1], k[2], 4);
         check_conv(ctx, 3, (struct nn_shape){13, 11, 32}, 64, k[0], k[1], k[2], 2);
     }
+    check_conv(ctx, 2, (struct nn_shape){9, 8, 256}, 8, 3, 1, 1, 2); /* rows longer than blocks */
     for (int c = 1; c < 300; c = 2 * c + 1)
         check_lrn(ctx, 5, c, c % 4 == 1 ? 1e-4 : 1);
     static const int sizes[][2] = {{2, 1}, {50, 3}, {1000, 16}, {777, 64}, {33, 200}, {20000, 2}};

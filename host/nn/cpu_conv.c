@@ -61,7 +61,8 @@ size_t cpu_conv_whole_scratch(const struct nn_window *g)
 {
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
-    return (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * CONV_BLOCK_STEP)) * sizeof(real);
+    size_t least = max_size(CONV_BLOCK_STEP, (size_t)g->block_least);
+    return (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * least)) * sizeof(real);
 }
 
 /* Where a pixel lies: image, row, column of the output. */
@@ -220,7 +221,8 @@ void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, con
                             const real *w, const real *bias, real *y, void *scratch)
 {
     struct scratch s = scratch_of(g, scratch);
-    int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
+    int row = row_values(g->k, g->in.c), out = g->out.c,
+        block = conv_block_pixels(row, out, g->block_least);
     size_t all = n_pixels(g->out, batch);
     transpose(out, row, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
@@ -240,7 +242,8 @@ static void backward_turned(void *ctx, const struct nn_window *g, int batch, con
                             struct scratch s)
 {
     struct nn_window back = turned(g);
-    int in = g->in.c, row = row_values(g->k, g->out.c), block = conv_block_pixels(row, in);
+    int in = g->in.c, row = row_values(g->k, g->out.c),
+        block = conv_block_pixels(row, in, g->block_least);
     size_t all = n_pixels(g->in, batch);
     turn_weights(g, w, s.weights);
     for (size_t first = 0; first < all; first += (size_t)block) {
@@ -260,7 +263,8 @@ static void backward_rows(void *ctx, const struct nn_window *g, int batch, const
                           const real *w, const real *dy, real *dx, bool add, real *dw,
                           struct scratch s)
 {
-    int row = row_values(g->k, g->in.c), out = g->out.c, block = conv_block_pixels(row, out);
+    int row = row_values(g->k, g->in.c), out = g->out.c,
+        block = conv_block_pixels(row, out, g->block_least);
     size_t all = n_pixels(g->out, batch);
     if (dx && !add)
         memset(dx, 0, n_pixels(g->in, batch) * (size_t)g->in.c * sizeof *dx);
