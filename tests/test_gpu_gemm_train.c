@@ -170,8 +170,6 @@ static void check_convs(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
     check_groups(g, (struct nn_shape){7, 6, 10}, 8, 3, 1, 1, 2, 2, 0, 4);
     check_groups(g, (struct nn_shape){8, 7, 6}, 9, 5, 2, 2, 3, 2, 0, 4);
-    /* blocks that are larger than the rule makes them */
-    check_groups(g, (struct nn_shape){8, 9, 512}, 4, 3, 1, 1, 2, 2, 0, 4);
 }
 
 static void check_blocks(struct layers *g)
@@ -179,6 +177,8 @@ static void check_blocks(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 8}, 12, 5, 1, 2, 3, 0, 4); /* 2 blocks, 3 when turned */
     /* 2 blocks; the first ends within an image */
     check_conv(g, (struct nn_shape){15, 13, 8}, 8, 5, 2, 2, 4, 0, 4);
+    /* 3 blocks of 40 pixels, where the rule has 24 */
+    check_groups(g, (struct nn_shape){7, 6, 256}, 2, 3, 1, 1, 2, 2, 0, 4);
 }
 
 /* More blocks than there is room for partial sums; more pixels than one chunk of rows has. */
