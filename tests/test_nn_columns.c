@@ -38,6 +38,8 @@ int main(void)
                   names[i], p[k].name, p[k].column, p[k].stride, p[k].n);
             CHECK(p[k].decay || (p[k].column == p[k].n && p[k].stride == 1), "%s %s", names[i],
                   p[k].name);
+            CHECK(p[k].bias == (strstr(p[k].name, ".bias") != NULL), "%s %s: bias %d", names[i],
+                  p[k].name, p[k].bias);
             for (int w = 0; w < N_KNOWN; w++)
                 if (!strcmp(known[w].model, names[i]) && !strcmp(known[w].param, p[k].name)) {
                     n_found++;
