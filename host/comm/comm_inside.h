@@ -65,9 +65,8 @@ struct comm_ops {
     bool (*given_up)(struct comm *c); /* has one of the others told? */
     /* After a vote in which the ranks of this mask had given up: what they told is forgotten. */
     int (*forget)(struct comm *c, const uint64_t *gave_up);
-    void (*missing)(struct comm *c) __attribute__((noreturn)); /* comm_missing() */
-    void (*end)(struct comm *c, int code)
-        __attribute__((noreturn)); /* the job, all its processes */
+    void __attribute__((noreturn)) (*missing)(struct comm *c);       /* comm_missing() */
+    void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* the job's processes */
 };
 
 struct comm {
