@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_virtual_inside.h"
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,7 @@ static void mend(struct comm_virtual *v)
 
 int comm_virtual_run(struct comm_virtual *v, int (*body)(struct comm *c, void *ctx), void *ctx)
 {
+    assert(v->n_live == 0); /* not from within a run */
     v->body = body;
     v->ctx = ctx;
     v->n_live = v->n_ranks;
