@@ -198,14 +198,17 @@ const struct opt_command train_command = {
              "narrow floats, are added up, and every rank takes the same step. Without options: a "
              "small residual network\n"
              "on generated images, a minute or two on two cores.",
-    .examples = "  host/ranks.sh 4 build/narrowcast train\n"
-                "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring "
-                "--sum nearest\n"
-                "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
-                "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 "
-                "--train-samples 20000 --log run.jsonl\n"
-                "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
-                "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
+    .examples =
+        "  host/ranks.sh 4 build/narrowcast train\n"
+        "  host/ranks.sh 4 build/narrowcast train --format e5m2 --scale none --algo ring "
+        "--sum nearest\n"
+        "  host/ranks.sh 4 build/narrowcast train --offload sim\n"
+        "  host/ranks.sh 4 build/narrowcast train --data idx:DIR --epochs 5 "
+        "--train-samples 20000 --log run.jsonl\n"
+        "  host/ranks.sh 2 build/narrowcast train --model caffenet --image 64 --data idx:DIR "
+        "--lr 0.01 --bias-lr 2 --schedule poly:0.5\n"
+        "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
+        "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
     .more = list_tables,
