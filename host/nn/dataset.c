@@ -6,7 +6,6 @@
 #include <string.h>
 #include "base/err.h"
 #include "base/word.h"
-#include "nn/model.h"
 #include "nn/sources.h"
 
 static const struct {
@@ -71,26 +70,6 @@ void dataset_close(struct dataset *d)
     free(d->test_x);
     free(d->test_y);
     free(d);
-}
-
-int dataset_scale(struct dataset *d, int side)
-{
-    if (side == 0)
-        return 0;
-    if (side < d->h || side < d->w || side > NN_SIDE_MAX)
-        return ERR(
-            -EINVAL,
-            "cannot scale images of '%s' from %dx%d to %dx%d pixels: need at least what they "
-            "have, and %d at most",
-            d->name, d->h, d->w, side, side, NN_SIDE_MAX);
-    d->side = side;
-    return 0;
-}
-
-struct nn_shape dataset_shape(const struct dataset *d)
-{
-    return d->side ? (struct nn_shape){d->side, d->side, d->c}
-                   : (struct nn_shape){d->h, d->w, d->c};
 }
 
 void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, int n,
