@@ -200,7 +200,8 @@ static __global__ void __launch_bounds__(THREADS, 4)
     __shared__ struct span_list<struct vec_span> list;
     __shared__ uint32_t warps[32], team_shared[THREADS / 32 + 1];
     CU_SHARED(float, keep);
-    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM;
+    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
+    const size_t bytes = levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -213,15 +214,13 @@ static __global__ void __launch_bounds__(THREADS, 4)
                 block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
             now = i;
             const struct vec_span *span = &list.span[i];
-            const uint64_t n_buckets = (span->padded + r.bucket - 1) / r.bucket,
-                           begin =
-                               span_list_within(&list, i, tile) * teams * buckets_each(r.bucket);
-            for (uint32_t k = 0; k < buckets_each(r.bucket); k++) {
+            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
+            for (uint32_t k = 0; k < each; k++) {
                 const uint64_t number = begin + k * teams + team;
-                if (number >= n_buckets)
-                    break;
                 const size_t first = (size_t)number * r.bucket;
-                const struct levels_bucket b = {span, first, span->codes + levels_bytes(&r, first),
+                if (first >= span->padded)
+                    break;
+                const struct levels_bucket b = {span, first, span->codes + number * bytes,
                                                 keep + (size_t)team * r.bucket, team_shared};
                 const uint32_t own =
                     SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&r, &b);
@@ -241,7 +240,8 @@ static __global__ void __launch_bounds__(THREADS, 4)
     k_levels_decode(struct levels_rule r, const struct vec_out *outs, int n_outs, float divisor)
 {
     __shared__ struct span_list<struct vec_out> list;
-    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM;
+    const uint32_t team = threadIdx.x / TEAM, teams = THREADS / TEAM, each = buckets_each(r.bucket);
+    const size_t bytes = levels_bytes(&r, r.bucket);
     for (int from = 0; from < n_outs; from += LIST_SPANS) {
         const int n = min(n_outs - from, (int)LIST_SPANS);
         const uint64_t tiles =
@@ -250,13 +250,13 @@ static __global__ void __launch_bounds__(THREADS, 4)
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *out = &list.span[i];
             const bool whole = (uintptr_t)out->x % 16 == 0;
-            const uint64_t begin =
-                span_list_within(&list, i, tile) * teams * buckets_each(r.bucket);
-            for (uint32_t k = 0; k < buckets_each(r.bucket); k++) {
-                const size_t first = (size_t)(begin + k * teams + team) * r.bucket;
+            const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
+            for (uint32_t k = 0; k < each; k++) {
+                const uint64_t number = begin + k * teams + team;
+                const size_t first = (size_t)number * r.bucket;
                 if (first >= out->n)
                     break;
-                const uint8_t *codes = out->codes + levels_bytes(&r, first);
+                const uint8_t *codes = out->codes + number * bytes;
                 const struct levels_reader reader = reader_of(r.scheme, codes, divisor);
                 for (uint32_t round = 0; round < r.bucket; round += 4 * TEAM) {
                     const uint32_t e = round + 4 * (threadIdx.x % TEAM);

@@ -42,15 +42,29 @@ struct signs_parts {
 struct signs_column {
     size_t first, n;
     uint8_t *codes;
+    bool there; /* false: behind the vector */
 };
 
-CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size_t number,
-                                      uint8_t *codes)
+/* a / b, mostly of 32 bits: a long division would take longer than a column's arithmetic. */
+CAST_FN size_t quotient(size_t a, size_t b)
 {
+    return (a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b;
+}
+
+/* Of a vector of n elements, whose codes are of `all`. */
+CAST_FN struct signs_column column_at(const struct signs_rule *r, size_t n, size_t all,
+                                      size_t number, uint8_t *codes)
+{
+    const size_t stride = r->stride, run = stride == 1 ? number : quotient(number, stride),
+                 begin = run * r->column * stride;
     struct signs_column c;
-    c.first = number / r->stride * r->column * r->stride + number % r->stride;
-    const size_t left = c.first < n ? (n - c.first + r->stride - 1) / r->stride : 0;
-    c.n = left < r->column ? left : r->column;
+    c.there = begin < all;
+    c.first = begin + (number - run * stride);
+    c.n = 0;
+    if (c.there && c.first < n) {
+        const size_t left = stride == 1 ? n - c.first : quotient(n - c.first + stride - 1, stride);
+        c.n = left < r->column ? left : r->column;
+    }
     c.codes = codes + number * signs_column_bytes(r);
     return c;
 }
@@ -127,14 +141,15 @@ CAST_FN bool half_negative(uint32_t words, uint32_t i)
 /* The first elements of the column, as element() has them: of x, or of sums. */
 template <bool SUMS>
 CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
-                       const struct signs_column *c, bool there, float kept[KEPT])
+                       const struct signs_column *c, float kept[KEPT])
 {
     const uint32_t lane = threadIdx.x % LEVEL_LANES;
 #pragma unroll
     for (uint32_t i = 0; i < KEPT; i++)
         kept[i] = !SUMS && 16 * i + lane < c->n ? s->x[c->first + 16 * i + lane] : 0;
     for (int k = 0; SUMS && k < p->n; k++) {
-        const uint32_t words = half_words(&s->rule, p->parts[k] + (c->codes - p->base), 0, there);
+        const uint32_t words =
+            half_words(&s->rule, p->parts[k] + (c->codes - p->base), 0, c->there);
         const float plus = __uint_as_float(half_word(words, 0)),
                     minus = __uint_as_float(half_word(words, 1));
 #pragma unroll
@@ -150,18 +165,18 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
             kept[i] = level_add(kept[i], s->left.was[c->first + 16 * i + lane]);
 }
 
-/* there: the column exists, else this half is with the other one. Returns the largest magnitude of
+/* A column that is not there is made, with the other half's, and not stored. Returns the largest magnitude of
  * this lane's x. */
 template <bool SUMS>
 CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_parts *p,
-                             const struct signs_column *c, bool there)
+                             const struct signs_column *c)
 {
     const uint32_t lane = threadIdx.x % LEVEL_LANES,
                    rounds = (uint32_t)((s->rule.column + 15) / 16);
     struct half_sums sums = {0, 0, 0};
     uint32_t largest = 0, before = 0;
     float kept[KEPT];
-    half_load<SUMS>(s, p, c, there, kept);
+    half_load<SUMS>(s, p, c, kept);
 #pragma unroll
     for (uint32_t i = 0; i < KEPT; i++)
         half_add(&sums, kept[i]);
@@ -188,26 +203,25 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
         before = signs;
         if (i + 1 == rounds || (i % 2 == 1 && at % LEVEL_LANES == LEVEL_LANES - 1)) {
             const uint32_t word = at / LEVEL_LANES * LEVEL_LANES + lane;
-            if (there && word <= at)
+            if (c->there && word <= at)
                 word_put(c->codes + 4 * (size_t)word, words);
         }
     }
     return largest;
 }
 
-CAST_FN void decode_half(const struct signs_out *out, const struct signs_column *c, float divisor,
-                         bool there)
+CAST_FN void decode_half(const struct signs_out *out, const struct signs_column *c, float divisor)
 {
     const uint32_t lane = threadIdx.x % LEVEL_LANES,
                    rounds = (uint32_t)((out->rule.column + 15) / 16);
-    uint32_t words = half_words(&out->rule, c->codes, 0, there);
+    uint32_t words = half_words(&out->rule, c->codes, 0, c->there);
     const float plus = __fdiv_rn(__uint_as_float(half_word(words, 0)), divisor),
                 minus = __fdiv_rn(__uint_as_float(half_word(words, 1)), divisor);
 #pragma unroll 4
     for (uint32_t i = 0; i < rounds; i++) {
         const size_t j = (size_t)16 * i + lane;
         if (i % 2 == 0 && (2 + i / 2) % LEVEL_LANES == 0)
-            words = half_words(&out->rule, c->codes, 2 + i / 2, there);
+            words = half_words(&out->rule, c->codes, 2 + i / 2, c->there);
         const bool negative = half_negative(words, i);
         if (j < c->n)
             out->x[c->first + j] = negative ? minus : plus;
@@ -287,12 +301,10 @@ static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
             const struct signs_span *s = &list.span[i];
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x,
                          number = s->rule.stride == 1 ? thread / LEVEL_LANES : thread;
-            const bool there = number < signs_columns(&s->rule, s->padded);
-            struct signs_column c = column_at(&s->rule, s->n, number, s->codes);
-            c.n = there ? c.n : 0;
+            const struct signs_column c = column_at(&s->rule, s->n, s->padded, number, s->codes);
             if (s->rule.stride == 1)
-                largest = max(largest, encode_half<SUMS>(s, &p, &c, there));
-            else if (there)
+                largest = max(largest, encode_half<SUMS>(s, &p, &c));
+            else if (c.there)
                 largest = max(largest, encode_thread<SUMS>(s, &p, &c));
         }
         if (!SUMS && now >= 0)
@@ -313,12 +325,11 @@ static __global__ void __launch_bounds__(THREADS)
             const struct signs_out *out = &list.span[i];
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x,
                          number = out->rule.stride == 1 ? thread / LEVEL_LANES : thread;
-            const bool there = number < signs_columns(&out->rule, out->n);
-            struct signs_column c = column_at(&out->rule, out->n, number, (uint8_t *)out->codes);
-            c.n = there ? c.n : 0;
+            const struct signs_column c =
+                column_at(&out->rule, out->n, out->n, number, (uint8_t *)out->codes);
             if (out->rule.stride == 1)
-                decode_half(out, &c, divisor, there);
-            else if (there)
+                decode_half(out, &c, divisor);
+            else if (c.there)
                 decode_thread(out, &c, divisor);
         }
         __syncthreads();
