@@ -45,7 +45,6 @@ codec() {
     cmp "$dir/whole.ck" "$dir/rest.ck" || fail "$words: other bits when resumed"
 }
 codec 2 qsgd:4
-codec 2 onebit:64
 codec 2 onebit:column --quantise all
 codec 3 ternary --quantise all
 exit $bad

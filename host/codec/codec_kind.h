@@ -89,7 +89,7 @@ struct codec_piece {
     size_t at, n,
         padded; /* its first element in the layer; elements; with padding up to the next layer */
 };
-enum { CODEC_PIECES = 64 }; /* handed to a backend at once: a launch on a GPU */
+enum { CODEC_PIECES = 256 }; /* handed to a backend at once: a launch on a GPU */
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end);
 
 /* acc_bytes and wide_bytes of a fold whose sums are made where all parts are, by sum() alone. */
