@@ -38,7 +38,7 @@ static const struct row {
 } rows[] = {
     {"MPI_Allreduce fp32", "native", {.format = "fp32"}},
     {"MPI_Iallreduce fp32", "native", {.format = "fp32"}},
-    {"MPI_Iallreduce, our MPI_Op, fp32", "native", {.format = "fp32"}},
+    {"MPI_Iallreduce our MPI_Op fp32", "native", {.format = "fp32"}},
     {"MPI_Iallreduce fp16 nearest", "native", {.format = "fp16", .sum = "nearest"}},
     {"MPI_Iallreduce e5m2 nearest", "native", {.format = "e5m2", .sum = "nearest"}},
     {"MPI_Iallreduce e5m2 trunc", "native", {.format = "e5m2", .sum = "trunc"}},

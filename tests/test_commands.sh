@@ -50,6 +50,8 @@ not_here() {
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
+    'bench/tradeoff.sh --table'*) ;;
+    *bench/tradeoff.sh*) echo 'many trainings' ;;
     esac
     case $1 in *gnuplot*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
@@ -78,6 +80,7 @@ shorter() {
     *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
     bench/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
     *build/bench_cast*) c=${c/bench_cast/bench_cast --mib 1 --reps 1} ;;
+    *build/bench_codecs*) c=${c/ --mib 256/} && c=${c/bench_codecs build\/dump/bench_codecs build\/dump --mib 1 --reps 1 --draws 10} ;;
     *build/bench_train*) c="${c/--batch 128/--batch 1}" ;;
     esac
     echo "$c"
@@ -157,7 +160,7 @@ done
 # shellcheck disable=SC2016  # commands in the sentences of the root's README
 grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
-for help in "narrowcast --help" narrowcast\ {train,cast,uncast,reduce,sim,xclbin,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast}" --help"; do
+for help in "narrowcast --help" narrowcast\ {train,cast,uncast,reduce,sim,xclbin,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }
