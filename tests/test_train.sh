@@ -113,15 +113,25 @@ resumed "after a kill"
 rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
 mv end.ck ck
 resumed "at the end"
-# a longer run by a constant rate: 5 steps and 7 more are 12, though a test of the weights came between
+# a longer run by a rate that knows no end: 5 steps and 7 more are 12, though a test of the weights came between
+scaled="--model lenet5 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
-{
-    on 2 $short --steps 5 --save five.ck
-    on 2 $short --steps 12 --save twelve.ck
-    on 2 $short --steps 12 --save more.ck --resume five.ck
-} >/dev/null 2>>stderr
-cmp -s twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end"
+for way in "$scaled" "$short"; do
+    on 2 $way --steps 5 --save five.ck
+    on 2 $way --steps 12 --save twelve.ck
+    on 2 $way --steps 12 --save more.ck --resume five.ck
+    cmp -s twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
+done >/dev/null 2>>stderr
+
+# --- images, and networks that want others ---
+refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at least" 2 --model caffenet
+refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" 1 --model vgg19 --image 31
+refused "from 28x28 to 27x27 pixels" 2 --image 27
+refused "--image '228'" 1 --image 228
+refused "cannot read schedule 'exp:0.5': expected exp:G/N" 2 --schedule exp:0.5
+refused "cannot read schedule 'poly': expected poly:P" 1 --schedule poly
+refused "--warmup-from needs --warmup above 0" 1 --warmup 0 --warmup-from 1
 
 # --- checkpoints that must be refused ---
 # shellcheck disable=SC2086
