@@ -72,21 +72,23 @@ static int steps(struct nc_options *o, const char *device, float *result)
     return 0;
 }
 
-static void check_job(const char *format, const char *scale, const char *algo)
+/* codec: of another kind; then it has neither format nor scale. */
+static void check_job(const char *codec, const char *format, const char *scale, const char *algo)
 {
     static float want[STEPS - 1][N_ALL], on_gpu[STEPS - 1][N_ALL];
     struct nc_options o = nc_options_default();
     o.format = format;
     o.scale = scale;
     o.algo = algo;
-    o.round = "stochastic";
+    o.round = codec ? NULL : "stochastic";
+    o.codec = codec;
     o.bucket_bytes = 1 << 16;
     if (steps(&o, NULL, want[0]) || steps(&o, "cuda", on_gpu[0]))
         exit(1);
     for (int step = 0; step < STEPS - 1; step++)
         for (size_t i = 0; i < N_ALL; i++)
             CHECK(memcmp(&want[step][i], &on_gpu[step][i], sizeof(float)) == 0,
-                  "%s %s %s step %d element %zu: %g, not %g", format, scale, algo, step, i,
+                  "%s %s step %d element %zu: %g, not %g", codec ? codec : format, algo, step, i,
                   (double)on_gpu[step][i], (double)want[step][i]);
 }
 
@@ -101,10 +103,11 @@ int main(void)
     if (nc_open(&o, &one, 1, &keep) < 0)
         return 1;
     const int n_ranks = nc_n_ranks(keep);
-    check_job("e4m3", "aps", "auto");
-    check_job("e5m2", "aps-tight", n_ranks == 4 ? "group-scatter:2" : "auto");
+    check_job(NULL, "e4m3", "aps", "auto");
+    check_job(NULL, "e5m2", "aps-tight", n_ranks == 4 ? "group-scatter:2" : "auto");
     if (n_ranks > 1)
-        check_job("fp16", "none", "ring");
+        check_job(NULL, "fp16", "none", "ring");
+    check_job("onebit", NULL, NULL, "auto");
     struct nc *nc = NULL;
     o.device = "gpu";
     CHECK(nc_open(&o, &one, 1, &nc) == -EINVAL && !nc, "an unknown device");

@@ -81,8 +81,8 @@ struct nc_options {
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
-    /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary, relgrad:of=gradient
-     * with device cpu (of onebit:column each layer is one column) */
+    /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary (of onebit:column
+     * each layer is one column); relgrad:of=gradient with device cpu */
     const char *codec;
     const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
