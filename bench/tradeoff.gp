@@ -13,6 +13,7 @@ rows = "awk -F '\\t' -v batch=" . batch . " '$2 == \"gflop\" { gflop[$1] = $3; n
 codecs = system(rows . " | cut -d' ' -f2 | grep -v '^fp32' | awk '!seen[$1]++'")
 by(c) = "< " . rows . " | grep ' " . c . " ' | sort -g -k6"
 
+stats "< " . rows using 6 nooutput
 set terminal svg size 1000,900 background "white" font "sans,12"
 set output chart
 set multiplot layout 2,1
@@ -21,7 +22,7 @@ set style histogram rowstacked
 set boxwidth 0.8
 set style fill solid 0.8 noborder
 set grid ytics
-set key top right noenhanced
+set key outside right top noenhanced
 set yrange [0:*]
 set xtics rotate by -60 scale 0 font ",8" noenhanced
 set title "Where the time of a step goes; the network's step in fp32 by direct is 1" noenhanced
@@ -30,10 +31,10 @@ plot "< " . rows using 3:xtic(stringcolumn(1) . " " . stringcolumn(2)) linecolor
      "< " . rows using 5 linecolor rgb "#b04040" title "travelling"
 set title "Speed-up to the best fp32 row"
 set logscale x
-set xtics auto norotate scale 1 font ",12"
+set xtics add norotate scale 1 font ",12" (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 set xlabel "MB of fp32 gradients per GFLOP of a rank's step"
-set offsets graph 0.05, graph 0.05, graph 0.05, 0
-set key left top noenhanced
+set xrange [STATS_min * 0.8:STATS_max * 1.25]
+set key outside right top noenhanced
 set arrow from graph 0, first 1 to graph 1, first 1 nohead dashtype 2 linecolor rgb "black"
 plot for [c in codecs] by(c) using 6:7 with linespoints pointtype 7 title c
 unset multiplot
