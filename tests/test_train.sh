@@ -242,6 +242,7 @@ on 2 --model mlp --steps 4 --dump-gradients dump --dump-first 1 --dump-steps 2 >
 want="layers.txt meta.txt step000001.rank0.f32 step000001.rank1.f32 step000001.weights.f32 step000002.rank0.f32 step000002.rank1.f32 step000002.weights.f32"
 [ "$(cd dump && echo *)" = "$want" ] || fail "dump holds $(cd dump && echo *)"
 elements=$(awk '{ if ($2 != sum) exit 1; sum += $3 } END { print sum }' dump/layers.txt) || fail "dump/layers.txt has gaps"
+awk 'NF != 5 || $4 < 1 || $5 < 1 || $3 % ($4 * $5) { exit 1 }' dump/layers.txt || fail "dump/layers.txt has columns that do not fill their layers"
 [ "$(wc -c <dump/step000002.rank1.f32)" -eq $((4 * elements)) ] || fail "a dump is not as long as its layers"
 if cmp -s dump/step000001.rank0.f32 dump/step000001.rank1.f32; then fail "two ranks have the same gradients"; fi
 help=$(mpirun -np 2 "$n" train --help | grep -c '^usage:')
