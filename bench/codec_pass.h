@@ -13,8 +13,8 @@ struct codec_pass {
     struct codec_part *parts;
     struct vec_span *spans;
     struct vec_out *outs;
-    uint8_t *codes, *sums, *state; /* of all layers, one behind the other */
-    size_t code_bytes;
+    uint8_t *codes, *sums, *state; /* of all layers, one behind the other; two of state */
+    size_t code_bytes, state_bytes;
 };
 
 /* Where in codes, sums and state a layer's begin. */
@@ -71,6 +71,7 @@ static inline int codec_pass_open(struct codec_pass *p, const struct codec *code
         all.code += more.code, all.sum += more.sum, all.state += more.state;
     }
     p->code_bytes = all.code;
+    p->state_bytes = all.state;
     p->codes = buf_alloc(all.code);
     p->sums = buf_alloc(all.sum);
     p->state = buf_alloc(2 * all.state);
@@ -112,10 +113,24 @@ static inline void codec_pass_keys(struct codec_pass *p, uint64_t step)
         p->spans[i].key = codec_key(p->codec, step, (uint32_t)i, 0);
 }
 
+static inline bool codec_pass_asks_max(const struct codec_pass *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (codec_asks_max(p->codec, &p->layers[i]))
+            return true;
+    return false;
+}
+
+/* What codes have left becomes what those of the next step find. */
+static inline void codec_pass_take(struct codec_pass *p)
+{
+    memcpy(p->state, p->state + p->state_bytes, p->state_bytes);
+}
+
 /* As a reducer does it: in one pass where the shift is known, or guessed right. */
 static inline void codec_pass_encode(struct codec_pass *p)
 {
-    if (codec_asks_max(p->codec, NULL)) {
+    if (codec_pass_asks_max(p)) {
         codec_pass_measure(p);
         codec_encode_all(p->codec, p->spans, p->parts, p->n);
     } else {

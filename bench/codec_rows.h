@@ -55,6 +55,8 @@ static const struct codec_row codec_rows[] = {
     {"onebit:64", {.codec = "onebit:64"}, DRAWS_NONE, 1, 8, 64, 0},
     {"onebit:column", {.codec = "onebit:column"}, DRAWS_NONE, 1, 8, 0, 0},
     {"ternary", {.codec = "ternary"}, DRAWS_LAYER, 2, 0, 1, 0},
+    {"relgrad:of=gradient", {.codec = "relgrad:of=gradient"}, DRAWS_NONE, 8, 0, 1, 0},
+    {"relgrad", {.codec = "relgrad"}, DRAWS_NONE, 8, 0, 1, 0}, /* where the dump has weights */
 };
 #undef STOCHASTIC
 enum { N_CODEC_ROWS = sizeof codec_rows / sizeof codec_rows[0] };

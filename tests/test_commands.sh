@@ -50,8 +50,8 @@ not_here() {
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
-    'bench/tradeoff.sh --table'*) ;;
-    *bench/tradeoff.sh*) echo 'many trainings' ;;
+    'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'*) ;;
+    *bench/tradeoff.sh* | *bench/codec_accuracy.sh*) echo 'many trainings' ;;
     esac
     case $1 in *gnuplot*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
