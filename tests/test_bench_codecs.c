@@ -3,7 +3,7 @@
  * finite numbers; what is refused. */
 #include "dump_fixture.h"
 
-enum { FIRST = 3, N_ROWS = 16 };
+enum { FIRST = 3, N_ROWS = 17 };
 /* Multiples of all buckets, so that no padding is counted; a convolution [32][3][3][64] is 18432. */
 static const size_t layer_n[2] = {16384, 18432};
 
@@ -100,6 +100,25 @@ static void check_speeds(void)
           "ratios of one run are those of its speeds");
 }
 
+/* A row for which weights are needed, which the dump had not. */
+static void check_weights(void)
+{
+    CHECK(strstr(dump_out, "bench_codecs: relgrad needs weights, of which "), "%s", dump_out);
+    char name[64];
+    snprintf(name, sizeof name, "step%06d.weights.f32", FIRST + 1);
+    FILE *f = dump_create(name);
+    for (uint64_t i = 0; i < layer_n[0] + layer_n[1]; i++) {
+        const float w = (float)(0.1 * dump_normal(77, i));
+        fwrite(&w, sizeof w, 1, f);
+    }
+    fclose(f);
+    CHECK(dump_run("--json --mib 1 --reps 1 --only relgrad") == 0, "failed: %s", dump_out);
+    CHECK(value("relgrad", "bytes") == 1 && value("relgrad:of=gradient", "bytes") == 1 &&
+              value("relgrad", "l2") > 0.01 && value("relgrad", "l2") < 1 &&
+              value("relgrad", "l2") != value("relgrad:of=gradient", "l2"),
+          "relgrad: %s", dump_out);
+}
+
 /* The chart has every row. */
 static void check_chart(void)
 {
@@ -130,6 +149,7 @@ int main(void)
     check_noise();
     check_speeds();
     check_chart();
+    check_weights();
     CHECK(dump_run("--mib 1 --reps 1 --draws 2 --only onebit") == 0 &&
               strstr(dump_out, "2 layers, 34816 elements") && strstr(dump_out, "onebit:64  "),
           "table: %s", dump_out);
