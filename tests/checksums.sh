@@ -54,6 +54,12 @@ train fp16-kahan-direct 3 --format fp16 --sum kahan --overflow inf --round zero 
 train e5m2-native 2 --format e5m2 --scale aps --algo native
 train fp16-alone 1 --format fp16 --algo self --fp32-last-layer --model lenet5 --lr 0.01
 
+# --- other codecs ---
+train qsgd 3 --codec qsgd:4 --algo direct
+train onebit-columns 3 --codec onebit:column --algo gather
+train ternary-scatter 4 --codec ternary --algo group-scatter:2
+train relgrad-scatter 4 --codec relgrad:every=5 --algo group-scatter:2
+
 # --- how a run goes: overlap, epochs in fp32, other models, optimisers, orders of images ---
 train overlap 2 --overlap on --bucket-bytes 8k
 train hybrid 2 --first-epochs-fp32 1 --format e3m0 --scale aps-tight
