@@ -111,7 +111,7 @@ refused "cannot encode 'nan.f32': it holds inf or nan" "$n" cast --codec qsgd:4 
 refused "cannot encode 'cut.f32': 10 bytes are no fp32 values" "$n" cast --codec onebit cut.f32 no
 refused "--state 's' has no use" "$n" cast --codec qsgd:4 --state s x.f32 no
 refused "--state 's' has no use" "$n" cast --state s x.f32 no
-refused "cannot use --state 'short': it has 100 bytes, this codec keeps 8008" "$n" cast --codec onebit --state short x.f32 no
+refused "cannot use --state 'short': it has fewer bytes than the 8008 that this codec keeps" "$n" cast --codec onebit --state short x.f32 no
 refused "--format e5m2 does not go with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
 refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
 refused "cannot decode 'short': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 short no
@@ -120,7 +120,20 @@ refused "need --count" "$n" uncast --codec onebit:column codes no
 refused "--codec relgrad needs --weights FILE" "$n" cast --codec relgrad x.f32 no
 refused "--weights 'w.f32' has no use" "$n" cast --codec relgrad:of=gradient --weights w.f32 x.f32 no
 refused "--weights 'w.f32' has no use" "$n" uncast --weights w.f32 x.f32 no
-refused "cannot use --weights 'cut.f32': it has 10 bytes, 1001 values need 4004" "$n" cast --codec relgrad --weights cut.f32 x.f32 no
+refused "cannot use --weights 'cut.f32': it has fewer bytes than the 4004 of 1001 values" "$n" cast --codec relgrad --weights cut.f32 x.f32 no
+refused "cannot use --weights '/dev/zero': it has more bytes than the 4004 of 1001 values" "$n" cast --codec relgrad --weights /dev/zero x.f32 no
+{ printf '\0\0\300\177' && tail -c +5 w.f32; } >nan_w.f32
+refused "cannot use --weights 'nan_w.f32': it holds inf or nan" "$n" cast --codec relgrad --weights nan_w.f32 x.f32 no
+cat left left >long
+refused "cannot use --state 'long': it has more bytes than the 8008" "$n" cast --codec onebit --state long x.f32 no
+{ printf '\0\0\300\177' && tail -c +5 left; } >nan_left
+refused "cannot use --state 'nan_left': it holds inf or nan" "$n" cast --codec onebit --state nan_left x.f32 no
+refused "cannot use --state '/dev/zero': need a file" "$n" cast --codec onebit --state /dev/zero x.f32 no
+refused "--state 'no' is 'no' as well" "$n" cast --codec onebit --state no x.f32 no
+ln left same
+refused "--state 'left' is 'same' as well" "$n" cast --codec onebit --state left same no
+refused "cannot write 'none/left'" "$n" cast --codec onebit --state none/left x.f32 no
+refused "--max '3.45e38': must be at most 3.40282347e+38" "$n" uncast --codec ternary --max 3.45e38 codes no
 refused "cast has no --scale quantile" "$n" cast --scale quantile x.f32 no
 refused "--codec relgrad needs --max X" "$n" uncast --codec relgrad --weights w.f32 x.f32 no
 refused "--codec ternary needs --max X" "$n" uncast --codec ternary codes no

@@ -23,7 +23,7 @@ struct uncast_options {
 static const struct opt opts[] = {
     {"codec", "C", "minifloat", "As `cast` had it.", OPT_TEXT, AT(codec), 0, 0, 0},
     {"weights", "FILE", NULL, "As `cast --codec` had them.", OPT_TEXT, AT(weights), 0, 0, 0},
-    {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 3.5e38, 0},
+    {"max", "X", "1", "What `cast --codec` printed.", OPT_REAL, AT(max), 0, 0x1.fffffep127, 0},
     {"format", "F", "e4m3", "The format of the codes, as `cast` had it.", OPT_TEXT, AT(format), 0,
      0, 0},
     {"shift", "N", "0", "Divides by 2^N: the shift that `cast --scale` printed.", OPT_INT,

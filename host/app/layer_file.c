@@ -7,6 +7,7 @@
 #include "codec/codec_kind.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool layer_file_is_minifloat(const char *codec)
@@ -22,9 +23,10 @@ struct bytes {
     size_t n;
 };
 
-static int read_on(struct file_in *in, struct bytes *b)
+/* Ends behind the first part in which there are more bytes than `most`. */
+static int read_on(struct file_in *in, size_t most, struct bytes *b)
 {
-    for (size_t room = 1 << 20, got;; room = b->n) {
+    for (size_t room = 1 << 20, got; b->n <= most; room = b->n) {
         uint8_t *more = realloc(b->at, b->n + room);
         if (!more)
             return ERR(-ENOMEM, "cannot hold '%s': no memory for %zu bytes", in->path, b->n + room);
@@ -37,26 +39,46 @@ static int read_on(struct file_in *in, struct bytes *b)
     return 0;
 }
 
-static int read_file(const char *path, struct bytes *b)
+static int read_file(const char *path, size_t most, struct bytes *b)
 {
     struct file_in in = {.f = NULL};
     int rc = file_in_open(&in, path);
     if (!rc)
-        rc = read_on(&in, b);
+        rc = read_on(&in, most, b);
     file_in_close(&in);
     return rc;
 }
 
-static int write_file(const char *path, const void *from, size_t bytes)
+/* Up to what makes the file appear. */
+static int start_file(struct file_out *out, const char *path, const void *from, size_t bytes)
 {
-    struct file_out out = {.f = NULL};
-    int rc = file_out_open(&out, path);
-    if (!rc)
-        rc = file_out_write(&out, from, bytes);
+    TRY(file_out_open(out, path));
+    return file_out_write(out, from, bytes);
+}
+
+/* Both or none, but for a disk that fails in between. path2: NULL: there is one file. */
+static int write_files(const char *path, const struct bytes *b, const char *path2,
+                       const struct bytes *b2)
+{
+    struct file_out out = {.f = NULL}, out2 = {.f = NULL};
+    int rc = start_file(&out, path, b->at, b->n);
+    if (!rc && path2)
+        rc = start_file(&out2, path2, b2->at, b2->n);
+    if (!rc && path2)
+        rc = file_out_sync(&out2);
     if (!rc)
         rc = file_out_commit(&out);
+    if (!rc && path2)
+        rc = file_out_commit(&out2);
     file_out_discard(&out);
+    file_out_discard(&out2);
     return rc;
+}
+
+static bool all_finite(const struct bytes *b)
+{
+    return vec_best()->absmax((const float *)(const void *)b->at, b->n / sizeof(float)) <
+           0x7f800000;
 }
 
 /* ---- a layer ---- */
@@ -86,24 +108,48 @@ static int read_weights(const struct codec *codec, const char *path, struct byte
     if (!path)
         return ERR(-EINVAL, "--codec %s needs --weights FILE, which the gradients are of",
                    codec->kind->name);
-    TRY(read_file(path, weights));
-    if (weights->n != layer->n * sizeof(float))
-        return ERR(-EINVAL, "cannot use --weights '%s': it has %zu bytes, %zu values need %zu",
-                   path, weights->n, layer->n, layer->n * sizeof(float));
+    const size_t bytes = layer->n * sizeof(float);
+    TRY(read_file(path, bytes, weights));
+    if (weights->n != bytes)
+        return ERR(-EINVAL, "cannot use --weights '%s': it has %s bytes than the %zu of %zu values",
+                   path, weights->n < bytes ? "fewer" : "more", bytes, layer->n);
+    if (!all_finite(weights))
+        return ERR(-EINVAL, "cannot use --weights '%s': it holds inf or nan", path);
     layer->weights = (const float *)(const void *)weights->at;
     return 0;
 }
 
-/* What is kept, as it was (zeros where there is no file yet) and room for what it becomes. */
+/* The state is written, so it is a file, and none of the others. others: NULL behind the last. */
+static int check_state(const char *path, const char *const *others)
+{
+    struct stat st, other;
+    const bool exists = stat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode))
+        return ERR(-EINVAL, "cannot use --state '%s': need a file, which is read and replaced",
+                   path);
+    for (; *others; others++)
+        if (strcmp(path, *others) == 0 || (exists && stat(*others, &other) == 0 &&
+                                           st.st_dev == other.st_dev && st.st_ino == other.st_ino))
+            return ERR(-EINVAL, "--state '%s' is '%s' as well: need a file of its own", path,
+                       *others);
+    return 0;
+}
+
+/* What is kept, as it was (zeros where there is no file yet) and room for what it becomes: residuals
+ * and numbers of steps, which have no bits of an inf or nan. */
 static int read_state(const char *path, size_t bytes, struct bytes *was, uint8_t **next)
 {
     if (!bytes)
         return ERR(-EINVAL, "--state '%s' has no use: this codec keeps nothing", path);
     if (access(path, F_OK) == 0) {
-        TRY(read_file(path, was));
+        TRY(read_file(path, bytes, was));
         if (was->n != bytes)
-            return ERR(-EINVAL, "cannot use --state '%s': it has %zu bytes, this codec keeps %zu",
-                       path, was->n, bytes);
+            return ERR(
+                -EINVAL,
+                "cannot use --state '%s': it has %s bytes than the %zu that this codec keeps", path,
+                was->n < bytes ? "fewer" : "more", bytes);
+        if (!all_finite(was))
+            return ERR(-EINVAL, "cannot use --state '%s': it holds inf or nan", path);
     } else if (!(was->at = buf_alloc(bytes))) {
         return -ENOMEM;
     }
@@ -151,7 +197,10 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     struct whole w;
     uint8_t *next = NULL;
     size_t kept = 0;
-    int rc = read_file(in, &x);
+    const char *const others[] = {in, out, weights, NULL}; /* weights: NULL where there are none */
+    int rc = state ? check_state(state, others) : 0;
+    if (!rc)
+        rc = read_file(in, SIZE_MAX, &x);
     make_whole(codec, x.n / sizeof(float), &w);
     if (!rc)
         rc = read_weights(codec, weights, &w_of, &w.layer);
@@ -164,9 +213,7 @@ int layer_file_cast(const struct codec *codec, const char *in, const char *weigh
     if (!rc)
         rc = cast_bytes(codec, &x, in, &w, &codes);
     if (!rc)
-        rc = write_file(out, codes.at, codes.n);
-    if (!rc && state)
-        rc = write_file(state, next, kept);
+        rc = write_files(out, &codes, state, &(struct bytes){next, kept});
     *max = w.layer.max;
     free(x.at), free(w_of.at), free(codes.at), free(was.at), free(next);
     return rc;
@@ -219,7 +266,7 @@ int layer_file_uncast(const struct codec *codec, const char *in, const char *wei
     struct bytes codes = {NULL, 0}, w_of = {NULL, 0};
     struct whole w;
     float *x = NULL;
-    int rc = read_file(in, &codes);
+    int rc = read_file(in, SIZE_MAX, &codes);
     if (!rc)
         rc = count_values(codec, &codes, in, count, &w);
     if (!rc)
@@ -230,7 +277,7 @@ int layer_file_uncast(const struct codec *codec, const char *in, const char *wei
         rc = x ? decode(codec, &w, codes.at, x) : -ENOMEM;
     }
     if (!rc)
-        rc = write_file(out, x, w.layer.n * sizeof *x);
+        rc = write_files(out, &(struct bytes){(uint8_t *)x, w.layer.n * sizeof *x}, NULL, NULL);
     free(codes.at), free(w_of.at), free(x);
     return rc;
 }

@@ -186,11 +186,16 @@ static int put_in_place(struct file_out *out)
     return 0;
 }
 
-int file_out_commit(struct file_out *out)
+int file_out_sync(struct file_out *out)
 {
     errno = 0;
-    int rc = note(out, !fflush(out->f) && !ferror(out->f) &&
-                           (out->folder < 0 || !fsync(fileno(out->f))));
+    return note(out,
+                !fflush(out->f) && !ferror(out->f) && (out->folder < 0 || !fsync(fileno(out->f))));
+}
+
+int file_out_commit(struct file_out *out)
+{
+    int rc = file_out_sync(out);
     if (!rc && out->folder >= 0) {
         rc = put_in_place(out);
         if (rc)

@@ -37,6 +37,9 @@ int file_out_open(struct file_out *out, const char *path);
 int file_out_write(struct file_out *out, const void *buf, size_t bytes);
 int file_out_print(struct file_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* What was written is on the disk, though not in its place: of several files that belong together all
+ * are synced before the first is committed. Returns 0 or a negative errno with a line. */
+int file_out_sync(struct file_out *out);
 /* Flushes to the disk, then takes path's place. On failure the file is discarded. Returns 0 or a
  * negative errno with a line. */
 int file_out_commit(struct file_out *out);

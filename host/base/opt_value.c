@@ -17,8 +17,9 @@ static int check_range(const struct opt *o, const char *text, double x)
 {
     if ((o->min == 0 && o->max == 0) || (x >= o->min && x <= o->max))
         return 0;
-    if (o->max >= 9e15)
-        return ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min);
+    if (o->max >= 9e15) /* so large that one side is all there is to say */
+        return x < o->min ? ERR(-EINVAL, "--%s '%s': must be at least %.15g", o->name, text, o->min)
+                          : ERR(-EINVAL, "--%s '%s': must be at most %.9g", o->name, text, o->max);
     return ERR(-EINVAL, "--%s '%s': must be from %.15g to %.15g", o->name, text, o->min, o->max);
 }
 

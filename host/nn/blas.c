@@ -1,5 +1,6 @@
 /* blas.c : OpenBLAS on a CPU that it does not know. */
 #include "nn/blas.h"
+#include "base/err.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,16 @@ void blas_know_cpu(char **argv)
     if (!core || !openblas_get_corename || strcmp(openblas_get_corename(), "Prescott") != 0)
         return;
     if (getenv("OPENBLAS_CORETYPE") ||
-        getauxval(AT_BASE) == 0) /* by a loader: /proc/self/exe is that */
+        getauxval(AT_BASE) == 0) /* by a loader, which /proc/self/exe is */
         return;
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0 || setenv("OPENBLAS_CORETYPE", core, 1) != 0)
-        return;
-    self[n] = 0;
-    execv(self, argv);
-    unsetenv("OPENBLAS_CORETYPE"); /* slow is better than not at all */
+    if (n > 0 && setenv("OPENBLAS_CORETYPE", core, 1) == 0) {
+        self[n] = 0;
+        execv(self, argv);
+        execv("/proc/self/exe", argv); /* its file is gone */
+        unsetenv("OPENBLAS_CORETYPE");
+    }
+    err_warn("OpenBLAS does not know this CPU and takes its slowest kernels: set "
+             "OPENBLAS_CORETYPE=%s",
+             core);
 }
