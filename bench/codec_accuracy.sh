@@ -10,11 +10,7 @@ only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 model=${1:-resnet8}
 tsv=${TABLES:-bench/codec_accuracy}/$model.tsv
-mkdir -p "$(dirname "$tsv")"
-touch "$tsv"
 LOGS=$B/codec_accuracy/$model
-mkdir -p "$(dirname "$LOGS")"
-. bench/trainings.sh
 
 # A row's name, then its options.
 base=fp32
@@ -53,6 +49,9 @@ resnet20) seeds=${2:-1 2} ;;
     ;;
 esac
 
+mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
+touch "$tsv"
+. bench/trainings.sh
 table() {
     echo "| codec | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
     echo "|---|---|---|---|---|---|"

@@ -12,7 +12,8 @@ tsv=${TABLE:-$B/tradeoff.tsv}
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=4
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
-networks=${1:-resnet20 resnet110 davidnet caffenet vgg19}
+all='resnet20 resnet110 davidnet caffenet vgg19'
+networks=${1:-$all}
 codecs="fp32            --format fp32 --scale none
 fp32,native     --format fp32 --scale none --algo native
 fp16            --format fp16 --scale none
@@ -25,6 +26,17 @@ onebit:64       --codec onebit:64
 onebit:column   --codec onebit:column
 ternary         --codec ternary
 relgrad         --codec relgrad"
+# known WHAT LIST WORD...: each is one of the list's
+known() {
+    for word in "${@:3}"; do
+        case " $2 " in *" $word "*) ;; *) echo "tradeoff.sh: no $1 '$word': need some of $2" >&2 && exit 2 ;; esac
+    done
+}
+names=$(while read -r name _; do printf '%s ' "$name"; done <<<"$codecs")
+# shellcheck disable=SC2086  # words
+known network "$all" $networks
+# shellcheck disable=SC2086
+known codec "${names% }" ${2-}
 pixels() { case $1 in caffenet | alexnet | vgg19) echo 64 ;; *) echo 28 ;; esac; }
 
 # The network is made once, for all rows.
@@ -34,6 +46,8 @@ fi
 mkdir -p "$(dirname "$tsv")"
 touch "$tsv"
 log=$tsv.log
+images=$((steps * batch / 10 * 10 + 10))
+[ "$images" -ge 1000 ] || images=1000
 
 # --- rows: network, codec, then numbers ---
 done_row() { grep -q "^$1	$2	" "$tsv"; }
@@ -64,7 +78,7 @@ train() {
     echo "tradeoff.sh: $network, $codec" >&2
     rm -f "$log.jsonl"
     # shellcheck disable=SC2086  # options are words
-    if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$((steps * batch / 10 * 10 + 10)),1" --model "$network" $image \
+    if mpirun $NETLAB_MPI -np $nodes "$B/narrowcast" train --data "synthetic:$images,1" --model "$network" $image \
         --steps "$steps" --batch "$batch" --lr 0.001 --schedule const --warmup 0 --deadline 600 --log "$log.jsonl" "$@" \
         </dev/null >"$log.out" 2>&1 && ! grep -q '"skipped":true' "$log.jsonl"; then
         found=$(medians)
@@ -78,7 +92,7 @@ train() {
 }
 
 # --- what came out ---
-order="$networks "$(while read -r name _; do printf '%s ' "$name"; done <<<"$codecs")
+order="$networks $names"
 table() {
     echo '| network | codec | images/s | to the best fp32 | bytes a step and rank | computing, ms | casting, ms | travelling, ms |'
     echo '|---|---|---|---|---|---|---|---|'
@@ -126,7 +140,7 @@ show() {
     table
     echo
     tradeoff
-    if [ -n "$(command -v gnuplot)" ] && [ -s "$tsv" ]; then
+    if [ -n "$(command -v gnuplot)" ] && awk -F '\t' 'NF == 7 { n++ } END { exit !n }' "$tsv"; then
         gnuplot -e "tsv='$tsv'; chart='${tsv%.tsv}.svg'; batch=$batch" bench/tradeoff.gp && echo "chart ${tsv%.tsv}.svg"
     else
         echo 'skip  the chart: no gnuplot, or no row yet'

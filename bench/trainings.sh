@@ -5,6 +5,9 @@
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 
+# A line that was not finished is no training.
+[ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
+
 # train_once NAME SEED RANKS OPTION...
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes
