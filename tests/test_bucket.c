@@ -2,24 +2,34 @@
 #include "check.h"
 #include "reduce/bucket.h"
 
-/* Hand-made cases: sizes in elements of one byte, fp32 marked by a minus; wanted: layers of each
- * bucket from the last on. */
+/* Hand-made cases: sizes in elements of one byte, fp32 marked by a minus; wanted: the layers of each
+ * bucket from the last on, a 0 behind each. */
 int main(void)
 {
     static const struct {
-        int n[6], want[6];
+        int n[6], want[12]; /* layers counted from 1 */
         bool all_fp32;
     } cases[] = {
-        {{8, 8, 8}, {3}, false},         /* all in one, which is not full */
-        {{8, 50, 40, 8}, {3, 1}, false}, /* the one that fills it still belongs to it */
+        {{8, 8, 8}, {3, 2, 1}, false},            /* all in one, which is not full */
+        {{8, 50, 40, 8}, {4, 3, 2, 0, 1}, false}, /* the one that fills it still belongs to it */
         /* unless it is a full bucket itself, with its padding */
-        {{8, 60, 40, 8}, {2, 1, 1}, false},
-        {{8, 64, 8}, {1, 1, 1}, false}, /* one that fills a bucket alone is alone */
-        {{8, 100, 8}, {1, 1, 1}, false},
-        {{32, 32, 32, 32}, {2, 2}, false},  /* closed when full */
-        {{8, -8, -8, 8}, {1, 2, 1}, false}, /* fp32 layers are apart */
-        {{1, 1, 1}, {3}, false},            /* 8 each, padded */
-        {{8, -8, 8, 8}, {2, 2}, true},      /* 32 bytes each */
+        {{8, 60, 40, 8}, {4, 3, 0, 2, 0, 1}, false},
+        {{8, 64, 8}, {3, 0, 2, 0, 1}, false}, /* one that fills a bucket alone is alone */
+        {{8, 100, 8}, {3, 0, 2, 0, 1}, false},
+        {{32, 32, 32, 32}, {4, 3, 0, 2, 1}, false},               /* closed when full */
+        {{8, -8, -8, 8}, {3, 2, 0, 4, 1}, false},                 /* fp32 layers are apart */
+        {{8, -4, 8, -4, 8, -4}, {6, 4, 0, 2, 0, 5, 3, 1}, false}, /* and alternate */
+        {{-4, 8, -4, 8, -4, 8}, {5, 3, 0, 6, 4, 2, 0, 1}, false},
+        /* who is complete first goes first, whoever began first */
+        {{8, 8, -8, 8, -8}, {5, 3, 0, 4, 2, 1}, false},
+        {{-4, 32, 32, -4, 32, 8}, {6, 5, 3, 0, 2, 0, 4, 1}, false},
+        {{8, 8, 8, 8, -4}, {5, 0, 4, 3, 2, 1}, false},
+        {{8, 8, -8, 64, -8, 8},
+         {6, 0, 4, 0, 5, 3, 0, 2, 1},
+         false},                                                /* a full one closes its class */
+        {{-8, 8, -16, 8, -8}, {5, 0, 3, 0, 4, 2, 0, 1}, false}, /* 4 bytes an element */
+        {{1, 1, 1}, {3, 2, 1}, false},                          /* 8 each, padded */
+        {{8, -8, 8, 8}, {4, 3, 0, 2, 1}, true},                 /* 32 bytes each */
     };
     struct codec codec;
     if (codec_parse(&(struct codec_words){.format = "e5m2"}, &codec) < 0 ||
@@ -30,31 +40,33 @@ int main(void)
         struct reducer_layer layers[6];
         struct bucket b[6];
         struct codec_layer placed[6];
-        int n = 0;
+        int n = 0, bucket_of[6], done = 0;
         for (; n < 6 && cases[k].n[n] != 0; n++)
             layers[n] =
                 (struct reducer_layer){.n = (size_t)abs(cases[k].n[n]), .fp32 = cases[k].n[n] < 0};
-        const int n_buckets = bucket_cut(layers, n, codecs, cases[k].all_fp32, 64, b, placed);
-        int next = n - 1, i = 0;
-        for (; i < n_buckets; next -= b[i++].n_layers) {
+        const int n_buckets =
+            bucket_cut(layers, n, codecs, cases[k].all_fp32, 64, b, placed, bucket_of);
+        const int *want = cases[k].want;
+        for (int i = 0; i < n_buckets; done += b[i++].n_layers, want++) {
             size_t elements = 0;
-            for (int l = next; l > next - b[i].n_layers; l--) {
-                CHECK(placed[n - 1 - l].at == elements && placed[n - 1 - l].n == layers[l].n &&
-                          (int)placed[n - 1 - l].index == l,
-                      "case %zu layer %d: its place", k, l);
-                elements += (layers[l].n + 7) / 8 * 8;
-                CHECK(b[i].fp32 == (layers[l].fp32 || cases[k].all_fp32), "case %zu layer %d", k,
-                      l);
-            }
-            CHECK(b[i].last == next && b[i].n == elements, "case %zu bucket %d: from %d, %zu", k, i,
-                  b[i].last, b[i].n);
             CHECK(b[i].fold.ctx == &b[i].call && b[i].call.n_layers == b[i].n_layers &&
-                      b[i].call.layers == &placed[n - 1 - next],
+                      b[i].call.layers == placed + done,
                   "case %zu bucket %d: its fold's layers", k, i);
-            CHECK(b[i].n_layers == cases[k].want[i], "case %zu bucket %d: %d layers", k, i,
-                  b[i].n_layers);
+            for (int j = done; j < done + b[i].n_layers; j++, want++) {
+                const int l = *want - 1;
+                CHECK((int)placed[j].index == l, "case %zu bucket %d: layer %d, not %d", k, i,
+                      (int)placed[j].index, l);
+                CHECK(l >= 0 && bucket_of[l] == i && placed[j].at == elements &&
+                          placed[j].n == layers[l].n,
+                      "case %zu layer %d: its place", k, l);
+                elements += (placed[j].n + 7) / 8 * 8;
+                CHECK(b[i].fp32 == (layers[placed[j].index].fp32 || cases[k].all_fp32),
+                      "case %zu layer %d", k, l);
+            }
+            CHECK(*want == 0 && b[i].n == elements, "case %zu bucket %d: of %zu, more wanted", k, i,
+                  b[i].n);
         }
-        CHECK(next == -1 && (i == 6 || cases[k].want[i] == 0), "case %zu: %d buckets", k, i);
+        CHECK(done == n, "case %zu: %d layers of %d", k, done, n);
     }
     DONE();
 }

@@ -99,12 +99,13 @@ static void test_bucket_sizes(const char *format, unsigned bits, unsigned out_bi
         struct codec codec;
         struct bucket buckets[N_LAYERS];
         struct codec_layer placed[N_LAYERS];
+        int bucket_of[N_LAYERS];
         struct reducer *r = open_reducer(
             &(struct codec_words){.format = format, .scale = "aps", .sum = sum, .round = round},
             "auto", bucket_bytes[i], &codec);
         const struct codec codecs[2] = {codec, codec};
-        const int n =
-            bucket_cut(t.layers, N_LAYERS, codecs, false, bucket_bytes[i], buckets, placed);
+        const int n = bucket_cut(t.layers, N_LAYERS, codecs, false, bucket_bytes[i], buckets,
+                                 placed, bucket_of);
         uint64_t code = 0, fp32 = 0, sent = t.n_ranks > 1 ? N_LAYERS : 0;
         for (int b = 0; b < n; b++)
             sent += t.n_ranks > 1 ? direct_bytes(buckets[b].n, bits, out_bits) : 0;

@@ -1,33 +1,91 @@
 /* bucket.c : cuts layers into buckets. */
 #include "reduce/bucket.h"
+#include <stdlib.h>
+
+static struct codec_layer describe(const struct reducer_layer *layers, int i)
+{
+    return (struct codec_layer){.index = (uint32_t)i,
+                                .n = layers[i].n,
+                                .column = layers[i].column,
+                                .stride = layers[i].stride};
+}
+
+static size_t code_bytes(const struct fold *f, size_t n)
+{
+    return f->ops->in_bytes(f, n);
+}
+
+static bool same_class(const struct bucket *a, const struct bucket *b)
+{
+    return a->fp32 == b->fp32 && a->fold.unit == b->fold.unit &&
+           code_bytes(&a->fold, a->fold.unit) == code_bytes(&b->fold, b->fold.unit);
+}
+
+/* The open bucket of the class of `alone`: the latest one, if there is room. NULL: none. */
+static struct bucket *open_bucket(struct bucket *out, int n_buckets, const struct bucket *alone,
+                                  size_t bucket_bytes)
+{
+    for (struct bucket *b = out + n_buckets; b-- > out;)
+        if (same_class(b, alone))
+            return code_bytes(&b->fold, b->n) < bucket_bytes ? b : NULL;
+    return NULL;
+}
+
+/* By their first layers, from the last on; no two have the same. */
+static int by_completion(const void *a, const void *b)
+{
+    const struct bucket *x = a, *y = b;
+    return y->first - x->first;
+}
+
+/* The layers of each bucket, from its last one down. began: the last layer of each layer's bucket. */
+static void place(const struct reducer_layer *layers, const int *began, struct bucket *out,
+                  int n_buckets, struct codec_layer *placed)
+{
+    for (struct bucket *b = out; b < out + n_buckets; b++) {
+        b->call.layers = placed;
+        b->call.n_layers = b->n_layers;
+        b->fold.ctx = &b->call;
+        size_t at = 0;
+        for (int i = b->last; i >= b->first; i--) {
+            if (began[i] != b->last)
+                continue;
+            *placed = describe(layers, i);
+            placed++->at = at;
+            at += bucket_padded(&b->fold, layers[i].n);
+        }
+    }
+}
 
 int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct codec *codecs,
-               bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed)
+               bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed,
+               int *bucket_of)
 {
     int n_buckets = 0;
-    bool open = false;
     for (int i = n_layers - 1; i >= 0; i--) {
-        const bool fp32 = all_fp32 || layers[i].fp32;
-        struct codec_layer *own = &placed[n_layers - 1 - i];
-        const struct codec_call alone = {.codec = &codecs[fp32], .layers = own, .n_layers = 1};
-        *own = (struct codec_layer){.index = (uint32_t)i,
-                                    .n = layers[i].n,
-                                    .column = layers[i].column,
-                                    .stride = layers[i].stride};
-        const struct fold f = codec_fold(&alone);
-        const size_t n = bucket_padded(&f, layers[i].n);
-        struct bucket *b = open ? &out[n_buckets - 1] : NULL;
-        if (!b || b->fp32 != fp32 || b->fold.unit != f.unit ||
-            b->fold.ops->in_bytes(&b->fold, f.unit) != f.ops->in_bytes(&f, f.unit) ||
-            f.ops->in_bytes(&f, n) >= bucket_bytes) {
+        struct bucket alone = {.last = i, .fp32 = all_fp32 || layers[i].fp32};
+        placed[i] = describe(layers, i); /* a fold looks at a layer; its place is found below */
+        alone.call =
+            (struct codec_call){.codec = &codecs[alone.fp32], .layers = &placed[i], .n_layers = 1};
+        alone.fold = codec_fold(&alone.call);
+        const size_t n = bucket_padded(&alone.fold, layers[i].n);
+        struct bucket *b = code_bytes(&alone.fold, n) < bucket_bytes
+                               ? open_bucket(out, n_buckets, &alone, bucket_bytes)
+                               : NULL;
+        if (!b) {
             b = &out[n_buckets++];
-            *b = (struct bucket){.last = i, .fp32 = fp32, .call = alone, .fold = f};
+            *b = alone;
             b->fold.ctx = &b->call;
         }
-        own->at = b->n;
-        b->call.n_layers = ++b->n_layers;
+        b->first = i;
+        b->n_layers++;
         b->n += n;
-        open = f.ops->in_bytes(&b->fold, b->n) < bucket_bytes;
+        bucket_of[i] = b->last;
     }
+    qsort(out, (size_t)n_buckets, sizeof *out, by_completion);
+    place(layers, bucket_of, out, n_buckets, placed);
+    for (int k = 0; k < n_buckets; k++)
+        for (int l = 0; l < out[k].n_layers; l++)
+            bucket_of[out[k].call.layers[l].index] = k;
     return n_buckets;
 }

@@ -3,10 +3,10 @@
 #define BUCKET_H
 #include "reduce/reducer.h"
 
-/* Layers last, last - 1, ..., last - n_layers + 1, in this order, each from a multiple of the
- * fold's unit on. */
+/* Layers from the last to the first, though not all between them, each from a multiple of the
+ * fold's unit on: call.layers. */
 struct bucket {
-    int last, n_layers;
+    int last, first, n_layers;
     size_t n;  /* elements, padding included */
     bool fp32; /* travels in fp32, else by the codec */
     struct codec_call call;
@@ -19,14 +19,17 @@ static inline size_t bucket_padded(const struct fold *f, size_t n)
     return (n + f->unit - 1) / f->unit * f->unit;
 }
 
-/* Cuts the layers into buckets, from the last layer to the first. A bucket is closed when its codes
- * reach bucket_bytes, before a layer that reaches them alone, where fp32 layers and others
- * meet, and where two units, or units of two lengths in bytes, do.
- *   codecs   [2] the codec and fp32, which outlive the buckets   all_fp32   every layer travels in fp32
- *   out      [n_layers] room for the most buckets there can be; stays where it is: a fold points into it
- *   placed   [n_layers] out: the layers from the last to the first, of which each bucket has a run
+/* Cuts the layers into buckets, from the last layer to the first. Each goes to the open bucket of
+ * its class: fp32 or not, and units of one length in elements and in bytes. That is closed when its
+ * codes reach bucket_bytes, and before a layer that reaches them alone. Buckets are in the order in
+ * which backward passes complete them: by their first layers, from the last on.
+ *   codecs    [2] the codec and fp32, which outlive the buckets   all_fp32   every layer travels in fp32
+ *   out       [n_layers] room for the most buckets there can be; stays where it is: a fold points into it
+ *   placed    [n_layers] out: the layers bucket by bucket, of which each bucket has a run
+ *   bucket_of [n_layers] out: the bucket of each layer
  * Returns how many buckets there are. */
 int bucket_cut(const struct reducer_layer *layers, int n_layers, const struct codec *codecs,
-               bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed);
+               bool all_fp32, size_t bucket_bytes, struct bucket *out, struct codec_layer *placed,
+               int *bucket_of);
 
 #endif

@@ -124,6 +124,7 @@ void reducer_close(struct reducer *r)
         free(r->plans[i].places);
         free(r->plans[i].placed);
         free(r->plans[i].bucket_of);
+        free(r->plans[i].rank_of);
     }
     free(r->layers);
     free(r->exponents);

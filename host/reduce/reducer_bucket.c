@@ -26,7 +26,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
     return !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
-           codec_shift(&r->codecs[b->fp32], r->exponents[i]) == r->guesses[i];
+           codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
 
 static int number_of(const struct bucket_flow *f)
@@ -52,11 +52,12 @@ static void encode(struct bucket_flow *f, size_t at, size_t n)
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
     int n_spans = 0;
-    for (int i = b->last; i > b->last - b->n_layers; i--) {
+    for (int k = 0; k < b->n_layers; k++) {
+        const int i = (int)b->call.layers[k].index;
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || guessed(r, b, i))
             continue;
-        reducer_span(s, i, from, to, codec_shift(codec, r->exponents[i]), n_spans++);
+        reducer_span(s, i, from, to, codec_shift(codec, reducer_exponent(r, i)), n_spans++);
     }
     if (!n_spans)
         return;
@@ -71,7 +72,8 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
     const struct codec *codec = &r->codecs[b->fp32];
     const double start = clock_s();
     int n_spans = 0;
-    for (int i = b->last; i > b->last - b->n_layers; i--) {
+    for (int k = 0; k < b->n_layers; k++) {
+        const int i = (int)b->call.layers[k].index;
         size_t from, to;
         if (!part_of(r, b, i, at, n, &from, &to) || from >= r->layers[i].n)
             continue;
@@ -80,8 +82,8 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
         const size_t place = b->fold.ops->out_bytes(&b->fold, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans++] =
-            codec_out(codec, r->result + place, end - from, codec_shift(codec, r->exponents[i]),
-                      f->step->grads[i] + from);
+            codec_out(codec, r->result + place, end - from,
+                      codec_shift(codec, reducer_exponent(r, i)), f->step->grads[i] + from);
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
     cast_since(f, "decode", start);
@@ -114,10 +116,10 @@ struct algo_flow bucket_flow(struct bucket_flow *b)
 void bucket_encoded(const struct bucket_flow *f)
 {
     struct reducer *r = f->step->r;
-    for (int i = f->bucket->last; i > f->bucket->last - f->bucket->n_layers && !r->force_fp32;
-         i--) {
+    for (int k = 0; k < f->bucket->n_layers && !r->force_fp32; k++) {
+        const int i = (int)f->bucket->call.layers[k].index;
         f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, f->bucket, i);
-        r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], r->exponents[i]);
+        r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], reducer_exponent(r, i));
     }
 }
 

@@ -10,9 +10,10 @@
 struct plan {
     struct bucket *buckets; /* [n_buckets], room for n_layers */
     int n_buckets;
-    struct codec_layer *placed; /* [n_layers], from the last to the first: in their buckets */
+    struct codec_layer *placed; /* [n_layers], bucket by bucket */
     size_t *places;             /* [n_layers] byte of `codes` at which a layer's codes begin */
     int *bucket_of;             /* [n_layers] */
+    int *rank_of;               /* [n_layers] which of `placed` a layer is */
     uint64_t code_bytes;        /* of all buckets */
 };
 
@@ -22,7 +23,7 @@ enum { NARROW, FP32 }; /* what a bucket travels in; bucket.fp32 says which */
  * still made. */
 struct group {
     int bucket, n_buckets;
-    int first, n_layers; /* their layers */
+    int first, n_layers; /* their layers, as they are placed */
 };
 
 struct overlap; /* the communication thread */
@@ -38,8 +39,9 @@ struct reducer {
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
-    struct plan plans[2];  /* layers as configured, all layers in fp32 */
-    bool force_fp32;       /* which of them is in use */
+    struct plan plans[2]; /* layers as configured, all layers in fp32 */
+    bool force_fp32;      /* which of them is in use */
+    /* as the plan has placed the layers, so that those of a group are neighbours: */
     int8_t *own_exponents; /* [n_layers] of this rank's gradients */
     int8_t *exponents;     /* [n_layers] of this step, over all ranks */
     float *own_maxima;     /* [n_layers] largest magnitudes of this rank's gradients */
@@ -95,7 +97,14 @@ enum trace_row reducer_row(const struct reducer *r);
 /* Layer i as the plan in use has placed it. */
 static inline const struct codec_layer *reducer_layer(const struct reducer *r, int i)
 {
-    return &r->plans[r->force_fp32].placed[r->n_layers - 1 - i];
+    const struct plan *p = &r->plans[r->force_fp32];
+    return &p->placed[p->rank_of[i]];
+}
+
+/* Layer i's exponent over all ranks. */
+static inline int8_t reducer_exponent(const struct reducer *r, int i)
+{
+    return r->exponents[r->plans[r->force_fp32].rank_of[i]];
 }
 
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */

@@ -13,12 +13,13 @@ struct overlap {
     pthread_cond_t wake, done; /* the thread sleeps on wake, next and finish on done */
     enum state state;
     bool quit;
-    bool *there;        /* [n_layers] gradients are */
-    int *missing;       /* [n_layers] of each bucket: layers whose gradients are not there */
-    int n_stand, n_out; /* buckets whose means may be used, and those that next handed out */
-    bool works;         /* the thread: it waits for neither gradients nor exponents */
-    bool waits;         /* the main thread, in next or finish */
-    double since;       /* by clock_s(); when one of these changed */
+    bool *there;  /* [n_layers] gradients are */
+    int *missing; /* [n_layers] of each bucket: layers whose gradients are not there */
+    int n_stand;  /* buckets whose means may be used */
+    bool *out;    /* [n_layers] next handed them out */
+    bool works;   /* the thread: it waits for neither gradients nor exponents */
+    bool waits;   /* the main thread, in next or finish */
+    double since; /* by clock_s(); when one of these changed */
     double hidden_s, exposed_s;
     int rc;
 };

@@ -10,17 +10,19 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     p->places = buf_alloc((size_t)r->n_layers * sizeof *p->places);
     p->placed = buf_alloc((size_t)r->n_layers * sizeof *p->placed);
     p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
-    if (!p->buckets || !p->places || !p->placed || !p->bucket_of)
+    p->rank_of = buf_alloc((size_t)r->n_layers * sizeof *p->rank_of);
+    if (!p->buckets || !p->places || !p->placed || !p->bucket_of || !p->rank_of)
         return -ENOMEM;
     p->n_buckets = bucket_cut(r->layers, r->n_layers, r->codecs, all_fp32, bucket_bytes, p->buckets,
-                              p->placed);
+                              p->placed, p->bucket_of);
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
         const struct fold *f = &b->fold;
         const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
         for (int k = 0; k < b->n_layers; k++) {
-            p->bucket_of[b->last - k] = i;
-            p->places[b->last - k] = place + f->ops->in_bytes(f, b->call.layers[k].at);
+            const struct codec_layer *layer = &b->call.layers[k];
+            p->rank_of[layer->index] = (int)(layer - p->placed);
+            p->places[layer->index] = place + f->ops->in_bytes(f, layer->at);
         }
         p->code_bytes += f->ops->in_bytes(f, b->n);
     }
@@ -56,8 +58,10 @@ struct group reducer_group(const struct reducer *r, int g)
     if (!r->overlap)
         return (struct group){.n_buckets = p->n_buckets, .n_layers = r->n_layers};
     const struct bucket *b = &p->buckets[g];
-    return (struct group){
-        .bucket = g, .n_buckets = 1, .first = b->last - b->n_layers + 1, .n_layers = b->n_layers};
+    return (struct group){.bucket = g,
+                          .n_buckets = 1,
+                          .first = (int)(b->call.layers - p->placed),
+                          .n_layers = b->n_layers};
 }
 
 enum trace_row reducer_row(const struct reducer *r)

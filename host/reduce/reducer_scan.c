@@ -13,7 +13,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
     const struct codec *codec = &r->codecs[kind];
     const struct plan *plan = &r->plans[r->force_fp32];
     int n_guessed = 0, n_rest = 0;
-    for (int i = g->first; i < g->first + g->n_layers; i++) {
+    for (int k = g->first; k < g->first + g->n_layers; k++) {
+        const int i = (int)plan->placed[k].index;
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
             continue;
         const bool guess = !r->force_fp32 && !codec_asks_max(codec, reducer_layer(r, i)) &&
@@ -29,7 +30,7 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
         codec_absmax_all(codec, r->spans + first_rest, r->parts + first_rest, n_rest);
     for (int at = 0; at < r->n_layers; at++)
         if (at < n_guessed || at >= first_rest) {
-            const uint32_t i = r->parts[at].layer->index;
+            const ptrdiff_t i = r->parts[at].layer - plan->placed;
             r->own_exponents[i] = codec_exponent(codec, r->spans[at].absmax);
             if (r->own_exponents[i] != CODEC_NOT_FINITE &&
                 codec_asks_max(codec, r->parts[at].layer))
@@ -77,7 +78,7 @@ static int share_maxima(struct reducer *r, const struct group *g)
     memcpy(r->maxima + g->first, r->own_maxima + g->first, (size_t)g->n_layers * sizeof *r->maxima);
     TRY(comm_max_f32(r->comm, r->maxima + g->first, (size_t)g->n_layers));
     for (int i = g->first; i < g->first + g->n_layers; i++) {
-        struct codec_layer *layer = &r->plans[NARROW].placed[r->n_layers - 1 - i];
+        struct codec_layer *layer = &r->plans[NARROW].placed[i];
         layer->own_max = r->own_maxima[i];
         layer->max = r->maxima[i];
     }

@@ -17,12 +17,14 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Every layer's part of both. */
+/* Every layer's part of both, from the last layer to the first whatever the buckets: a checkpoint
+ * holds them so. */
 static void point(struct reducer *r)
 {
     size_t at = 0;
-    for (int k = 0; k < r->n_layers; k++) {
-        struct codec_layer *layer = &r->plans[NARROW].placed[k];
+    for (int i = r->n_layers - 1; i >= 0; i--) {
+        const struct plan *p = &r->plans[NARROW];
+        struct codec_layer *layer = &p->placed[p->rank_of[i]];
         const size_t bytes = bytes_of(r, layer);
         layer->state = bytes ? r->state[0] + at : NULL;
         layer->next_state = bytes ? r->state[1] + at : NULL;

@@ -50,7 +50,8 @@ static int start(struct overlap *o)
     const size_t n = (size_t)o->r->n_layers;
     o->there = buf_alloc(n * sizeof *o->there);
     o->missing = buf_alloc(n * sizeof *o->missing);
-    if (!o->there || !o->missing)
+    o->out = buf_alloc(n * sizeof *o->out);
+    if (!o->there || !o->missing || !o->out)
         return -ENOMEM;
     const int rc = pthread_create(&o->thread, NULL, run, o);
     return rc ? ERR(-rc, "cannot start the communication thread: %s", strerror(rc)) : 0;
@@ -63,6 +64,7 @@ static void give_back(struct overlap *o)
     pthread_mutex_destroy(&o->lock);
     free(o->there);
     free(o->missing);
+    free(o->out);
     free(o);
 }
 
@@ -102,7 +104,8 @@ void overlap_begin(struct overlap *o)
     memset(o->there, 0, (size_t)o->r->n_layers * sizeof *o->there);
     for (int b = 0; b < p->n_buckets; b++)
         o->missing[b] = p->buckets[b].n_layers;
-    o->n_stand = o->n_out = 0;
+    memset(o->out, 0, (size_t)o->r->n_layers * sizeof *o->out);
+    o->n_stand = 0;
     o->hidden_s = o->exposed_s = 0;
     o->state = RUNNING;
     pthread_cond_signal(&o->wake);
@@ -130,23 +133,38 @@ void overlap_ready(struct overlap *o, int first, int n)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Buckets follow each other from the last layer down, so those of a run hold a run of layers. */
+/* Locked. */
+static bool stands(const struct overlap *o, int i)
+{
+    return !o->out[i] && plan_of(o)->bucket_of[i] < o->n_stand;
+}
+
+/* Hands out, of layers whose means stand, the last one and those before it, up to one that was
+ * handed out or still travels. Locked. */
+static bool hand_out(struct overlap *o, int *first, int *n)
+{
+    int end = o->r->n_layers;
+    while (end > 0 && !stands(o, end - 1))
+        end--;
+    int i = end;
+    while (i > 0 && stands(o, i - 1))
+        o->out[--i] = true;
+    if (i < end) {
+        *first = i;
+        *n = end - i;
+    }
+    return i < end;
+}
+
 bool overlap_next(struct overlap *o, int *first, int *n)
 {
     pthread_mutex_lock(&o->lock);
     overlap_set_waits(o, true);
     take(o, 0, o->r->n_layers);
-    while (o->n_stand == o->n_out && o->state != DONE)
+    bool some;
+    while (!(some = hand_out(o, first, n)) && o->state != DONE)
         pthread_cond_wait(&o->done, &o->lock);
     overlap_set_waits(o, false);
-    const bool some = o->n_stand > o->n_out;
-    if (some) {
-        const struct bucket *from = &plan_of(o)->buckets[o->n_out],
-                            *to = &plan_of(o)->buckets[o->n_stand - 1];
-        *first = to->last - to->n_layers + 1;
-        *n = from->last - *first + 1;
-        o->n_out = o->n_stand;
-    }
     pthread_mutex_unlock(&o->lock);
     return some;
 }
