@@ -18,7 +18,7 @@ static struct {
     uint8_t state[N_LAYERS * N_MOST * 16], first_state[N_LAYERS * N_MOST * 16];
 } t;
 
-/* Weights of kernels of 3 x 3, every third one larger; behind each a norm. */
+/* Weights of kernels of 3 x 3, every third one larger, with longer columns; behind each a norm. */
 static void make_layers(void)
 {
     for (int l = 0; l < N_LAYERS; l++) {
@@ -29,7 +29,9 @@ static void make_layers(void)
                  : l % 3 ? 144
                          : N_MOST,
             .fp32 = norm,
-            .column = norm ? 1 : 9,
+            .column = norm    ? 1
+                      : l % 3 ? 9
+                              : 36,
             .stride = 1,
         };
         t.at[l] = t.got[l];
@@ -76,8 +78,9 @@ static int run(struct reducer *r, uint32_t step)
     return (int)(comm_counted(t.c).rounds - before);
 }
 
-/* Rounds of a step: a layer a message; each kind of layer a message. rounds_each: of a message. */
-static void check_codec(const struct codec_words *words, const char *algo, int rounds_each)
+/* Rounds of a step: a layer a message; each class of layers a message. rounds_each: of a message. */
+static void check_codec(const struct codec_words *words, const char *algo, int n_classes,
+                        int rounds_each)
 {
     static const size_t bucket_bytes[] = {1, 300, 1 << 20};
     const char *name = words->codec ? words->codec : words->format;
@@ -87,7 +90,7 @@ static void check_codec(const struct codec_words *words, const char *algo, int r
         CHECK(state <= sizeof t.state, "%zu bytes", state);
         for (uint32_t step = 0; step < N_STEPS; step++) {
             const int rounds = run(r, step);
-            const int n_messages = k % 3 == 0 ? N_LAYERS : 2;
+            const int n_messages = k % 3 == 0 ? N_LAYERS : n_classes;
             CHECK(k % 3 == 1 || rounds == rounds_each * n_messages,
                   "%s by %s, messages of %zu, overlap %d: %d rounds, not %d of %d messages", name,
                   algo, bucket_bytes[k % 3], k >= 3, rounds, rounds_each, n_messages);
@@ -115,17 +118,21 @@ int main(void)
     t.n_ranks = comm_n_ranks(t.c);
     t.rank = comm_rank(t.c);
     make_layers();
-    static const struct codec_words words[] = {
-        {.format = "e5m2", .scale = "aps", .round = "stochastic"},
-        {.format = "e4m3", .scale = "none", .sum = "nearest"},
-        {.codec = "qsgd:4"},
-        {.codec = "onebit:64"},
-        {.codec = "onebit:column"},
-        {.codec = "ternary"},
+    static const struct {
+        struct codec_words words;
+        int n_classes;
+    } codecs[] = {
+        {{.format = "e5m2", .scale = "aps", .round = "stochastic"}, 2},
+        {{.format = "e4m3", .scale = "none", .sum = "nearest"}, 2},
+        {{.format = "fp32", .scale = "none"}, 2},
+        {{.codec = "qsgd:4"}, 2},
+        {{.codec = "onebit:64"}, 2},
+        {{.codec = "onebit:column"}, 3},
+        {{.codec = "ternary"}, 2},
     };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        check_codec(&words[i], "gather", 1);
-        check_codec(&words[i], "direct", 2);
+    for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
+        check_codec(&codecs[i].words, "gather", codecs[i].n_classes, 1);
+        check_codec(&codecs[i].words, "direct", codecs[i].n_classes, 2);
     }
     comm_close(t.c);
     DONE();
