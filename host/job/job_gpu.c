@@ -31,9 +31,12 @@ int job_gpu(struct job *j, enum job_if wanted)
     const bool can = codec_on_gpu(&j->codec);
     if (wanted == JOB_NO || (wanted == JOB_AUTO && !can))
         return 0;
-    if (!can)
-        return ERR(-EINVAL, "--codec %s%s does not run on a GPU: need --device cpu", kind->name,
-                   kind->on_gpu ? " by this --scale" : "");
+    if (!can) {
+        err_hold();
+        return comm_agree(j->comm,
+                          ERR(-EINVAL, "--codec %s%s does not run on a GPU: need --device cpu",
+                              kind->name, kind->on_gpu ? " by this --scale" : ""));
+    }
     const int here = wanted == JOB_YES ? 1 : all_have_one(j->comm, j->device, sizeof j->device);
     if (here <= 0)
         return here;

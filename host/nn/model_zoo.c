@@ -123,8 +123,8 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
     if (m->too_small)
         return ERR(-EINVAL,
-                   "model '%s' does not fit images of %dx%d: need %d pixels a side at least, to "
-                   "which --image scales them",
+                   "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
+                   "(train --image scales them)",
                    name, in.h, in.w, smallest_side(m, i));
     mark_last(m);
     return 0;
