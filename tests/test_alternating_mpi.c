@@ -3,7 +3,7 @@
 /* RANKS: 2 3 4 */
 #include "check.h"
 #include "hls/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,21 +47,11 @@ static void make_grads(uint32_t step)
                            0.5f;
 }
 
-static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+static struct reducer *open_reducer(const struct codec_words *codec, const char *algo_word,
                                     size_t bucket_bytes, bool overlap)
 {
-    const struct algo *algo;
-    struct codec codec;
-    struct reducer *r = NULL;
-    int group;
-    if (codec_parse(words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0)
-        exit(1);
-    codec.seed = SEED;
-    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, group, bucket_bytes, t.layers, N_LAYERS, &r) < 0 ||
-        reducer_set_overlap(r, overlap) < 0)
-        exit(1);
-    return r;
+    const struct reducer_words words = {*codec, algo_word, bucket_bytes, overlap, SEED};
+    return open_reducer_of(t.c, &words, t.layers, N_LAYERS, NULL);
 }
 
 /* Returns the step's rounds. */

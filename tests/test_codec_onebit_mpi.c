@@ -8,7 +8,7 @@
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "vec/vec_signs.h"
 #include <math.h>
 #include <string.h>
@@ -113,23 +113,14 @@ static void work_out(int k, uint32_t made)
 static struct reducer *open_reducer(const char *codec_word, const char *algo_word,
                                     size_t bucket_bytes, bool overlap)
 {
-    const struct codec_words words = {.codec = codec_word};
+    const struct reducer_words words = {{.codec = codec_word}, algo_word, bucket_bytes, overlap, 0};
     struct reducer_layer layers[N_LAYERS];
-    const struct algo *algo;
-    struct codec codec;
-    struct reducer *r = NULL;
-    int group;
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer",
                                            .n = shapes[l].n,
                                            .column = shapes[l].column,
                                            .stride = shapes[l].stride};
-    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
-        algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, group, bucket_bytes, layers, N_LAYERS, &r) < 0 ||
-        reducer_set_overlap(r, overlap) < 0)
-        exit(1);
-    return r;
+    return open_reducer_of(t.c, &words, layers, N_LAYERS, NULL);
 }
 
 static struct reducer_step run(struct reducer *r, uint32_t step)

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "codec_refused.h"
 #include "hls/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "relgrad_slow.h"
 #include <string.h>
 
@@ -93,21 +93,13 @@ static void check_means(const struct slow_step *like, uint32_t step)
 static struct reducer *open_reducer(const char *word, const char *algo_word, const char *sum,
                                     size_t bucket_bytes, bool overlap, int *node)
 {
-    const struct codec_words words = {.codec = word, .sum = sum};
-    struct reducer_layer layers[N_LAYERS];
-    const struct algo *algo;
-    struct codec codec;
-    struct reducer *r = NULL;
+    const struct reducer_words words = {
+        {.codec = word, .sum = sum}, algo_word, bucket_bytes, overlap, SEED};
     int group;
+    struct reducer_layer layers[N_LAYERS];
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
-    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0)
-        exit(1);
-    codec.seed = SEED;
-    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, group, bucket_bytes, layers, N_LAYERS, &r) < 0 ||
-        reducer_set_overlap(r, overlap) < 0)
-        exit(1);
+    struct reducer *r = open_reducer_of(t.c, &words, layers, N_LAYERS, &group);
     reducer_set_weights(r, (const float *const *)t.weights);
     *node = group ? group : t.n_ranks;
     return r;

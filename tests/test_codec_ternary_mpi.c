@@ -7,7 +7,7 @@
 #include "check.h"
 #include "codec/codec_kind.h"
 #include "hls/philox.h"
-#include "reduce/reducer.h"
+#include "open_reducer.h"
 #include "vec/vec_levels.h"
 #include <math.h>
 #include <string.h>
@@ -93,22 +93,12 @@ static void work_out(uint32_t step)
 
 static struct reducer *open_reducer(const char *algo_word, size_t bucket_bytes, bool overlap)
 {
-    const struct codec_words words = {.codec = "ternary"};
+    const struct reducer_words words = {
+        {.codec = "ternary"}, algo_word, bucket_bytes, overlap, SEED};
     struct reducer_layer layers[N_LAYERS];
-    const struct algo *algo;
-    struct codec codec;
-    struct reducer *r = NULL;
-    int group;
     for (int l = 0; l < N_LAYERS; l++)
         layers[l] = (struct reducer_layer){.name = "layer", .n = sizes[l]};
-    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0)
-        exit(1);
-    codec.seed = SEED;
-    if (algo_settle(algo, group, t.n_ranks, &codec) < 0 ||
-        reducer_open(t.c, &codec, algo, group, bucket_bytes, layers, N_LAYERS, &r) < 0 ||
-        reducer_set_overlap(r, overlap) < 0)
-        exit(1);
-    return r;
+    return open_reducer_of(t.c, &words, layers, N_LAYERS, NULL);
 }
 
 static struct reducer_step run(struct reducer *r, uint32_t step)
