@@ -2,41 +2,8 @@
 # test_train_codecs.sh : `narrowcast train --codec`: runs that go on from a checkpoint, overlap and messages of any size give the
 # same weights; small layers; what cannot work together is refused in one line.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_train_codecs.sh: $*" >&2
-    bad=1
-}
-
-# on RANKS OPTIONS...: a short run
-on() {
-    ranks=$1
-    shift
-    timeout 120 mpirun -np "$ranks" "$n" train --device cpu --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
-}
-
-# same RANKS OPTIONS...: whole; in two runs; with overlap, in small messages
-same() {
-    ranks=$1
-    shift
-    rm -f ./*.ck
-    on "$ranks" "$@" --save whole.ck >whole.txt || fail "$*: exit $?: $(tail -n 1 stderr)"
-    on "$ranks" "$@" --steps 5 --save half.ck >/dev/null || fail "$*: exit $?"
-    on "$ranks" "$@" --resume half.ck --save again.ck >/dev/null || fail "$*: --resume"
-    cmp whole.ck again.ck || fail "$*: other bits when resumed"
-    on "$ranks" "$@" --overlap on --save overlap.ck >/dev/null || fail "$*: --overlap on"
-    cmp whole.ck overlap.ck || fail "$*: other bits with overlap"
-    on "$ranks" "$@" --bucket-bytes 4k >small.txt || fail "$*: --bucket-bytes"
-    [ "$(grep checksum whole.txt)" = "$(grep checksum small.txt)" ] || fail "$*: other bits in small messages"
-}
+# shellcheck source=tests/train_codec.sh
+. "$(dirname "$0")/train_codec.sh"
 same 1 --codec qsgd:8
 same 3 --codec qsgd:4
 same 1 --codec onebit
@@ -70,14 +37,6 @@ share() { sed -n 's/.*"kind":"step".*"code_bytes":\([0-9]*\).*"fp32_bytes":\([0-
 [ "$(share column.jsonl)" -ge 95 ] || fail "columns of resnet20: $(share column.jsonl) % of fp32's bytes"
 [ "$(share bucket.jsonl)" -le 7 ] || fail "buckets of resnet20: $(share bucket.jsonl) % of fp32's bytes"
 
-# refused RANKS LINE OPTIONS...
-refused() {
-    ranks=$1 line=$2
-    shift 2
-    timeout 60 mpirun -np "$ranks" "$n" train --device cpu "$@" >out 2>said && fail "$*: accepted"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "$*: said $(grep '^narrowcast' said)"
-    grep -qF -- "narrowcast: $line" said || fail "$*: said $(grep '^narrowcast' said)"
-}
 refused 2 'bad --codec "qsgd:3": need qsgd:B of B = 1, 2, 4, 8 or 16 bits' --codec qsgd:3
 refused 2 'bad --codec "qsgd:4,bucket=0": bucket=D is a multiple of 32' --codec qsgd:4,bucket=0
 refused 2 'bad --codec "onebit:48": D of onebit:D is a multiple of 32' --codec onebit:48

@@ -2,41 +2,9 @@
 # test_train_relgrad.sh : `narrowcast train --codec relgrad`, and `--scale quantile`: runs that go on from a checkpoint, overlap and
 # messages of any size give the same weights; `--first-steps-fp32`; which choices change bits; what is refused.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_train_relgrad.sh: $*" >&2
-    bad=1
-}
-
-# on RANKS OPTIONS...: a short run
-on() {
-    ranks=$1
-    shift
-    timeout 120 mpirun -np "$ranks" "$n" train --device cpu --model mlp --data synthetic:240,3 --batch 24 --lr 0.05 --schedule const --steps 8 "$@" 2>>stderr
-}
-
-# same RANKS OPTIONS...: whole; in two runs; with overlap, in small messages
-same() {
-    ranks=$1
-    shift
-    rm -f ./*.ck
-    on "$ranks" "$@" --save whole.ck >whole.txt || fail "$*: exit $?: $(tail -n 1 stderr)"
-    on "$ranks" "$@" --steps 5 --save half.ck >/dev/null || fail "$*: exit $?"
-    on "$ranks" "$@" --resume half.ck --save again.ck >/dev/null || fail "$*: --resume"
-    cmp whole.ck again.ck || fail "$*: other bits when resumed"
-    on "$ranks" "$@" --overlap on --save overlap.ck >/dev/null || fail "$*: --overlap on"
-    cmp whole.ck overlap.ck || fail "$*: other bits with overlap"
-    on "$ranks" "$@" --bucket-bytes 4k >small.txt || fail "$*: --bucket-bytes"
-    [ "$(grep checksum whole.txt)" = "$(grep checksum small.txt)" ] || fail "$*: other bits in small messages"
-}
+# shellcheck source=tests/train_codec.sh
+. "$(dirname "$0")/train_codec.sh"
+model=mlp
 same 4 --codec relgrad:every=3,samples=64 --algo group-scatter:2 --first-steps-fp32 2
 same 1 --codec relgrad
 same 2 --scale quantile:every=4 --sum fp32
@@ -62,14 +30,6 @@ on 4 --steps 3 --codec relgrad --sum exact >whole.txt || fail "exact"
 on 4 --steps 3 --codec relgrad --sum exact --algo group-scatter:2 >half.txt || fail "exact by group-scatter"
 [ "$(grep checksum whole.txt)" = "$(grep checksum half.txt)" ] || fail "exact sums by group-scatter have other bits than direct's"
 
-# refused RANKS LINE OPTIONS...
-refused() {
-    ranks=$1 line=$2
-    shift 2
-    timeout 60 mpirun -np "$ranks" "$n" train --device cpu "$@" >out 2>said && fail "$*: accepted"
-    [ "$(grep -c '^narrowcast: ' said)" = 1 ] || fail "$*: said $(grep '^narrowcast' said)"
-    grep -qF -- "narrowcast: $line" said || fail "$*: said $(grep '^narrowcast' said)"
-}
 refused 2 'algorithm "ring" cannot add codec "relgrad": need one of self direct group-scatter:K gather native' --codec relgrad --algo ring
 refused 2 'cannot add by --sum exact with algorithm "native": it adds by nearest, trunc' --codec relgrad --sum exact --algo native
 refused 2 'a card cannot add codes of this kind: it adds minifloats, with --scale none, const:K, aps or aps-tight' --codec relgrad --sum exact --offload sim:c
