@@ -1,6 +1,7 @@
 /* blas.c : OpenBLAS on a CPU that it does not know. */
 #include "nn/blas.h"
 #include "base/err.h"
+#include "vec/vec_isa.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,10 @@ const char *blas_config(void)
 /* The newest of OpenBLAS' kernels that this CPU runs, by the name in OPENBLAS_CORETYPE; NULL: those for SSE3. */
 static const char *best_core(void)
 {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-#define HAS(name) __builtin_cpu_supports(name)
-    if (HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") && HAS("avx512vl"))
+    if (vec_isa_here(VEC_AVX512))
         return "SkylakeX";
-    if (HAS("avx2") && HAS("fma"))
+    if (vec_isa_here(VEC_AVX2))
         return "Haswell";
-#undef HAS
-#endif
     return NULL;
 }
 

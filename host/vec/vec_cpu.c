@@ -33,7 +33,7 @@ const char *vec_isa_name(enum vec_isa isa)
     return isas[isa].name;
 }
 
-static bool isa_here(enum vec_isa isa)
+bool vec_isa_here(enum vec_isa isa)
 {
     if (isa == VEC_SCALAR)
         return true;
@@ -55,7 +55,7 @@ static bool isa_here(enum vec_isa isa)
 
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops)
 {
-    if (!isa_here(isa))
+    if (!vec_isa_here(isa))
         return false;
     *ops = vec_plain;
     for (int i = 0; i <= (int)isa; i++)

@@ -1,5 +1,5 @@
 /* vec_isa.h : what each instruction set brings to the CPU's table of operations; inside host/vec
- * and its tests only.
+ * and its tests, but for vec_isa_here().
  *
  * A table starts as vec_plain. Every instruction set that the CPU has overwrites, in the order
  * below, the slots that it does better; a slot it leaves alone keeps what the ones before put
@@ -17,6 +17,9 @@ enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_ISAS };
 
 /* "scalar", "avx2", "avx512": the words of NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
+
+/* This CPU has it. */
+bool vec_isa_here(enum vec_isa isa);
 
 /* Fills *ops (its name too) for an instruction set. Returns false, *ops untouched, where this CPU
  * lacks it. */
