@@ -6,19 +6,14 @@ set -u
 . "$(dirname "$0")/../host/ranks.sh"
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
-real=$B/libnarrowcast_cuda.so emu=$B/emu/libnarrowcast_cuda.so
 program=$B/narrowcast
 dir=$(mktemp -d "${TMPDIR:-/tmp}/train_cuda_codecs.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() { echo "FAIL $*"; bad=1; }
 
-if [ -z "${NARROWCAST_CUDA-}" ]; then
-    export NARROWCAST_CUDA=$emu
-    [ -e /dev/nvidiactl ] && [ -f "$real" ] && export NARROWCAST_CUDA=$real
-fi
-[ -f "$NARROWCAST_CUDA" ] || { echo "skip: no $NARROWCAST_CUDA"; exit 77; }
-echo "library: $NARROWCAST_CUDA"
+# shellcheck source=tests/cuda_library.sh
+. tests/cuda_library.sh
 
 export NARROWCAST_CONV=first # plans by time would round differently from run to run
 # on DEVICE RANKS LABEL OPTION...: a short run

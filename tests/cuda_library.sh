@@ -1,0 +1,9 @@
+# shellcheck shell=bash
+# cuda_library.sh : which library trains: $NARROWCAST_CUDA, else the real one where there is a GPU, else the emulator; a script that sources
+# it is skipped where there is none. For scripts that stand in the project's folder and have $B.
+if [ -z "${NARROWCAST_CUDA-}" ]; then
+    export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
+    [ -e /dev/nvidiactl ] && [ -f "$B/libnarrowcast_cuda.so" ] && export NARROWCAST_CUDA=$B/libnarrowcast_cuda.so
+fi
+[ -f "$NARROWCAST_CUDA" ] || { echo "skip: no $NARROWCAST_CUDA"; exit 77; }
+echo "library: $NARROWCAST_CUDA"
