@@ -71,8 +71,9 @@ static void test_values(void)
     struct capture said;
     CHECK(!parse(words_of("in", NULL, NULL, NULL), &v, &p, &said), "%s", said.text);
     CHECK(!v.flag && v.whole == 3 && v.size == 65536 && v.real == 0.1, "defaults");
-    CHECK(!strcmp(v.text, "e4m3") && !strcmp(v.choice, "nearest") && p.given == 0 && p.n_args == 1,
-          "defaults");
+    CHECK(!strcmp(v.text, "e4m3") && !strcmp(v.choice, "nearest") && p.n_args == 1, "defaults");
+    for (int i = 0; i < N_OPTS; i++)
+        CHECK(!p.given[i], "row %d was given", i);
 
     static const char *const words[] = {"--verbose", "a",         "--epochs=-2", "--bucket-bytes",
                                         "4M",        "--lr",      "1e-3",        "--round",
@@ -99,6 +100,27 @@ static void test_values(void)
     CHECK(!parse(words_of("x", "--bucket-bytes=1G", NULL, NULL), &v, &p, &said) &&
               v.size == 1 << 30,
           "1G");
+}
+
+/* A table as long as may be: its last row is found, and is no other's. */
+static void test_long_table(void)
+{
+    static struct opt rows[OPT_MOST];
+    static char names[OPT_MOST][16], word[16];
+    bool values[OPT_MOST] = {false};
+    struct opt_parsed p;
+    for (int i = 0; i < OPT_MOST; i++) {
+        snprintf(names[i], sizeof names[i], "row%d", i);
+        rows[i] = (struct opt){
+            .name = names[i], .type = OPT_FLAG, .at = (size_t)i * sizeof *values, .help = ""};
+    }
+    const struct opt_command long_one = {
+        .name = "long", .args = "", .opts = rows, .n_opts = OPT_MOST};
+    snprintf(word, sizeof word, "--row%d", OPT_MOST - 1);
+    CHECK(opt_parse(&long_one, 1, (char *[]){word}, values, &p) == 0, "%s", word);
+    for (int i = 0; i < OPT_MOST; i++)
+        CHECK(opt_given(&long_one, &p, names[i]) == (i == OPT_MOST - 1) && values[i] == p.given[i],
+              "%s by %s", names[i], word);
 }
 
 /* Every refusal: its words, and what the line must hold. */
@@ -330,6 +352,7 @@ int main(void)
 {
     char folder[] = "/tmp/test_opt.XXXXXX";
     test_values();
+    test_long_table();
     test_refusals();
     test_help();
     test_lines();

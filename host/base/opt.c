@@ -65,10 +65,10 @@ const char *opt_nearest(const char *word, const char *const *names, int n)
 static int unknown(const struct opt_command *cmd, const char *word)
 {
     char name[NAME_MAX_LEN + 1];
-    const char *names[65] = {"help"};
+    const char *names[OPT_MOST + 1] = {"help"};
     int n = 1;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    for (int i = 0; i < cmd->n_opts && n < 65; i++)
+    for (int i = 0; i < cmd->n_opts; i++)
         if (cmd->opts[i].type != OPT_GROUP)
             names[n++] = cmd->opts[i].name;
     const char *bare = name + strspn(name, "-"), *nearest = opt_nearest(bare, names, n);
@@ -79,7 +79,7 @@ static int unknown(const struct opt_command *cmd, const char *word)
 
 /* One option at argv[*i]; moves *i past the value it takes. */
 static int parse_option(const struct opt_command *cmd, int argc, char **argv, int *i, void *values,
-                        uint64_t *given)
+                        bool *given)
 {
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
@@ -87,7 +87,7 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     if (row < 0)
         return unknown(cmd, word);
     const struct opt *o = &cmd->opts[row];
-    *given |= 1ull << row;
+    given[row] = true;
     if (word[n])
         return opt_set(o, word + n + 1, values);
     if (o->type == OPT_FLAG)
@@ -101,7 +101,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
               struct opt_parsed *out)
 {
     struct opt_parsed parsed = {.args = argv};
-    assert(cmd->n_opts <= 64);
+    assert(cmd->n_opts <= OPT_MOST);
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
         parsed.help |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
     for (int i = 0; i < cmd->n_opts; i++)
@@ -112,7 +112,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
         if (!options_end && !strcmp(argv[i], "--"))
             options_end = true;
         else if (!options_end && argv[i][0] == '-' && argv[i][1])
-            TRY(parse_option(cmd, argc, argv, &i, values, &parsed.given));
+            TRY(parse_option(cmd, argc, argv, &i, values, parsed.given));
         else
             argv[parsed.n_args++] = argv[i];
     }
@@ -133,5 +133,5 @@ bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, c
 {
     int row = find(cmd, name, strlen(name));
     assert(row >= 0);
-    return row >= 0 && parsed->given >> row & 1;
+    return row >= 0 && parsed->given[row];
 }

@@ -35,21 +35,23 @@ struct opt {
     unsigned mark;   /* the caller's own bits, for opt_line() */
 };
 
+enum { OPT_MOST = 128 };
+
 struct opt_command {
     const char *name;             /* "train" */
     const char *args;             /* "IN OUT" for the usage line; "" for none */
     int min_args, max_args;       /* positional arguments */
     const char *about, *examples; /* paragraphs of --help */
     const struct opt *opts;
-    int n_opts;             /* 64 at most */
+    int n_opts;             /* OPT_MOST at most */
     void (*more)(FILE *to); /* further groups of --help, below the options; NULL: none */
     bool alone;             /* a program of its own: messages say `name`, not `narrowcast name` */
 };
 
 struct opt_parsed {
-    bool help;      /* --help or -h stood there; nothing else was looked at */
-    uint64_t given; /* bit i: opts[i] stood on the command line */
-    char **args;    /* [n_args] positional arguments, the front of argv */
+    bool help;            /* --help or -h stood there; nothing else was looked at */
+    bool given[OPT_MOST]; /* opts[i] stood on the command line */
+    char **args;          /* [n_args] positional arguments, the front of argv */
     int n_args;
 };
 
