@@ -7,6 +7,7 @@
 /* argv[0..argc): the words after the subcommand. Each returns 0, a negative errno with its cause
  * said on one rank, or the exit status of a run that was stopped by a signal. */
 int cmd_train(int argc, char **argv);
+int cmd_emulate(int argc, char **argv);
 int cmd_cast(int argc, char **argv);
 int cmd_uncast(int argc, char **argv);
 int cmd_reduce(int argc, char **argv);

@@ -8,24 +8,6 @@
 
 static const double DEADLINE_S = 60; /* until the options are known */
 
-static int run(struct train *t)
-{
-    int rc = train_open(t);
-    if (rc == 0)
-        rc = train_run(t);
-    if (rc == 0) {
-        rc = report_end(t);
-        /* what could not be saved at the end is said below the table */
-        rc = train_agree(t, rc < 0 ? rc : t->pending);
-    }
-    if (rc < 0 && !t->agreed)
-        comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
-    if (rc < 0 || !t->stopped_by)
-        return rc;
-    report_stopped(t);
-    return 128 + t->stopped_by->number; /* as a shell says it */
-}
-
 int cmd_train(int argc, char **argv)
 {
     struct train_options o = {.deadline = DEADLINE_S};
@@ -34,7 +16,7 @@ int cmd_train(int argc, char **argv)
     err_hold();
     signal(SIGPIPE, SIG_IGN); /* a reader of --log that has gone is a failure with a line, */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
-    int rc = train_options_read(argc, argv, &o, &parsed);
+    int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     int joined = comm_open(o.deadline, &comm);
     if (joined < 0) {
         err_release(true);
@@ -51,7 +33,7 @@ int cmd_train(int argc, char **argv)
             comm_abort(comm, -ENOMEM);
         t->o = &o;
         t->comm = comm;
-        rc = run(t);
+        rc = train_all(t);
         train_close(t);
         free(t);
     }

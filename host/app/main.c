@@ -16,6 +16,7 @@ static const struct {
 } commands[] = {
     {"train", cmd_train, true,
      "train a network on several ranks, gradients travelling as narrow floats"},
+    {"emulate", cmd_emulate, true, "the same with many ranks in one process, bit for bit"},
     {"cast", cmd_cast, false, "raw fp32 file -> packed codes of a narrow format"},
     {"uncast", cmd_uncast, false, "packed codes -> raw fp32 file"},
     {"reduce", cmd_reduce, false, "add up files of packed codes, as the ranks of a job would"},

@@ -41,6 +41,10 @@ struct train {
     const struct train_options *o;
     struct comm *comm;
     int rank, n_ranks;
+    /* The emulated rank (train_emulate.c) whose data, network, optimiser and `host` this one uses;
+     * NULL: they are its own. */
+    struct train *lead;
+    double computed_s, cast_s; /* of all who use this one's: forward and backward, casts */
     /* the failure that ends the run has been said, and all ranks know of it */
     bool agreed;
     /* a failure of this rank that the others do not know of yet */
@@ -63,8 +67,8 @@ struct train {
     struct nn_model *model;
     const struct nn_param *params;
     int n_params;
-    real *weights, *grads, *stats;
-    float **layers; /* [n_params] into grads */
+    real *weights, *grads, *stats; /* grads, stats: of this rank, emulated ones' too */
+    float **layers;                /* [n_params] into grads */
     size_t n_weights, n_stats;
     /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and
      * checksums */
@@ -89,6 +93,32 @@ int train_agree(struct train *t, int rc);
  * the same on all ranks. */
 int train_open(struct train *t);
 void train_close(struct train *t);
+
+/* Opens, trains and reports. What fails has been said, and all ranks know, or the job is gone.
+ * Returns 0, a negative errno, or the exit status of a run that was stopped. */
+int train_all(struct train *t);
+
+/* ---- many ranks in one process (train_emulate.c) ---- */
+
+bool train_is_emulated(const struct train *t);
+
+/* Behind the model's opening: says what all ranks will take, or refuses it. Returns 0 or -ENOMEM with
+ * a line. */
+int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
+
+/* What this rank borrows, and what it has for itself. Returns 0 or -ENOMEM with a line. */
+int train_emulate_join(struct train *t);
+void train_emulate_leave(struct train *t);
+
+/* Before a pass of the network: it is this rank's. Nothing where ranks are not emulated. */
+void train_emulate_turn(struct train *t);
+
+/* All ranks have their means: one of them updates what all use. Returns 0 or a negative errno. */
+int train_emulate_update(struct train *t, double lr, bool skipped);
+
+/* A rank that waits for others waits while they compute: its times become those of all ranks, casts
+ * and all else that is not computing. Nothing where ranks are not emulated. */
+void train_emulate_time(struct train *t, struct report_step *step);
 
 /* ---- CPU or GPU (train_device.c) ---- */
 

@@ -41,6 +41,7 @@ static struct train_sums test_share(struct train *t)
     const size_t end = n * (rank + 1) / n_ranks;
     struct train_sums sums = {0};
     size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
+    train_emulate_turn(t);
     for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
         while (next < end && feed_waiting(t->feed) < NN_SLOTS)
             next += feed_test(t, next, end);

@@ -36,8 +36,8 @@ static void grads_ready(void *ctx, int first, int n)
     reducer_ready(t->job.reducer, first, n);
 }
 
-/* Forward and backward over it, while the next one of the epoch is on its way. early: the reducer
- * has begun. */
+/* Forward and backward over it, while the next one of the epoch is on its way; but for emulated
+ * ranks, whose turn is over then. early: the reducer has begun. */
 static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bool early)
 {
     const uint64_t step = t->state.step;
@@ -45,10 +45,12 @@ static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bo
                                     (uint32_t)t->rank, STAGE_DROPOUT);
     if (!feed_waiting(t->feed))
         feed_share(t, epoch, at);
-    if (at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
+    if (!train_is_emulated(t) && at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
         feed_share(t, epoch, at + 1);
     const double start_s = clock_s();
+    train_emulate_turn(t);
     const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
+    (t->lead ? t->lead : t)->computed_s += clock_s() - start_s;
     trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
     return result;
 }
@@ -91,7 +93,7 @@ static void count_taken(struct train *t, const struct nn_result *mine)
 }
 
 /* Waits for the means over ranks, and updates the layers whose means stand while others still
- * travel. */
+ * travel; emulated ranks, whose weights others still read, at the end. */
 static int reduce_and_update(struct train *t, double lr, struct reducer_step *reduced)
 {
     const char *name = reducer_overlaps(t->job.reducer) ? "wait" : "reduce";
@@ -100,13 +102,14 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     while (reducer_next(t->job.reducer, &first, &n)) {
         trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
         const double update_s = clock_s();
-        optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
+        if (!train_is_emulated(t))
+            optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
         trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         start_s = clock_s();
     }
     TRY(reducer_finish(t->job.reducer, reduced));
     trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
-    return 0;
+    return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
 /* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they
@@ -134,8 +137,10 @@ static int one_step(struct train *t, uint64_t epoch, uint64_t at)
     reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32 ||
                                            t->state.step < t->o->first_steps_fp32);
     TRY(compute_and_update(t, epoch, at, step.lr, &mine, &step.reduced));
+    (t->lead ? t->lead : t)->cast_s += step.reduced.codec_s;
     note(t, nn_model_failed(t->model));
-    nn_model_loss_scale_update(t->model, !step.reduced.skipped);
+    if (!t->lead)
+        nn_model_loss_scale_update(t->model, !step.reduced.skipped);
     t->state.step++;
     if (!step.reduced.skipped)
         count_taken(t, &mine);
@@ -146,6 +151,7 @@ static int one_step(struct train *t, uint64_t epoch, uint64_t at)
     trace_add(t->trace, TRACE_MAIN, "meet", -1, meet_s);
     trace_add(t->trace, TRACE_MAIN, "step", (int64_t)t->state.step - 1, start_s);
     step.seconds = clock_s() - start_s;
+    train_emulate_time(t, &step);
     note(t, report_step(t, &step));
     return count_skipped(t, step.reduced.skipped);
 }

@@ -60,7 +60,8 @@ static int settle_job(struct train *t)
                                     .seed = o->seed,
                                     .algo = o->algo,
                                     .gpu = job_if(o->device, "cuda"),
-                                    .overlap = job_if(o->overlap, "on"),
+                                    .overlap =
+                                        train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,
                                     .cards = {.where = o->offload,
                                               .xclbin = o->xclbin,
@@ -115,31 +116,56 @@ static int open_model(struct train *t)
                                             .seed = o->seed};
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
-    t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
     t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);
+    return t->order && t->host ? 0 : -ENOMEM;
+}
+
+/* What each rank has for itself, also where it borrows all else. */
+static int open_own(struct train *t)
+{
+    TRY(train_emulate_join(t));
+    t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
     t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
     t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
-    if (!t->order || !t->layers || !t->host || !t->own_stats || !t->wide)
+    if (!t->layers || !t->own_stats || !t->wide)
         return -ENOMEM;
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = t->grads + t->params[i].offset;
     return 0;
 }
 
-static int open_job(struct train *t)
+/* The network's as the reducer wants them; to be freed. NULL: no memory. */
+static struct reducer_layer *layers_of(const struct train *t)
 {
     struct reducer_layer *layers = buf_alloc((size_t)t->n_params * sizeof *layers);
-    const float **weights = buf_alloc((size_t)t->n_params * sizeof *weights);
-    if (!layers || !weights)
-        comm_abort(t->comm, -ENOMEM); /* the others open the job */
-    for (int i = 0; i < t->n_params; i++) {
-        weights[i] = t->weights + t->params[i].offset;
+    for (int i = 0; i < t->n_params && layers; i++)
         layers[i] = (struct reducer_layer){.name = t->params[i].name,
                                            .n = t->params[i].n,
                                            .column = t->params[i].column,
                                            .stride = t->params[i].stride,
                                            .fp32 = t->o->fp32_last_layer && t->params[i].last};
-    }
+    return layers;
+}
+
+/* Emulated ranks must find room, all of them. */
+static int fits(struct train *t)
+{
+    if (t->lead || !train_is_emulated(t))
+        return 0;
+    struct reducer_layer *layers = layers_of(t);
+    const int rc = layers ? train_emulate_fits(t, layers) : -ENOMEM;
+    free(layers);
+    return rc;
+}
+
+static int open_job(struct train *t)
+{
+    struct reducer_layer *layers = layers_of(t);
+    const float **weights = buf_alloc((size_t)t->n_params * sizeof *weights);
+    if (!layers || !weights)
+        comm_abort(t->comm, -ENOMEM); /* the others open the job */
+    for (int i = 0; i < t->n_params; i++)
+        weights[i] = t->weights + t->params[i].offset;
     int rc = job_open(&t->job, layers, t->n_params);
     if (rc == 0)
         reducer_set_weights(t->job.reducer, weights);
@@ -168,8 +194,10 @@ int train_open(struct train *t)
     TRY(train_agree(t, settle(t)));
     TRY(train_agree(t, settle_job(t)));
     TRY(train_agree(t, train_device_open(t)));
-    TRY(train_agree(t, open_data(t)));
-    TRY(train_agree(t, open_model(t)));
+    TRY(train_agree(t, t->lead ? 0 : open_data(t)));
+    TRY(train_agree(t, t->lead ? 0 : open_model(t)));
+    TRY(train_agree(t, fits(t)));
+    TRY(train_agree(t, open_own(t)));
     TRY(train_agree(t, open_job(t)));
     TRY(train_agree(t, count_fp32(t)));
     TRY(train_agree(t, train_trace_open(t)));
@@ -190,12 +218,15 @@ void train_close(struct train *t)
     train_trace_close(t);
     free(t->wide);
     free(t->own_stats);
-    free(t->host);
     free(t->layers);
-    free(t->order);
-    feed_close(t->feed);
-    optim_close(t->optim);
-    nn_model_close(t->model);
-    dataset_close(t->data);
+    train_emulate_leave(t);
+    if (!t->lead) {
+        free(t->host);
+        free(t->order);
+        feed_close(t->feed);
+        optim_close(t->optim);
+        nn_model_close(t->model);
+        dataset_close(t->data);
+    }
     train_device_close(t);
 }

@@ -173,7 +173,15 @@ static const struct opt opts[] = {
     {"dump-steps", "N", "100", "How many steps are dumped.", OPT_SIZE, AT(dump_steps), 1, 1e9, 0},
     {"dump-first", "N", "0", "The first step that is dumped, counted from 0.", OPT_SIZE,
      AT(dump_first), 0, 1e12, 0},
+
+    /* emulate's own, the last EMULATE_ROWS */
+    {GROUP("emulated ranks")},
+    {"ranks", "P", "8",
+     "Ranks that take turns in this process: their gradients, sums and bits are those of P real "
+     "ones.",
+     OPT_INT, AT(ranks), 1, 4096, 0},
 };
+enum { EMULATE_ROWS = 2, N_ROWS = sizeof opts / sizeof *opts };
 
 static void list_tables(FILE *to)
 {
@@ -210,9 +218,42 @@ const struct opt_command train_command = {
         "  host/ranks.sh 4 build/narrowcast train --save run.ckpt --save-every 100\n"
         "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
-    .n_opts = sizeof opts / sizeof *opts,
+    .n_opts = N_ROWS - EMULATE_ROWS,
     .more = list_tables,
 };
+
+const struct opt_command emulate_command = {
+    .name = "emulate",
+    .args = "",
+    .about =
+        "Trains as P ranks do, in one process and one after the other: weights, bytes and "
+        "checkpoints are those of\n"
+        "`narrowcast train` on P ranks, bit for bit. Algorithms are run by all P ranks, which copy "
+        "memory where real ones\n"
+        "send; where a card is named they add as it would. Options are those of train, and "
+        "--ranks.",
+    .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 "
+                "--data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
+                "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"
+                "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
+    .opts = opts,
+    .n_opts = N_ROWS,
+    .more = list_tables,
+};
+
+/* What is said of how real ranks and cards are reached says nothing of emulated ones. */
+static int check_emulated(const struct opt_parsed *p)
+{
+    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
+                                        "fabric-address", "xclbin",     "trace"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (opt_given(&emulate_command, p, names[i]))
+            return ERR(-EINVAL,
+                       "--%s means nothing to emulated ranks, which share a process: leave it out, "
+                       "or take train",
+                       names[i]);
+    return 0;
+}
 
 static int check(const struct train_options *o, const struct opt_parsed *p)
 {
@@ -273,11 +314,14 @@ static void forget_formats(struct train_options *o, const struct opt_parsed *p)
             *words[i].value = NULL;
 }
 
-int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed)
+int train_options_read(const struct opt_command *command, int argc, char **argv,
+                       struct train_options *o, struct opt_parsed *parsed)
 {
     struct train_options read = {0};
-    TRY(opt_parse(&train_command, argc, argv, &read, parsed));
+    TRY(opt_parse(command, argc, argv, &read, parsed));
     TRY(check(&read, parsed));
+    if (command == &emulate_command)
+        TRY(check_emulated(parsed));
     if (read.steps)
         read.epochs = 0;
     forget_formats(&read, parsed);

@@ -27,6 +27,7 @@ struct train_options {
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;
+    int64_t ranks; /* emulated; 0: there are real ones */
 };
 
 /* Mark of the options that decide the bits of the weights: a checkpoint can be resumed with the
@@ -35,10 +36,12 @@ enum { TRAIN_BITS = 1 };
 
 enum { TRAIN_LINES_MAX = 8192 }; /* bytes of opt_lines(), at most; more are refused */
 
-extern const struct opt_command train_command;
+/* emulate has train's rows and some of its own behind them. */
+extern const struct opt_command train_command, emulate_command;
 
 /* Reads the words and refuses what contradicts itself, whatever the number of ranks. Returns 0 or
  * -EINVAL with a line. */
-int train_options_read(int argc, char **argv, struct train_options *o, struct opt_parsed *parsed);
+int train_options_read(const struct opt_command *command, int argc, char **argv,
+                       struct train_options *o, struct opt_parsed *parsed);
 
 #endif

@@ -2,6 +2,7 @@
 #include "app/app.h"
 #include "app/train.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include <math.h>
 #include <string.h>
 
@@ -141,7 +142,21 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
     jsonl_uint(&r->log, "skipped", t->state.skipped);
     jsonl_text(&r->log, "checksum", checksum);
+    jsonl_uint(&r->log, "peak_rss_bytes", memory_peak());
     return jsonl_end(&r->log);
+}
+
+/* What an emulated rank costs. */
+static void print_emulated(const struct train *t)
+{
+    const struct report_time *all = &t->report.all;
+    const double computed_s = all->seconds - all->comm_s - all->codec_s;
+    char peak[MEMORY_TEXT];
+    if (train_is_emulated(t) && all->steps > 0)
+        printf("emulated       %.3f ms a rank and step, %.1f %% of it forward and backward; %s of "
+               "memory at most\n",
+               1e3 * all->seconds / all->steps / t->n_ranks, 100 * computed_s / all->seconds,
+               memory_text(memory_peak(), peak));
 }
 
 static void print_table(const struct train *t, double sent_bytes, double fp32_bytes)
@@ -180,6 +195,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
                    "for it\n",
                    hidden_percent(all), 100 * all->waited_s / all->seconds);
     }
+    print_emulated(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
     printf("weights checksum %08x\n", e->checksum);

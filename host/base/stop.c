@@ -27,7 +27,8 @@ static void note(int number)
 
 void stop_watch(void)
 {
-    handle_all(note);
+    if (!asked)
+        handle_all(note);
 }
 
 bool stop_asked(int i)

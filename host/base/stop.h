@@ -13,7 +13,7 @@ extern const struct stop_signal {
     const char *name;
 } stop_signals[STOP_SIGNALS];
 
-/* From now on signals wait to be asked about. One that is ignored stays so: a shell does that for
+/* From now on the first signal waits to be asked about. One that is ignored stays so: a shell does that for
  * what runs behind it. */
 void stop_watch(void);
 

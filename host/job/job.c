@@ -25,8 +25,11 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
-    return choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks,
-                        &j->cards.where, j->no_cards, sizeof j->no_cards);
+    TRY(choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks, &j->cards.where,
+                     j->no_cards, sizeof j->no_cards));
+    if (comm_is_virtual(j->comm))
+        j->cards.where = NULL, j->no_cards[0] = 0;
+    return 0;
 }
 
 /* All ranks mean the same, in whatever words: else they would meet in different collectives. */
@@ -59,7 +62,7 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
     struct job j = {.comm = c,
                     .bucket_bytes = words->bucket_bytes,
                     .cards = words->cards,
-                    .node_word = words->node_sum};
+                    .node_word = comm_is_virtual(c) ? NULL : words->node_sum};
     const int rc = settle(&j, words);
     if (rc < 0)
         job_close(&j);
@@ -102,8 +105,9 @@ static int open_node(struct job *j)
     return 0;
 }
 
-/* What one rank can do alone. */
-static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
+/* The layers as they travel; to be freed. */
+static int copy_layers(const struct job *j, const struct reducer_layer *layers, int n_layers,
+                       struct reducer_layer **out)
 {
     const size_t bytes = (size_t)n_layers * sizeof *layers;
     struct reducer_layer *own = buf_alloc(bytes);
@@ -112,8 +116,28 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
     memcpy(own, layers, bytes);
     if (j->leaves_small)
         quantise_leave_small(own, n_layers);
+    *out = own;
+    return 0;
+}
+
+/* What one rank can do alone. */
+static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
+{
+    struct reducer_layer *own;
+    TRY(copy_layers(j, layers, n_layers, &own));
     const int rc = reducer_open(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
                                 n_layers, &j->reducer);
+    free(own);
+    return rc;
+}
+
+int job_measure(const struct job *j, const struct reducer_layer *layers, int n_layers,
+                size_t *bytes)
+{
+    struct reducer_layer *own;
+    TRY(copy_layers(j, layers, n_layers, &own));
+    const int rc = reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
+                                   n_layers, bytes);
     free(own);
     return rc;
 }

@@ -33,7 +33,9 @@ struct job_words {
 };
 
 struct job {
-    struct comm *comm;       /* the caller's; outlives the job */
+    /* The caller's; outlives the job. Virtual ranks ask no card, whatever the words: they add as
+     * cards do, exactly. */
+    struct comm *comm;
     struct codec codec;      /* settled */
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* of what does not go through cards */
@@ -53,6 +55,11 @@ struct job {
 /* out: as job_close() takes it, if 0 is returned. -EINVAL: words or combinations; -EPROTO: ranks
  * differ; -EIO; of a GPU also what gpu_open() returns. */
 int job_settle(struct comm *c, const struct job_words *words, struct job *out);
+
+/* *bytes that job_open() will take on each rank for codes, sums and what the codec keeps. One rank
+ * may ask alone. Returns 0 or a negative errno with a line. */
+int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,
+                size_t *bytes);
 
 /* layers [n_layers], in forward order. After a failure job_close() remains to be called. */
 int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);

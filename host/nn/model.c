@@ -75,7 +75,7 @@ void nn_model_close(struct nn_model *m)
     }
     for (int b = 0; b < m->n_buffers; b++)
         m->ops->free(m->ctx, m->buffers[b].p);
-    void *rest[] = {m->weights, m->grads, m->stats, m->scratch};
+    void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
     void *shared[] = {m->key, m->labels, m->results, m->scale_now, m->marks};
@@ -100,13 +100,20 @@ real *nn_model_weights(struct nn_model *m, size_t *n)
 
 real *nn_model_grads(struct nn_model *m)
 {
-    return m->grads;
+    return m->own_grads;
 }
 
 real *nn_model_stats(struct nn_model *m, size_t *n)
 {
     *n = m->n_stats;
-    return m->stats;
+    return m->own_stats;
+}
+
+void nn_model_use(struct nn_model *m, real *grads, real *stats)
+{
+    m->no_records = m->no_records || m->grads != grads || m->stats != stats;
+    m->grads = grads;
+    m->stats = stats;
 }
 
 double nn_model_gemm_s(const struct nn_model *m)

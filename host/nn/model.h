@@ -58,6 +58,11 @@ real *nn_model_weights(struct nn_model *m, size_t *n);
 real *nn_model_grads(struct nn_model *m);            /* [n weights] */
 real *nn_model_stats(struct nn_model *m, size_t *n); /* running means and variances; n may be 0 */
 
+/* From now on passes write these gradients, read and write these statistics: [as long as those],
+ * memory of the backend that the caller keeps. Those above stay where they are, for a later call. A
+ * recorded pass knows none but those it was made with: after the first other ones none is recorded. */
+void nn_model_use(struct nn_model *m, real *grads, real *stats);
+
 /* Called in backward order as soon as the gradients of params [first, first + n) are final; NULL
  * for none. Every param is told of in every pass, also when the backend fails on the way. */
 typedef void nn_grad_ready(void *ctx, int first, int n);

@@ -101,6 +101,7 @@ struct nn_model {
     struct node spare; /* is built on where there was no memory for another node: `failed` */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
+    real *own_grads, *own_stats;  /* the model's, which may be in use or not */
     struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
     int n_buffers;
     void *scratch;

@@ -170,8 +170,10 @@ int graph_plan(struct nn_model *m, uint64_t seed)
     assert(!m->failed && m->n_heads > 0);
     TRY(group_params(m));
     TRY(get_reals(m, m->n_weights, &m->weights));
-    TRY(get_reals(m, m->n_weights, &m->grads));
-    TRY(get_reals(m, m->n_stats, &m->stats));
+    TRY(get_reals(m, m->n_weights, &m->own_grads));
+    TRY(get_reals(m, m->n_stats, &m->own_stats));
+    m->grads = m->own_grads;
+    m->stats = m->own_stats;
     TRY(plan_shared(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));

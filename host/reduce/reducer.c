@@ -41,10 +41,9 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Buffers for both plans, where the backend and MPI reach them. */
-static int make_buffers(struct reducer *r)
+/* How long buffers for both plans are. */
+static void size_buffers(struct reducer *r)
 {
-    const struct vec_ops *ops = r->codecs[NARROW].ops;
     size_t codes = (size_t)r->plans[NARROW].code_bytes, result = 0, scratch = 0;
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < r->plans[p].n_buckets; i++) {
@@ -56,19 +55,23 @@ static int make_buffers(struct reducer *r)
                 larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
         }
     }
-    r->codes = ops->alloc(codes);
-    r->result = ops->alloc(result);
-    r->scratch = ops->alloc(scratch);
-    r->home = (struct algo_home){.codes = r->codes,
-                                 .result = r->result,
-                                 .scratch = r->scratch,
-                                 .codes_bytes = codes,
-                                 .result_bytes = result,
-                                 .scratch_bytes = scratch};
+    r->home =
+        (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
+}
+
+/* Where the backend and MPI reach them. */
+static int make_buffers(struct reducer *r)
+{
+    const struct vec_ops *ops = r->codecs[NARROW].ops;
+    r->home.codes = r->codes = ops->alloc(r->home.codes_bytes);
+    r->home.result = r->result = ops->alloc(r->home.result_bytes);
+    r->scratch = ops->alloc(r->home.scratch_bytes);
+    r->home.scratch = r->scratch;
     return r->codes && r->result && r->scratch ? 0 : -ENOMEM;
 }
 
-static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
+/* All but what is as long as the layers are. */
+static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_layer *layers)
 {
     const int n_ranks = comm_n_ranks(r->comm);
     if (r->n_layers < 1 || bucket_bytes == 0)
@@ -83,13 +86,15 @@ static int make(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     TRY(copy_layers(r, layers));
     TRY(reducer_make_plan(r, false, bucket_bytes));
     TRY(reducer_make_plan(r, true, bucket_bytes));
-    TRY(reducer_state_open(r));
-    return make_buffers(r);
+    reducer_state_size(r);
+    size_buffers(r);
+    return 0;
 }
 
-int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                 struct reducer **out)
+/* memory: also that. */
+static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool memory,
+                struct reducer **out)
 {
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
@@ -103,12 +108,35 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
     r->group = group;
     r->n_layers = n_layers;
     r->batches = codec->ops->encode_all != vec_encode_each;
-    int rc = make(r, bucket_bytes, layers);
+    int rc = plan(r, bucket_bytes, layers);
+    if (rc == 0 && memory)
+        rc = reducer_state_open(r);
+    if (rc == 0 && memory)
+        rc = make_buffers(r);
     if (rc < 0) {
         reducer_close(r);
         return rc;
     }
     *out = r;
+    return 0;
+}
+
+int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                 size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                 struct reducer **out)
+{
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, true, out);
+}
+
+int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                    size_t *bytes)
+{
+    struct reducer *r;
+    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, false, &r));
+    *bytes =
+        r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes + 2 * r->state_bytes;
+    reducer_close(r);
     return 0;
 }
 

@@ -54,6 +54,11 @@ struct reducer_step {
 int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out);
+/* The same arguments: *bytes of codes, sums, scratch and state that reducer_open() would take on a
+ * rank, which it calls alone. Returns as that does. */
+int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                    size_t *bytes);
 /* all ranks, between steps; after a failure in mid-step any */
 void reducer_close(struct reducer *r);
 

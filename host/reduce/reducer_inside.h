@@ -112,7 +112,9 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
 
 /* ---- reducer_state.c ---- */
 
-/* Places the codec's state of every narrow layer, zeroes. Returns 0 or -ENOMEM. */
+/* How long the codec's state of every narrow layer is; then places it, zeroes. Returns 0 or
+ * -ENOMEM. */
+void reducer_state_size(struct reducer *r);
 int reducer_state_open(struct reducer *r);
 void reducer_state_close(struct reducer *r);
 

@@ -32,10 +32,14 @@ static void point(struct reducer *r)
     }
 }
 
-int reducer_state_open(struct reducer *r)
+void reducer_state_size(struct reducer *r)
 {
     for (int k = 0; k < r->n_layers; k++)
         r->state_bytes += bytes_of(r, &r->plans[NARROW].placed[k]);
+}
+
+int reducer_state_open(struct reducer *r)
+{
     for (int i = 0; i < 2 && r->state_bytes; i++) {
         r->state[i] = r->codecs[NARROW].ops->alloc_floats(r->state_bytes);
         if (!r->state[i])

@@ -1,0 +1,56 @@
+/* cmd_emulate.c : `narrowcast emulate`: a training whose ranks are fibers of this process. */
+#include "app/app.h"
+#include "app/train.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "comm/comm_virtual.h"
+#include <signal.h>
+#include <stdlib.h>
+
+struct emulation {
+    const struct train_options *o;
+    struct train *ranks; /* [o->ranks] */
+    int status;          /* of a run that was stopped */
+};
+
+/* A rank's whole life. */
+static int live(struct comm *c, void *ctx)
+{
+    struct emulation *e = ctx;
+    const int rank = comm_rank(c);
+    struct train *t = &e->ranks[rank];
+    t->o = e->o;
+    t->comm = c;
+    t->lead = rank > 0 ? e->ranks : NULL;
+    err_hold();
+    const int rc = train_all(t);
+    err_release(false);
+    e->status = rc;
+    return rc;
+}
+
+static int run(const struct train_options *o)
+{
+    struct emulation e = {.o = o};
+    struct comm_virtual *v;
+    TRY(comm_virtual_open((int)o->ranks, &v));
+    e.ranks = buf_alloc((size_t)o->ranks * sizeof *e.ranks);
+    int rc = e.ranks ? comm_virtual_run(v, live, &e) : -ENOMEM;
+    for (int64_t r = o->ranks - 1; r >= 0 && e.ranks; r--) /* the lead, whose network it is, last */
+        train_close(&e.ranks[r]);
+    free(e.ranks);
+    comm_virtual_close(v);
+    return rc < 0 ? rc : e.status;
+}
+
+int cmd_emulate(int argc, char **argv)
+{
+    struct train_options o = {0};
+    struct opt_parsed parsed = {0};
+    signal(SIGPIPE, SIG_IGN); /* as of train */
+    signal(SIGXFSZ, SIG_IGN);
+    TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
+    if (parsed.help)
+        opt_help(&emulate_command, stdout);
+    return parsed.help ? 0 : run(&o);
+}
