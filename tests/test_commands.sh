@@ -70,6 +70,7 @@ shorter() {
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
     *narrowcast\ train\ --help) ;;
+    *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--dump-gradients'*) c="${c/--dump-first 100/--dump-first 0} --dump-steps 2 --steps 2" ;;
@@ -160,7 +161,7 @@ done
 # shellcheck disable=SC2016  # commands in the sentences of the root's README
 grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
-for help in "narrowcast --help" narrowcast\ {train,cast,uncast,reduce,sim,xclbin,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
+for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }
