@@ -35,6 +35,14 @@ struct gemm_rule {
     bool kahan; /* sums carry what they lost */
 };
 
+/* Floats that stay floats, with the values of a format: fp32(cast(x * 2^shift)) * 2^-shift, cast to
+ * nearest. */
+struct round_rule {
+    struct mf_fmt fmt;
+    enum mf_overflow overflow;
+    int shift;
+};
+
 /* One layer of a bucket, for operations on many of them at once. */
 struct vec_span {
     const float *x;   /* [n] */

@@ -7,6 +7,7 @@
 #include "host/nn/cpu_conv_groups.c"
 #include "host/nn/cpu_norm.c"
 #include "host/nn/cpu_ops.c"
+#include "host/nn/cpu_round.c"
 #include "host/nn/cpu_sgd.c"
 #include "host/nn/layer_add.c"
 #include "host/nn/layer_conv.c"

@@ -1,9 +1,11 @@
 /* test_gpu_gemm_train.c : conv2d and linear on the GPU by products that round at every step
  * (--gemm): the bits of nn_cpu by the same rule, for sums that are cut into many blocks too; and
- * with them whole steps of lenet5 and mlp. */
+ * with them whole steps of lenet5 and mlp, with narrow numbers between the layers as well
+ * (--quant). */
 #include "gpu_layers.h"
 #include "gpu_models.h"
 #include "nn/gemm_low.h"
+#include "nn/round_ops.h"
 #include <string.h>
 
 static const struct gemm_rule rules[] = {
@@ -255,15 +257,23 @@ static void loss_on_cpu(void *ctx, int batch, int classes, const real *logits,
     free(z), free(dz);
 }
 
-static void check_model(const char *name, int batch, const struct gemm_rule *rule)
+/* quant: what is rounded between layers, "none" for nothing. */
+static void check_model(const char *name, int batch, const struct gemm_rule *rule,
+                        const char *quant)
 {
-    const struct nn_setup setup = {.gemm = rule};
     const struct nn_shape in = {28, 28, 1};
     struct nn_ops ops = nn_cuda;
     ops.softmax_loss = loss_on_cpu;
+    struct round_setup on_cpu = {.below = NULL}, on_gpu;
+    const bool rounds = round_words(quant, &on_cpu) == 1;
+    on_gpu = on_cpu;
+    on_cpu.below = &nn_cpu;
+    on_gpu.below = &ops;
+    const struct nn_setup setup = {.gemm = rule, .round = &on_cpu},
+                          gpu_setup = {.gemm = rule, .round = &on_gpu};
     struct images d = images_open(in, batch);
-    struct nn_model *cpu = model_open(&nn_cpu, &setup, name, in, batch);
-    struct nn_model *gpu = model_open(&ops, &setup, name, in, batch + 1),
+    struct nn_model *cpu = model_open(rounds ? &nn_round : &nn_cpu, &setup, name, in, batch);
+    struct nn_model *gpu = model_open(rounds ? &nn_round : &ops, &gpu_setup, name, in, batch + 1),
                     *own = model_open(&nn_cpu, NULL, name, in, batch);
     gpu->no_records = true;
     const struct answer a = answer_of(cpu, &d), b = answer_of(gpu, &d), c = answer_of(own, &d);
@@ -277,15 +287,42 @@ static void check_model(const char *name, int batch, const struct gemm_rule *rul
         CHECK(memcmp(a.grads + p->offset, c.grads + p->offset, bytes),
               "%s: gradient of %s knows no rule", name, p->name);
     }
-    printf("%s, e%dm%d: %d tensors of the gradient, loss %.6f\n", name, rule->fmt.e, rule->fmt.m,
-           cpu->n_params, a.r.loss_sum);
+    printf("%s, e%dm%d, quant %s: %d tensors of the gradient, loss %.6f\n", name, rule->fmt.e,
+           rule->fmt.m, quant, cpu->n_params, a.r.loss_sum);
     free(a.grads), free(b.grads), free(c.grads);
     nn_model_close(cpu), nn_model_close(gpu), nn_model_close(own);
     images_close(&d);
 }
 
+/* Rounding is recorded with all else: a step that is played again has the bits of its first, made
+ * of separate calls. All kinds of layers, by the machine's own products. */
+static void check_records(void)
+{
+    struct round_setup round;
+    if (round_words("act=e4m3,weight=e4m3,error=e5m2", &round) != 1)
+        exit(1);
+    round.below = &nn_cuda;
+    const struct nn_setup setup = {.round = &round};
+    const struct nn_shape in = {12, 11, 3};
+    struct images d = images_open(in, 3);
+    struct nn_model *m = model_open(&nn_round, &setup, "kinds", in, 3);
+    const struct answer first = answer_of(m, &d);
+    for (int i = 0; i < 2; i++) {
+        const struct answer again = answer_of(m, &d);
+        CHECK(again.r.loss_sum == first.r.loss_sum &&
+                  !memcmp(again.grads, first.grads, m->n_weights * sizeof(real)),
+              "a recorded step has other bits");
+        free(again.grads);
+    }
+    CHECK(m->n_records == 1 && m->records[0].record && !m->no_records, "no step was recorded");
+    free(first.grads);
+    nn_model_close(m);
+    images_close(&d);
+}
+
 int main(void)
 {
+    setenv("NARROWCAST_CONV", "first", 0);
     struct layers g;
     layers_open(&g, 31);
     for (int r = 0; r < RULES; r++) {
@@ -299,9 +336,12 @@ int main(void)
     }
     check_chunks(&g);
     check_rule(&g);
-    check_model("lenet5", 3, &rules[0]);
-    check_model("lenet5", 2, &rules[3]);
-    check_model("mlp", 5, &rules[1]);
+    check_model("lenet5", 3, &rules[0], "none");
+    check_model("lenet5", 2, &rules[3], "none");
+    check_model("mlp", 5, &rules[1], "none");
+    check_model("lenet5", 2, &rules[3], "act=e4m3,weight=e4m3,error=e5m10");
+    check_model("mlp", 5, &rules[4], "act=e5m2,error=e6m9,overflow=inf");
+    check_records();
     layers_close(&g);
     (void)layers_maths;
     DONE();

@@ -2,12 +2,33 @@
  * pooling, means, shortcuts, dropout. Every one must give the bits of nn_cpu, rounded to the type
  * once. */
 #include "gpu_layers.h"
+#include <errno.h>
 
 static void at_hard_places(float *x, size_t n)
 {
     const float hard[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1e-30f, -1e-30f, 65504, -65504};
     for (size_t i = 0; i < sizeof hard / sizeof *hard && 3 * i < n; i++)
         x[3 * i] = hard[i];
+}
+
+/* Values of a format; 16-bit activations have another already. */
+static void check_round(struct layers *g, size_t n, const float *a, void *pa, void *py, float *want)
+{
+    const struct round_rule rules[] = {{{4, 3, 0}, MF_SATURATE, 0}, {{4, 3, 1}, MF_INF, -3},
+                                       {{5, 2, 0}, MF_INF, 17},     {{3, 0, 0}, MF_SATURATE, 1},
+                                       {{8, 23, 0}, MF_INF, 0},     {{6, 9, 0}, MF_SATURATE, -99}};
+    if (g->math != NN_FP32) {
+        CHECK(g->nn->round_to(g->d, n, &rules[0], pa, py) == -EINVAL, "16 bits were rounded");
+        return;
+    }
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        CHECK(g->nn->round_to(g->d, n, &rules[r], pa, py) == 0, "round");
+        nn_cpu.round_to(g->cpu, n, &rules[r], a, want);
+        layers_same(g, "round", py, want, n);
+    }
+    g->nn->round_to(g->d, n, &rules[2], py, py);
+    nn_cpu.round_to(g->cpu, n, &rules[2], want, want);
+    layers_same(g, "round in place", py, want, n);
 }
 
 static void check_elements(struct layers *g, size_t n)
@@ -28,6 +49,7 @@ static void check_elements(struct layers *g, size_t n)
     g->nn->add(g->d, n, pa, pb, py);
     nn_cpu.add(g->cpu, n, a, b, want);
     layers_same(g, "add", py, want, n);
+    check_round(g, n, a, pa, py, want);
     g->nn->scale(g->d, n, 0.3f, pa, pa);
     nn_cpu.scale(g->cpu, n, (double)0.3f, a, want);
     layers_same(g, "scale", pa, want, n);

@@ -22,6 +22,7 @@
 #include "nn/gemm_low.h"
 #include "nn/model.h"
 #include "nn/optim.h"
+#include "nn/round_ops.h"
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
@@ -57,6 +58,7 @@ struct train {
     const struct nn_ops *nn; /* the backend of the network */
     struct nn_setup setup;
     struct gemm_rule gemm;
+    struct round_setup round;
 
     struct dataset *data;
     uint32_t *order; /* [data->n_train] of this epoch */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "vec/gpu.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,11 @@ int train_device_settle(struct train *t)
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);
     t->setup.gemm = narrow ? &t->gemm : NULL;
+    const int rounds = round_words(o->quant, &t->round);
+    TRY(rounds);
+    t->setup.round = rounds ? &t->round : NULL;
+    if (t->setup.loss_scale > 0)
+        t->round.of[ROUND_ERROR].rule.shift = ilogb(t->setup.loss_scale);
     return 0;
 }
 

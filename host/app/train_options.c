@@ -140,12 +140,19 @@ static const struct opt opts[] = {
     {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and "
             "the optimiser stay fp32.")},
-    {TEXT("loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
-          "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
-          "from 65536 on, half after a step with inf or nan, twice after 2000 without.")},
+    {TEXT(
+        "loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
+        "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
+        "from 65536 on, half after a step with inf or nan, twice after 2000 without. With --quant "
+        "error=F they are rounded as if it were; auto: 1.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
           "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
           "rounded to this format, as e5m10 or e6m9+kahan.")},
+    {TEXT("quant", "WHAT=F,...", "none", quant, TRAIN_BITS,
+          "Emulates narrow numbers between layers: act=F (outputs of layers), weight=F (weights as "
+          "layers read them; the optimiser's stay fp32), error=F (gradients of outputs), each "
+          "rounded to nearest behind every layer. What is too large becomes the largest finite, "
+          "or inf with ,overflow=inf.")},
     {"threads", "N", "1",
      "Threads of a rank's matrix products. More than one may change the last bits.", OPT_INT,
      AT(threads), 1, 1024, TRAIN_BITS},
@@ -288,14 +295,18 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
         return ERR(-EINVAL, "--nesterov needs --momentum above 0");
     if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--trust needs --optimizer lars");
-    if (strcmp(o->precision, "fp16") && opt_given(&train_command, p, "loss-scale"))
-        return ERR(-EINVAL,
-                   "--loss-scale needs --precision fp16: the others have the exponents of fp32");
+    if (strcmp(o->precision, "fp16") && !strstr(o->quant, "error=") &&
+        opt_given(&train_command, p, "loss-scale"))
+        return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
+                            "the exponents of fp32");
     if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32"))
         return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
                    o->precision);
     if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32"))
         return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
+    if (strcmp(o->quant, "none") && strcmp(o->precision, "fp32"))
+        return ERR(-EINVAL, "--quant %s rounds fp32 activations: it needs --precision fp32",
+                   o->quant);
     return 0;
 }
 

@@ -21,7 +21,7 @@ struct train_options {
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
-    const char *device, *precision, *loss_scale, *gemm;
+    const char *device, *precision, *loss_scale, *gemm, *quant;
     int64_t threads;
     const char *log, *trace, *save, *resume;
     uint64_t save_every;

@@ -26,6 +26,8 @@
 #include "hls/layer.h"
 
 struct gemm_rule; /* hls/rules.h */
+struct round_rule;
+struct round_setup; /* nn/round_ops.h */
 
 /* What a context is opened for; a NULL instead means fp32. */
 struct nn_setup {
@@ -34,6 +36,8 @@ struct nn_setup {
     double loss_scale;
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
+    /* what is rounded between layers, and in front of which backend: for nn_round alone */
+    const struct round_setup *round;
 };
 
 /* SGD over a list of tensors, which are parts of flat arrays. */

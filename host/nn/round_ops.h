@@ -1,0 +1,42 @@
+/* round_ops.h : a network whose numbers between layers are narrow: a backend's table in front of
+ * another, which rounds what passes from layer to layer and leaves the arithmetic to it. Source:
+ * APS paper, 5 (CPD).
+ *
+ *     act      every output of a layer, the last one too; images come as they are
+ *     weight   weights and biases of convolutions and linear layers, as layers read them: a copy,
+ *              made before each pass. The optimiser's own stay fp32; so do gammas and betas
+ *     error    the gradient of every output: the loss's first, then what each layer hands back
+ *
+ * A layer rounds what it makes, once, behind all that it does: batch norm (statistics, running ones
+ * too, are of its rounded input, in fp32) with the addition and the ReLU inside it; so their own
+ * outputs in front of an addition are not rounded. A ReLU lets gradients pass where its rounded
+ * output is above zero, inside batch norm as well. Layers that hand on values they were given (ReLU,
+ * largest of a window, shortcut) round nothing. The loss reads rounded logits and computes in fp32.
+ * Gradients of weights are what the products of rounded factors give: fp32, for the reducer.
+ *
+ * Rounding is to nearest even; what is too large becomes the largest finite number, or with
+ * overflow=inf what IEEE has: inf (e4m3fn: nan). error has a power of two of its own, the loss's
+ * scale: it is rounded as if the loss were so many times as large. */
+#ifndef ROUND_OPS_H
+#define ROUND_OPS_H
+#include "hls/rules.h"
+#include "nn/nn_ops.h"
+
+enum round_what { ROUND_ACT, ROUND_WEIGHT, ROUND_ERROR, ROUND_WHATS };
+
+struct round_setup {
+    const struct nn_ops *below; /* the backend that computes; filled by the caller */
+    struct {
+        bool on;
+        struct round_rule rule; /* error's shift: filled by the caller; else 0 */
+    } of[ROUND_WHATS];
+};
+
+/* Reads --quant's word: "none", or act=F, weight=F, error=F, overflow=saturate|inf, in any order,
+ * commas between them. Returns 1; 0 for "none", where *out stays; -EINVAL with a line. */
+int round_words(const char *word, struct round_setup *out);
+
+/* Opened with setup->round; it goes to `below` with the rest of the setup. */
+extern const struct nn_ops nn_round;
+
+#endif

@@ -1,0 +1,220 @@
+/* round_pass.c : the passes of the rounding table: the backend's, and what they have made is
+ * rounded. */
+#include "nn/round_inside.h"
+
+static size_t elements(struct nn_shape s, int batch)
+{
+    return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+/* ---- with weights ---- */
+
+int round_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->conv_plan(r->ctx, g, max_batch, scratch_bytes);
+}
+
+void round_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                        const real *w, const real *bias, real *y, void *scratch)
+{
+    const struct rounder *r = ctx;
+    r->below->conv_forward(r->ctx, g, batch, x, round_weight(r, w), round_weight(r, bias), y,
+                           scratch);
+    round_values(r, ROUND_ACT, elements(g->out, batch), y);
+}
+
+void round_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                         const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
+                         void *scratch)
+{
+    const struct rounder *r = ctx;
+    r->below->conv_backward(r->ctx, g, batch, x, round_weight(r, w), dy, dx, add, dw, dbias,
+                            scratch);
+    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+}
+
+void round_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
+                          const real *bias, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->linear_forward(r->ctx, batch, in, out, x, round_weight(r, w), round_weight(r, bias),
+                             y);
+    round_values(r, ROUND_ACT, (size_t)batch * (size_t)out, y);
+}
+
+void round_linear_backward(void *ctx, int batch, int in, int out, const real *x, const real *w,
+                           const real *dy, real *dx, real *dw, real *dbias)
+{
+    const struct rounder *r = ctx;
+    r->below->linear_backward(r->ctx, batch, in, out, x, round_weight(r, w), dy, dx, dw, dbias);
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
+}
+
+/* ---- batch norm ---- */
+
+int round_norm_plan(void *ctx, int c, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->norm_plan(r->ctx, c, scratch_bytes);
+}
+
+void round_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                        const real *addend, real *y, void *scratch)
+{
+    const struct rounder *r = ctx;
+    r->below->norm_forward(r->ctx, f, n, x, addend, y, scratch);
+    round_values(r, ROUND_ACT, n * (size_t)f->c, y);
+}
+
+void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                     const real *addend, real *y, void *scratch)
+{
+    const struct rounder *r = ctx;
+    r->below->norm_eval(r->ctx, f, n, x, addend, y, scratch);
+    round_values(r, ROUND_ACT, n * (size_t)f->c, y);
+}
+
+/* A backend may work out anew what passed the ReLU, before rounding: what was rounded to zero is
+ * taken out first. */
+void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
+                         real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const size_t all = n * (size_t)f->c;
+    if (f->relu && r->setup.of[ROUND_ACT].on)
+        r->below->relu_backward(r->ctx, all, y, dy, dy);
+    r->below->norm_backward(r->ctx, f, n, x, y, dy, dx, dgamma, dbeta, scratch);
+    round_values(r, ROUND_ERROR, all, dx);
+}
+
+/* ---- values that are handed on: rounded already ---- */
+
+void round_relu_forward(void *ctx, size_t n, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->relu_forward(r->ctx, n, x, y);
+}
+
+void round_relu_backward(void *ctx, size_t n, const real *y, const real *dy, real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->relu_backward(r->ctx, n, y, dy, dx);
+}
+
+void round_shortcut_forward(void *ctx, struct nn_shape in, int out_c, int batch, const real *x,
+                            real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->shortcut_forward(r->ctx, in, out_c, batch, x, y);
+}
+
+void round_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch, const real *dy,
+                             real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->shortcut_backward(r->ctx, in, out_c, batch, dy, dx);
+}
+
+void round_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->pool_max_forward(r->ctx, g, batch, x, y);
+}
+
+/* Windows that overlap add up. */
+void round_pool_max_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                             const real *y, const real *dy, real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->pool_max_backward(r->ctx, g, batch, x, y, dy, dx);
+    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+}
+
+/* ---- passes that go both ways ---- */
+
+void round_add(void *ctx, size_t n, const real *a, const real *b, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->add(r->ctx, n, a, b, y);
+    round_values(r, ROUND_ACT, n, y);
+}
+
+void round_scale(void *ctx, size_t n, double k, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->scale(r->ctx, n, k, x, y);
+    if (k != 1) /* a copy: what an addition hands to its first summand */
+        round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, n, y);
+}
+
+void round_dropout(void *ctx, size_t n, double p, const uint64_t *key, uint32_t node, const real *x,
+                   real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->dropout(r->ctx, n, p, key, node, x, y);
+    round_values(r, r->back ? ROUND_ERROR : ROUND_ACT, n, y);
+}
+
+/* ---- the other layers ---- */
+
+void round_lrn_forward(void *ctx, size_t n, int c, double alpha, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->lrn_forward(r->ctx, n, c, alpha, x, y);
+    round_values(r, ROUND_ACT, n * (size_t)c, y);
+}
+
+void round_lrn_backward(void *ctx, size_t n, int c, double alpha, const real *x, const real *dy,
+                        real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->lrn_backward(r->ctx, n, c, alpha, x, dy, dx);
+    round_values(r, ROUND_ERROR, n * (size_t)c, dx);
+}
+
+void round_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->pool_avg_forward(r->ctx, g, batch, x, y);
+    round_values(r, ROUND_ACT, elements(g->out, batch), y);
+}
+
+void round_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
+                             real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->pool_avg_backward(r->ctx, g, batch, dy, dx);
+    round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+}
+
+void round_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->mean_forward(r->ctx, batch, pixels, c, x, y);
+    round_values(r, ROUND_ACT, (size_t)batch * (size_t)c, y);
+}
+
+void round_mean_backward(void *ctx, int batch, int pixels, int c, const real *dy, real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->mean_backward(r->ctx, batch, pixels, c, dy, dx);
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)pixels * (size_t)c, dx);
+}
+
+/* ---- the loss ---- */
+
+void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
+                        const int32_t *labels, real *dlogits, struct nn_result *result)
+{
+    struct rounder *r = ctx;
+    r->below->softmax_loss(r->ctx, batch, classes, logits, labels, dlogits, result);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
+}
+
+void round_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->round_to(r->ctx, n, rule, x, y);
+}
