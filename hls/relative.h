@@ -11,6 +11,7 @@
  * Source: fp8 paper, Algorithm 1. */
 #ifndef RELATIVE_H
 #define RELATIVE_H
+#include "hls/philox.h"
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -65,18 +66,55 @@ RELATIVE_FN uint32_t relative_rank(double part, uint32_t n)
 }
 
 /* The rank-th smallest of the bits of n magnitudes, 1 <= rank <= n: the smallest number that `rank`
- * of them do not pass, bit by bit from the highest. */
+ * of them do not pass, bit by bit from the highest. A step of it, for bit b: how many do not pass
+ * relative_most() decides. */
+enum { RELATIVE_TOP_BIT = 30 };
+
+RELATIVE_FN uint32_t relative_most(uint32_t least, int b)
+{
+    return least + ((1u << b) - 1u);
+}
+
+RELATIVE_FN uint32_t relative_narrow(uint32_t least, int b, uint32_t below, uint32_t rank)
+{
+    return below < rank ? relative_most(least, b) + 1u : least;
+}
+
 RELATIVE_FN uint32_t relative_smallest(const uint32_t *bits, uint32_t n, uint32_t rank)
 {
     uint32_t least = 0u;
-    for (int b = 30; b >= 0; b--) {
-        const uint32_t most = least + ((1u << b) - 1u);
+    for (int b = RELATIVE_TOP_BIT; b >= 0; b--) {
+        const uint32_t most = relative_most(least, b);
         uint32_t below = 0u;
         for (uint32_t i = 0; i < n; i++)
             below += bits[i] <= most;
-        least = below < rank ? most + 1u : least;
+        least = relative_narrow(least, b, below, rank);
     }
     return least;
+}
+
+/* ---- samples of a vector ---- */
+
+/* The stream of random bits that draws from a vector whose own stream is `key`. */
+RELATIVE_FN uint64_t relative_samples_key(uint64_t key)
+{
+    return philox_key(key, 0x73616d70u /* "samp": names this use */, 0u, 0u, 0u);
+}
+
+/* The k-th of `samples` elements of n, each of the first 2^32 as likely as any other, again and
+ * again; of n <= samples the k-th. */
+RELATIVE_FN uint64_t relative_sampled(uint64_t samples_key, uint64_t n, uint32_t samples,
+                                      uint32_t k)
+{
+    const uint64_t among = n < 0xffffffffu ? n : 0xffffffffu;
+    return n <= samples ? k : (among * philox_u32(samples_key, k)) >> 32;
+}
+
+/* The bits of |d|, finite, from those of d. */
+RELATIVE_FN uint32_t relative_magnitude(uint32_t bits)
+{
+    const uint32_t size = bits & 0x7fffffffu;
+    return size < 0x7f7fffffu ? size : 0x7f7fffffu;
 }
 
 #endif

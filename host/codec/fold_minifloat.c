@@ -1,8 +1,7 @@
 /* fold_minifloat.c : the fold of minifloat codes: each call is one of vec_ops, with the codec's
  * formats filled in. */
 #include "codec/codec_minifloat.h"
-
-enum { BLOCK = 1024 }; /* elements; a multiple of 8 */
+#include "vec/vec_ratio.h"
 
 static const struct vec_sum *sum_of(const struct fold *f)
 {
@@ -48,15 +47,9 @@ static void divide(const struct fold *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
     const struct minifloat *m = minifloat_of(call->codec);
-    struct vec_cast cast = minifloat_cast(m);
-    float x[BLOCK];
-    cast.round = MF_NEAREST;
-    for (size_t i = 0; i < n && m->n_nodes > 1; i += BLOCK) {
-        const size_t some = n - i < BLOCK ? n - i : BLOCK;
-        uint8_t *at = codes + vec_bytes(cast.fmt, i);
-        ops_of(f)->decode(cast.fmt, at, some, 0, (float)m->n_nodes, x);
-        ops_of(f)->encode(&cast, x, some, 0, 0, at);
-    }
+    const struct vec_cast cast = minifloat_cast(m);
+    if (m->n_nodes > 1)
+        ops_of(f)->ratio_lists->divide(ops_of(f), &cast, codes, n, (float)m->n_nodes);
 }
 
 static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)

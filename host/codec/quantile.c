@@ -3,16 +3,10 @@
 #include "codec/quantile.h"
 #include "base/err.h"
 #include "codec/codec_minifloat.h"
-#include "hls/philox.h"
-#include "vec/fp_mode.h"
 #include "vec/vec_ratio.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
-
-#define STAGE_SAMPLES 0x73616d70u /* "samp": names this use of random bits */
-
-enum { BLOCK = 1024 }; /* elements; a multiple of 8: codes of blocks begin on a byte */
 
 /* What becomes of q: the format's largest number. Of formats of more than 6 bits of exponent, which
  * have no need of a scale, 2^32: fp32 has no room above it for what is divided by a small q. */
@@ -63,10 +57,10 @@ static float q_of(const struct codec *c, const struct codec_layer *layer)
 }
 
 /* One step less; or, where q was sought in this one, one less than all. */
-static void keep(const struct codec *c, const struct codec_layer *layer, float q)
+static void keep(const struct codec *c, const struct codec_layer *layer)
 {
     const uint32_t left = kept_of(c, layer).left;
-    const struct kept next = {q, (left ? left : minifloat_of(c)->quantile.every) - 1};
+    const struct kept next = {q_of(c, layer), (left ? left : minifloat_of(c)->quantile.every) - 1};
     if (layer->next_state)
         memcpy(layer->next_state, &next, sizeof next);
 }
@@ -78,88 +72,75 @@ static const float *weights_of(const struct minifloat *m, const struct codec_par
     return m->quantile.eps > 0 && part->layer->weights ? part->layer->weights + part->at : NULL;
 }
 
-/* The bits of |d| of element i, finite. */
-static uint32_t magnitude(const struct minifloat *m, const float *x, const float *w, size_t i)
+/* ---- lists ---- */
+
+static struct relative_rule rule_of(const struct minifloat *m)
 {
-    const float d = w ? x[i] / relative_to(w[i], (float)m->quantile.eps) : x[i];
-    uint32_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    bits &= 0x7fffffff;
-    return bits < 0x7f7fffff ? bits : 0x7f7fffff;
+    return (struct relative_rule){
+        .eps = (float)m->quantile.eps, .share = (float)m->share, .samples = m->quantile.samples};
 }
 
-/* The quantile of a whole layer, on this rank: of all elements, or of as many as are drawn, each of
- * the first 2^32 as likely as any other, again and again. A call of its own, in IEEE mode. */
-static __attribute__((noinline)) uint32_t sample(const struct minifloat *m,
-                                                 const struct vec_span *s, const float *w)
+/* The next of n parts, as many as are handed on at once: by the quantile that is in force, or, to be
+ * sought, without one. Returns how many. */
+static int fill(const struct codec *c, const struct codec_part *parts, int n, bool in_force,
+                struct relative_part list[CODEC_PIECES])
 {
-    uint32_t bits[QUANTILE_SAMPLES_MAX];
-    const uint32_t most = m->quantile.samples, n = s->n < most ? (uint32_t)s->n : most;
-    const uint64_t key = philox_key(s->key, STAGE_SAMPLES, 0, 0, 0),
-                   among = s->n < UINT32_MAX ? s->n : UINT32_MAX;
-    for (uint32_t k = 0; k < n; k++)
-        bits[k] = magnitude(m, s->x, w, s->n <= most ? k : (among * philox_u32(key, k)) >> 32);
-    return n ? relative_smallest(bits, n, relative_rank(m->quantile.part, n)) : 0;
+    const struct minifloat *m = minifloat_of(c);
+    const int some = n < CODEC_PIECES ? n : CODEC_PIECES;
+    for (int k = 0; k < some; k++) {
+        const float q = in_force ? q_of(c, parts[k].layer) : 0;
+        list[k] = (struct relative_part){.w = weights_of(m, &parts[k]),
+                                         .scale = relative_scale_of(q, top_of(m->sum.in))};
+    }
+    return some;
 }
 
 void quantile_absmax(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                      int n_spans)
 {
     const struct minifloat *m = minifloat_of(c);
-    const uint64_t was = fp_mode_ieee();
-    codec_absmax_x(c, spans, parts, n_spans);
-    for (int i = 0; i < n_spans; i++) {
-        const struct kept k = kept_of(c, parts[i].layer);
-        if (spans[i].absmax >= 0x7f800000)
-            continue;
-        if (k.left)
-            memcpy(&spans[i].absmax, &k.q, sizeof k.q);
-        else
-            spans[i].absmax = sample(m, &spans[i], weights_of(m, &parts[i]));
+    const struct relative_rule rule = rule_of(m);
+    struct relative_part list[CODEC_PIECES];
+    for (int from = 0, n; from < n_spans; from += n) {
+        n = fill(c, parts + from, n_spans - from, false, list);
+        for (int k = 0; k < n; k++)
+            if (kept_of(c, parts[from + k].layer).left == 0)
+                list[k].rank =
+                    relative_rank(m->quantile.part, relative_looks(&rule, spans[from + k].n));
+        c->ops->ratio_lists->quantile(c->ops, &rule, spans + from, list, n);
+        for (int k = 0; k < n; k++) {
+            const struct kept kept = kept_of(c, parts[from + k].layer);
+            if (kept.left && spans[from + k].absmax < 0x7f800000)
+                memcpy(&spans[from + k].absmax, &kept.q, sizeof kept.q);
+        }
     }
-    fp_mode_back(was);
 }
 
-/* ---- casts, block by block ---- */
-
-/* scan: fills absmax. */
-static void encode_one(const struct codec *c, struct vec_span *s, const struct codec_part *part,
-                       bool scan)
+static void encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
+                   int n_spans, bool scan)
 {
     const struct minifloat *m = minifloat_of(c);
-    const float q = q_of(c, part->layer), *w = weights_of(m, part);
-    const struct relative_scale scale = relative_scale_of(q, top_of(m->sum.in));
-    struct vec_cast cast = minifloat_cast(m);
-    float sent[BLOCK];
-    cast.key = s->key;
-    memset(s->codes, 0, vec_bytes(cast.fmt, s->padded));
-    for (size_t i = 0; i < s->n; i += BLOCK) {
-        const size_t n = s->n - i < BLOCK ? s->n - i : BLOCK;
-        if (scan) {
-            const uint32_t max = c->ops->absmax(s->x + i, n);
-            s->absmax = i && s->absmax > max ? s->absmax : max;
-        }
-        if (q == 0)
-            continue;
-        c->ops->ratio->send(s->x + i, w ? w + i : NULL, n, (float)m->quantile.eps, scale,
-                            (float)m->share, sent);
-        c->ops->encode(&cast, sent, n, s->at + i, 0, s->codes + vec_bytes(cast.fmt, i));
+    const struct relative_rule rule = rule_of(m);
+    const struct vec_cast cast = minifloat_cast(m);
+    struct relative_part list[CODEC_PIECES];
+    for (int from = 0, n; from < n_spans; from += n) {
+        n = fill(c, parts + from, n_spans - from, true, list);
+        c->ops->ratio_lists->encode(c->ops, &rule, &cast, spans + from, list, n, scan);
     }
-    keep(c, part->layer, q);
+    for (int i = 0; i < n_spans; i++)
+        keep(c, parts[i].layer);
 }
 
 void quantile_encode(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                      int n_spans)
 {
-    for (int i = 0; i < n_spans; i++)
-        encode_one(c, &spans[i], &parts[i], false);
+    encode(c, spans, parts, n_spans, false);
 }
 
 void quantile_scan_encode(const struct codec *c, struct vec_span *spans,
                           const struct codec_part *parts, int n_spans)
 {
-    for (int i = 0; i < n_spans; i++)
-        encode_one(c, &spans[i], &parts[i], true);
+    encode(c, spans, parts, n_spans, true);
 }
 
 /* Sums of shares are means already; exact ones lack the division by all ranks, and have been divided
@@ -168,17 +149,11 @@ void quantile_decode(const struct codec *c, const struct vec_out *outs,
                      const struct codec_part *parts, int n_outs)
 {
     const struct minifloat *m = minifloat_of(c);
+    const struct relative_rule rule = rule_of(m);
     const float ranks = m->sum.rule == VEC_EXACT ? (float)c->n_ranks : 1.0f;
-    for (int i = 0; i < n_outs; i++) {
-        const struct vec_out *o = &outs[i];
-        const float *w = weights_of(m, &parts[i]);
-        const struct relative_scale scale =
-            relative_scale_of(q_of(c, parts[i].layer), top_of(m->sum.in));
-        for (size_t at = 0; at < o->n; at += BLOCK) {
-            const size_t n = o->n - at < BLOCK ? o->n - at : BLOCK;
-            c->ops->decode(m->sum.out, o->codes + vec_bytes(m->sum.out, at), n, o->shift, ranks,
-                           o->x + at);
-            c->ops->ratio->back(w ? w + at : NULL, n, (float)m->quantile.eps, scale, o->x + at);
-        }
+    struct relative_part list[CODEC_PIECES];
+    for (int from = 0, n; from < n_outs; from += n) {
+        n = fill(c, parts + from, n_outs - from, true, list);
+        c->ops->ratio_lists->decode(c->ops, &rule, m->sum.out, outs + from, list, n, ranks);
     }
 }

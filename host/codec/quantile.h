@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "codec/codec.h"
 
-enum { QUANTILE_SAMPLES_MAX = 1 << 14 };
-
 struct quantile {
     double part;             /* of the magnitudes is not above q */
     double eps;              /* d = g / (|w| + eps); 0: d = g */

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "codec/quantile.h"
+#include "hls/relative_lists.h"
 #include <string.h>
 
 const char quantile_ranges[] = "q=X, 0 < X <= 1, every=N steps, 1 to 1e9, samples=N, 1 to 16384";
@@ -44,7 +45,7 @@ int quantile_read(const char *at, size_t n, struct quantile *q)
     if (!rc)
         rc = read_whole(at, n, "every=", 1e9, &q->every);
     if (!rc)
-        rc = read_whole(at, n, "samples=", QUANTILE_SAMPLES_MAX, &q->samples);
+        rc = read_whole(at, n, "samples=", RELATIVE_SAMPLES_MAX, &q->samples);
     return rc;
 }
 

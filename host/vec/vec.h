@@ -31,6 +31,7 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n);
 struct vec_levels;
 struct vec_signs;
 struct vec_ratio;
+struct vec_ratio_lists;
 struct vec_level_lists;
 struct vec_sign_lists;
 struct vec_counts;
@@ -97,14 +98,15 @@ struct vec_ops {
     void (*decode_all)(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                        int n_spans, float divisor);
 
-    /* Buckets of levels, signs and means of columns, sums of -1, 0 and 1, for codecs that send them:
-     * vec_levels.h, vec_signs.h, vec_counts.h. */
+    /* Buckets of levels, signs and means of columns, sums of -1, 0 and 1, multiples of a quantile, for
+     * codecs that send them: vec_levels.h, vec_signs.h, vec_counts.h, vec_ratio.h. */
     const struct vec_level_lists *level_lists;
     const struct vec_sign_lists *sign_lists;
     const struct vec_counts *counts;
+    const struct vec_ratio_lists *ratio_lists;
     const struct vec_levels *levels; /* one vector a call: a CPU's; NULL on a GPU */
     const struct vec_signs *signs;   /* likewise */
-    const struct vec_ratio *ratio; /* vec_ratio.h; NULL: not on a GPU */
+    const struct vec_ratio *ratio;   /* likewise */
 
     /* Memory for codes, accumulators and scratch: what this backend and MPI can both reach. Zeroed,
      * 64-byte aligned; NULL after a line. free takes NULL. */

@@ -295,6 +295,7 @@ const struct vec_ops vec_plain = {
     .level_lists = &level_lists_each,
     .sign_lists = &sign_lists_each,
     .counts = &counts_c,
+    .ratio_lists = &ratio_lists_each,
     .levels = &levels_c,
     .signs = &signs_c,
     .ratio = &ratio_c,
