@@ -58,6 +58,17 @@ struct algo_call {
     struct algo_node_sum *node;   /* NULL: none, or not of this codec */
 };
 
+/* A leg of an all-reduce: steps that wait for each other, on the path of the rank that has most to
+ * do, which has the longest ranges. What it counts is of one step. */
+struct algo_leg {
+    int steps;
+    uint64_t sent, got;   /* bytes */
+    int n_sent, n_got;    /* messages */
+    uint64_t added_bytes; /* of addends, that are folded behind the messages */
+    bool inside;          /* within a group, of ranks that are near each other */
+};
+enum { ALGO_LEGS = 6 }; /* at most */
+
 struct algo {
     const char *name;
     const char *help; /* one line for --help; NULL: in no list (by_nccl, by_ipc) */
@@ -83,6 +94,9 @@ struct algo {
     size_t (*scratch_bytes)(const struct fold *f, size_t n, int n_ranks, int group);
     /* Returns 0 or a negative errno of comm.h, never for what is in the data. */
     int (*run)(struct comm *c, const struct algo_call *call);
+    /* Fills in legs [ALGO_LEGS], as run() goes through them, and returns how many: 0 for one rank.
+     * Nothing is sent. Also for more ranks than there are. NULL: nobody knows (MPI's own). */
+    int (*legs)(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs);
     /* Gives back home->state, made by the first run; all ranks, before the home's memory is freed.
      * NULL = there is none. */
     void (*close)(struct comm *c, struct algo_home *home);

@@ -16,7 +16,7 @@
  * where they do not, FLIGHTS messages under way hide it. */
 #include "comm/algo.h"
 #include "base/err.h"
-#include "comm/algo_step.h"
+#include "comm/algo_legs.h"
 #include "comm/comm_inside.h"
 #include <assert.h>
 
@@ -275,12 +275,31 @@ static int direct_run(struct comm *c, const struct algo_call *call)
     return p.all.n > 1 ? comm_round(c) : comm_wait(c); /* until the last messages are gone */
 }
 
+/* Two steps however many segments follow each other: while one is waited for, others travel. */
+static int direct_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                       struct algo_leg *legs)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    struct algo_leg leg[] = {algo_leg_all(&in, true), algo_leg_all(&out, false)};
+    int n_legs = 0;
+    (void)group;
+    for (int i = 0; i < 2; i++) {
+        leg[i].n_sent *= (int)count_segments(f, n, n_ranks);
+        leg[i].n_got = leg[i].n_sent;
+        n_legs = algo_leg_add(legs, n_legs, leg[i], false);
+    }
+    return n_legs;
+}
+
 const struct algo algo_direct = {
     .name = "direct",
     .help = "range r to rank r, which adds in rank order and sends the sum to all: 2 rounds",
     .flows = true,
     .scratch_bytes = direct_scratch_bytes,
     .run = direct_run,
+    .legs = direct_legs,
     .by_nccl = &algo_direct_nccl,
     .by_ipc = &algo_direct_ipc,
     .device_codes = true,

@@ -5,7 +5,7 @@
  * precision. Source: APS paper, section 5, all-reduce of CPD. */
 #include "comm/algo.h"
 #include "base/err.h"
-#include "comm/algo_step.h"
+#include "comm/algo_legs.h"
 #include "comm/comm_inside.h"
 
 struct layout {
@@ -56,12 +56,28 @@ static int gather_run(struct comm *c, const struct algo_call *call)
     return 0;
 }
 
+static int gather_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                       struct algo_leg *legs)
+{
+    const uint64_t bytes = algo_bytes(f, ALGO_IN, n), others = (uint64_t)(n_ranks - 1);
+    (void)group;
+    return algo_leg_add(legs, 0,
+                        (struct algo_leg){.steps = n_ranks > 1,
+                                          .sent = others * bytes,
+                                          .got = others * bytes,
+                                          .n_sent = n_ranks - 1,
+                                          .n_got = n_ranks - 1,
+                                          .added_bytes = (uint64_t)n_ranks * bytes},
+                        false);
+}
+
 const struct algo algo_gather = {
     .name = "gather",
     .help =
         "all codes to all ranks, each adds them alone in rank order: 1 round, P-1 times the bytes",
     .scratch_bytes = gather_scratch_bytes,
     .run = gather_run,
+    .legs = gather_legs,
     .device_codes = true,
     .by_memory = &algo_gather_memory,
 };

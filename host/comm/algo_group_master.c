@@ -7,7 +7,7 @@
  * masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo.h"
 #include "base/err.h"
-#include "comm/algo_step.h"
+#include "comm/algo_legs.h"
 #include "comm/comm_inside.h"
 
 struct layout {
@@ -83,6 +83,26 @@ static int master_run(struct comm *c, const struct algo_call *call)
     return algo_ring_allgather(c, &node, &out, call->result);
 }
 
+/* The master's: it is on the longest path. */
+static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                       struct algo_leg *legs)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
+    const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
+    const struct algo_cut masters_in = {
+        .fold = f, .form = ALGO_IN, .whole = in.whole, .n_parts = n_ranks / group};
+    const struct algo_cut masters_out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
+    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_bytes(&in, 0), .n_got = 1};
+    const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_bytes(&out, 0), .n_sent = 1};
+    int n_legs = algo_leg_add(legs, 0, algo_leg_ring(&in, true), true);
+    n_legs = algo_leg_add(legs, n_legs, to, true);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_in, true), false);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_out, false), false);
+    n_legs = algo_leg_add(legs, n_legs, from, true);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out, false), true);
+}
+
 static int master_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)codec;
@@ -97,6 +117,7 @@ const struct algo algo_group_master = {
     .check = master_check,
     .scratch_bytes = master_scratch_bytes,
     .run = master_run,
+    .legs = master_legs,
     .by_nccl = &algo_group_master_nccl,
     .by_ipc = &algo_group_master_ipc,
     .device_codes = true,

@@ -8,7 +8,7 @@
  * otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo.h"
 #include "base/err.h"
-#include "comm/algo_step.h"
+#include "comm/algo_legs.h"
 #include "comm/comm_inside.h"
 
 /* The shape of one call. */
@@ -86,6 +86,16 @@ static int scatter_run(struct comm *c, const struct algo_call *call)
     return algo_allgather(c, &node, &p.out, call->result);
 }
 
+static int scatter_legs(const struct fold *f, size_t n, int n_ranks, int group,
+                        struct algo_leg *legs)
+{
+    const struct plan p = make_plan(f, n, n_ranks, group, 0);
+    int n_legs = algo_leg_add(legs, 0, algo_leg_all(&p.in, true), true);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&p.across, true), false);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_all(&p.across_out, false), false);
+    return algo_leg_add(legs, n_legs, algo_leg_all(&p.out, false), true);
+}
+
 static int scatter_check(const struct codec *codec, int n_ranks, int group)
 {
     (void)codec;
@@ -100,6 +110,7 @@ const struct algo algo_group_scatter = {
     .check = scatter_check,
     .scratch_bytes = scatter_scratch_bytes,
     .run = scatter_run,
+    .legs = scatter_legs,
     .by_nccl = &algo_group_scatter_nccl,
     .by_ipc = &algo_group_scatter_ipc,
     .device_codes = true,

@@ -4,7 +4,7 @@
  * ... + c[j]. */
 #include "comm/algo.h"
 #include "base/err.h"
-#include "comm/algo_step.h"
+#include "comm/algo_legs.h"
 
 struct layout {
     void *acc;
@@ -40,11 +40,22 @@ static int ring_run(struct comm *c, const struct algo_call *call)
     return algo_ring_allgather(c, &all, &out, call->result);
 }
 
+static int ring_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+{
+    const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
+    const struct algo_cut out = {
+        .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
+    (void)group;
+    int n_legs = algo_leg_add(legs, 0, algo_leg_ring(&in, true), false);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out, false), false);
+}
+
 const struct algo algo_ring = {
     .name = "ring",
     .help = "partial sums travel around a ring, rounded at every hop: 2(P-1) rounds",
     .needs = FOLD_PARTS,
     .scratch_bytes = ring_scratch_bytes,
     .run = ring_run,
+    .legs = ring_legs,
     .device_codes = true,
 };

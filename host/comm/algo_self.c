@@ -26,10 +26,17 @@ static int self_run(struct comm *c, const struct algo_call *call)
     return 0;
 }
 
+static int self_legs(const struct fold *f, size_t n, int n_ranks, int group, struct algo_leg *legs)
+{
+    (void)f, (void)n, (void)n_ranks, (void)group, (void)legs;
+    return 0;
+}
+
 const struct algo algo_self = {
     .name = "self",
     .help = "one rank alone",
     .check = self_check,
     .scratch_bytes = self_scratch_bytes,
     .run = self_run,
+    .legs = self_legs,
 };
