@@ -1,0 +1,225 @@
+/* jsonl_read.c : JSON lines that anybody may have made. */
+#include "base/jsonl_read.h"
+#include "base/err.h"
+#include "base/number.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int jsonl_in_open(struct jsonl_in *in, const char *path)
+{
+    *in = (struct jsonl_in){.path = path};
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return ERR(-errno, "cannot open '%s': %s", path, strerror(errno));
+    in->f = f;
+    in->line = malloc(JSONL_LINE_MAX + 1);
+    in->fields = malloc(JSONL_FIELDS_MAX * sizeof *in->fields);
+    if (in->line && in->fields)
+        return 0;
+    jsonl_in_close(in);
+    return ERR(-ENOMEM, "cannot read '%s': no memory", path);
+}
+
+void jsonl_in_close(struct jsonl_in *in)
+{
+    if (in->f)
+        fclose(in->f);
+    free(in->line);
+    free(in->fields);
+    *in = (struct jsonl_in){.path = in->path};
+}
+
+/* ---- JSON: each of these takes the place where something begins, and returns where it ends; NULL:
+ * it is something else ---- */
+
+static const char *spaces(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\r')
+        at++;
+    return at;
+}
+
+static const char *text_end(const char *at)
+{
+    if (*at++ != '"')
+        return NULL;
+    while (*at && *at != '"')
+        at += *at == '\\' && at[1] ? 2 : 1;
+    return *at ? at + 1 : NULL;
+}
+
+static const char *digits_end(const char *at)
+{
+    const char *end = at + strspn(at, "0123456789");
+    return end > at ? end : NULL;
+}
+
+static const char *number_end(const char *at)
+{
+    const char *end = digits_end(at + (*at == '-'));
+    if (end && *end == '.')
+        end = digits_end(end + 1);
+    if (end && (*end == 'e' || *end == 'E'))
+        end = digits_end(end + 1 + (end[1] == '+' || end[1] == '-'));
+    return end;
+}
+
+static const char *word_end(const char *at)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    for (int i = 0; i < 3; i++)
+        if (!strncmp(at, words[i], strlen(words[i])))
+            return at + strlen(words[i]);
+    return number_end(at);
+}
+
+/* Any value. Lists and objects are not looked into here but for where they end. */
+static const char *value_end(const char *at, int depth)
+{
+    if (*at == '"')
+        return text_end(at);
+    if (*at != '[' && *at != '{')
+        return word_end(at);
+    const char close = *at == '[' ? ']' : '}';
+    const bool pairs = close == '}';
+    if (depth == JSONL_DEPTH_MAX)
+        return NULL;
+    at = spaces(at + 1);
+    if (*at == close)
+        return at + 1;
+    for (;;) {
+        if (pairs) {
+            at = text_end(at);
+            at = at ? spaces(at) : at;
+            if (!at || *at != ':')
+                return NULL;
+            at = spaces(at + 1);
+        }
+        at = value_end(at, depth + 1);
+        at = at ? spaces(at) : at;
+        if (!at || (*at != ',' && *at != close))
+            return NULL;
+        if (*at == close)
+            return at + 1;
+        at = spaces(at + 1);
+    }
+}
+
+/* The fields of the object in the line; -1: there is none, or more of them than room. */
+static int find_fields(struct jsonl_in *in)
+{
+    const char *at = spaces(in->line);
+    int n = 0;
+    if (*at != '{' || !value_end(at, 0) || *spaces(value_end(at, 0)))
+        return -1;
+    at = spaces(at + 1);
+    while (*at != '}') { /* it is well formed */
+        if (n == JSONL_FIELDS_MAX)
+            return -1;
+        struct jsonl_field *f = &in->fields[n++];
+        const char *end = text_end(at);
+        f->key = at + 1;
+        f->key_bytes = (size_t)(end - at) - 2;
+        f->value = spaces(spaces(end) + 1);
+        end = value_end(f->value, 1);
+        f->value_bytes = (size_t)(end - f->value);
+        at = spaces(end);
+        at = *at == ',' ? spaces(at + 1) : at;
+    }
+    return n;
+}
+
+/* ---- lines ---- */
+
+/* Returns 1, 0 at the end (that of a torn line, too), or a negative errno with a line. */
+static int read_line(struct jsonl_in *in)
+{
+    size_t n = 0;
+    int c;
+    while ((c = getc(in->f)) != EOF && c != '\n') {
+        if (c == '\0' || n == JSONL_LINE_MAX)
+            return ERR(-EINVAL, "cannot read '%s', line %llu: %s", in->path,
+                       (unsigned long long)in->line_no + 1,
+                       c ? "it is longer than 1 MiB" : "it is no text");
+        in->line[n++] = (char)c;
+    }
+    if (ferror(in->f))
+        return ERR(-EIO, "cannot read '%s': %s", in->path, strerror(EIO));
+    in->line[n] = '\0';
+    in->line_no++;
+    if (c == EOF && n > 0) /* whole, but for its end? */
+        return find_fields(in) >= 0;
+    return c != EOF;
+}
+
+int jsonl_in_next(struct jsonl_in *in)
+{
+    in->n_fields = 0;
+    do {
+        const int rc = read_line(in);
+        if (rc <= 0)
+            return rc;
+    } while (!*spaces(in->line));
+    const int n = find_fields(in);
+    if (n < 0)
+        return ERR(-EINVAL, "cannot read '%s', line %llu: want a JSON object in each line",
+                   in->path, (unsigned long long)in->line_no);
+    in->n_fields = n;
+    return 1;
+}
+
+/* ---- values ---- */
+
+static const struct jsonl_field *find(const struct jsonl_in *in, const char *key)
+{
+    for (int i = 0; i < in->n_fields; i++)
+        if (in->fields[i].key_bytes == strlen(key) &&
+            !memcmp(in->fields[i].key, key, in->fields[i].key_bytes))
+            return &in->fields[i];
+    return NULL;
+}
+
+bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t size)
+{
+    const struct jsonl_field *f = find(in, key);
+    if (!f || *f->value != '"')
+        return false;
+    snprintf(to, size, "%.*s", (int)f->value_bytes - 2, f->value + 1);
+    return true;
+}
+
+bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to)
+{
+    const struct jsonl_field *f = find(in, key);
+    const double x = f && number_end(f->value) ? number_read(f->value, NULL) : (double)NAN;
+    if (!isfinite(x))
+        return false;
+    *to = x;
+    return true;
+}
+
+bool jsonl_in_list(const struct jsonl_in *in, const char *key, double *to, size_t most, size_t *n)
+{
+    const struct jsonl_field *f = find(in, key);
+    if (!f || *f->value != '[')
+        return false;
+    size_t got = 0;
+    for (const char *at = spaces(f->value + 1); *at != ']'; got++) {
+        if (!number_end(at) && strncmp(at, "null", 4))
+            return false;
+        if (got < most)
+            to[got] = number_end(at) ? number_read(at, NULL) : (double)NAN;
+        at = spaces(value_end(at, 1));
+        at = *at == ',' ? spaces(at + 1) : at;
+    }
+    *n = got;
+    return true;
+}
+
+bool jsonl_in_is(const struct jsonl_in *in, const char *kind)
+{
+    const struct jsonl_field *f = find(in, "kind");
+    return f && *f->value == '"' && f->value_bytes == strlen(kind) + 2 &&
+           !memcmp(f->value + 1, kind, f->value_bytes - 2);
+}

@@ -1,0 +1,158 @@
+/* test_jsonl_read.c : JSON lines that jsonl.c wrote come back; what is none is refused in one line that
+ * names the place; a torn end is an end. */
+#include "base/err.h"
+#include "base/jsonl.h"
+#include "base/jsonl_read.h"
+#include "capture.h"
+#include "check.h"
+#include <math.h>
+
+static char path[] = "/tmp/test_jsonl_read.XXXXXX";
+
+static void put(const char *text, size_t n)
+{
+    FILE *f = fopen(path, "w");
+    fwrite(text, 1, n, f);
+    fclose(f);
+}
+
+static void test_round_trip(void)
+{
+    struct jsonl j;
+    struct jsonl_in in;
+    double x = 0;
+    char text[32];
+    CHECK(jsonl_open(&j, path, false) == 0, "open");
+    for (int i = 0; i < 2; i++) {
+        jsonl_begin(&j, i ? "second" : "first");
+        jsonl_real(&j, "x", -1.5e-30);
+        jsonl_real(&j, "nothing", NAN);
+        jsonl_text(&j, "text", "a, \"b\": {c}");
+        jsonl_uint(&j, "n", 18446744073709551615u);
+        jsonl_bool(&j, "yes", true);
+        CHECK(jsonl_end(&j) == 0, "end");
+    }
+    jsonl_close(&j);
+    CHECK(jsonl_in_open(&in, path) == 0, "open");
+    for (int i = 0; i < 2; i++) {
+        CHECK(jsonl_in_next(&in) == 1 && jsonl_in_is(&in, i ? "second" : "first"), "line %d", i);
+        CHECK(!jsonl_in_is(&in, "firs") && in.n_fields == 6, "%d fields", in.n_fields);
+        CHECK(jsonl_in_real(&in, "x", &x) && x == -1.5e-30, "%g", x);
+        CHECK(jsonl_in_real(&in, "n", &x) && x == 0x1p64, "%g", x);
+        CHECK(!jsonl_in_real(&in, "nothing", &x) && !jsonl_in_real(&in, "text", &x) &&
+                  !jsonl_in_real(&in, "missing", &x) && x == 0x1p64,
+              "what is no number was one");
+        CHECK(jsonl_in_text(&in, "text", text, sizeof text) && !strcmp(text, "a, \\\"b\\\": {c}"),
+              "'%s'", text);
+        CHECK(jsonl_in_text(&in, "text", text, 3) && !strcmp(text, "a,"), "'%s'", text);
+        CHECK(!jsonl_in_text(&in, "yes", text, sizeof text), "a word is no text");
+    }
+    CHECK(jsonl_in_next(&in) == 0 && jsonl_in_next(&in) == 0, "the end");
+    jsonl_in_close(&in);
+}
+
+static void test_lists(void)
+{
+    static const char line[] =
+        "\n \r\n{\"a\":[1, -2.5,null ,3e2],\"b\":[],\"c\":[1,[2]],\"d\":{\"a\":[7]}}";
+    struct jsonl_in in;
+    double x[3] = {0};
+    size_t n = 9;
+    put(line, sizeof line - 1); /* whole without its end */
+    CHECK(jsonl_in_open(&in, path) == 0 && jsonl_in_next(&in) == 1, "no line");
+    CHECK(in.line_no == 3 && in.n_fields == 4, "line %d", (int)in.line_no);
+    CHECK(jsonl_in_list(&in, "a", x, 3, &n) && n == 4 && x[0] == 1 && x[1] == -2.5 && isnan(x[2]),
+          "%zu: %g %g %g", n, x[0], x[1], x[2]);
+    CHECK(jsonl_in_list(&in, "b", x, 3, &n) && n == 0, "%zu", n);
+    CHECK(!jsonl_in_list(&in, "c", x, 3, &n) && !jsonl_in_list(&in, "d", x, 3, &n), "no lists");
+    CHECK(jsonl_in_next(&in) == 0, "the end");
+    jsonl_in_close(&in);
+}
+
+/* first: good lines before the bad one. */
+static void refuse(const char *text, size_t n, int first, const char *want)
+{
+    struct jsonl_in in;
+    struct capture cap;
+    put(text, n);
+    if (jsonl_in_open(&in, path) < 0)
+        exit(1);
+    for (int i = 0; i < first; i++)
+        CHECK(jsonl_in_next(&in) == 1, "line %d of '%s'", i + 1, text);
+    capture_begin(&cap);
+    const int rc = jsonl_in_next(&in);
+    capture_end(&cap);
+    CHECK(rc == -EINVAL && strstr(cap.text, want) && capture_lines(cap.text) == 1,
+          "'%.40s': %d, '%s'", text, rc, cap.text);
+    jsonl_in_close(&in);
+}
+
+static void test_refusals(void)
+{
+    static const char *const bad[] = {
+        "{\"a\":1}x",   "{\"a\":}",    "{\"a\" 1}",     "{a:1}",
+        "[1]",          "7",           "{\"a\":1,}",    "{\"a\":0x10}",
+        "{\"a\":-}",    "{\"a\":1.}",  "{\"a\":-inf}",  "{\"a\":nan}",
+        "{\"a\":[1,]}", "{\"a\":{1}}", "{\"a\":\"b}",   "{\"a\":1",
+        "{\"a\":[1}}",  "garbage",     "{\"a\":1e}",    "{,}",
+        "{\"a\":tru}",  "{\"a\":1}{}", "{\"a\":\"\\\"}"};
+    char line[96];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(line, sizeof line, "{}\n%s\n", bad[i]);
+        refuse(line, strlen(line), 1, "line 2: want a JSON object");
+    }
+    refuse("{\"a\":\"\0\"}\n", 10, 0, "line 1: it is no text");
+    /* too deep, too many fields, too long */
+    char *many = malloc(JSONL_LINE_MAX + 100);
+    size_t n = 0;
+    n += (size_t)sprintf(many, "{\"a\":");
+    for (int i = 0; i < JSONL_DEPTH_MAX; i++)
+        many[n++] = '[';
+    for (int i = 0; i < JSONL_DEPTH_MAX; i++)
+        many[n++] = ']';
+    n += (size_t)sprintf(many + n, "}\n");
+    refuse(many, n, 0, "want a JSON object");
+    n = (size_t)sprintf(many, "{\"a\":0");
+    for (int i = 0; i < JSONL_FIELDS_MAX; i++)
+        n += (size_t)sprintf(many + n, ",\"a%d\":0", i);
+    n += (size_t)sprintf(many + n, "}\n");
+    refuse(many, n, 0, "want a JSON object");
+    memset(many, ' ', JSONL_LINE_MAX + 1);
+    refuse(many, JSONL_LINE_MAX + 1, 0, "longer than 1 MiB");
+    free(many);
+}
+
+/* Every beginning of a good file is good: what is torn off is left out. */
+static void test_torn(void)
+{
+    static const char text[] = "{\"a\":1}\n{\"a\":\"x\\\"\",\"b\":[1,2]}\n";
+    for (size_t n = 0; n < sizeof text; n++) {
+        struct jsonl_in in;
+        int lines = 0, rc;
+        put(text, n);
+        if (jsonl_in_open(&in, path) < 0)
+            exit(1);
+        while ((rc = jsonl_in_next(&in)) > 0)
+            lines++;
+        CHECK(rc == 0 && lines == (n >= 7) + (n >= 29), "%zu bytes: %d, %d lines", n, rc, lines);
+        jsonl_in_close(&in);
+    }
+}
+
+int main(void)
+{
+    struct jsonl_in in;
+    struct capture cap;
+    close(mkstemp(path));
+    test_round_trip();
+    test_lists();
+    test_refusals();
+    test_torn();
+    capture_begin(&cap);
+    const int rc = jsonl_in_open(&in, "/nowhere/at/all");
+    capture_end(&cap);
+    CHECK(rc == -ENOENT && strstr(cap.text, "'/nowhere/at/all'"), "%d '%s'", rc, cap.text);
+    jsonl_in_close(&in);
+    unlink(path);
+    DONE();
+}
