@@ -16,6 +16,12 @@ struct kit {
     uint8_t *part; /* as large as the largest */
 };
 
+/* Emulated ranks do not hold a copy each of what they have in common. */
+static bool is_leads(const struct train *t, const struct checkpoint_section *s)
+{
+    return t->lead && s->in_common;
+}
+
 static int kit_init(struct kit *k, const struct train *t)
 {
     size_t most = 0;
@@ -38,7 +44,7 @@ static int kit_init(struct kit *k, const struct train *t)
         snprintf(to->name, sizeof to->name, "%s", s->name);
         to->n_parts = s->per_rank ? (uint32_t)t->n_ranks : 1;
         to->bytes = bytes;
-        most = bytes > most ? bytes : most;
+        most = bytes > most && !is_leads(t, s) ? bytes : most;
     }
     k->part = buf_alloc(most);
     return k->part ? 0 : -ENOMEM;
@@ -112,10 +118,10 @@ static int load_section(struct train *t, const struct checkpoint_section *s, uin
                         struct file_in *in)
 {
     const size_t bytes = s->bytes(t);
-    if (!bytes)
+    if (!bytes || is_leads(t, s))
         return 0;
     int rc = t->rank > 0 ? 0 : checkpoint_in_get(in, part, bytes);
-    if (!s->per_rank)
+    if (!s->per_rank && !(s->in_common && train_is_emulated(t)))
         TRY(comm_bcast(t->comm, part, bytes, 0));
     else if (t->rank > 0)
         TRY(comm_pass(t->comm, 0, t->rank, part, bytes));

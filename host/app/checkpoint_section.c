@@ -133,8 +133,16 @@ static int codec_put(struct train *t, const void *from)
 
 const struct checkpoint_section checkpoint_sections[] = {
     {.name = "progress", .bytes = position_bytes, .get = position_get, .put = position_put},
-    {.name = "weights", .bytes = weights_bytes, .get = weights_get, .put = weights_put},
-    {.name = "velocities", .bytes = weights_bytes, .get = velocities_get, .put = velocities_put},
+    {.name = "weights",
+     .in_common = true,
+     .bytes = weights_bytes,
+     .get = weights_get,
+     .put = weights_put},
+    {.name = "velocities",
+     .in_common = true,
+     .bytes = weights_bytes,
+     .get = velocities_get,
+     .put = velocities_put},
     {.name = "sums", .per_rank = true, .bytes = sums_bytes, .get = sums_get, .put = sums_put},
     {.name = "statistics",
      .per_rank = true,

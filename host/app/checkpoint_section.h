@@ -8,7 +8,8 @@ struct train;
 
 struct checkpoint_section {
     const char *name;
-    bool per_rank; /* every rank has its own; else rank 0's is everybody's */
+    bool per_rank;  /* every rank has its own; else rank 0's is everybody's */
+    bool in_common; /* emulated ranks have it once (train.lead) */
     /* of a rank; the same on all ranks and for the whole run; 0: it stands in no file */
     size_t (*bytes)(const struct train *t);
     /* Copies the run's state to host memory, and back. What is put may be anybody's bytes: a row
