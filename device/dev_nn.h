@@ -55,6 +55,10 @@ struct dev_nn_ops {
 #define ACT                      void
 #include "hls/layers.def"
 
+    /* y [n] = (a + b) / divisor, device memory; b NULL: a / divisor. y may be a or b. */
+    int (*add_divide)(struct dev_nn *d, size_t n, const float *a, const float *b, float divisor,
+                      float *y);
+
     /* One step of SGD over all tensors of a list, in one launch (two with LARS). rate: [1]
      * reachable. scratch: device, [DEV_SGD_SCRATCH * n_tensors] float, used where a trust
      * coefficient is not 0; NULL: none is. g [n]: not changed. */

@@ -49,6 +49,8 @@ int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
 #define PASS(name, params, args) int nn_##name(struct dev_nn *d, LIST params);
 #define ACT                      void
 #include "hls/layers.def"
+int nn_add_divide(struct dev_nn *d, size_t n, const float *a, const float *b, float divisor,
+                  float *y);
 int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
            const float *rate, float *w, const float *g, float *v, float *scratch);
 int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,

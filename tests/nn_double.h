@@ -3,6 +3,7 @@
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 #define NN_REAL_DOUBLE
+#include "host/nn/cpu_add.c"
 #include "host/nn/cpu_conv.c"
 #include "host/nn/cpu_conv_groups.c"
 #include "host/nn/cpu_norm.c"

@@ -141,6 +141,23 @@ static void check_graph(struct layers *g)
     model_close(g, &m);
 }
 
+/* Sums of gradients, in place and not, of any length. */
+static void check_add_divide(struct layers *g, size_t n, bool two)
+{
+    float *a = layers_random(g, n), *b = layers_random(g, n);
+    float *gpu_a = layers_put_float(g, a, n), *gpu_b = layers_put_float(g, b, n);
+    for (int step = 1; step <= STEPS; step++) {
+        g->nn->add_divide(g->d, n, gpu_a, two ? gpu_b : NULL, (float)step,
+                          step > 1 ? gpu_a : gpu_b);
+        nn_cpu.add_divide(g->cpu, n, a, two ? b : NULL, (float)step, step > 1 ? a : b);
+    }
+    g->run->wait(g->s);
+    layers_same_floats(g, "add_divide, a", layers_get_float(g, gpu_a), a, n);
+    layers_same_floats(g, "add_divide, b", layers_get_float(g, gpu_b), b, n);
+    layers_drop(g);
+    free(a), free(b);
+}
+
 int main(void)
 {
     struct layers g;
@@ -152,6 +169,8 @@ int main(void)
         check_sgd(&g, TENSORS, false, false);
         check_sgd(&g, 257, true, true);
         check_lars(&g);
+        check_add_divide(&g, 7001, true);
+        check_add_divide(&g, 255, false);
     }
     g.skew = 0;
     check_graph(&g);

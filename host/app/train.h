@@ -63,14 +63,16 @@ struct train {
     struct dataset *data;
     uint32_t *order; /* [data->n_train] of this epoch */
     int share;       /* images of a step on this rank */
-    int eval_batch;  /* of a rank; not less than share */
+    int micro_share; /* of a micro-batch: of a pass of the network */
+    int eval_batch;  /* of a rank; not less than micro_share */
     struct feed *feed;
 
     struct nn_model *model;
     const struct nn_param *params;
     int n_params;
     real *weights, *grads, *stats; /* grads, stats: of this rank, emulated ones' too */
-    float **layers;                /* [n_params] into grads */
+    real *micro_sum; /* [n_weights] gradients of micro-batches so far; NULL: there is one */
+    float **layers;  /* [n_params] into grads */
     size_t n_weights, n_stats;
     /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and
      * checksums */
@@ -99,6 +101,10 @@ void train_close(struct train *t);
 /* Opens, trains and reports. What fails has been said, and all ranks know, or the job is gone.
  * Returns 0, a negative errno, or the exit status of a run that was stopped. */
 int train_all(struct train *t);
+
+/* This rank's gradients of the step, and what its images cost (train_compute.c). early: the reducer
+ * has begun, and is told of layers as they get ready; not with several micro-batches. */
+struct nn_result train_compute(struct train *t, bool early);
 
 /* ---- many ranks in one process (train_emulate.c) ---- */
 

@@ -66,6 +66,7 @@ static void borrow(struct train *t)
     t->n_weights = from->n_weights;
     t->n_stats = from->n_stats;
     t->host = from->host;
+    t->micro_sum = from->micro_sum;
     t->optim = from->optim;
     t->schedule = from->schedule;
     t->steps_per_epoch = from->steps_per_epoch;

@@ -4,10 +4,7 @@
 #include "app/train.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "hls/philox.h"
 #include <string.h>
-
-#define STAGE_DROPOUT 0x64726f70u /* "drop": names this use of random bits */
 
 /* Keeps the first failure that this rank alone knows of. */
 static void note(struct train *t, int rc)
@@ -19,40 +16,6 @@ static void note(struct train *t, int rc)
 static void begin_epoch(struct train *t, uint64_t epoch)
 {
     dataset_order(t->o->seed, epoch, t->data->n_train, t->order);
-}
-
-/* This rank's share of the batch is the feed's next. */
-static void feed_share(struct train *t, uint64_t epoch, uint64_t at)
-{
-    const double start_s = clock_s();
-    feed_next(t->feed, epoch, t->order + at * t->o->batch + (size_t)t->rank * (size_t)t->share,
-              t->share);
-    trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
-}
-
-static void grads_ready(void *ctx, int first, int n)
-{
-    struct train *t = ctx;
-    reducer_ready(t->job.reducer, first, n);
-}
-
-/* Forward and backward over it, while the next one of the epoch is on its way; but for emulated
- * ranks, whose turn is over then. early: the reducer has begun. */
-static struct nn_result compute(struct train *t, uint64_t epoch, uint64_t at, bool early)
-{
-    const uint64_t step = t->state.step;
-    const uint64_t key = philox_key(t->o->seed, (uint32_t)step, (uint32_t)(step >> 32),
-                                    (uint32_t)t->rank, STAGE_DROPOUT);
-    if (!feed_waiting(t->feed))
-        feed_share(t, epoch, at);
-    if (!train_is_emulated(t) && at + 1 < t->steps_per_epoch && step + 1 < t->n_steps)
-        feed_share(t, epoch, at + 1);
-    const double start_s = clock_s();
-    train_emulate_turn(t);
-    const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
-    (t->lead ? t->lead : t)->computed_s += clock_s() - start_s;
-    trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
-    return result;
 }
 
 /* Tells all ranks the loss of the whole batch, whether one of them has failed, and whether one was
@@ -113,14 +76,14 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
 }
 
 /* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they
- * were. */
-static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, double lr,
-                              struct nn_result *mine, struct reducer_step *reduced)
+ * were, and those of several micro-batches are none before the last. */
+static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
+                              struct reducer_step *reduced)
 {
-    const bool early = reducer_overlaps(t->job.reducer) && !t->o->dump_dir;
+    const bool early = reducer_overlaps(t->job.reducer) && !t->o->dump_dir && t->o->micro == 1;
     if (early)
         reducer_begin(t->job.reducer, t->state.step, t->layers);
-    *mine = compute(t, epoch, at, early);
+    *mine = train_compute(t, early);
     if (t->o->dump_dir)
         note(t, grad_dump_step(t));
     if (!early)
@@ -128,7 +91,7 @@ static int compute_and_update(struct train *t, uint64_t epoch, uint64_t at, doub
     return reduce_and_update(t, lr, reduced);
 }
 
-static int one_step(struct train *t, uint64_t epoch, uint64_t at)
+static int one_step(struct train *t, uint64_t epoch)
 {
     const double start_s = clock_s();
     struct report_step step = {.epoch = epoch,
@@ -136,7 +99,7 @@ static int one_step(struct train *t, uint64_t epoch, uint64_t at)
     struct nn_result mine;
     reducer_force_fp32(t->job.reducer, epoch < (uint64_t)t->o->first_epochs_fp32 ||
                                            t->state.step < t->o->first_steps_fp32);
-    TRY(compute_and_update(t, epoch, at, step.lr, &mine, &step.reduced));
+    TRY(compute_and_update(t, step.lr, &mine, &step.reduced));
     (t->lead ? t->lead : t)->cast_s += step.reduced.codec_s;
     note(t, nn_model_failed(t->model));
     if (!t->lead)
@@ -192,7 +155,7 @@ int train_run(struct train *t)
         const uint64_t epoch = s->step / per_epoch, at = s->step % per_epoch;
         if (at == 0 || s->step == first)
             begin_epoch(t, epoch);
-        TRY(one_step(t, epoch, at));
+        TRY(one_step(t, epoch));
         const bool epoch_ends = at + 1 == per_epoch, run_ends = s->step == t->n_steps;
         tested = epoch_ends || run_ends;
         if (tested)

@@ -36,7 +36,13 @@ static int settle(struct train *t)
                    "--batch %llu cannot be shared by %d ranks: it must be a multiple of %d",
                    (unsigned long long)o->batch, t->n_ranks, t->n_ranks);
     t->share = (int)(o->batch / (uint64_t)t->n_ranks);
-    t->eval_batch = t->share > EVAL_BATCH_MIN ? t->share : EVAL_BATCH_MIN;
+    if (t->share % o->micro)
+        return ERR(-EINVAL,
+                   "--micro %lld does not divide the %d images of a rank: --batch must be a "
+                   "multiple of %lld",
+                   (long long)o->micro, t->share, (long long)o->micro * t->n_ranks);
+    t->micro_share = t->share / (int)o->micro;
+    t->eval_batch = t->micro_share > EVAL_BATCH_MIN ? t->micro_share : EVAL_BATCH_MIN;
     TRY(train_device_settle(t));
     return schedule_parse(o->schedule, &t->schedule);
 }
@@ -118,6 +124,9 @@ static int open_model(struct train *t)
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
     t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);
+    if (o->micro > 1 &&
+        !(t->micro_sum = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof *t->micro_sum)))
+        return -ENOMEM;
     return t->order && t->host ? 0 : -ENOMEM;
 }
 
@@ -226,6 +235,8 @@ void train_close(struct train *t)
         free(t->order);
         feed_close(t->feed);
         optim_close(t->optim);
+        if (t->micro_sum)
+            t->nn->free(nn_model_ctx(t->model), t->micro_sum);
         nn_model_close(t->model);
         dataset_close(t->data);
     }

@@ -40,6 +40,10 @@ static const struct opt opts[] = {
     {"batch", "N", "120",
      "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
      AT(batch), 1, 1 << 20, TRAIN_BITS},
+    {"micro", "N", "1",
+     "Each rank takes its share of a batch in N passes, whose gradients add up in fp32 before the "
+     "all-reduce: memory for N times the images. Batch norms see each pass by itself.",
+     OPT_INT, AT(micro), 1, 1 << 20, TRAIN_BITS},
     {"lr", "X", "0.1", "Learning rate at its peak.", OPT_REAL, AT(lr), 0, 1e6, TRAIN_BITS},
     {TEXT("schedule", "S", "cosine", schedule, TRAIN_BITS, schedule_help)},
     {"warmup", "X", "0.5", "Epochs in which the rate grows linearly to its peak.", OPT_REAL,

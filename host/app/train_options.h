@@ -9,6 +9,7 @@ struct train_options {
     int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */
     uint64_t batch;        /* images of a step, over all ranks */
+    int64_t micro;         /* passes in which a rank takes its share of them */
     const char *optimizer, *schedule;
     double lr, warmup, warmup_from, momentum, weight_decay, bias_lr, trust;
     bool nesterov;

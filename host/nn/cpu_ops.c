@@ -171,6 +171,7 @@ const struct nn_ops nn_cpu = {
     .feed_take = cpu_feed_take,
 #define PASS(name, params, args) .name = cpu_##name,
 #include "hls/layers.def"
+    .add_divide = cpu_add_divide,
     .sgd_plan = cpu_sgd_plan,
     .sgd_close = cpu_sgd_close,
     .sgd = cpu_sgd,

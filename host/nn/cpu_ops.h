@@ -63,6 +63,7 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
 #define PLAN(name, params, args) int cpu_##name(void *ctx, LIST params);
 #define PASS(name, params, args) void cpu_##name(void *ctx, LIST params);
 #include "hls/layers.def"
+void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
 int cpu_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan);
 void cpu_sgd_close(void *ctx, void *plan);
 void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const real *g, real *v);

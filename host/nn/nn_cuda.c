@@ -178,6 +178,13 @@ static void cuda_loss_scale(void *ctx, const float *scale)
     }
 #include "hls/layers.def"
 
+static void cuda_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
+                            real *y)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->ops->add_divide(c->nn, n, a, b, divisor, y));
+}
+
 const struct nn_ops nn_cuda = {
     .name = "cuda",
     .open = cuda_open,
@@ -206,6 +213,7 @@ const struct nn_ops nn_cuda = {
     .feed_take = cuda_feed_take,
 #define PASS(name, params, args) .name = cuda_##name,
 #include "hls/layers.def"
+    .add_divide = cuda_add_divide,
     .sgd_plan = cuda_sgd_plan,
     .sgd_close = cuda_sgd_close,
     .sgd = cuda_sgd,

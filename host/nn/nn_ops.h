@@ -130,6 +130,9 @@ struct nn_ops {
 #define PASS(name, params, args) void (*name)(void *ctx, LIST params);
 #include "hls/layers.def"
 
+    /* y [n] = (a + b) / divisor, two roundings; b NULL: a / divisor. y may be a or b. For gradients. */
+    void (*add_divide)(void *ctx, size_t n, const real *a, const real *b, real divisor, real *y);
+
     /* One step of SGD (optim.h has the rule) over tensors [first, first + n) of a list that was
      * planned once: weights w, gradients g and velocities v are the flat arrays. */
     int (*sgd_plan)(void *ctx, const struct nn_sgd *o, void **plan);
