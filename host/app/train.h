@@ -55,7 +55,8 @@ struct train {
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
 
     struct job job;          /* the all-reduce of the gradients */
-    const struct nn_ops *nn; /* the backend of the network */
+    const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
+    bool on_gpu;             /* that is a GPU, which is open */
     struct nn_setup setup;
     struct gemm_rule gemm;
     struct round_setup round;

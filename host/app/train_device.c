@@ -46,26 +46,25 @@ int train_device_settle(struct train *t)
 int train_device_open(struct train *t)
 {
     const char *why = *t->job.device ? t->job.device : "other ranks have none";
-    t->nn = &nn_cpu;
-    if (!t->job.on_gpu)
-        return t->setup.math == NN_FP32
-                   ? 0
-                   : ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision,
-                         why);
-    TRY(gpu_open(0)); /* the job's, for longer than the job */
-    t->nn = &nn_cuda;
+    if (!t->job.on_gpu && t->setup.math != NN_FP32)
+        return ERR(-ENODEV, "--precision %s needs a GPU for every rank: %s", t->o->precision, why);
+    if (t->job.on_gpu)
+        TRY(gpu_open(0)); /* the job's, for longer than the job */
+    t->on_gpu = t->job.on_gpu;
+    t->round.below = t->on_gpu ? &nn_cuda : &nn_cpu;
+    t->nn = t->setup.round ? &nn_round : t->round.below;
     return 0;
 }
 
 void train_device_say(const struct train *t)
 {
-    if (t->rank == 0 && t->nn != &nn_cpu)
+    if (t->rank == 0 && t->on_gpu)
         fprintf(stderr, "device: %s, %s; gradients by %s\n", gpu_info()->name, t->o->precision,
                 t->job.device);
 }
 
 void train_device_close(struct train *t)
 {
-    if (t->nn && t->nn != &nn_cpu)
+    if (t->on_gpu)
         gpu_close();
 }

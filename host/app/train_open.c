@@ -102,9 +102,8 @@ static int open_model(struct train *t)
     const struct train_options *o = t->o;
     const struct dataset *d = t->data;
     nn_cpu_threads((int)o->threads);
-    t->round.below = t->nn;
-    TRY(nn_model_open(t->setup.round ? &nn_round : t->nn, &t->setup, o->model, dataset_shape(d),
-                      d->n_classes, t->eval_batch, o->seed, &t->model));
+    TRY(nn_model_open(t->nn, &t->setup, o->model, dataset_shape(d), d->n_classes, t->eval_batch,
+                      o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
     t->weights = nn_model_weights(t->model, &t->n_weights);
     t->grads = nn_model_grads(t->model);
@@ -115,8 +114,8 @@ static int open_model(struct train *t)
                                       .weight_decay = o->weight_decay,
                                       .trust = o->trust,
                                       .bias_rate = o->bias_lr};
-    TRY(optim_open(nn_model_ops(t->model), nn_model_ctx(t->model), &sgd, t->params, t->n_params,
-                   t->n_weights, &t->optim));
+    TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights,
+                   &t->optim));
 
     const struct dataset_augment augment = {.crop = strstr(o->augment, "crop") ? 4 : 0,
                                             .flip = strstr(o->augment, "flip") != NULL,

@@ -3,7 +3,7 @@
 #include "nn/cpu_ops.h"
 #include "vec/vec.h"
 
-enum { ROUND_BLOCK = 2048 };
+enum { ROUND_BLOCK = 1024 };
 
 void cpu_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
 {
