@@ -15,6 +15,7 @@
 #include "base/progress.h"
 #include "codec/codec.h"
 #include "dump.h"
+#include "vec/round_off.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 
 /* ---- the codecs ---- */
 
-enum { BINS = 1 << 16 };
 static const struct codec_words words[] = {
     {.format = "fp32", .scale = "none"},
     {.format = "bf16", .scale = "none"},
@@ -49,9 +49,8 @@ enum { N_ROWS = sizeof words / sizeof words[0] };
 struct row {
     bool refused; /* by codec_settle(), for this number of ranks */
     struct codec codec;
-    double l2, quotients; /* sums over steps and over elements */
-    uint64_t n_quotients;
-    uint64_t *bins; /* [BINS] quotients by the upper 16 of their 31 bits */
+    double l2; /* sum over steps */
+    struct round_off off;
 };
 
 /* The work space of one bench. */
@@ -74,9 +73,7 @@ static int open_rows(struct bench *b)
         TRY(codec_parse(words + i, &r->codec));
         r->refused = codec_settle(&r->codec, b->dump.n_ranks,
                                   &(struct codec_adder){.name = "in one process"}) < 0;
-        r->bins = buf_alloc(BINS * sizeof *r->bins);
-        if (!r->bins)
-            return -ENOMEM;
+        TRY(round_off_open(&r->off));
     }
     return 0;
 }
@@ -101,7 +98,7 @@ static int bench_open(struct bench *b, const char *dir)
 static void bench_close(struct bench *b)
 {
     for (int i = 0; i < N_ROWS; i++)
-        free(b->rows[i].bins);
+        round_off_close(&b->rows[i].off);
     dump_close(&b->dump);
     free(b->grads);
     free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
@@ -151,33 +148,9 @@ static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int
 
 static void tally(struct row *r, const double *ref, const float *mean, size_t n)
 {
-    double diff2 = 0, ref2 = 0;
-    for (size_t i = 0; i < n; i++) {
-        double diff = fabs((double)mean[i] - ref[i]);
-        diff2 += diff * diff;
-        ref2 += ref[i] * ref[i];
-        if (ref[i] == 0)
-            continue;
-        float quotient = (float)(diff / fabs(ref[i]));
-        uint32_t bits;
-        memcpy(&bits, &quotient, sizeof bits);
-        r->bins[bits >> 15]++;
-        r->quotients += (double)quotient;
-        r->n_quotients++;
-    }
-    r->l2 += diff2 > 0 ? sqrt(diff2 / ref2) : 0;
-}
-
-static double median(const struct row *r)
-{
-    uint64_t below = 0;
-    uint32_t bin = 0;
-    while (bin < BINS - 1 && 2 * (below + r->bins[bin]) < r->n_quotients)
-        below += r->bins[bin++];
-    uint32_t bits = bin == 0 ? 0 : bin << 15 | 1 << 14;
-    float quotient;
-    memcpy(&quotient, &bits, sizeof quotient);
-    return (double)quotient;
+    r->off.diff2 = r->off.ref2 = 0; /* L2 is of one step, the quotients of all */
+    round_off_add(&r->off, ref, mean, n);
+    r->l2 += round_off_l2(&r->off);
 }
 
 static int bench_run(struct bench *b)
@@ -230,8 +203,8 @@ static void show_table(const struct bench *b)
         else
             printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(codec_sum(&r->codec)->rule),
                    codec_format_name(codec_sum(&r->codec)->out, out),
-                   100 * r->l2 / (double)b->n_steps, 100 * r->quotients / (double)r->n_quotients,
-                   100 * median(r));
+                   100 * r->l2 / (double)b->n_steps, 100 * round_off_mean(&r->off),
+                   100 * round_off_median(&r->off));
     }
 }
 
@@ -254,8 +227,8 @@ static int show_json(const struct bench *b)
         jsonl_uint(&j, "steps", b->n_steps);
         jsonl_uint(&j, "skipped", b->n_skipped);
         jsonl_real(&j, "l2", r->l2 / (double)b->n_steps);
-        jsonl_real(&j, "mean", r->quotients / (double)r->n_quotients);
-        jsonl_real(&j, "median", median(r));
+        jsonl_real(&j, "mean", round_off_mean(&r->off));
+        jsonl_real(&j, "median", round_off_median(&r->off));
         TRY(jsonl_end(&j));
     }
     return 0;

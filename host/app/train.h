@@ -86,7 +86,8 @@ struct train {
     uint64_t steps_per_epoch, n_steps; /* n_steps: of the whole run */
     struct train_state state;
     struct report report;
-    struct trace *trace; /* NULL: none */
+    struct grad_stats *grad_stats; /* NULL: none */
+    struct trace *trace;           /* NULL: none */
     struct trace_span *trace_block;
 };
 
@@ -154,9 +155,9 @@ int train_trace_start(struct train *t); /* all ranks: time 0 is now */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
-/* Behind train_open(): cuts --log to what comes before this run's first step. Returns 0 or a
- * negative errno with a line. */
-int train_log_cut(const struct train *t);
+/* Behind train_open(): cuts a log (--log, --stats) to what comes before this run's first step.
+ * Returns 0 or a negative errno with a line. */
+int train_log_cut(const struct train *t, const char *path);
 
 /* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by.
  * Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */

@@ -1,4 +1,4 @@
-/* train_log.c : --log of a run that goes on: what it is about to do again is cut off, and a last
+/* train_log.c : --log and --stats of a run that goes on: what it is about to do again is cut off, and a last
  * line that was torn. */
 #include "app/train.h"
 #include "base/err.h"
@@ -14,6 +14,9 @@ static bool is_ahead(const struct train *t, const char *line)
     uint64_t step;
     if (sscanf(line, "{\"kind\":\"step\",\"step\":%" SCNu64, &step) == 1)
         return step > t->state.step;
+    if (sscanf(line, "{\"kind\":\"stats%*[a-z_]\",\"step\":%" SCNu64, &step) == 1 ||
+        sscanf(line, "{\"kind\":\"stats\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step;
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run that is resumed at its end tests again */
         return step > t->state.step || step == t->n_steps;
@@ -22,7 +25,7 @@ static bool is_ahead(const struct train *t, const char *line)
 
 /* Bytes of the whole lines in front of the first that is ahead. Returns 0 or -EINVAL with a
  * line. */
-static int find_end(const struct train *t, FILE *f, off_t *end)
+static int find_end(const struct train *t, const char *path, FILE *f, off_t *end)
 {
     char *line = NULL;
     size_t room = 0;
@@ -31,7 +34,7 @@ static int find_end(const struct train *t, FILE *f, off_t *end)
     *end = 0;
     while (!rc && (n = getline(&line, &room, f)) > 0) {
         if (*line != '{')
-            rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", t->o->log);
+            rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
         if (line[n - 1] != '\n' || is_ahead(t, line))
             break;
         *end += n;
@@ -40,18 +43,18 @@ static int find_end(const struct train *t, FILE *f, off_t *end)
     return rc;
 }
 
-int train_log_cut(const struct train *t)
+int train_log_cut(const struct train *t, const char *path)
 {
     struct stat st;
     off_t end = 0;
-    if (stat(t->o->log, &st) || !S_ISREG(st.st_mode))
+    if (stat(path, &st) || !S_ISREG(st.st_mode))
         return 0;
-    FILE *f = fopen(t->o->log, "r");
+    FILE *f = fopen(path, "r");
     if (!f)
-        return ERR(-errno, "cannot read '%s': %s", t->o->log, strerror(errno));
-    int rc = find_end(t, f, &end);
-    if (rc == 0 && truncate(t->o->log, end))
-        rc = ERR(-errno, "cannot write '%s': %s", t->o->log, strerror(errno));
+        return ERR(-errno, "cannot read '%s': %s", path, strerror(errno));
+    int rc = find_end(t, path, f, &end);
+    if (rc == 0 && truncate(path, end))
+        rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
     fclose(f);
     return rc;
 }

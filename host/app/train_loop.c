@@ -1,6 +1,7 @@
 /* train_loop.c : the training loop: steps, ends of epochs, checkpoints. */
 #include "app/checkpoint.h"
 #include "app/grad_dump.h"
+#include "app/grad_stats.h"
 #include "app/train.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -75,20 +76,26 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     return train_is_emulated(t) ? train_emulate_update(t, lr, reduced->skipped) : 0;
 }
 
-/* The forward and backward pass, and the step of the optimiser. A dump wants gradients as they
- * were, and those of several micro-batches are none before the last. */
+/* The forward and backward pass, and the step of the optimiser. A dump and statistics want
+ * gradients as they were, and those of several micro-batches are none before the last. */
 static int compute_and_update(struct train *t, double lr, struct nn_result *mine,
                               struct reducer_step *reduced)
 {
-    const bool early = reducer_overlaps(t->job.reducer) && !t->o->dump_dir && t->o->micro == 1;
+    const bool early = reducer_overlaps(t->job.reducer) && t->o->micro == 1 && !t->o->dump_dir &&
+                       !grad_stats_due(t);
+    int file_rc;
     if (early)
         reducer_begin(t->job.reducer, t->state.step, t->layers);
     *mine = train_compute(t, early);
     if (t->o->dump_dir)
         note(t, grad_dump_step(t));
+    TRY(grad_stats_before(t));
     if (!early)
         reducer_begin(t->job.reducer, t->state.step, t->layers);
-    return reduce_and_update(t, lr, reduced);
+    TRY(reduce_and_update(t, lr, reduced));
+    TRY(grad_stats_after(t, lr, reduced, &file_rc));
+    note(t, file_rc);
+    return 0;
 }
 
 static int one_step(struct train *t, uint64_t epoch)

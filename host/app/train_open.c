@@ -2,6 +2,7 @@
  * that it went well. */
 #include "app/checkpoint.h"
 #include "app/grad_dump.h"
+#include "app/grad_stats.h"
 #include "app/train.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -214,6 +215,7 @@ int train_open(struct train *t)
     if (t->o->resume)
         TRY(checkpoint_load(t));
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
+    TRY(train_agree(t, grad_stats_open(t)));
     TRY(train_agree(t, report_open(t)));
     train_device_say(t);
     train_offload_say(t);
@@ -223,6 +225,7 @@ int train_open(struct train *t)
 void train_close(struct train *t)
 {
     report_close(t);
+    grad_stats_close(t);
     job_close(&t->job);
     train_trace_close(t);
     free(t->wide);

@@ -165,6 +165,12 @@ static const struct opt opts[] = {
     {TEXT("log", "FILE", NULL, log, 0,
           "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what "
           "came before its step.")},
+    {TEXT(
+        "stats", "FILE", NULL, stats, 0,
+        "JSON lines: what narrow floats do to the gradients of a step, layer by layer: exponents, "
+        "what underflows and saturates, round-off of the mean, weight updates that are lost.")},
+    {"stats-every", "N", "100", "Of step 1 and every N-th behind it.", OPT_SIZE, AT(stats_every), 1,
+     1e12, 0},
     {TEXT("trace", "FILE", NULL, trace, 0,
           "A timeline of all ranks, for ui.perfetto.dev or chrome://tracing: what computes and "
           "what travels when. Of a long run the end.")},
@@ -276,17 +282,17 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     if (!o->dump_dir &&
         (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
-    const char *const files[][2] = {{"log", o->log},
-                                    {"trace", o->trace},
-                                    {"save", o->save},
-                                    {"resume", o->resume},
-                                    {"dump-gradients", o->dump_dir}};
+    if (!o->stats && opt_given(&train_command, p, "stats-every"))
+        return ERR(-EINVAL, "--stats-every needs --stats FILE");
+    const char *const files[][2] = {{"log", o->log},       {"trace", o->trace},
+                                    {"stats", o->stats},   {"save", o->save},
+                                    {"resume", o->resume}, {"dump-gradients", o->dump_dir}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i][1] && !*files[i][1])
             return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
-    /* --log and --trace would be written over one another, or over a checkpoint */
-    for (int i = 0; i < 2; i++)
-        for (int j = i + 1; j < 4; j++)
+    /* the first three would be written over one another, or over a checkpoint */
+    for (int i = 0; i < 3; i++)
+        for (int j = i + 1; j < 5; j++)
             if (files[i][1] && files[j][1] && !strcmp(files[i][1], files[j][1]) &&
                 strncmp(files[i][1], "/dev/", 5))
                 return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0],

@@ -24,7 +24,8 @@ struct train_options {
     int64_t card_slots;
     const char *device, *precision, *loss_scale, *gemm, *quant;
     int64_t threads;
-    const char *log, *trace, *save, *resume;
+    const char *log, *stats, *trace, *save, *resume;
+    uint64_t stats_every;
     uint64_t save_every;
     const char *dump_dir;
     uint64_t dump_steps, dump_first;

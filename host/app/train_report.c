@@ -31,6 +31,19 @@ static void log_option(struct jsonl *log, const struct opt *o, const void *value
         jsonl_text(log, o->name, text);
 }
 
+void report_run(const struct train *t, struct jsonl *log)
+{
+    jsonl_begin(log, "run");
+    jsonl_text(log, "version", APP_VERSION);
+    jsonl_int(log, "ranks", t->n_ranks);
+    jsonl_uint(log, "first_step", t->state.step);
+    jsonl_uint(log, "steps_in_all", t->n_steps);
+    jsonl_uint(log, "weights", t->n_weights);
+    jsonl_uint(log, "fp32_sent_bytes", t->report.fp32_sent_bytes);
+    for (int i = 0; i < train_command.n_opts; i++)
+        log_option(log, &train_command.opts[i], t->o);
+}
+
 int report_open(struct train *t)
 {
     struct report *r = &t->report;
@@ -38,17 +51,9 @@ int report_open(struct train *t)
     if (t->rank > 0 || !t->o->log)
         return 0;
     if (t->o->resume)
-        TRY(train_log_cut(t));
+        TRY(train_log_cut(t, t->o->log));
     TRY(jsonl_open(&r->log, t->o->log, t->o->resume != NULL));
-    jsonl_begin(&r->log, "run");
-    jsonl_text(&r->log, "version", APP_VERSION);
-    jsonl_int(&r->log, "ranks", t->n_ranks);
-    jsonl_uint(&r->log, "first_step", t->state.step);
-    jsonl_uint(&r->log, "steps_in_all", t->n_steps);
-    jsonl_uint(&r->log, "weights", t->n_weights);
-    jsonl_uint(&r->log, "fp32_sent_bytes", r->fp32_sent_bytes);
-    for (int i = 0; i < train_command.n_opts; i++)
-        log_option(&r->log, &train_command.opts[i], t->o);
+    report_run(t, &r->log);
     return jsonl_end(&r->log);
 }
 

@@ -40,6 +40,9 @@ struct report {
 int report_open(struct train *t);
 void report_close(struct train *t);
 
+/* What a log begins with: the run and its options, in a line that the caller ends. */
+void report_run(const struct train *t, struct jsonl *log);
+
 /* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a
  * line (log: disk full). */
 int report_step(struct train *t, const struct report_step *step);

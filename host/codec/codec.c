@@ -68,6 +68,11 @@ const struct vec_sum *codec_card_sum(const struct codec *c)
     return codec_asks_max(c, NULL) ? NULL : codec_sum(c);
 }
 
+bool codec_cast(const struct codec *c, struct vec_cast *out)
+{
+    return c->kind->cast && c->kind->cast(c, out);
+}
+
 bool codec_on_gpu(const struct codec *c)
 {
     return c->kind->on_gpu && c->kind->on_gpu(c);

@@ -61,6 +61,10 @@ const struct vec_sum *codec_sum(const struct codec *c);
 /* The same for cards: NULL also where codes need more of other ranks than exponents. */
 const struct vec_sum *codec_card_sum(const struct codec *c);
 
+/* Codes are casts of x * 2^shift and nothing else: *out is how, but for its key. False: they are
+ * not. */
+bool codec_cast(const struct codec *c, struct vec_cast *out);
+
 /* It works on a GPU's vectors. */
 bool codec_on_gpu(const struct codec *c);
 

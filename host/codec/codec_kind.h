@@ -40,6 +40,9 @@ struct codec_kind {
     /* As codec_sum(). NULL: there is none. */
     const struct vec_sum *(*sum)(const struct codec *c);
 
+    /* As codec_cast(). NULL: they are not. */
+    bool (*cast)(const struct codec *c, struct vec_cast *out);
+
     /* As codec_exponent() (of what is finite and not 0; clamped by the caller), codec_shift() and
      * codec_guess(). All three NULL: the kind has no shifts; all are 0, and known. */
     int (*exponent)(const struct codec *c, uint32_t absmax_bits);

@@ -70,6 +70,14 @@ static bool by_quantile(const struct codec *c)
     return minifloat_of(c)->scale == CODEC_QUANTILE;
 }
 
+static bool cast_of(const struct codec *c, struct vec_cast *out)
+{
+    if (by_quantile(c))
+        return false;
+    *out = minifloat_cast(minifloat_of(c));
+    return true;
+}
+
 static bool on_gpu(const struct codec *c)
 {
     return !by_quantile(c);
@@ -134,6 +142,7 @@ const struct codec_kind codec_minifloat = {
     .settle = minifloat_settle,
     .describe = minifloat_describe,
     .sum = sum,
+    .cast = cast_of,
     .exponent = exponent,
     .shift = shift,
     .guess = guess,

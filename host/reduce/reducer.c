@@ -172,6 +172,11 @@ void reducer_close(struct reducer *r)
     free(r);
 }
 
+const struct codec *reducer_codec(const struct reducer *r, int layer)
+{
+    return &r->codecs[r->force_fp32 || r->layers[layer].fp32 ? FP32 : NARROW];
+}
+
 void reducer_force_fp32(struct reducer *r, bool on)
 {
     r->force_fp32 = on;

@@ -74,6 +74,9 @@ void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node);
  * (hybrid precision). */
 void reducer_force_fp32(struct reducer *r, bool on);
 
+/* What the layer travels in, in the step under way or else the next. */
+const struct codec *reducer_codec(const struct reducer *r, int layer);
+
 /* From now on buckets travel while gradients are made (on), or all of them at its end. All ranks,
  * between steps. The reducer's thread then is the only one that may call MPI from begin to finish.
  * Where MPI allows no second thread, rank 0 warns and it stays off. Returns 0 or a negative errno

@@ -1,0 +1,34 @@
+/* round_off.h : how far a vector is from what it should be: relative L2 error, cosine, and the mean
+ * and the median of the elements' own errors.
+ *
+ *     L2        sqrt(sum (x - ref)^2 / sum ref^2)
+ *     mean      of |x - ref| / |ref| over ref != 0: the average round-off error (APS paper, eq. 5), heavy-tailed
+ *     median    of the same quotients, to 0.4 %
+ *     cosine    sum x ref / sqrt(sum x^2 sum ref^2) */
+#ifndef ROUND_OFF_H
+#define ROUND_OFF_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct round_off {
+    double diff2, ref2, x2, dot; /* sums */
+    double quotients;
+    uint64_t n_quotients;
+    uint64_t *bins; /* [ROUND_OFF_BINS] quotients by the upper 16 of their 31 bits, as fp32 */
+};
+enum { ROUND_OFF_BINS = 1 << 16 };
+
+int round_off_open(struct round_off *r);   /* 0 or -ENOMEM with a line */
+void round_off_close(struct round_off *r); /* legal when zeroed */
+void round_off_clear(struct round_off *r);
+
+/* n more elements. */
+void round_off_add(struct round_off *r, const double *ref, const float *x, size_t n);
+
+/* nan where there is nothing to divide by; L2 of nothing that became something is inf. */
+double round_off_l2(const struct round_off *r);
+double round_off_mean(const struct round_off *r);
+double round_off_median(const struct round_off *r);
+double round_off_cosine(const struct round_off *r);
+
+#endif
