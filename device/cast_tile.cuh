@@ -1,19 +1,15 @@
 /* cast_tile.cuh : fp32 to packed codes, all spans of a list in one launch: a block's tiles, for what
  * is cast as it is (cast.cu) and what is made of it first (ratio.cu).
  *
- * FROM: what is cast of a list's spans, a launch's argument. FROM::span: of one of them, made by one
- * thread; its made(element, x) gives what is cast of four elements x, element and those behind. */
+ * FROM: what is cast of a list's spans, a launch's argument, with which FROM::PER_SM blocks find
+ * registers on a multiprocessor. FROM::span: of one of them, made by one thread; its made(element, x)
+ * gives what is cast of four elements x, element and those behind. */
 #ifndef CAST_TILE_CUH
 #define CAST_TILE_CUH
 #include "device/cast_item.cuh"
 #include "device/cast_list.cuh"
 
-enum {
-    CAST_THREADS = 256,
-    CAST_PER_SM = 4,
-    CAST_LOADS = 4,
-    CAST_TILE = CAST_THREADS * 4 * CAST_LOADS
-};
+enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_LOADS };
 
 /* A span that a block works on: its constants, worked out by one thread. */
 template <class FROM> struct cast_job {
@@ -53,7 +49,7 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
 {
     const struct cast_way w = job->way;
     const struct cast_out o = job->out;
-    const typename FROM::span from = job->from;
+    const typename FROM::span &from = job->from; /* a copy would take registers */
     const bool all = job->whole && (tile + 1) * CAST_TILE <= job->n;
     uint32_t largest = 0;
 #pragma unroll 1
@@ -107,7 +103,7 @@ CAST_APART uint32_t cast_tile_any(const struct cast_job<FROM> *job, uint64_t til
 
 /* W: 4, 8, 16: that many bits, for spans whose codes lie well; 0: any. */
 template <int W, class FROM>
-static __global__ void __launch_bounds__(CAST_THREADS, CAST_PER_SM)
+static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     k_encode(struct vec_cast cast, struct vec_span *spans, int n_spans, bool scan, FROM what)
 {
     __shared__ struct span_list<struct vec_span> list;
@@ -150,7 +146,7 @@ static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int 
 {
     if (n_spans <= 0)
         return 0;
-    const size_t most = (size_t)cu_n_sms() * CAST_PER_SM,
+    const size_t most = (size_t)cu_n_sms() * FROM::PER_SM,
                  want = n_elems / CAST_TILE + (size_t)n_spans;
     const unsigned grid = (unsigned)(want < most ? want : most);
     const cudaStream_t on = cu_stream(s);

@@ -8,6 +8,7 @@
  * of 2.4 million (resnet50's largest) waits a third of a millisecond for it, however fast the
  * memory. */
 #include "device/cast_list.cuh"
+#include "device/eight.cuh"
 #include "device/levels_item.cuh"
 #include "device/vec.cuh"
 
@@ -130,43 +131,7 @@ int vec_gpu_draw(const struct draw_span *spans, int n_spans, size_t n_elems, str
     return cu_check("draws");
 }
 
-/* ---- counts: eight of a thread, which take `bits` whole bytes ---- */
-
-enum { EIGHT = 8 };
-
-/* Codes of elements 8 * i.. , as far as there are n of them; zeroes behind. */
-CAST_FN void eight_get(const uint8_t *codes, uint32_t bits, size_t i, size_t n, uint32_t code[8])
-{
-    const size_t end = (n * bits + 7) / 8;
-    size_t at = i * bits;
-    uint64_t have = 0;
-    uint32_t n_have = 0;
-#pragma unroll
-    for (int j = 0; j < EIGHT; j++) {
-        for (; n_have < bits; n_have += 8, at++)
-            have |= (uint64_t)(at < end ? codes[at] : 0) << n_have;
-        code[j] = (uint32_t)have & ((1u << bits) - 1);
-        have >>= bits;
-        n_have -= bits;
-    }
-}
-
-CAST_FN void eight_put(uint8_t *codes, uint32_t bits, size_t i, size_t n, const uint32_t code[8])
-{
-    const size_t end = (n * bits + 7) / 8;
-    size_t at = i * bits;
-    uint64_t have = 0;
-    uint32_t n_have = 0;
-#pragma unroll
-    for (int j = 0; j < EIGHT; j++) {
-        have |= (uint64_t)(EIGHT * i + j < n ? code[j] : 0) << n_have;
-        for (n_have += bits; n_have >= 8; n_have -= 8, have >>= 8, at++)
-            if (at < end)
-                codes[at] = (uint8_t)have;
-    }
-    if (n_have > 0 && at < end)
-        codes[at] = (uint8_t)have;
-}
+/* ---- counts ---- */
 
 static __global__ void __launch_bounds__(THREADS)
     k_counts_decode(struct counts_rule r, const struct counts_out *outs, int n_outs)

@@ -1,5 +1,5 @@
 /* dev_vec.h : vectors on the GPU: largest magnitude, cast to packed codes and back, sums of codes.
- * The bits of hls/mf.h and hls/level.h.
+ * The bits of hls/mf.h, hls/level.h and hls/relative.h.
  *
  * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
  * these. fp32 vectors are device memory, 4-byte aligned (16 is faster); codes, lists of spans and
@@ -8,7 +8,7 @@
 #define DEV_VEC_H
 #include "device/dev.h"
 #include "hls/level_lists.h"
-#include "hls/rules.h"
+#include "hls/relative_lists.h"
 
 /* What aps() does to find a layer's shift itself, without other ranks. */
 struct dev_aps {
@@ -82,6 +82,20 @@ struct dev_vec_ops {
                       size_t n, bool first, struct dev_stream *s);
     int (*counts_spill)(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
                         struct dev_stream *s);
+
+    /* ---- multiples of a quantile: hls/relative_lists.h; what each does, host/vec/vec_ratio.h.
+     * with: [n_spans]. quantile() finds absmax filled ---- */
+
+    int (*quantile)(const struct relative_rule *r, struct vec_span *spans,
+                    const struct relative_part *with, int n_spans, struct dev_stream *s);
+    int (*ratio_encode)(const struct relative_rule *r, const struct vec_cast *cast,
+                        struct vec_span *spans, const struct relative_part *with, int n_spans,
+                        size_t n_elems, bool scan, struct dev_stream *s);
+    int (*ratio_decode)(const struct relative_rule *r, struct mf_fmt fmt, float divisor,
+                        const struct vec_out *outs, const struct relative_part *with, int n_outs,
+                        size_t n_elems, struct dev_stream *s);
+    int (*divide)(const struct vec_cast *cast, uint8_t *codes, size_t n, float divisor,
+                  struct dev_stream *s);
 };
 extern
 #ifdef __cplusplus

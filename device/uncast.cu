@@ -4,8 +4,11 @@
 #include "device/vec.cuh"
 
 struct as_it_is {
-    __device__ float4 made(size_t, float4 x) const { return x; }
-    __device__ as_it_is of(const struct vec_out *, int) const { return *this; }
+    enum { LOOKS = 0, PER_SM_ANY = 4 };
+    struct span {
+        __device__ float4 made(size_t, float4 x) const { return x; }
+    };
+    __device__ span of(const struct vec_out *, int) const { return span(); }
 };
 
 template <int W, bool ADD>
@@ -17,7 +20,8 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
     if (u.width <= 8)
         uncast_table(&u, by.shift, table);
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, tile, as_it_is());
+        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, tile,
+                            as_it_is::span());
 }
 
 template <bool ADD>

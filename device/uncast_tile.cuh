@@ -8,8 +8,10 @@
  *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
  *                     out of them
  *
- * TO: what becomes of the values of a list's spans, a launch's argument; of(span, i) gives that of span
- * i, whose made(element, x) gives it of four values x, element and those behind. */
+ * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM_ANY
+ * blocks find registers on a multiprocessor where codes are of any width. TO::span: of one of them, made
+ * by one thread where TO::LOOKS; its made(element, x) gives it of four values x, element and those
+ * behind. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/cast_list.cuh"
@@ -21,7 +23,6 @@ enum {
     UNCAST_LOADS = 4,
     UNCAST_TILE = UNCAST_THREADS * 4 * UNCAST_LOADS
 };
-enum { UNCAST_PER_SM_ANY = 4 }; /* of a list of any width, which takes more registers */
 enum { SHIFT_MOST = 1000, NO_TABLE = SHIFT_MOST + 1 };
 
 #define UNCAST_FN static __device__ __forceinline__
@@ -190,10 +191,10 @@ UNCAST_FN void uncast_store(float *x, size_t element, size_t n, bool whole, floa
 
 /* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of
  * the warp. */
-template <int W, bool ADD, class TO>
+template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
-                           float *x, uint64_t tile, TO to)
+                           float *x, uint64_t tile, SPAN become)
 {
     const bool whole = (uintptr_t)x % 16 == 0, listed = u->width <= 8;
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
@@ -221,19 +222,21 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
                 v[j] = uncast_value(u, by, code);
         }
         uncast_store<ADD>(x, element, n, whole,
-                          to.made(element, make_float4(v[0], v[1], v[2], v[3])));
+                          become.made(element, make_float4(v[0], v[1], v[2], v[3])));
     }
 }
 
 /* All spans of a list. A block makes its table again where the shift is another than before. */
 template <int W, class TO>
-static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? UNCAST_PER_SM_ANY : UNCAST_PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : UNCAST_PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
 {
     __shared__ struct span_list<struct vec_out> list;
     __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
+    __shared__ typename TO::span become;
     int made = NO_TABLE; /* shift of the table */
+    int now = -1;        /* the span that `become` is of */
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, UNCAST_TILE);
@@ -246,8 +249,15 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? UNCAST_PER_SM_
                 made = by.shift;
                 uncast_table(&u, made, table);
             }
+            if (TO::LOOKS && from + i != now) {
+                __syncthreads();
+                now = from + i;
+                if (threadIdx.x == 0)
+                    become = to.of(span, now);
+                __syncthreads();
+            }
             uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n,
-                                  span->x, span_list_within(&list, i, tile), to.of(span, from + i));
+                                  span->x, span_list_within(&list, i, tile), become);
         }
         __syncthreads();
     }

@@ -26,4 +26,8 @@ extern "C" const struct dev_vec_ops dev_vec = {
     .counts_sum = vec_gpu_counts_sum,
     .counts_add = vec_gpu_counts_add,
     .counts_spill = vec_gpu_counts_spill,
+    .quantile = vec_gpu_quantile,
+    .ratio_encode = vec_gpu_ratio_encode,
+    .ratio_decode = vec_gpu_ratio_decode,
+    .divide = vec_gpu_divide,
 };

@@ -53,4 +53,15 @@ int vec_gpu_counts_add(const struct counts_rule *r, bool wide, int32_t *acc, con
 int vec_gpu_counts_spill(const struct counts_rule *r, const int32_t *acc, size_t n, uint8_t *codes,
                          struct dev_stream *s);
 
+int vec_gpu_quantile(const struct relative_rule *r, struct vec_span *spans,
+                     const struct relative_part *with, int n_spans, struct dev_stream *s);
+int vec_gpu_ratio_encode(const struct relative_rule *r, const struct vec_cast *cast,
+                         struct vec_span *spans, const struct relative_part *with, int n_spans,
+                         size_t n_elems, bool scan, struct dev_stream *s);
+int vec_gpu_ratio_decode(const struct relative_rule *r, struct mf_fmt fmt, float divisor,
+                         const struct vec_out *outs, const struct relative_part *with, int n_outs,
+                         size_t n_elems, struct dev_stream *s);
+int vec_gpu_divide(const struct vec_cast *cast, uint8_t *codes, size_t n, float divisor,
+                   struct dev_stream *s);
+
 #endif

@@ -59,6 +59,10 @@ struct codec_kind {
      * checkpoint that anybody made. */
     size_t (*state_bytes)(const struct codec *c, const struct codec_layer *layer);
 
+    /* The kind itself reads and writes the state: it lies in the CPU's memory, wherever gradients
+     * are. Else where they are, for the backend. */
+    bool state_on_host;
+
     /* Over many spans, as their namesakes in codec.h. codec_absmax_x: of x as it is. */
     void (*absmax)(const struct codec *c, struct vec_span *spans, const struct codec_part *parts,
                    int n_spans);

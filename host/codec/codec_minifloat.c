@@ -78,11 +78,6 @@ static bool cast_of(const struct codec *c, struct vec_cast *out)
     return true;
 }
 
-static bool on_gpu(const struct codec *c)
-{
-    return !by_quantile(c);
-}
-
 static bool asks_max(const struct codec *c, const struct codec_layer *layer)
 {
     return by_quantile(c) && quantile_asks_max(c, layer);
@@ -137,7 +132,7 @@ const struct codec_kind codec_minifloat = {
             "--overflow and --round say",
     .parse = minifloat_parse,
     .asks_max = asks_max,
-    .on_gpu = on_gpu,
+    .on_gpu = codec_everywhere,
     .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .settle = minifloat_settle,
     .describe = minifloat_describe,
@@ -148,6 +143,7 @@ const struct codec_kind codec_minifloat = {
     .guess = guess,
     .unit = unit,
     .state_bytes = state_bytes,
+    .state_on_host = true,
     .absmax = absmax,
     .encode = encode,
     .scan_encode = scan_encode,

@@ -130,16 +130,14 @@ static struct mf_fmt auto_out(const struct vec_sum *sum)
 /* A quantile becomes the largest number. Exact sums hold any number of these, and are divided at the
  * end, by a power of two as aps-tight is; all others leave room for those that are added before
  * anything is divided: all ranks, or those of a node. */
-static int settle_quantile(struct minifloat *m, const struct codec *c, const struct codec_adder *by)
+static void settle_quantile(struct minifloat *m, const struct codec *c,
+                            const struct codec_adder *by)
 {
-    if (!c->ops->ratio)
-        return ERR(-EINVAL, "a scale by quantiles does not run on a GPU: need --device cpu");
     const bool exact = m->sum.rule == VEC_EXACT;
     const int node = by->node && by->node < c->n_ranks ? by->node : c->n_ranks;
     m->share = exact ? 1 : node;
     m->n_nodes = exact ? 1 : c->n_ranks / node;
     m->sum.out_shift = exact ? log2_up(c->n_ranks) : 0;
-    return 0;
 }
 
 int minifloat_settle(struct codec *c, const struct codec_adder *by)
@@ -152,7 +150,7 @@ int minifloat_settle(struct codec *c, const struct codec_adder *by)
         m.sum.out = auto_out(&m.sum);
     m.sum.out_shift = m.scale == CODEC_APS_TIGHT ? log2_up(c->n_ranks) : 0;
     if (m.scale == CODEC_QUANTILE)
-        TRY(settle_quantile(&m, c, by));
+        settle_quantile(&m, c, by);
     minifloat_set(c, &m);
     return 0;
 }

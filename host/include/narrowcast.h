@@ -82,7 +82,7 @@ struct nc_options {
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
     /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary (of onebit:column
-     * each layer is one column); relgrad:of=gradient with device cpu */
+     * each layer is one column), relgrad:of=gradient */
     const char *codec;
     const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */

@@ -5,6 +5,7 @@
  * taken. So codes may be made more than once, and a step that is skipped, or forced to fp32, leaves
  * no trace. */
 #include "base/err.h"
+#include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu.h"
 
@@ -15,6 +16,13 @@ static size_t bytes_of(const struct reducer *r, const struct codec_layer *layer)
     const size_t bytes =
         r->layers[layer->index].fp32 ? 0 : codec_state_bytes(&r->codecs[NARROW], layer);
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Whose memory it lies in. */
+static const struct vec_ops *ops_of(const struct reducer *r)
+{
+    const struct codec *c = &r->codecs[NARROW];
+    return c->kind->state_on_host ? vec_best() : c->ops;
 }
 
 /* Every layer's part of both, from the last layer to the first whatever the buckets: a checkpoint
@@ -41,7 +49,7 @@ void reducer_state_size(struct reducer *r)
 int reducer_state_open(struct reducer *r)
 {
     for (int i = 0; i < 2 && r->state_bytes; i++) {
-        r->state[i] = r->codecs[NARROW].ops->alloc_floats(r->state_bytes);
+        r->state[i] = ops_of(r)->alloc_floats(r->state_bytes);
         if (!r->state[i])
             return -ENOMEM;
     }
@@ -52,7 +60,7 @@ int reducer_state_open(struct reducer *r)
 void reducer_state_close(struct reducer *r)
 {
     for (int i = 0; i < 2 && r->state_bytes; i++)
-        r->codecs[NARROW].ops->free_floats(r->state[i]);
+        ops_of(r)->free_floats(r->state[i]);
 }
 
 void reducer_state_swap(struct reducer *r)
@@ -72,7 +80,7 @@ size_t reducer_state_bytes(const struct reducer *r)
 
 static int copy(const struct reducer *r, void *to, const void *from)
 {
-    r->codecs[NARROW].ops->copy(to, from, r->state_bytes);
+    ops_of(r)->copy(to, from, r->state_bytes);
     return r->batches ? gpu_failed() : 0;
 }
 
