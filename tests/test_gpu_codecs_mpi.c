@@ -1,6 +1,7 @@
-/* test_gpu_codecs_mpi.c : QSGD, 1bitSGD and TernGrad through the reducer with gradients on GPUs, by
- * every transport: the means, and what is kept, of the CPU's reducer, over steps that are skipped or
- * travel in fp32, with and without overlap, and into another reducer in mid-run. */
+/* test_gpu_codecs_mpi.c : QSGD, 1bitSGD, TernGrad, and minifloats scaled by a quantile, of weights or
+ * not, through the reducer with gradients on GPUs, by every transport: the means, and what is kept, of
+ * the CPU's reducer, over steps that are skipped or travel in fp32, with and without overlap, and into
+ * another reducer in mid-run. */
 /* RANKS: 1 4 */
 #include "base/err.h"
 #include "check.h"
@@ -25,6 +26,7 @@ static struct {
     int n_ranks, rank;
     float grads[N_LAYERS][N_MOST], want[N_LAYERS][N_MOST], got[N_LAYERS][N_MOST];
     float *cpu[N_LAYERS], *gpu[N_LAYERS];
+    float *weights[2][N_LAYERS]; /* the CPU's, the GPU's */
     uint8_t *state[2];
 } t;
 
@@ -39,11 +41,30 @@ static void make_grads(uint32_t step)
         t.grads[3][5] = NAN;
 }
 
-/* on_gpu: by what NARROWCAST_GPU_TRANSPORT says; NULL where that is impossible. */
-static struct reducer *open_reducer(const char *codec_word, const char *algo_word, bool on_gpu,
-                                    bool overlap)
+/* Of both sides, a zero and a subnormal among them. */
+static void make_weights(void)
 {
-    const struct codec_words words = {.codec = codec_word};
+    struct dev_stream *s = NULL;
+    CHECK(gpu()->run->stream_open(false, &s) == 0, "a stream");
+    for (uint32_t l = 0; l < N_LAYERS; l++) {
+        t.weights[0][l] = vec_best()->alloc_floats(N_MOST * sizeof(float));
+        t.weights[1][l] = gpu()->run->alloc(N_MOST * sizeof(float));
+        for (size_t i = 0; i < shapes[l].n; i++)
+            t.weights[0][l][i] = i % 9 == 5
+                                     ? (float)(i % 2) * 0x1p-140f
+                                     : (float)((int32_t)philox_u32(SEED + l, i) / 512) * 1e-7f;
+        CHECK(gpu()->run->copy(t.weights[1][l], t.weights[0][l], shapes[l].n * sizeof(float), s) ==
+                  0,
+              "copy");
+        CHECK(gpu()->run->wait(s) == 0, "wait");
+    }
+    gpu()->run->stream_close(s);
+}
+
+/* on_gpu: by what NARROWCAST_GPU_TRANSPORT says; NULL where that is impossible. */
+static struct reducer *open_reducer(const struct codec_words *words, const char *algo_word,
+                                    bool on_gpu, bool overlap)
+{
     struct reducer_layer layers[N_LAYERS];
     const struct algo *algo;
     struct codec codec;
@@ -56,7 +77,7 @@ static struct reducer *open_reducer(const char *codec_word, const char *algo_wor
                                            .fp32 = shapes[l].fp32,
                                            .column = shapes[l].column,
                                            .stride = shapes[l].stride};
-    if (codec_parse(&words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
+    if (codec_parse(words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
         (on_gpu && mates_choose(t.c, false, group, &algo, &codec.ops, said, sizeof said) < 0) ||
         algo_settle(algo, group, t.n_ranks, &codec) < 0)
         comm_abort(t.c, -EINVAL);
@@ -64,6 +85,7 @@ static struct reducer *open_reducer(const char *codec_word, const char *algo_wor
     if (reducer_open(t.c, &codec, algo, group, 900, layers, N_LAYERS, &r) < 0 ||
         reducer_set_overlap(r, overlap) < 0)
         comm_abort(t.c, -EINVAL);
+    reducer_set_weights(r, (const float *const *)t.weights[on_gpu]);
     return r;
 }
 
@@ -95,10 +117,13 @@ static void same_state(const char *what, const struct reducer *a, const struct r
     CHECK(memcmp(t.state[0], t.state[1], bytes) == 0, "%s: what is kept of step %u", what, step);
 }
 
-static void check_run(const char *codec, const char *algo, const char *transport, bool overlap)
+static void check_run(const struct codec_words *codec, const char *algo, const char *transport,
+                      bool overlap)
 {
     char what[160];
-    snprintf(what, sizeof what, "%s, %s by %s, overlap %d", codec, algo, transport, overlap);
+    snprintf(what, sizeof what, "%s %s sum %s, %s by %s, overlap %d",
+             codec->codec ? codec->codec : codec->format, codec->scale ? codec->scale : "",
+             codec->sum ? codec->sum : "auto", algo, transport, overlap);
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
     struct reducer *cpu = open_reducer(codec, algo, false, false),
                    *gpu = open_reducer(codec, algo, true, overlap);
@@ -126,7 +151,7 @@ static void check_run(const char *codec, const char *algo, const char *transport
     reducer_close(gpu);
 }
 
-static void check_codec(const char *codec, size_t k)
+static void check_codec(const struct codec_words *codec, size_t k)
 {
     if (t.n_ranks == 1) {
         check_run(codec, "self", "auto", k % 2);
@@ -139,16 +164,26 @@ static void check_codec(const char *codec, size_t k)
 
 int main(void)
 {
-    static const char *const codecs[] = {"qsgd:4",
-                                         "qsgd:1",
-                                         "qsgd:8,norm=2",
-                                         "qsgd:2,levels=even,bucket=32",
-                                         "qsgd:16,bucket=544",
-                                         "onebit:64",
-                                         "onebit:column",
-                                         "onebit:32,residual=own",
-                                         "onebit:residual=none",
-                                         "ternary"};
+    static const struct codec_words codecs[] = {
+        {.codec = "qsgd:4"},
+        {.codec = "qsgd:1"},
+        {.codec = "qsgd:8,norm=2"},
+        {.codec = "qsgd:2,levels=even,bucket=32"},
+        {.codec = "qsgd:16,bucket=544"},
+        {.codec = "onebit:64"},
+        {.codec = "onebit:column"},
+        {.codec = "onebit:32,residual=own"},
+        {.codec = "onebit:residual=none"},
+        {.codec = "ternary"},
+        {.codec = "relgrad:every=3,samples=64"},
+        {.codec = "relgrad:every=2,of=gradient", .sum = "nearest"},
+        {.codec = "relgrad:eps=1e-3,every=2", .sum = "exact"},
+        {.format = "e4m3", .scale = "quantile:every=3,q=0.5", .round = "stochastic"}};
+    /* by two stages: the kinds of sums that there are */
+    static const struct codec_words nodes[] = {
+        {.codec = "ternary"},
+        {.codec = "relgrad:every=2"},
+        {.format = "e3m4", .scale = "quantile:every=2", .sum = "nearest"}};
     setenv("EMU_DEVICES", "4", 0); /* NCCL wants one each */
     (void)gpu_fixture_choose();
     if (comm_open(120, &t.c) < 0)
@@ -163,19 +198,23 @@ int main(void)
         t.cpu[l] = t.want[l];
         t.gpu[l] = gpu()->run->alloc(N_MOST * sizeof(float));
     }
+    make_weights();
     for (int i = 0; i < 2; i++)
         t.state[i] = vec_best()->alloc(sizeof t.grads * 2 + 1024);
     for (size_t k = 0; k < sizeof codecs / sizeof *codecs; k++)
-        check_codec(codecs[k], k);
-    if (t.n_ranks == 4)
-        check_run("ternary", "group-scatter:2", "pinned", false);
-    if (t.n_ranks == 4)
-        check_run("ternary", "group-scatter:2", "ipc", true);
+        check_codec(&codecs[k], k);
+    for (size_t k = 0; k < sizeof nodes / sizeof *nodes && t.n_ranks == 4; k++) {
+        check_run(&nodes[k], "group-scatter:2", "pinned", k % 2);
+        check_run(&nodes[k], "group-scatter:2", "ipc", !(k % 2));
+    }
     CHECK(gpu_failed() == 0, "the GPU failed");
     for (int i = 0; i < 2; i++)
         vec_best()->free(t.state[i]);
-    for (int l = 0; l < N_LAYERS; l++)
+    for (int l = 0; l < N_LAYERS; l++) {
         gpu()->run->free(t.gpu[l]);
+        gpu()->run->free(t.weights[1][l]);
+        vec_best()->free_floats(t.weights[0][l]);
+    }
     comm_close(t.c);
     gpu_close();
     DONE();

@@ -108,6 +108,7 @@ int main(void)
     if (n_ranks > 1)
         check_job(NULL, "fp16", "none", "ring");
     check_job("onebit", NULL, NULL, "auto");
+    check_job("relgrad:of=gradient", NULL, NULL, n_ranks == 4 ? "group-scatter:2" : "auto");
     struct nc *nc = NULL;
     o.device = "gpu";
     CHECK(nc_open(&o, &one, 1, &nc) == -EINVAL && !nc, "an unknown device");

@@ -42,4 +42,6 @@ codec() {
 codec 2 qsgd:4
 codec 2 onebit:column --quantise all
 codec 3 ternary --quantise all
+codec 4 relgrad:every=3,samples=64 --algo group-scatter:2
+codec 2 minifloat --format e4m3 --scale quantile:every=2
 exit $bad

@@ -35,6 +35,4 @@ refused 2 'cannot add by --sum exact with algorithm "native": it adds by nearest
 refused 2 'a card cannot add codes of this kind: it adds minifloats, with --scale none, const:K, aps or aps-tight' --codec relgrad --sum exact --offload sim:c
 refused 2 'a card cannot add codes of this kind' --scale quantile --offload sim:c
 refused 2 'a card cannot add codes of this kind' --codec relgrad --sum exact --algo group-scatter:2 --node-sum xrt
-refused 3 "--codec relgrad does not run on a GPU: need --device cpu" --codec relgrad --device cuda
-refused 1 "--codec minifloat by this --scale does not run on a GPU: need --device cpu" --scale quantile --device cuda
 exit $bad
