@@ -37,7 +37,7 @@ struct dev_vec_ops {
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* vec.h's fold, finish, add, sum, spill, fold_wide. parts: [n_parts] reachable list of
+    /* vec.h's fold, finish, add, sum, hop, spill, fold_wide. parts: [n_parts] reachable list of
      * reachable vectors. */
     int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
                 struct dev_stream *s);
@@ -47,6 +47,8 @@ struct dev_vec_ops {
                struct dev_stream *s);
     int (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
+    int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
+               struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                  struct dev_stream *s);
     int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,

@@ -137,6 +137,8 @@ int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, siz
     const unsigned grid = cu_blocks_most(n, PARTS_PER_SM);
     if (n == 0)
         return 0;
+    if (sum->acc.e != 0)
+        return vec_gpu_fold_partial(sum, (uint32_t *)acc, codes, n, first, s);
     if (sum->in.m > 10) {
         const sum_fmt<double> k = sum_fmt_of<double>(sum->in, sum->overflow);
         k_fold<double><<<grid, CU_THREADS, 0, s>>>(job, k, k32, acc, codes);
@@ -149,7 +151,8 @@ int vec_gpu_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, siz
 int vec_gpu_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                    int shift, uint8_t *codes, struct dev_stream *stream)
 {
-    const struct acc_job job = job_of(sum, out, shift, false, n);
+    const struct vec_sum held = vec_sum_of_partials(sum);
+    const struct acc_job job = job_of(&held, out, shift, false, n);
     const size_t n_chunks = parts_chunks(n);
     if (n == 0)
         return 0;

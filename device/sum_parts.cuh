@@ -33,8 +33,12 @@ static __device__ inline const uint8_t *parts_at(const struct sum_job &job,
     return p < PARTS_NEAR ? near[p] : job.parts[p];
 }
 
-/* The sums of job, by its rule. Return 0 or a launch's failure. */
+/* The sums of job, by its rule; those of partial sums with a format of their own, by `sum`, also into
+ * accumulators. Return 0 or a launch's failure. */
 int vec_gpu_sum_exact(const struct sum_job &job, cudaStream_t s);
+int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s);
+int vec_gpu_fold_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t *codes, size_t n,
+                         bool first, cudaStream_t s);
 
 static inline size_t parts_chunks(size_t n)
 {

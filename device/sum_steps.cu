@@ -149,6 +149,8 @@ int vec_gpu_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_pa
         return 0;
     if (job.rule == VEC_EXACT)
         return vec_gpu_sum_exact(job, s);
+    if (sum->acc.e != 0)
+        return vec_gpu_sum_partial(job, sum, s);
     const sum_fmt<float> k = sum_fmt_of<float>(job.in, job.overflow);
     const unsigned w = mf_width(job.in);
     if (job.rule == VEC_TRUNC && is_e5m2(job.in) && is_e5m2(out)) {

@@ -12,6 +12,7 @@ extern "C" const struct dev_vec_ops dev_vec = {
     .finish = vec_gpu_finish,
     .add = vec_gpu_add,
     .sum = vec_gpu_sum,
+    .hop = vec_gpu_hop,
     .spill = vec_gpu_spill,
     .fold_wide = vec_gpu_fold_wide,
     .levels_encode = vec_gpu_levels_encode,

@@ -227,6 +227,22 @@ MF_FN uint32_t mf_add(struct mf_fmt f, uint32_t a, uint32_t b, enum mf_overflow 
     return mf_pack(f, mf_sum(mf_unpack(f, a), mf_unpack(f, b)), MF_NEAREST, overflow, 0u);
 }
 
+/* ---- A format inside another
+ * ------------------------------------------------------------------------------------- */
+
+/* Has `to` all numbers of `from`, and inf and nan of its own for those? */
+MF_FN int mf_holds(struct mf_fmt to, struct mf_fmt from)
+{
+    return mf_same(to, from) || (to.fn == 0 && to.m >= from.m && to.e >= from.e + from.fn);
+}
+
+/* A code's code in a format that holds its own: nothing is rounded, so sums of two formats need no
+ * addition but mf_add(). */
+MF_FN uint32_t mf_widen(struct mf_fmt to, struct mf_fmt from, uint32_t code)
+{
+    return mf_pack(to, mf_unpack(from, code), MF_NEAREST, MF_INF, 0u);
+}
+
 /* ---- The fp8 paper's rule `trunc` for e5m2: through half precision, whose low byte is dropped
  * ------------------ */
 

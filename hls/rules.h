@@ -21,11 +21,30 @@ enum vec_rule { VEC_EXACT, VEC_FP32, VEC_NEAREST, VEC_KAHAN, VEC_TRUNC, VEC_RULE
 struct vec_sum {
     enum vec_rule rule;
     enum mf_overflow overflow;
-    struct mf_fmt in;  /* format of the addends, and of partial sums that travel */
+    struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
-    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;       /* addends at most; sizes the wide partial sums */
+    /* nearest, kahan: format of partial sums, those that travel included, which has all numbers of
+     * `in` (mf_holds()); e = 0: it is `in` */
+    struct mf_fmt acc;
+    int out_shift; /* exact only: the sum is divided by 2^out_shift before its one rounding */
+    int n_ranks;   /* addends at most; sizes the wide partial sums */
 };
+
+/* The format of partial sums. */
+MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
+{
+    return sum->acc.e != 0 ? sum->acc : sum->in;
+}
+
+/* How partial sums add up among themselves. */
+MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
+{
+    const struct mf_fmt none = {0, 0, 0};
+    struct vec_sum s = *sum;
+    s.in = vec_acc_fmt(sum);
+    s.acc = none;
+    return s;
+}
 
 /* Products of matrices whose every product and every partial sum is rounded to nearest in a
  * format. */

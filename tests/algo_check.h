@@ -71,7 +71,7 @@ static inline void add_in_order(const struct algo_world *w, const struct vec_sum
                                 uint8_t *const *vectors, const int *order, int n_vectors, size_t at,
                                 size_t n, bool last, uint8_t *out)
 {
-    const struct mf_fmt to = last ? s->out : s->in;
+    const struct mf_fmt to = last ? s->out : vec_acc_fmt(s);
     for (int i = 0; i < n_vectors; i++)
         vec_plain.fold(s, w->acc, vectors[order[i]] + vec_bytes(s->in, at), n, i == 0);
     vec_plain.finish(s, w->acc, n, to, last ? s->out_shift : 0, out + vec_bytes(to, at));
@@ -105,16 +105,17 @@ static inline void work_out(const struct algo_world *w, const struct algo *a, in
                             const struct vec_sum *s, size_t n)
 {
     const int nodes = k ? w->n_ranks / k : 0;
+    const struct vec_sum among = vec_sum_of_partials(s);
     if (a == &algo_ring) {
         add_by_ring(w, s, w->codes, w->n_ranks, n, true, w->want);
     } else if (a == &algo_group_master) {
         for (int g = 0; g < nodes; g++)
             add_by_ring(w, s, w->codes + g * k, k, n, false, w->sums[g]);
-        add_by_ring(w, s, w->sums, nodes, n, true, w->want);
+        add_by_ring(w, &among, w->sums, nodes, n, true, w->want);
     } else if (a == &algo_group_scatter && s->rule != VEC_EXACT && nodes > 1) {
         for (int g = 0; g < nodes; g++)
             add_by_rank(w, s, w->codes + g * k, k, n, false, w->sums[g]);
-        add_by_rank(w, s, w->sums, nodes, n, true, w->want);
+        add_by_rank(w, &among, w->sums, nodes, n, true, w->want);
     } else {
         add_by_rank(w, s, w->codes, w->n_ranks, n, true, w->want);
     }
@@ -171,18 +172,49 @@ static inline uint64_t out_part(const struct vec_sum *s, size_t n, int parts, in
     return vec_bytes(s->out, part_n(n, parts, i));
 }
 
+static inline uint64_t partial_part(const struct vec_sum *s, size_t n, int parts, int i)
+{
+    return vec_bytes(vec_acc_fmt(s), part_n(n, parts, i));
+}
+
+/* Of member i among p: codes to the next one, then partial sums; first: the codes are codes, else
+ * partial sums, too. */
+static inline uint64_t ring_bytes(const struct vec_sum *s, size_t n, int p, int i, bool codes)
+{
+    const int left = (i + p - 1) % p;
+    const uint64_t sums = vec_bytes(vec_acc_fmt(s), n) - partial_part(s, n, p, i);
+    return p == 1 ? 0 : codes ? sums - partial_part(s, n, p, left) + in_part(s, n, p, left) : sums;
+}
+/* Of the sum, as it goes around. */
+static inline uint64_t gather_bytes(const struct vec_sum *s, size_t n, int p, int i)
+{
+    return vec_bytes(s->out, n) - out_part(s, n, p, (i + 1) % p);
+}
+
+static inline uint64_t master_bytes(const struct vec_sum *s, size_t n, int p, int k, int me)
+{
+    const int i = me % k;
+    uint64_t bytes = ring_bytes(s, n, k, i, true) + gather_bytes(s, n, k, i);
+    if (i > 0)
+        return bytes + partial_part(s, n, k, i);
+    return bytes + ring_bytes(s, n, p / k, me / k, false) + gather_bytes(s, n, p / k, me / k) +
+           vec_bytes(s->out, n) - out_part(s, n, k, 0);
+}
+
 /* What this rank sends; UINT64_MAX where no formula is held. */
 static inline uint64_t formula_bytes(const struct algo_rank *t, const struct algo *a, int k,
                                      const struct vec_sum *s, size_t n)
 {
     const int p = t->n_ranks, me = t->rank;
-    const uint64_t in = vec_bytes(s->in, n), out = vec_bytes(s->out, n), others = (uint64_t)(p - 1);
+    const uint64_t in = vec_bytes(s->in, n), others = (uint64_t)(p - 1);
     if (p == 1)
         return 0;
     if (a == &algo_direct)
         return in - in_part(s, n, p, me) + others * out_part(s, n, p, me);
     if (a == &algo_ring)
-        return in - in_part(s, n, p, me) + out - out_part(s, n, p, (me + 1) % p);
+        return ring_bytes(s, n, p, me, true) + gather_bytes(s, n, p, me);
+    if (a == &algo_group_master)
+        return master_bytes(s, n, p, k, me);
     if (a == &algo_gather)
         return others * in;
     if (a == &algo_native)
@@ -190,8 +222,8 @@ static inline uint64_t formula_bytes(const struct algo_rank *t, const struct alg
     if (a == &algo_group_scatter) {
         const int nodes = p / k, node = me / k, i = me % k;
         const size_t mine = part_n(n, k, i), range = part_n(mine, nodes, node);
-        const uint64_t across =
-            s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range) : vec_bytes(s->in, mine - range);
+        const uint64_t across = s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range)
+                                                     : vec_bytes(vec_acc_fmt(s), mine - range);
         const uint64_t inside = in - in_part(s, n, k, i) + (uint64_t)(k - 1) * out_part(s, n, k, i);
         return inside + (nodes > 1 ? across + (uint64_t)(nodes - 1) * vec_bytes(s->out, range) : 0);
     }
@@ -308,7 +340,8 @@ static inline void test_combination(const struct algo_rank *t, const struct algo
         CHECK(false, "%s", words->format);
         return;
     }
-    const bool should = runs_here(t, a, k) && allowed(a, rule, codec_sum(&known)->in);
+    const bool should = runs_here(t, a, k) && allowed(a, rule, codec_sum(&known)->in) &&
+                        !(a == &algo_native && codec_sum(&known)->acc.e);
     if (!settle(t, a, k, words, &codec, should) || a == &algo_native)
         return;
     for (int i = 0; i<N_SIZES; i += t->n_ranks> 4 ? 3 : 1) {
@@ -341,6 +374,21 @@ static inline void test_combinations(const struct algo_rank *t)
                             .scale = rule == VEC_EXACT && f % 2 ? "aps-tight" : NULL,
                             .overflow = rule != VEC_TRUNC && (f + rule) % 2 ? "inf" : "saturate"},
                         (enum vec_rule)rule);
+}
+
+/* The same where partial sums have a format of their own. */
+static inline void test_partials(const struct algo_rank *t)
+{
+    static const struct codec_words rows[] = {
+        {.format = "e5m2", .sum = "nearest", .acc_format = "e6m9"},
+        {.format = "e5m2", .sum = "kahan", .acc_format = "e5m10"},
+        {.format = "e3m0", .sum = "nearest", .acc_format = "e5m2", .overflow = "inf"},
+        {.format = "e4m3fn", .sum = "nearest", .acc_format = "fp32", .out_format = "e5m10"}};
+    const struct algo *a;
+    for (int i = 0; (a = algo_at(i)); i++)
+        for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? t->n_ranks : 0); k++)
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+                test_combination(t, a, k, &rows[r], r == 1 ? VEC_KAHAN : VEC_NEAREST);
 }
 
 /* Ranges longer than a block of accumulators, and messages longer than MPI is given at a time. */

@@ -2,7 +2,7 @@
  * call it gets. */
 /* RANKS: 1 2 4 6 12 */
 /* An element is a 32-bit word, index * 256 + 1; a sum of k of them is k times that; any sum tells k
- * and its index. */
+ * and its index. A partial sum that travels is longer: a word, and MARK. */
 #include "base/buf.h"
 #include "check.h"
 #include "comm/algo.h"
@@ -13,6 +13,8 @@ enum {
     N = UNIT * 401,
     MOST = 8
 }; /* a unit that no block size is a multiple of; a block and more for each rank */
+
+#define MARK 0xfeedbeefu
 
 struct ctx {
     bool wide;
@@ -46,6 +48,11 @@ static size_t wide_bytes(const struct fold *f, size_t n)
     return ((const struct ctx *)f->ctx)->wide ? 3 * word_bytes(f, n) : 0;
 }
 
+static size_t part_bytes(const struct fold *f, size_t n)
+{
+    return 2 * word_bytes(f, n);
+}
+
 static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes, size_t n,
                 bool first)
 {
@@ -60,10 +67,23 @@ static void add(const struct fold *f, size_t at, void *acc, const uint8_t *codes
 
 static void part(const struct fold *f, size_t at, const void *acc, size_t n, uint8_t *codes)
 {
-    const uint32_t *a = acc;
-    for (size_t i = 0; i < n; i++)
+    const uint32_t *a = acc, mark = MARK;
+    for (size_t i = 0; i < n; i++) {
         must(f, addends(a[i], at + i) > 0);
-    memcpy(codes, acc, 4 * n);
+        memcpy(codes + 8 * i, &a[i], sizeof a[i]);
+        memcpy(codes + 8 * i + 4, &mark, sizeof mark);
+    }
+}
+
+/* acc += a partial sum. */
+static void add_part(const struct fold *f, size_t at, uint32_t *acc, const uint8_t *part, size_t n)
+{
+    uint32_t pair[2];
+    for (size_t i = 0; i < n; i++) {
+        memcpy(pair, part + 8 * i, sizeof pair);
+        must(f, pair[1] == MARK && addends(pair[0], at + i) > 0);
+        acc[i] += pair[0];
+    }
 }
 
 /* A result is the number of addends, in 16 bits: done() may not be given a partial sum, nor
@@ -78,6 +98,16 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     }
 }
 
+static void finish(const struct fold *f, size_t at, uint32_t *acc, size_t n, bool last,
+                   uint8_t *codes)
+{
+    if (last)
+        done(f, at, acc, n, codes);
+    else
+        part(f, at, acc, n, codes);
+    free(acc);
+}
+
 static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes)
 {
@@ -85,11 +115,26 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
     must(f, n_parts > 0);
     for (int p = 0; p < n_parts; p++)
         add(f, at, acc, parts[p], n, p == 0);
-    if (last)
-        done(f, at, acc, n, codes);
-    else
-        part(f, at, acc, n, codes);
-    free(acc);
+    finish(f, at, acc, n, last, codes);
+}
+
+static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes)
+{
+    uint32_t *acc = buf_alloc(4 * n);
+    must(f, n_parts > 0);
+    for (int p = 0; p < n_parts; p++)
+        add_part(f, at, acc, parts[p], n);
+    finish(f, at, acc, n, last, codes);
+}
+
+static void hop(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *one,
+                size_t n, bool last, uint8_t *codes)
+{
+    uint32_t *acc = buf_alloc(4 * n);
+    add_part(f, at, acc, partial, n);
+    add(f, at, acc, one, n, false);
+    finish(f, at, acc, n, last, codes);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
@@ -115,11 +160,14 @@ static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_
 static const struct fold_ops ops = {.in_bytes = word_bytes,
                                     .out_bytes = out_bytes,
                                     .acc_bytes = word_bytes,
+                                    .part_bytes = part_bytes,
                                     .wide_bytes = wide_bytes,
                                     .add = add,
                                     .part = part,
                                     .done = done,
                                     .sum = sum,
+                                    .merge = merge,
+                                    .hop = hop,
                                     .spill = spill,
                                     .add_wide = add_wide};
 

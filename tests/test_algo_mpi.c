@@ -68,6 +68,7 @@ int main(void)
     if (rank.rank == 0)
         printf("seed %llu\n", (unsigned long long)algo_check_seed);
     test_combinations(t);
+    test_partials(t);
     test_long_and_chunked(t);
     test_native(t, "fp32", "fp32", "saturate", NULL);
     test_native(t, "fp32", "fp32", "inf", "e4m3");

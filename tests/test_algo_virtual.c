@@ -25,6 +25,7 @@ static int as_real(struct comm *c, void *world)
 {
     const struct algo_rank t = algo_rank_of(c, world);
     test_combinations(&t);
+    test_partials(&t);
     test_long_and_chunked(&t);
     return 0;
 }
@@ -40,22 +41,26 @@ static size_t longest(int n_ranks)
 /* So few elements that most ranges are empty; half of them; none. */
 static int sweep(struct comm *c, void *world)
 {
-    static const char *const rules[] = {"nearest", "exact", "kahan"};
+    static const struct codec_words rules[] = {
+        {.format = "e5m2", .sum = "nearest"},
+        {.format = "e5m2", .sum = "exact"},
+        {.format = "e5m2", .sum = "kahan"},
+        {.format = "e5m2", .sum = "nearest", .acc_format = "e6m9"}};
     const struct algo_rank t = algo_rank_of(c, world);
     const size_t p = (size_t)t.n_ranks, lengths[] = {8, 8 * (p / 2 + 1), longest(t.n_ranks)};
     const struct algo *a;
     char what[64];
     for (int i = 0; (a = algo_at(i)); i++)
         for (int k = a->grouped ? 1 : 0; k <= (a->grouped ? t.n_ranks : 0); k++)
-            for (int rule = 0; rule < 3; rule++) {
-                const bool known = rule == 0 || allowed(a, rule == 1 ? VEC_EXACT : VEC_KAHAN,
-                                                        (struct mf_fmt){5, 2, 0});
+            for (int rule = 0; rule < 4; rule++) {
+                const bool known = rule % 3 == 0 || allowed(a, rule == 1 ? VEC_EXACT : VEC_KAHAN,
+                                                            (struct mf_fmt){5, 2, 0});
                 struct codec codec;
                 if (a == &algo_native || !runs_here(&t, a, k) || !known ||
-                    !settle(&t, a, k, &(struct codec_words){.format = "e5m2", .sum = rules[rule]},
-                            &codec, true))
+                    !settle(&t, a, k, &rules[rule], &codec, true))
                     continue;
-                snprintf(what, sizeof what, "%s:%d of %d, %s", a->name, k, t.n_ranks, rules[rule]);
+                snprintf(what, sizeof what, "%s:%d of %d, %s %d", a->name, k, t.n_ranks,
+                         rules[rule].sum, rule);
                 for (int l = rule == 0 ? 0 : 2; l < 3; l++)
                     check_sums(&t, a, k, &codec, lengths[l], (uint32_t)l, what);
             }

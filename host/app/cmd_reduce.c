@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct reduce_options {
-    const char *format, *sum, *out_format, *overflow, *on, *wave, *card, *xclbin;
+    const char *format, *sum, *acc_format, *out_format, *overflow, *on, *wave, *card, *xclbin;
     int64_t out_shift;
     uint64_t count;
 };
@@ -26,6 +26,11 @@ static const struct opt opts[] = {
      "(e5m2 alone), auto: exact where the format allows, else fp32. Files are added in the order "
      "given.",
      OPT_TEXT, AT(sum), 0, 0, 0},
+    {"acc-format", "F", "auto",
+     "With --sum nearest or kahan: what partial sums are rounded to, as e6m9 or e5m10 with "
+     "--format "
+     "e5m2; it holds all numbers of --format. auto: --format.",
+     OPT_TEXT, AT(acc_format), 0, 0, 0},
     {"out-format", "F", "auto",
      "The format of the sum's codes. auto: as --format, but e4m3 for 4 bits and fewer.", OPT_TEXT,
      AT(out_format), 0, 0, 0},
@@ -119,8 +124,11 @@ static int reduce_on(struct reduce_job *j, const struct reduce_options *o)
 static int settle(const struct reduce_options *o, int n_in, struct vec_sum *sum)
 {
     struct codec codec;
-    struct codec_words words = {
-        .format = o->format, .sum = o->sum, .out_format = o->out_format, .overflow = o->overflow};
+    struct codec_words words = {.format = o->format,
+                                .sum = o->sum,
+                                .acc_format = o->acc_format,
+                                .out_format = o->out_format,
+                                .overflow = o->overflow};
     TRY(codec_parse(&words, &codec));
     TRY(codec_settle(&codec, n_in, &(struct codec_adder){.name = "reduce"}));
     if (o->out_shift && codec_sum(&codec)->rule != VEC_EXACT)

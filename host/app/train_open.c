@@ -60,6 +60,7 @@ static int settle_job(struct train *t)
                                               .format = o->format,
                                               .scale = o->scale,
                                               .sum = o->sum,
+                                              .acc_format = o->acc_format,
                                               .out_format = o->out_format,
                                               .overflow = o->overflow,
                                               .round = o->round},

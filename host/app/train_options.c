@@ -82,8 +82,16 @@ static const struct opt opts[] = {
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
           "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
           "auto: exact where format and algorithm allow, else fp32, else nearest.")},
-    {TEXT("out-format", "F", "auto", out_format, TRAIN_BITS,
-          "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer.")},
+    {TEXT(
+        "acc-format", "F", "auto", acc_format, TRAIN_BITS,
+        "With --sum nearest or kahan: what partial sums are rounded to, those that travel between "
+        "ranks included, as e6m9 or e5m10 with --format e5m2; it holds all numbers of --format, "
+        "and hops of ring and group-* are as much longer. auto: --format. Not with --algo native: "
+        "MPI and NCCL add what they are sent.")},
+    {TEXT(
+        "out-format", "F", "auto", out_format, TRAIN_BITS,
+        "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer where sums "
+        "are not rounded to these as they grow.")},
     {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
             "What is too large becomes the largest finite, or inf.")},
     {CHOICE("round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,
@@ -327,8 +335,13 @@ static void forget_formats(struct train_options *o, const struct opt_parsed *p)
     const char *rest;
     const struct {
         const char *name, **value;
-    } words[] = {{"format", &o->format},         {"scale", &o->scale},       {"sum", &o->sum},
-                 {"out-format", &o->out_format}, {"overflow", &o->overflow}, {"round", &o->round}};
+    } words[] = {{"format", &o->format},
+                 {"scale", &o->scale},
+                 {"sum", &o->sum},
+                 {"acc-format", &o->acc_format},
+                 {"out-format", &o->out_format},
+                 {"overflow", &o->overflow},
+                 {"round", &o->round}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!word_has_name(o->codec, "minifloat", &rest) &&
             !opt_given(&train_command, p, words[i].name))

@@ -14,7 +14,8 @@ struct train_options {
     double lr, warmup, warmup_from, momentum, weight_decay, bias_lr, trust;
     bool nesterov;
     uint64_t seed;
-    const char *codec, *quantise, *format, *scale, *sum, *out_format, *overflow, *round;
+    const char *codec, *quantise, *format, *scale, *sum, *acc_format, *out_format, *overflow,
+        *round;
     int64_t first_epochs_fp32;
     uint64_t first_steps_fp32;
     bool fp32_last_layer;

@@ -25,9 +25,9 @@ struct codec {
 };
 
 /* The user's words, as the options have them; NULL takes the default: minifloat, e5m2 none auto
- * auto saturate nearest. */
+ * auto auto saturate nearest. */
 struct codec_words {
-    const char *format, *scale, *sum, *out_format, *overflow, *round;
+    const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
     const char *codec; /* NAME or NAME:... */
 };
 

@@ -4,9 +4,13 @@
 
 int codec_no_format(const struct codec_words *w, const char *name)
 {
-    const char *const words[][2] = {{"format", w->format},     {"scale", w->scale},
-                                    {"sum", w->sum},           {"out-format", w->out_format},
-                                    {"overflow", w->overflow}, {"round", w->round}};
+    const char *const words[][2] = {{"format", w->format},
+                                    {"scale", w->scale},
+                                    {"sum", w->sum},
+                                    {"acc-format", w->acc_format},
+                                    {"out-format", w->out_format},
+                                    {"overflow", w->overflow},
+                                    {"round", w->round}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i][1])
             return ERR(-EINVAL, "--%s %s does not go with --codec %s: it is minifloat's",

@@ -4,10 +4,11 @@
  * hands to ranks begin and end on a multiple of `unit`, so on a byte); codes of neighbouring ranges
  * are neighbours in memory.
  *
- *     codes in --add--> acc --part--> codes in the input format, a partial sum that travels on (ring)
+ *     codes in --add--> acc --part--> codes of a partial sum that travels on (ring)
  *                        |  --spill-> wide partial sum, nothing rounded (exact only) --add_wide--> acc
  *                        `----done--> codes of the result
- *     codes in of all parts --sum--> codes of part() or done(), in one go */
+ *     codes in of all parts --sum--> codes of part() or done(), in one go
+ *     partial sums --merge--> the same; partial sum, codes in --hop--> the same */
 #ifndef FOLD_H
 #define FOLD_H
 #include <stdbool.h>
@@ -26,6 +27,9 @@ struct fold_ops {
     size_t (*in_bytes)(const struct fold *f, size_t n);  /* codes of n elements */
     size_t (*out_bytes)(const struct fold *f, size_t n); /* codes of n summed elements */
     size_t (*acc_bytes)(const struct fold *f, size_t n); /* accumulators of n elements */
+    /* partial sums that travel, of part(): at least in_bytes(). NULL, with hop and merge: without
+     * FOLD_PARTS and FOLD_NODES */
+    size_t (*part_bytes)(const struct fold *f, size_t n);
     /* wide partial sums; 0 where there are none */
     size_t (*wide_bytes)(const struct fold *f, size_t n);
     /* at: index of the range's first element in the bucket */
@@ -37,6 +41,12 @@ struct fold_ops {
      * (last) or part() make. codes may be one of the parts unless last. */
     void (*sum)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes);
+    /* The same of vectors that are partial sums; and of one that is and one more of codes in. codes
+     * may be the partial sum unless last. */
+    void (*merge)(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes);
+    void (*hop)(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *addends,
+                size_t n, bool last, uint8_t *codes);
     void (*spill)(const struct fold *f, const void *acc, size_t n, uint8_t *wide);
     void (*add_wide)(const struct fold *f, void *acc, const uint8_t *wide, size_t n, bool first);
 };

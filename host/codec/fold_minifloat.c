@@ -18,6 +18,10 @@ static size_t in_bytes(const struct fold *f, size_t n)
 {
     return vec_bytes(sum_of(f)->in, n);
 }
+static size_t part_bytes(const struct fold *f, size_t n)
+{
+    return vec_bytes(vec_acc_fmt(sum_of(f)), n);
+}
 static size_t out_bytes(const struct fold *f, size_t n)
 {
     return vec_bytes(sum_of(f)->out, n);
@@ -47,7 +51,8 @@ static void divide(const struct fold *f, size_t n, uint8_t *codes)
 {
     const struct codec_call *call = f->ctx;
     const struct minifloat *m = minifloat_of(call->codec);
-    const struct vec_cast cast = minifloat_cast(m);
+    struct vec_cast cast = minifloat_cast(m);
+    cast.fmt = vec_acc_fmt(&m->sum);
     if (m->n_nodes > 1)
         ops_of(f)->ratio_lists->divide(ops_of(f), &cast, codes, n, (float)m->n_nodes);
 }
@@ -56,7 +61,7 @@ static void part(const struct fold *f, size_t at, const void *acc, size_t n, uin
 {
     (void)at;
     const struct vec_sum *sum = sum_of(f);
-    ops_of(f)->finish(sum, acc, n, sum->in, 0, codes);
+    ops_of(f)->finish(sum, acc, n, vec_acc_fmt(sum), 0, codes);
     divide(f, n, codes);
 }
 
@@ -67,15 +72,38 @@ static void done(const struct fold *f, size_t at, const void *acc, size_t n, uin
     ops_of(f)->finish(sum, acc, n, sum->out, sum->out_shift, codes);
 }
 
+static void sum_by(const struct fold *f, const struct vec_sum *sum, const uint8_t *const *parts,
+                   int n_parts, size_t n, bool last, uint8_t *codes)
+{
+    ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : vec_acc_fmt(sum),
+                   last ? sum->out_shift : 0, codes);
+    if (!last)
+        divide(f, n, codes);
+}
+
 static void sum_parts(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
                       size_t n, bool last, uint8_t *codes)
 {
     (void)at;
+    sum_by(f, sum_of(f), parts, n_parts, n, last, codes);
+}
+
+static void merge(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts,
+                  size_t n, bool last, uint8_t *codes)
+{
+    (void)at;
+    const struct vec_sum sum = vec_sum_of_partials(sum_of(f));
+    sum_by(f, &sum, parts, n_parts, n, last, codes);
+}
+
+static void hop(const struct fold *f, size_t at, const uint8_t *partial, const uint8_t *addends,
+                size_t n, bool last, uint8_t *codes)
+{
     const struct vec_sum *sum = sum_of(f);
-    ops_of(f)->sum(sum, parts, n_parts, n, last ? sum->out : sum->in, last ? sum->out_shift : 0,
-                   codes);
-    if (!last)
-        divide(f, n, codes);
+    if (sum->acc.e)
+        ops_of(f)->hop(sum, partial, addends, n, last ? sum->out : sum->acc, codes);
+    else
+        sum_parts(f, at, (const uint8_t *const[]){partial, addends}, 2, n, last, codes);
 }
 
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
@@ -90,6 +118,7 @@ static void add_wide(const struct fold *f, void *acc, const uint8_t *wide, size_
 
 const struct fold_ops minifloat_fold = {
     .in_bytes = in_bytes,
+    .part_bytes = part_bytes,
     .out_bytes = out_bytes,
     .acc_bytes = acc_bytes,
     .wide_bytes = wide_bytes,
@@ -97,6 +126,8 @@ const struct fold_ops minifloat_fold = {
     .part = part,
     .done = done,
     .sum = sum_parts,
+    .merge = merge,
+    .hop = hop,
     .spill = spill,
     .add_wide = add_wide,
 };

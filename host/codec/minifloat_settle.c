@@ -88,6 +88,11 @@ static int check_trunc(const struct minifloat *m)
 static int settle_rule(struct minifloat *m, const struct codec_adder *by)
 {
     char list[64], name[CODEC_NAME_BYTES];
+    if (m->sum.acc.e && by->adds)
+        return ERR(-EINVAL,
+                   "cannot take --acc-format %s with algorithm \"%s\": it adds in the format that "
+                   "travels; need direct, gather, ring, group-master or group-scatter",
+                   codec_format_name(m->sum.acc, name), by->name);
     if (list_rules(&m->sum, by, list)[0] == '\0')
         return ERR(-EINVAL, "algorithm \"%s\" cannot add \"%s\"", by->name,
                    codec_format_name(m->sum.in, name));
@@ -123,7 +128,7 @@ static int check_scale(const struct minifloat *m)
  * up to c = 7 (128 ranks). */
 static struct mf_fmt auto_out(const struct vec_sum *sum)
 {
-    bool wide = sum->rule == VEC_EXACT || sum->rule == VEC_FP32;
+    bool wide = sum->rule == VEC_EXACT || sum->rule == VEC_FP32 || sum->acc.e;
     return mf_width(sum->in) <= 4 && wide ? e4m3 : sum->in;
 }
 

@@ -73,6 +73,29 @@ static int read_sum(const char *word, struct minifloat *m)
                word);
 }
 
+/* The addends' own is as good as none: what means the same says the same. */
+static int read_acc(const char *word, struct minifloat *m)
+{
+    struct mf_fmt acc;
+    char in[CODEC_NAME_BYTES];
+    if (strcmp(word, "auto") == 0)
+        return 0;
+    TRY(codec_format_parse("--acc-format", word, &acc));
+    if (m->sum_auto || (m->sum.rule != VEC_NEAREST && m->sum.rule != VEC_KAHAN))
+        return ERR(-EINVAL,
+                   "cannot take --acc-format %s with --sum %s: these sums are not rounded as they "
+                   "grow, or by a rule of e5m2; need --sum nearest or kahan",
+                   word, m->sum_auto ? "auto" : codec_rule_name(m->sum.rule));
+    if (!mf_holds(acc, m->sum.in))
+        return ERR(-EINVAL,
+                   "cannot add %s in --acc-format %s, which lacks some of its numbers: need e%um%u "
+                   "or more of both",
+                   codec_format_name(m->sum.in, in), word, m->sum.in.e + m->sum.in.fn, m->sum.in.m);
+    if (!mf_same(acc, m->sum.in))
+        m->sum.acc = acc;
+    return 0;
+}
+
 static int read_out(const char *word, struct minifloat *m)
 {
     m->sum.out = m->sum.in;
@@ -107,6 +130,7 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
     TRY(codec_format_parse("--format", words->format ? words->format : "e5m2", &m.sum.in));
     TRY(read_scale(words->scale ? words->scale : "none", &m));
     TRY(read_sum(words->sum ? words->sum : "auto", &m));
+    TRY(read_acc(words->acc_format ? words->acc_format : "auto", &m));
     TRY(read_out(words->out_format ? words->out_format : "auto", &m));
     TRY(read_overflow(words->overflow ? words->overflow : "saturate", &m));
     TRY(read_round(words->round ? words->round : "nearest", &m));
@@ -123,7 +147,7 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
 void minifloat_describe(const struct codec *c, struct text *to)
 {
     const struct minifloat *m = minifloat_of(c);
-    char name[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES];
+    char name[CODEC_NAME_BYTES], out[CODEC_NAME_BYTES], acc[CODEC_NAME_BYTES];
     text_add(to, "%s, scale ", codec_format_name(m->sum.in, name));
     if (m->scale == CODEC_CONST)
         text_add(to, "const:%.17g", ldexp(1, m->const_shift));
@@ -137,6 +161,8 @@ void minifloat_describe(const struct codec *c, struct text *to)
     else
         text_add(to, ", %s sums in %s", m->sum_auto ? "auto" : codec_rule_name(m->sum.rule),
                  m->out_auto ? "auto" : codec_format_name(m->sum.out, out));
+    if (m->sum.acc.e)
+        text_add(to, ", partial ones in %s", codec_format_name(m->sum.acc, acc));
     if (m->round != MF_NEAREST)
         text_add(to, ", rounded %s", rounds[m->round]);
     if (m->sum.overflow != MF_SATURATE)

@@ -24,9 +24,10 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
                       const uint8_t *const *parts, int n_parts, void *acc, enum algo_form to,
                       uint8_t *sum)
 {
-    if (from == ALGO_IN && to != ALGO_WIDE) {
+    if (from != ALGO_WIDE && to != ALGO_WIDE) {
         if (r.n > 0)
-            f->ops->sum(f, r.at, parts, n_parts, r.n, to == ALGO_OUT, sum);
+            (from == ALGO_IN ? f->ops->sum : f->ops->merge)(f, r.at, parts, n_parts, r.n,
+                                                            to == ALGO_OUT, sum);
         return;
     }
     for (size_t i = 0, n; i < r.n; i += n) {

@@ -3,8 +3,8 @@
  *
  * 4(K-1) + 2(P/K-1) rounds, the master's: it is on the longest path. Groups are K consecutive
  * ranks, the first is the master. In a group the order is the ring's (algo_ring.c) with group
- * members for ranks, among masters again; all partial sums are rounded to the input format, the
- * masters' last addition makes the result. Source: APS paper, section 4.2. */
+ * members for ranks, among masters again; all partial sums are rounded, to the input format or to one
+ * of their own, the masters' last addition makes the result. Source: APS paper, section 4.2. */
 #include "comm/algo.h"
 #include "base/err.h"
 #include "comm/algo_legs.h"
@@ -13,7 +13,7 @@
 struct layout {
     void *acc;
     uint8_t *hop;   /* [2 ranges], of the group's or of the masters' ring */
-    uint8_t *group; /* [in_bytes(n)] the group's sum, rounded to the input format */
+    uint8_t *group; /* [part_bytes(n)] the group's sum */
 };
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, void *scratch,
@@ -22,11 +22,11 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, vo
     /* the ring of the longer ranges */
     const int fewest = group < n_ranks / group ? group : n_ranks / group;
     const struct algo_cut longest = {
-        .fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = fewest};
+        .fold = f, .form = ALGO_PART, .whole = {.n = n}, .n_parts = fewest};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->hop = algo_take(&a, 2 * algo_cut_bytes(&longest, 0));
-    l->group = algo_take(&a, algo_bytes(f, ALGO_IN, n));
+    l->hop = algo_take(&a, 2 * algo_hop_bytes(&longest));
+    l->group = algo_take(&a, algo_bytes(f, ALGO_PART, n));
     return a.used;
 }
 
@@ -59,7 +59,7 @@ static int among_masters(struct comm *c, const struct algo_call *call, const str
 {
     const struct algo_set masters = algo_across(c, call->group);
     const struct algo_cut in = {
-        .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
+        .fold = &call->fold, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
     const struct algo_cut out = {
         .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     TRY(algo_ring_reduce(c, &masters, &in, l->group, l->acc, l->hop, ALGO_OUT, call->result));
@@ -71,12 +71,14 @@ static int master_run(struct comm *c, const struct algo_call *call)
     const struct algo_set node = algo_node(c, call->group);
     const struct algo_cut in = {
         .fold = &call->fold, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut sums = {
+        .fold = &call->fold, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
     const struct algo_cut out = {
         .fold = &call->fold, .form = ALGO_OUT, .whole = in.whole, .n_parts = node.n};
     struct layout l;
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
-    TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_IN, l.group));
-    TRY(with_master(c, &node, &in, TO_MASTER, l.group));
+    TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_PART, l.group));
+    TRY(with_master(c, &node, &sums, TO_MASTER, l.group));
     if (node.me == 0)
         TRY(among_masters(c, call, &l));
     TRY(with_master(c, &node, &out, FROM_MASTER, call->result));

@@ -17,14 +17,14 @@ struct master {
 
 /* A call's scratch, on the device. */
 struct layout {
-    uint8_t *group; /* [in_bytes(n)] the group's sum; the master's is whole */
+    uint8_t *group; /* [part_bytes(n)] the group's sum; the master's is whole */
     uint8_t *store; /* of the link */
 };
 static size_t lay_out(const struct mates_link *link, const struct algo_cut *in, void *scratch,
                       struct layout *l)
 {
     struct algo_arena a = {.base = scratch};
-    l->group = algo_take(&a, algo_bytes(in->fold, ALGO_IN, in->whole.n));
+    l->group = algo_take(&a, algo_bytes(in->fold, ALGO_PART, in->whole.n));
     l->store = algo_take(&a, mates_store_bytes(link, in));
     return a.used;
 }
@@ -36,8 +36,8 @@ struct stage {
 static size_t lay_out_stage(const struct algo_cut *ring, void *base, struct stage *s)
 {
     struct algo_arena a = {.base = base};
-    s->group = algo_take(&a, algo_bytes(ring->fold, ALGO_IN, ring->whole.n));
-    s->hop = algo_take(&a, 2 * algo_cut_bytes(ring, 0));
+    s->group = algo_take(&a, algo_bytes(ring->fold, ALGO_PART, ring->whole.n));
+    s->hop = algo_take(&a, 2 * algo_hop_bytes(ring));
     s->result = algo_take(&a, algo_bytes(ring->fold, ALGO_OUT, ring->whole.n));
     return a.used;
 }
@@ -59,13 +59,13 @@ static int among_masters(struct comm *c, const struct algo_call *call, struct ma
     const struct algo_set masters = algo_across(c, call->group);
     const struct fold *f = &call->fold;
     const struct algo_cut in = {
-        .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = masters.n};
+        .fold = f, .form = ALGO_PART, .whole = {.n = call->n}, .n_parts = masters.n};
     const struct algo_cut out = {
         .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = masters.n};
     struct stage s;
     TRY(stage_room(g, lay_out_stage(&in, NULL, &s)));
     lay_out_stage(&in, g->staging, &s);
-    TRY(mates_copy(s.group, group, algo_bytes(f, ALGO_IN, call->n)));
+    TRY(mates_copy(s.group, group, algo_bytes(f, ALGO_PART, call->n)));
     TRY(algo_ring_reduce(c, &masters, &in, s.group, NULL, s.hop, ALGO_OUT, s.result));
     TRY(algo_ring_allgather(c, &masters, &out, s.result));
     return mates_copy(call->result, s.result, algo_bytes(f, ALGO_OUT, call->n));
@@ -101,6 +101,8 @@ static int master_on(struct comm *c, const struct algo_call *call, const struct 
     const struct fold *f = &call->fold;
     const struct algo_cut in = {
         .fold = f, .form = ALGO_IN, .whole = {.n = call->n}, .n_parts = node.n};
+    const struct algo_cut sums = {
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = node.n};
     struct layout l;
     lay_out(link, &in, call->scratch, &l);
     if (!call->home->state)
@@ -109,10 +111,10 @@ static int master_on(struct comm *c, const struct algo_call *call, const struct 
     TRY(mates_gather(g->mates, &in, call->codes, l.store));
     for (int i = 0; i < node.n; i++) /* the ring's order: this member's codes come last */
         g->mates->order[i] = g->mates->parts[(node.me + 1 + i) % node.n];
-    algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_IN,
-              l.group + algo_cut_at(&in, node.me));
+    algo_fold(f, algo_cut_range(&in, node.me), ALGO_IN, g->mates->order, node.n, NULL, ALGO_PART,
+              l.group + algo_cut_at(&sums, node.me));
     TRY(mates_noted(g->mates, gpu_failed()));
-    TRY(mates_to_first(g->mates, &in, l.group));
+    TRY(mates_to_first(g->mates, &sums, l.group));
     if (node.me == 0)
         TRY(mates_noted(g->mates, among_masters(c, call, g, l.group)));
     return mates_from_first(g->mates, call->result, algo_bytes(f, ALGO_OUT, call->n));

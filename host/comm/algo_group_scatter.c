@@ -4,7 +4,7 @@
  * A node is K consecutive ranks. Member i of each node adds part i of the node's K vectors in rank
  * order; the ranks of equal index all-reduce their part like `direct`, in node order; members share
  * the result. Between nodes exact sums travel wide, with nothing rounded (so the bits are those of
- * `direct`), the others rounded to the input format. One node or K = 1 leave out a step; 4 rounds
+ * `direct`), the others rounded, to the input format or to one of their own. One node or K = 1 leave out a step; 4 rounds
  * otherwise. Source: APS paper, section 4.2; fp8 paper, Algorithm 1. */
 #include "comm/algo.h"
 #include "base/err.h"
@@ -26,7 +26,7 @@ static struct plan make_plan(const struct fold *f, size_t n, int n_ranks, int gr
     p.out.form = ALGO_OUT;
     p.across = (struct algo_cut){
         .fold = f, .whole = algo_cut_range(&p.in, me), .n_parts = n_ranks / group};
-    p.across.form = exact ? ALGO_WIDE : ALGO_IN;
+    p.across.form = exact ? ALGO_WIDE : ALGO_PART;
     p.across_out = p.across;
     p.across_out.form = ALGO_OUT;
     return p;

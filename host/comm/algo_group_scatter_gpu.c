@@ -201,7 +201,7 @@ static int scatter_on(struct comm *c, const struct algo_call *call, const struct
                              .s = s,
                              .nodes = algo_across(c, call->group),
                              .part = algo_cut_range(&in, node.me),
-                             .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_IN,
+                             .form = f->ops->wide_bytes(f, f->unit) > 0 ? ALGO_WIDE : ALGO_PART,
                              .result = call->result + algo_cut_at(&out, node.me)};
     TRY(mates_gather(s->mates, &in, call->codes, call->scratch));
     if (a.nodes.n > 1)

@@ -16,6 +16,8 @@ size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n)
     switch (form) {
     case ALGO_IN:
         return f->ops->in_bytes(f, n);
+    case ALGO_PART:
+        return f->ops->part_bytes(f, n);
     case ALGO_OUT:
         return f->ops->out_bytes(f, n);
     default:

@@ -16,7 +16,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = n_ranks};
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->hop = algo_take(&a, 2 * algo_cut_bytes(&in, 0));
+    l->hop = algo_take(&a, 2 * algo_hop_bytes(&in));
     return a.used;
 }
 

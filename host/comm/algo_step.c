@@ -43,24 +43,39 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
     return set->n > 1 ? comm_round(c) : 0;
 }
 
+size_t algo_hop_bytes(const struct algo_cut *cut)
+{
+    const struct algo_cut sums = {cut->fold, ALGO_PART, cut->whole, cut->n_parts};
+    return algo_cut_bytes(&sums, 0);
+}
+
 int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                      const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to, uint8_t *sum)
 {
+    const struct fold *f = cut->fold;
     const struct algo_range mine = algo_cut_range(cut, set->me);
-    uint8_t *got = hop, *passed_on = hop + algo_cut_bytes(cut, 0);
-    uint8_t *place = sum + algo_bytes(cut->fold, to, mine.at - cut->whole.at);
+    uint8_t *got = hop, *passed_on = hop + algo_hop_bytes(cut);
+    uint8_t *place = sum + algo_bytes(f, to, mine.at - cut->whole.at);
     if (set->n == 1)
-        algo_fold(cut->fold, mine, ALGO_IN, &codes, 1, acc, to, place);
+        algo_fold(f, mine, cut->form, &codes, 1, acc, to, place);
     for (int step = 1; step < set->n; step++) {
+        /* the first message is codes as they are */
+        const struct algo_cut moves = {f, step == 1 ? cut->form : ALGO_PART, cut->whole,
+                                       cut->n_parts};
         const int going = around(set, -step), coming = around(set, -step - 1);
         const uint8_t *sent = step == 1 ? codes + algo_cut_at(cut, going) : passed_on;
-        TRY(comm_recv(c, algo_rank(set, around(set, -1)), got, algo_cut_bytes(cut, coming)));
-        TRY(comm_send(c, algo_rank(set, around(set, 1)), sent, algo_cut_bytes(cut, going)));
+        TRY(comm_recv(c, algo_rank(set, around(set, -1)), got, algo_cut_bytes(&moves, coming)));
+        TRY(comm_send(c, algo_rank(set, around(set, 1)), sent, algo_cut_bytes(&moves, going)));
         TRY(comm_round(c));
         const uint8_t *const addends[] = {got, codes + algo_cut_at(cut, coming)};
         const bool last = step == set->n - 1; /* then coming == me */
-        algo_fold(cut->fold, algo_cut_range(cut, coming), ALGO_IN, addends, 2, acc,
-                  last ? to : ALGO_IN, last ? place : passed_on);
+        const struct algo_range r = algo_cut_range(cut, coming);
+        if (moves.form == cut->form)
+            algo_fold(f, r, cut->form, addends, 2, acc, last ? to : ALGO_PART,
+                      last ? place : passed_on);
+        else if (r.n > 0)
+            f->ops->hop(f, r.at, got, addends[1], r.n, last && to == ALGO_OUT,
+                        last ? place : passed_on);
     }
     return 0;
 }

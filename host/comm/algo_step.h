@@ -2,7 +2,7 @@
  * steps that move them.
  *
  * A vector of n elements is cut into one range for each member of a set of ranks. It travels in one
- * of three forms. */
+ * of four forms. */
 #ifndef ALGO_STEP_H
 #define ALGO_STEP_H
 #include "codec/fold.h"
@@ -21,7 +21,8 @@ struct algo_range algo_part(struct algo_range whole, size_t unit, int n_parts, i
 /* ---- forms ---- */
 
 enum algo_form {
-    ALGO_IN,   /* codes of the input format: addends, or partial sums rounded into it */
+    ALGO_IN,   /* codes of the input format: addends */
+    ALGO_PART, /* partial sums that were rounded: of the input format, too, or of one of their own */
     ALGO_OUT,  /* codes of the result */
     ALGO_WIDE, /* wide partial sums (exact only) */
 };
@@ -61,7 +62,7 @@ size_t algo_acc_bytes(const struct fold *f);
 
 /* sum = parts[0] + parts[1] + ... + parts[n_parts - 1], in this order, over one range, block by
  * block.
- *   parts   [n_parts] of algo_bytes(from, r.n) each        from   ALGO_IN or ALGO_WIDE
+ *   parts   [n_parts] of algo_bytes(from, r.n) each        from   ALGO_IN, ALGO_PART or ALGO_WIDE
  *   acc     [algo_acc_bytes], 8-byte aligned               sum    [algo_bytes(to, r.n)]
  * sum may be one of the parts if to == from. */
 void algo_fold(const struct fold *f, struct algo_range r, enum algo_form from,
@@ -88,10 +89,11 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
                    uint8_t *vector);
 
 /* n - 1 rounds: member i gets part i of the sum, written to its place in `sum`, a vector in the
- * form of `to`. The sum of part j starts as member j+1's codes, goes around in the input format
- * while j+2, j+3, ... add theirs, and ends with member j's.
- *   codes   this rank's, whole      acc   [algo_acc_bytes]
- *   hop   [2 * algo_cut_bytes(cut, 0)], cut in ALGO_IN */
+ * form of `to`. The sum of part j starts as member j+1's codes, goes around as a partial sum while
+ * j+2, j+3, ... add theirs, and ends with member j's.
+ *   codes   this rank's, whole, in the form of cut: ALGO_IN or ALGO_PART   acc   [algo_acc_bytes]
+ *   hop   [2 * algo_hop_bytes(cut)] */
+size_t algo_hop_bytes(const struct algo_cut *cut);
 int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                      const uint8_t *codes, void *acc, uint8_t *hop, enum algo_form to,
                      uint8_t *sum);

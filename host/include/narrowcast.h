@@ -87,7 +87,8 @@ struct nc_options {
     const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
     const char *node_sum;
-    const char *quantise; /* large: the smallest layers travel in fp32; all: none; auto */
+    const char *quantise;   /* large: the smallest layers travel in fp32; all: none; auto */
+    const char *acc_format; /* auto, or of partial sums (sum nearest or kahan): e5m2 in e6m9 */
 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the

@@ -48,6 +48,7 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
                   .format = o->format,
                   .scale = o->scale,
                   .sum = o->sum,
+                  .acc_format = o->acc_format,
                   .out_format = o->out_format,
                   .overflow = o->overflow,
                   .round = o->round},

@@ -38,7 +38,7 @@ static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
 
 bool sum_packs(const struct vec_sum *sum, struct mf_fmt out)
 {
-    const bool same = mf_same(out, sum->in);
+    const bool same = mf_same(out, sum->in) && sum->acc.e == 0;
     const bool adds = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
     return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
 }

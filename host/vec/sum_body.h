@@ -37,6 +37,8 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
                             : lane_fmt32(sum->in, sum->overflow);
 }
 
+#include "vec/sum_acc_body.h"
+
 /* ---- codes += codes, packed ---- */
 
 BODY_INLINE void body_add_words(enum body_adder adder, struct lane_fmt k, uint32_t *restrict acc,
@@ -174,7 +176,7 @@ static void body_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes
     if (first)
         memset(acc, 0, vec_acc_bytes(sum, n));
     const uint64_t mode = fp_mode_ieee();
-    body_fold_in_ieee(sum, acc, codes, n);
+    (sum->acc.e ? body_acc_fold : body_fold_in_ieee)(sum, acc, codes, n);
     fp_mode_back(mode);
 }
 
@@ -205,7 +207,7 @@ static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
 static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                         int shift, uint8_t *codes)
 {
-    const struct mf_fmt from = sum->rule == VEC_FP32 ? mf_fp32() : sum->in;
+    const struct mf_fmt from = sum->rule == VEC_FP32 ? mf_fp32() : vec_acc_fmt(sum);
     const size_t step = sum->rule == VEC_KAHAN ? 2 : 1;
     uint32_t block[BODY_BLOCK];
     for (size_t i = 0, m; i < n; i += m) {
@@ -216,6 +218,22 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
             body_round_codes(sum, from, (const uint32_t *)acc + i * step, step, m, out, block);
         pack_write(mf_width(out), block, m, codes + vec_bytes(out, i));
     }
+}
+
+/* ---- a partial sum of a format of its own, and one addend more ---- */
+
+static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                     size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    const uint64_t mode = fp_mode_ieee();
+    uint32_t acc[BODY_BLOCK];
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        pack_read(mf_width(sum->acc), partial + vec_bytes(sum->acc, i), m, acc);
+        body_acc_fold(sum, acc, addends + vec_bytes(sum->in, i), m);
+        body_finish(sum, acc, m, out, 0, codes + vec_bytes(out, i));
+    }
+    fp_mode_back(mode);
 }
 
 /* ---- wide partial sums ---- */
@@ -308,6 +326,7 @@ static inline void body_fill(struct vec_ops *ops)
     ops->fold_wide = body_fold_wide;
     ops->add = body_add_packed;
     ops->sum = body_sum;
+    ops->hop = body_hop;
 }
 
 #endif

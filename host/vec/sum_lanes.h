@@ -121,17 +121,34 @@ static inline int lane_fits32(struct mf_fmt f)
     return f.e <= 7 && f.m <= 10;
 }
 
-/* The code with rounded magnitude r: inf and nan among the addends decide, a zero has no sign. */
+/* The code with rounded magnitude r: inf and nan among the addends decide (masks: either is one of
+ * them, one of them is nan or both are inf of different signs), a zero has no sign. */
+static inline uint32_t lane_code(const struct lane_fmt *k, uint32_t r, uint32_t special,
+                                 uint32_t nan, uint32_t negative)
+{
+    r = lane_pick32(lane_above32(r, k->beyond) | special, k->beyond, r);
+    r |= (negative & lane_above32(r, 0)) << k->sign;
+    return lane_pick32(nan, k->all, r);
+}
 static inline uint32_t lane_special(const struct lane_fmt *k, uint32_t a, uint32_t b, uint32_t r,
                                     uint32_t negative)
 {
     const uint32_t x = a & k->all, y = b & k->all, differ = 0u - ((a ^ b) >> k->sign & 1);
     const uint32_t x_special = lane_above32(x, k->inf - 1), y_special = lane_above32(y, k->inf - 1);
     const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, k->nan_above);
-    const uint32_t clash = x_special & y_special & differ; /* inf - inf, or a nan */
-    r = lane_pick32(lane_above32(r, k->beyond) | x_special | y_special, k->beyond, r);
-    r |= (negative & lane_above32(r, 0)) << k->sign;
-    return lane_pick32(nan | clash, k->all, r);
+    return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
+}
+/* b: of the format `from`, whose inf is, read as a number, not above all of k's: it brings its sign. */
+static inline uint32_t lane_special_to(const struct lane_fmt *k, const struct lane_fmt *from,
+                                       uint32_t a, uint32_t b, uint32_t r, uint32_t negative)
+{
+    const uint32_t x = a & k->all, y = b & from->all,
+                   differ = 0u - ((a >> k->sign ^ b >> from->sign) & 1);
+    const uint32_t x_special = lane_above32(x, k->inf - 1),
+                   y_special = lane_above32(y, from->inf - 1);
+    const uint32_t nan = lane_above32(x, k->nan_above) | lane_above32(y, from->nan_above);
+    negative = lane_pick32(y_special, b >> from->sign & 1, negative);
+    return lane_code(k, r, x_special | y_special, nan | (x_special & y_special & differ), negative);
 }
 
 /* A subnormal |0|frac| is read as 1.frac * 2^(1-bias), less 2^(1-bias). */
@@ -151,28 +168,50 @@ static inline double lane_value64(const struct lane_fmt *k, uint32_t code)
     return lane_f64(lane_u64(x) | (uint64_t)(code >> k->sign & 1) << 63);
 }
 
-/* Code of a + b, as mf_add(). */
-static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
+/* The rounded magnitude of a sum, from the bits of its absolute value. */
+static inline uint32_t lane_nearest32(const struct lane_fmt *k, uint32_t mag)
 {
-    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b)),
-                   mag = bits & 0x7fffffff;
     const uint32_t even = (mag >> k->drop & 1) | k->odd, bias = (uint32_t)k->bias,
                    low = (uint32_t)k->low;
     const uint32_t normal = ((mag + (uint32_t)k->half + even) >> k->drop) - (bias >> k->drop);
     const uint32_t units = lane_u32(lane_f32(mag) + lane_f32(low)) - low,
                    small = lane_above32(bias + (1u << 23), mag);
-    return lane_special(k, a, b, lane_pick32(small, units, normal), bits >> 31);
+    return lane_pick32(small, units, normal);
 }
-static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t b)
+static inline uint32_t lane_nearest64(const struct lane_fmt *k, uint64_t mag)
 {
-    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b)),
-                   mag = bits & ~(1ull << 63);
     const uint64_t even = (mag >> k->drop & 1) | k->odd;
     const uint64_t normal = ((mag + k->half + even) >> k->drop) - (k->bias >> k->drop);
     const uint64_t units = lane_u64(lane_f64(mag) + lane_f64(k->low)) - k->low;
     const uint64_t small = lane_above64(k->bias + (1ull << 52), mag);
-    return lane_special(k, a, b, (uint32_t)lane_pick64(small, units, normal),
-                        (uint32_t)(bits >> 63));
+    return (uint32_t)lane_pick64(small, units, normal);
+}
+
+/* Code of a + b, as mf_add(). */
+static inline uint32_t lane_add32(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(k, b));
+    return lane_special(k, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
+}
+static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
+    return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
+}
+
+/* The same where b is a code of a format that k's holds (mf_holds()): its value is one of k's. */
+static inline uint32_t lane_add_to32(const struct lane_fmt *k, const struct lane_fmt *from,
+                                     uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value32(k, a) + lane_value32(from, b));
+    return lane_special_to(k, from, a, b, lane_nearest32(k, bits & 0x7fffffff), bits >> 31);
+}
+static inline uint32_t lane_add_to64(const struct lane_fmt *k, const struct lane_fmt *from,
+                                     uint32_t a, uint32_t b)
+{
+    const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(from, b));
+    return lane_special_to(k, from, a, b, lane_nearest64(k, bits & ~(1ull << 63)),
+                           (uint32_t)(bits >> 63));
 }
 
 /* Code of a + b, as mf_e5m2_trunc_add(). k: of e5m2, saturating. The fp32 sum rounds to the half

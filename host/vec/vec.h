@@ -61,18 +61,19 @@ struct vec_ops {
     void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                    float *x);
 
-    /* acc += codes (sum->in) by the rule; first: acc holds nothing yet and is overwritten. */
+    /* acc += codes (sum->in) by the rule; first: acc holds nothing yet and is overwritten. A code in
+     * it is one of vec_acc_fmt(sum). */
     void (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first);
 
-    /* codes = acc rounded to `out` (sum->out, or sum->in for a partial sum that travels on) after
-     * division by 2^shift (exact only). A sum that is zero is +0; the sign of a nan among the
-     * addends does not show. */
+    /* codes = acc rounded to `out` (sum->out, or vec_acc_fmt(sum) for a partial sum that travels on)
+     * after division by 2^shift (exact only). A sum that is zero is +0; the sign of a nan among the addends does
+     * not show. */
     void (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                    int shift, uint8_t *codes);
 
     /* acc += codes, both packed in sum->in: every addition rounds into it, as mf_add() does;
-     * VEC_TRUNC: as mf_e5m2_trunc_add(). For these two rules alone; the whole of acc's last byte
-     * may be written. */
+     * VEC_TRUNC: as mf_e5m2_trunc_add(). For these two rules alone, without sum->acc; the whole of
+     * acc's last byte may be written. */
     void (*add)(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
     /* codes = parts[0] + ... + parts[n_parts - 1], n_parts > 0: the bytes that fold() of each in
@@ -80,6 +81,12 @@ struct vec_ops {
      * if `out` is sum->in. */
     void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
+
+    /* codes = partial + addends: a sum that has come in sum->acc, which must be given, and one vector
+     * more of sum->in, rounded to sum->acc by nearest and then to `out`. codes may be partial if
+     * `out` is sum->acc. */
+    void (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
+                struct mf_fmt out, uint8_t *codes);
 
     /* Exact only: accumulators to vec_wide_bytes() and back, the latter adding. */
     void (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide);

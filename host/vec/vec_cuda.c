@@ -142,6 +142,15 @@ static void cuda_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
             lane, gpu()->vec->sum(sum, list, n_parts, n, out, shift, codes, lane->stream));
 }
 
+static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                     size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    struct gpu_lane *lane = gpu_lane();
+    if (lane)
+        (void)gpu_lane_done(lane,
+                            gpu()->vec->hop(sum, partial, addends, n, out, codes, lane->stream));
+}
+
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     struct gpu_lane *lane = gpu_lane();
@@ -187,6 +196,13 @@ static void pinned_sum(const struct vec_sum *sum, const uint8_t *const *parts, i
 {
     const bool cpu = little((size_t)n_parts * vec_bytes(sum->in, n));
     (cpu ? vec_best()->sum : cuda_sum)(sum, parts, n_parts, n, out, shift, codes);
+}
+
+static void pinned_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                       size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    const bool cpu = little(vec_bytes(sum->in, n) + vec_bytes(sum->acc, n));
+    (cpu ? vec_best()->hop : cuda_hop)(sum, partial, addends, n, out, codes);
 }
 
 static void pinned_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
@@ -243,6 +259,7 @@ static const struct vec_ops pinned = {
     .finish = pinned_finish,
     .add = pinned_add,
     .sum = pinned_sum,
+    .hop = pinned_hop,
     .spill = pinned_spill,
     .fold_wide = pinned_fold_wide,
     .level_lists = &level_lists_pinned,
@@ -262,6 +279,7 @@ static const struct vec_ops device = {
     .finish = cuda_finish,
     .add = cuda_add,
     .sum = cuda_sum,
+    .hop = cuda_hop,
     .spill = cuda_spill,
     .fold_wide = cuda_fold_wide,
     .level_lists = &level_lists_cuda,

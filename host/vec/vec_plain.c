@@ -121,10 +121,17 @@ static __attribute__((noinline)) void add_fp32(const struct vec_sum *sum, float 
     }
 }
 
+/* An addend in the format of partial sums. */
+static uint32_t addend(const struct vec_sum *sum, uint32_t code)
+{
+    return sum->acc.e ? mf_widen(sum->acc, sum->in, code) : code;
+}
+
 static void add_nearest(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
+    const struct mf_fmt f = vec_acc_fmt(sum);
     for (size_t i = 0; i < n; i++)
-        acc[i] = mf_add(sum->in, acc[i], codes[i], sum->overflow);
+        acc[i] = mf_add(f, acc[i], addend(sum, codes[i]), sum->overflow);
 }
 
 static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
@@ -138,11 +145,11 @@ static void add_trunc(uint32_t *acc, const uint32_t *codes, size_t n)
  * format. */
 static void add_kahan(const struct vec_sum *sum, uint32_t *acc, const uint32_t *codes, size_t n)
 {
-    const struct mf_fmt f = sum->in;
+    const struct mf_fmt f = vec_acc_fmt(sum);
     const uint32_t minus = (uint32_t)1 << (mf_width(f) - 1);
     const enum mf_overflow o = sum->overflow;
     for (size_t i = 0; i < n; i++, acc += 2) {
-        uint32_t y = mf_add(f, codes[i], acc[1] ^ minus, o);
+        uint32_t y = mf_add(f, addend(sum, codes[i]), acc[1] ^ minus, o);
         uint32_t t = mf_add(f, acc[0], y, o);
         acc[1] = mf_add(f, mf_add(f, t, acc[0] ^ minus, o), y ^ minus, o);
         acc[0] = t;
@@ -185,7 +192,7 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 {
     uint32_t word;
     memcpy(&word, (const char *)acc + vec_acc_bytes(sum, i), sizeof word);
-    return sum->rule == VEC_FP32 ? word : mf_dec(sum->in, word, 0);
+    return sum->rule == VEC_FP32 ? word : mf_dec(vec_acc_fmt(sum), word, 0);
 }
 
 /* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it
@@ -237,6 +244,19 @@ static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, in
     sum_blocks(plain_fold, plain_finish, sum, parts, n_parts, n, out, shift, codes);
 }
 
+static void plain_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
+                      size_t n, struct mf_fmt out, uint8_t *codes)
+{
+    uint32_t acc[BLOCK], block[BLOCK];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = block_at(i, n);
+        pack_read(mf_width(sum->acc), partial + byte_at(sum->acc, i), k, acc);
+        pack_read(mf_width(sum->in), addends + byte_at(sum->in, i), k, block);
+        add_nearest(sum, acc, block, k);
+        plain_finish(sum, acc, k, out, 0, codes + byte_at(out, i));
+    }
+}
+
 /* ---- wide partial sums: | -inf : +inf : two's-complement sum | in mf_acc_bits() + 2 bits, lowest
  * byte first ---- */
 
@@ -286,6 +306,7 @@ const struct vec_ops vec_plain = {
     .finish = plain_finish,
     .add = plain_add,
     .sum = plain_sum,
+    .hop = plain_hop,
     .spill = plain_spill,
     .fold_wide = plain_fold_wide,
     .absmax_all = vec_absmax_each,

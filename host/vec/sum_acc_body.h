@@ -1,0 +1,57 @@
+/* sum_acc_body.h : accumulators += codes where partial sums have a format of their own (vec_sum.acc):
+ * a code's value is one of that format's, so each addition is the one of sum_lanes.h. A part of
+ * sum_body.h, whose other loops know one format. */
+#ifndef SUM_ACC_BODY_H
+#define SUM_ACC_BODY_H
+
+BODY_INLINE uint32_t body_add_to(enum body_adder adder, const struct lane_fmt *k,
+                                 const struct lane_fmt *from, uint32_t a, uint32_t b)
+{
+    return adder == BODY_32 ? lane_add_to32(k, from, a, b) : lane_add_to64(k, from, a, b);
+}
+
+BODY_INLINE void body_acc_words(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
+                                uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        acc[i] = body_add_to(adder, &k, &from, acc[i], codes[i]);
+}
+
+/* Pairs, as body_fold_kahan(). */
+BODY_INLINE void body_acc_kahan(enum body_adder adder, struct lane_fmt k, struct lane_fmt from,
+                                uint32_t *restrict acc, const uint32_t *restrict codes, size_t n)
+{
+    const uint32_t minus = 1u << k.sign;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t s = acc[2 * i],
+                       y = body_add_to(adder, &k, &from, acc[2 * i + 1] ^ minus, codes[i]);
+        const uint32_t t = body_add(adder, &k, s, y);
+        acc[2 * i + 1] = body_add(adder, &k, body_add(adder, &k, t, s ^ minus), y ^ minus);
+        acc[2 * i] = t;
+    }
+}
+
+/* In IEEE mode. */
+BODY_APART void body_acc_fold(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n)
+{
+    const bool fits32 = lane_fits32(sum->acc);
+    const struct lane_fmt k = (fits32 ? lane_fmt32 : lane_fmt64)(sum->acc, sum->overflow),
+                          from = (fits32 ? lane_fmt32 : lane_fmt64)(sum->in, sum->overflow);
+    const size_t step = sum->rule == VEC_KAHAN ? 2 : 1;
+    uint32_t block[BODY_BLOCK];
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        uint32_t *a = (uint32_t *)acc + step * i;
+        pack_read(mf_width(sum->in), codes + vec_bytes(sum->in, i), m, block);
+        if (step == 2 && fits32)
+            body_acc_kahan(BODY_32, k, from, a, block, m);
+        else if (step == 2)
+            body_acc_kahan(BODY_64, k, from, a, block, m);
+        else if (fits32)
+            body_acc_words(BODY_32, k, from, a, block, m);
+        else
+            body_acc_words(BODY_64, k, from, a, block, m);
+    }
+}
+
+#endif
