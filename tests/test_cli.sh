@@ -117,6 +117,17 @@ for rule in exact fp32 nearest kahan trunc; do
     "$n" reduce --format e5m2 --sum $rule --on cpu r0 r1 r2 sum.cpu
     same "$rule: reference and cpu" "sum.$rule" sum.cpu
 done
+"$n" reduce --format e5m2 --overflow inf --sum nearest --acc-format e8m23 r0 r1 r2 sum   # to saturate: at each step, or at the end
+"$n" reduce --format e5m2 --overflow inf --sum fp32 r0 r1 r2 sum.cpu
+same "nearest in fp32 is the rule fp32" sum sum.cpu
+"$n" reduce --format e5m2 --sum nearest --acc-format e5m2 r0 r1 r2 sum
+same "nearest in the addends' own format" sum sum.nearest
+for rule in nearest kahan; do
+    "$n" reduce --format e5m2 --sum $rule --acc-format e6m9 r0 r1 r2 sum.acc
+    "$n" reduce --format e5m2 --sum $rule --acc-format e6m9 --on cpu r0 r1 r2 sum.cpu
+    same "$rule in e6m9: reference and cpu" sum.acc sum.cpu
+done
+if cmp -s sum.acc sum.kahan; then fail "--acc-format changes nothing"; fi
 for format in e5m2 e4m3 e4m3fn e3m4 e2m5 e6m1 e3m0 e2m1 e1m2; do   # all of them of 8 or 4 bits; any bytes are codes
     for overflow in saturate inf; do
         for isa in scalar avx2 avx512; do

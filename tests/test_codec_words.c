@@ -89,6 +89,37 @@ static const struct refusal {
     {{.codec = "ternary:clip=3x"}, 0, 0, "bad --codec \"ternary:clip=3x\": need ternary"},
     {{.codec = "ternary:clip="}, 0, 0, "bad --codec \"ternary:clip=\": need ternary"},
     {{.codec = "ternary", .sum = "exact"}, 0, 0, "--sum exact does not go with --codec ternary"},
+    {{.acc_format = "e6m9"},
+     0,
+     0,
+     "cannot take --acc-format e6m9 with --sum auto: these sums are not rounded as they grow, or "
+     "by a "
+     "rule of e5m2; need --sum nearest or kahan"},
+    {{.sum = "exact", .acc_format = "e6m9"},
+     0,
+     0,
+     "cannot take --acc-format e6m9 with --sum exact"},
+    {{.sum = "trunc", .acc_format = "e6m9"},
+     0,
+     0,
+     "cannot take --acc-format e6m9 with --sum trunc"},
+    {{.sum = "nearest", .acc_format = "e6m1"},
+     0,
+     0,
+     "cannot add e5m2 in --acc-format e6m1, which lacks some of its numbers: need e5m2 or more of "
+     "both"},
+    {{.sum = "nearest", .acc_format = "e4m9"}, 0, 0, "cannot add e5m2 in --acc-format e4m9"},
+    {{.format = "e4m3fn", .sum = "kahan", .acc_format = "e4m3"}, 0, 0, "need e5m3 or more of both"},
+    {{.sum = "nearest", .acc_format = "e4m3fn"}, 0, 0, "cannot add e5m2 in --acc-format e4m3fn"},
+    {{.sum = "nearest", .acc_format = "e9m2"}, 0, 0, "unknown --acc-format \"e9m2\""},
+    {{.codec = "qsgd:4", .acc_format = "e6m9"},
+     0,
+     0,
+     "--acc-format e6m9 does not go with --codec qsgd: it is minifloat's"},
+    {{.codec = "relgrad", .sum = "nearest", .acc_format = "e6m9"},
+     0,
+     0,
+     "--acc-format e6m9 does not go with --codec relgrad"},
     {{.overflow = "wrap"}, 0, 0, "unknown --overflow \"wrap\": want saturate or inf"},
     {{.round = "up"}, 0, 0, "unknown --round \"up\": want nearest, stochastic or zero"},
 
@@ -195,6 +226,8 @@ static const struct choice {
     {{.format = "e3m0", .sum = "fp32"}, 4, ALL, VEC_FP32, "e4m3", 0},
     {{.format = "e3m0"}, 4, RING, VEC_NEAREST, "e3m0", 0},
     {{.format = "e3m0", .sum = "kahan"}, 4, ALL, VEC_KAHAN, "e3m0", 0},
+    {{.format = "e3m0", .sum = "nearest", .acc_format = "e5m2"}, 4, RING, VEC_NEAREST, "e4m3", 0},
+    {{.format = "e3m0", .sum = "nearest", .acc_format = "e3m0"}, 4, RING, VEC_NEAREST, "e3m0", 0},
     {{.format = "e2m1", .out_format = "e2m1"}, 4, ALL, VEC_EXACT, "e2m1", 0},
     {{.format = "e3m1"}, 4, ALL, VEC_EXACT, "e3m1", 0},
     {{.format = "e3m0", .scale = "aps"}, 63, ALL, VEC_EXACT, "e4m3", 0},
@@ -317,8 +350,9 @@ static void check_words(void)
 /* The same text for what means the same, whatever the words; another one where any choice differs. */
 static void check_describe(void)
 {
-    static const struct codec_words same[] = {{.format = "fp16", .scale = "const:1024"},
-                                              {.format = "e5m10", .scale = "const:0x1p10"}};
+    static const struct codec_words same[] = {
+        {.format = "fp16", .scale = "const:1024", .sum = "nearest"},
+        {.format = "e5m10", .scale = "const:0x1p10", .sum = "nearest", .acc_format = "fp16"}};
     static const struct codec_words others[] = {
         {.format = "e4m3"},
         {.format = "e4m3fn"},
@@ -338,6 +372,10 @@ static void check_describe(void)
         {.codec = "relgrad"},
         {.codec = "relgrad", .sum = "exact"},
         {.codec = "relgrad:eps=1e-3"},
+        {.sum = "nearest"},
+        {.sum = "nearest", .acc_format = "e6m9"},
+        {.sum = "nearest", .acc_format = "e5m10"},
+        {.sum = "kahan", .acc_format = "e6m9"},
         {.out_format = "e5m2"},
     };
     enum { N = sizeof others / sizeof others[0] };

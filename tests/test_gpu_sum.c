@@ -232,6 +232,53 @@ static void check_other_rules(void)
         }
 }
 
+/* ---- partial sums in a format of their own ---- */
+
+/* The first ranks' sum as it travels, and the last one's codes; in place where it goes on. */
+static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
+{
+    const struct mf_fmt into[] = {s->out, s->acc};
+    place(s, p, n, skew);
+    for (int to = 0; to < 2; to++) {
+        const size_t bytes = vec_bytes(into[to], n) + skew;
+        memset(want_out, CANARY, bytes + GUARD);
+        vec_plain.sum(s, g.list, p, n, into[to], 0, want_out + skew);
+        vec_plain.sum(s, g.list, p - 1, n, s->acc, 0, g.acc + skew);
+        memset(g.out, CANARY, bytes + GUARD);
+        done(g.vec->hop(s, g.acc + skew, g.list[p - 1], n, into[to], g.out + skew, g.s));
+        compare(s, "hop", want_out, bytes, p, n);
+    }
+    memcpy(g.out + skew, g.acc + skew, vec_bytes(s->acc, n));
+    done(g.vec->hop(s, g.out + skew, g.list[p - 1], n, s->acc, g.out + skew, g.s));
+    compare(s, "hop in place", want_out, vec_bytes(s->acc, n) + skew, p, n);
+}
+
+static void check_partials(void)
+{
+    static const struct mf_fmt pairs[][2] = {
+        {{5, 2, 0}, {6, 9, 0}},  {{5, 2, 0}, {5, 10, 0}},  {{5, 2, 0}, {8, 23, 0}},
+        {{4, 3, 1}, {5, 3, 0}},  {{3, 0, 0}, {5, 2, 0}},   {{3, 0, 0}, {4, 0, 0}},
+        {{1, 2, 0}, {2, 11, 0}}, {{5, 10, 0}, {8, 12, 0}}, {{8, 7, 0}, {8, 10, 0}},
+        {{7, 0, 0}, {8, 9, 0}},  {{6, 5, 0}, {8, 23, 0}}};
+    int turn = 0;
+    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (int p = 2; p <= 9; p += 7)
+            for (int kind = 0; kind < N_KINDS; kind++, turn++) {
+                struct vec_sum s = {.rule = VEC_NEAREST,
+                                    .overflow = turn % 2 ? MF_INF : MF_SATURATE,
+                                    .in = pairs[i][0],
+                                    .acc = pairs[i][1],
+                                    .out = turn % 3 ? pairs[i][0] : half,
+                                    .n_ranks = p};
+                const size_t n = turn % 5 ? 90 : (size_t)(turn % 37);
+                fill(s.in, (enum kind)kind, p, n);
+                check_sum(&s, p, n, 0, (unsigned)turn % 4);
+                check_hop(&s, p, n, (unsigned)turn % 4);
+                s.rule = VEC_KAHAN;
+                check_sum(&s, p, n, 0, (unsigned)turn % 4);
+            }
+}
+
 /* ---- codes += codes ---- */
 
 static void check_add(const struct vec_sum *s, const uint8_t *a, const uint8_t *b, size_t n,
@@ -301,6 +348,7 @@ int main(void)
     check_all_adds();
     check_all_exact();
     check_other_rules();
+    check_partials();
     g.run->close();
     DONE();
 }
