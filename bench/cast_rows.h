@@ -95,7 +95,10 @@ static inline size_t run_add(struct bench *b, const struct row *r)
 
 static inline size_t run_sum(struct bench *b, const struct row *r)
 {
-    const struct vec_sum sum = {.rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .n_ranks = RANKS};
+    const struct vec_sum sum = {.rule = r->fmt.e <= 5 ? VEC_EXACT : VEC_FP32,
+                                .in = r->fmt,
+                                .out = r->fmt,
+                                .n_ranks = RANKS};
     const size_t part = 4 * b->n / RANKS;
     const uint8_t *parts[RANKS];
     for (size_t p = 0; p < RANKS; p++)
@@ -149,9 +152,12 @@ static const struct row rows[] = {
     {"fp32 -> e8m7", run_encode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e6m9", run_encode, {6, 9, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e3m0", run_encode, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"fp32 -> e8m23", run_encode, {8, 23, 0}, MF_NEAREST, 0, 1},
     {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
     {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
     {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
+    {"e3m0 -> fp32", run_decode, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"e8m23 -> fp32", run_decode, {8, 23, 0}, MF_NEAREST, 0, 1},
     {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, two passes", run_aps, E5M2, MF_NEAREST, 0, 1},
     {"APS e5m2, layers of 1 MiB", run_aps_blocks, E5M2, MF_NEAREST, 0, 1},
@@ -163,9 +169,12 @@ static const struct row rows[] = {
     {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
     {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
     {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
+    {"e3m0 += e3m0 nearest", run_add, {3, 0, 0}, MF_NEAREST, 0, 2},
+    {"e8m23 += e8m23 nearest", run_add, {8, 23, 0}, MF_NEAREST, 0, 2},
     {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
     {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
     {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e8m23, fp32 -> e8m23", run_sum, {8, 23, 0}, MF_NEAREST, 0, 1},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

@@ -161,7 +161,7 @@ done
 # shellcheck disable=SC2016  # commands in the sentences of the root's README
 grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
-for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
+for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,model,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }

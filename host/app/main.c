@@ -23,6 +23,7 @@ static const struct {
     {"sim", cmd_sim, false, "a simulated card on the network, or the counters of one that runs"},
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
     {"xclbin", cmd_xclbin, false, "the container that XRT loads into a card: made, or looked into"},
+    {"model", cmd_model, false, "how long a step takes on a cluster that is not there"},
     {"info", cmd_info, true, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -26,9 +26,7 @@ enum nn_math nn_math_of(const char *word)
     return (enum nn_math)math;
 }
 
-int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
-                  struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
-                  struct nn_model **out)
+static int check(const char *name, struct nn_shape in, int n_classes, int max_batch)
 {
     if (in.h < NN_SIDE_MIN || in.h > NN_SIDE_MAX || in.w < NN_SIDE_MIN || in.w > NN_SIDE_MAX ||
         (in.c != 1 && in.c != 3))
@@ -40,6 +38,14 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         return ERR(-EINVAL,
                    "cannot build model '%s' for %d classes and %d images: need at least 2 and 1",
                    name, n_classes, max_batch);
+    return 0;
+}
+
+int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
+                  struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
+                  struct nn_model **out)
+{
+    TRY(check(name, in, n_classes, max_batch));
     struct nn_model *m = malloc(sizeof *m);
     if (!m)
         return ERR(-ENOMEM, "cannot open model '%s': no memory", name);
@@ -61,6 +67,23 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     }
     *out = m;
     return 0;
+}
+
+int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
+                  int *n_params)
+{
+    struct nn_model m;
+    TRY(check(name, in, n_classes, 1));
+    int rc = graph_init(&m, NULL, in, 1);
+    if (rc == 0)
+        rc = graph_by_name(&m, name, n_classes);
+    if (rc == 0) {
+        *params = m.params;
+        *n_params = m.n_params;
+        m.params = NULL;
+    }
+    graph_fini(&m);
+    return rc;
 }
 
 void nn_model_close(struct nn_model *m)

@@ -42,6 +42,11 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
                   struct nn_model **out);
 void nn_model_close(struct nn_model *m);
 
+/* What it would have to learn, and nothing is opened: params [*n_params], in forward order, that
+ * free() gives back. Returns 0, -EINVAL with a line, -ENOMEM. */
+int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
+                  int *n_params);
+
 /* The backend and its one context: the optimiser's and the feed's too, so that all work stands in
  * one order. */
 const struct nn_ops *nn_model_ops(const struct nn_model *m);

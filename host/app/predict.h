@@ -1,0 +1,131 @@
+/* predict.h : the parts of `narrowcast model`: its words, layers, rates and tables. The formulas are
+ * job/cost.h's.
+ *
+ *     words -> clusters, all-reduces, layers      rates: of a file of bench rows, or given
+ *     each cluster x all-reduce -> struct cost -> a table for each link and format, or JSON lines */
+#ifndef PREDICT_H
+#define PREDICT_H
+#include "base/opt.h"
+#include "job/cost.h"
+
+enum { PREDICT_RANKS = 64, PREDICT_LIST = 16, PREDICT_WORD = 48, PREDICT_RANKS_MAX = 4096 };
+
+struct predict_options {
+    const char *ranks, *link, *node_link, *latency, *network, *layers, *size, *format, *out_format,
+        *scale, *sum, *algo, *card_rate, *rates, *compute, *cast_rate, *add_rate, *port_rate,
+        *message;
+    double overlap, ranks_per_core, unhidden;
+    int64_t image, classes, mtu, card_slots, rates_cores;
+    uint64_t bucket_bytes;
+    bool json;
+};
+
+/* ---- words (predict_words.c). They return 0 or -EINVAL with a line ---- */
+
+/* "A,B,C" to words; at most PREDICT_LIST. */
+struct predict_list {
+    char word[PREDICT_LIST][PREDICT_WORD];
+    int n;
+};
+int predict_words(const char *option, const char *text, struct predict_list *out);
+
+/* "2..4096" (doubled from the first on), "6", "2,3,100", to ranks [PREDICT_RANKS]. */
+int predict_ranks(const char *text, int *ranks, int *n);
+
+/* A number with a unit: "2.5G" (10^9), of bits or bytes a second; "20us", "1.5ms", of seconds. */
+int predict_rate(const char *option, const char *text, double *out);
+int predict_time(const char *option, const char *text, double *out);
+
+/* The speed of links in a label of bench rows: "2.5gbit, 4 nodes", as tc has it; 0: no limit, or
+ * nothing is said of one. */
+double predict_label_bps(const char *label);
+
+/* ---- layers (predict_layers.c) ---- */
+
+/* From a file, a line each: "N", "NAME N" or "NAME OFFSET N ..." (layers.txt of a dump) for N
+ * elements; of a network; or one of `bytes` of fp32. layers [*n]: free() gives them back. Return 0 or a
+ * negative errno with a line. */
+int predict_layers_file(const char *path, struct reducer_layer **layers, int *n);
+int predict_layers_network(const struct predict_options *o, struct reducer_layer **layers, int *n);
+int predict_layers_size(uint64_t bytes, struct reducer_layer **layers, int *n);
+
+/* ---- rates (predict_rates.c, predict_fit.c) ---- */
+
+enum predict_kind { PREDICT_ENCODE, PREDICT_DECODE, PREDICT_ADD, PREDICT_SUM, PREDICT_KINDS };
+enum { PREDICT_RATES = 64, PREDICT_TIMES = 512 };
+
+/* Bytes a second of one core, of a format; several rows of it: their mean. */
+struct predict_rate_row {
+    enum predict_kind kind;
+    struct mf_fmt fmt;
+    double seconds; /* a byte, summed over rows */
+    int n;
+};
+
+/* An all-reduce that was measured. */
+struct predict_time_row {
+    char algo[PREDICT_WORD], type[PREDICT_WORD];
+    int n_ranks;
+    double bytes, seconds, bps; /* fp32 bytes; bps: 0: no limit */
+};
+
+struct predict_rates {
+    struct predict_rate_row rows[PREDICT_RATES];
+    struct predict_time_row times[PREDICT_TIMES];
+    int n_rows, n_times;
+    /* what the times tell (predict_fit.c); negative: nothing */
+    double latency_s, port_s, unhidden, card_bytes_s;
+};
+
+/* Reads what bench_cast --json and bench_allreduce --json print; lines of other kinds are passed
+ * over. Returns 0 or a negative errno with a line. */
+int predict_rates_read(const char *path, struct predict_rates *out);
+
+/* Of a settled codec: what the rows say of its formats; the slowest row of that kind where they have
+ * none. Each is 0 where there is no row of a kind. */
+struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
+
+/* ---- all-reduces (predict_settle.c) ---- */
+
+/* One, on so many ranks. */
+struct predict_way {
+    struct codec codecs[2];
+    struct cost_rates rates[2];
+    const struct algo *algo;
+    int group;
+    bool by_card;
+};
+
+/* type: "FORMAT" or "FORMAT/OUT". Returns 0 or -EINVAL with a line: it does not go together. */
+int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
+                   struct predict_way *out);
+
+/* Finds latency, port rate, what is not hidden and the card's rate, each so that the formulas meet
+ * the times, the median of which is taken: from short all-reduces; from long ones without a limit;
+ * from long ones over links; from those through a card. */
+void predict_fit(const struct predict_options *o, struct predict_rates *r);
+
+/* ---- tables (predict_show.c) ---- */
+
+struct predict {
+    const struct predict_options *o;
+    int ranks[PREDICT_RANKS], n_ranks;
+    struct predict_list links, algos, formats;
+    struct cost_cluster cluster; /* but for ranks and link */
+    struct predict_rates rates;
+    double compute_s;
+    double cast_bytes_s, add_bytes_s, port_bytes_s, message_s; /* given; 0: not */
+    double unhidden;
+    struct reducer_layer *layers;
+    int n_layers;
+    const char *what; /* the layers, in words */
+};
+
+/* A way's time on so many ranks with this link. Returns 1, 0: it does not work there, or -ENOMEM. */
+int predict_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
+                 double link_bps, struct cost *out);
+
+/* All of it. Returns 0 or a negative errno with a line. */
+int predict_show(const struct predict *p);
+
+#endif

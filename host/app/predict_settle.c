@@ -1,0 +1,30 @@
+/* predict_settle.c : words become an all-reduce of so many ranks that are not there; what a job would
+ * refuse is refused. */
+#include "app/predict.h"
+#include "base/err.h"
+#include "offload/offload.h"
+#include <string.h>
+
+int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
+                   struct predict_way *out)
+{
+    char format[PREDICT_WORD], why[160];
+    struct predict_way way = {.by_card = !strcmp(algo, "offload")};
+    const char *to = strchr(type, '/');
+    snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
+    const struct codec_words words = {.format = format,
+                                      .scale = o->scale,
+                                      .sum = o->sum,
+                                      .out_format = to ? to + 1 : o->out_format};
+    TRY(codec_parse(&words, &way.codecs[0]));
+    TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
+    if (!way.algo->legs)
+        return ERR(-EINVAL, "cannot model \"%s\": what it sends is MPI's own", way.algo->name);
+    TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
+    if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)
+        return ERR(-EINVAL, "%s", why);
+    const struct codec_adder by = algo_adder(way.algo, way.group);
+    way.codecs[1] = codec_fp32(&way.codecs[0], &by);
+    *out = way;
+    return 0;
+}

@@ -1,0 +1,275 @@
+/* predict_show.c : every all-reduce on every cluster: a table for each link and format, or JSON
+ * lines; which is best, and up to which link it beats fp32. */
+#include "app/predict.h"
+#include "base/err.h"
+#include "base/jsonl.h"
+#include <math.h>
+#include <string.h>
+
+/* What is not given is the file's. */
+static struct cost_rates rates_of(const struct predict *p, const struct codec *codec)
+{
+    const double per_core = p->o->ranks_per_core;
+    struct cost_rates r = predict_rates_of(&p->rates, codec);
+    if (p->cast_bytes_s > 0)
+        r.encode_s = r.decode_s = 1 / p->cast_bytes_s;
+    if (p->add_bytes_s > 0)
+        r.add_s = 1 / p->add_bytes_s;
+    r.port_s = p->port_bytes_s > 0 ? 1 / p->port_bytes_s : fmax(p->rates.port_s, 0);
+    r.encode_s *= per_core, r.decode_s *= per_core, r.add_s *= per_core, r.port_s *= per_core;
+    r.message_s = p->message_s * per_core;
+    r.unhidden = p->unhidden;
+    return r;
+}
+
+int predict_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
+                 double link_bps, struct cost *out)
+{
+    struct predict_way way;
+    struct cost_cluster cluster = p->cluster;
+    err_hold();
+    const int rc = predict_settle(p->o, algo, type, n_ranks, &way);
+    err_release(false);
+    if (rc < 0)
+        return 0;
+    for (int i = 0; i < 2; i++)
+        way.rates[i] = rates_of(p, &way.codecs[i]);
+    cluster.n_ranks = n_ranks;
+    cluster.link_bps = link_bps;
+    const struct cost_job job = {.layers = p->layers,
+                                 .n_layers = p->n_layers,
+                                 .codecs = way.codecs,
+                                 .algo = way.algo,
+                                 .group = way.group,
+                                 .by_card = way.by_card,
+                                 .bucket_bytes = (size_t)p->o->bucket_bytes,
+                                 .compute_s = p->compute_s,
+                                 .backward_s = p->o->overlap * p->compute_s,
+                                 .rates = way.rates};
+    TRY(cost_step(&job, &cluster, out));
+    return 1;
+}
+
+/* ---- the best of the list ---- */
+
+struct best {
+    int algo; /* -1: none works */
+    struct cost cost;
+};
+static int best_of(const struct predict *p, const char *type, int n_ranks, double link_bps,
+                   struct best *out)
+{
+    *out = (struct best){.algo = -1};
+    for (int i = 0; i < p->algos.n; i++) {
+        struct cost cost;
+        const int rc = predict_cost(p, p->algos.word[i], type, n_ranks, link_bps, &cost);
+        TRY(rc);
+        if (rc && (out->algo < 0 || cost.step_s < out->cost.step_s))
+            *out = (struct best){i, cost};
+    }
+    return 0;
+}
+
+/* How much longer fp32's best takes than the type's; 0 where one has none. */
+static int ahead(const struct predict *p, const char *type, int n_ranks, double link_bps,
+                 double *seconds)
+{
+    struct best narrow, fp32;
+    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
+    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
+    *seconds = narrow.algo < 0 || fp32.algo < 0 ? 0 : fp32.cost.step_s - narrow.cost.step_s;
+    return 0;
+}
+
+/* The link up to which the type pays; 0: none, infinite: any. It pays on slow links, if anywhere. */
+static const double slowest_bps = 1e5, fastest_bps = 1e14;
+static int break_even(const struct predict *p, const char *type, int n_ranks, double *bps)
+{
+    double low = slowest_bps, high = fastest_bps, s;
+    TRY(ahead(p, type, n_ranks, low, &s));
+    if (s <= 0) {
+        *bps = 0;
+        return 0;
+    }
+    TRY(ahead(p, type, n_ranks, high, &s));
+    if (s > 0) {
+        *bps = (double)INFINITY;
+        return 0;
+    }
+    while (high / low > 1.001) {
+        const double middle = sqrt(low * high);
+        TRY(ahead(p, type, n_ranks, middle, &s));
+        *(s > 0 ? &low : &high) = middle;
+    }
+    *bps = low;
+    return 0;
+}
+
+/* ---- text ---- */
+
+static void print_bps(double bps, char text[24])
+{
+    if (bps == 0)
+        snprintf(text, 24, "none");
+    else if (isinf(bps))
+        snprintf(text, 24, "any");
+    else if (bps >= 1e9)
+        snprintf(text, 24, "%.3gG", bps / 1e9);
+    else
+        snprintf(text, 24, "%.3gM", bps / 1e6);
+}
+
+static void print_head(const struct predict *p, const char *before)
+{
+    printf("%6s%s", "ranks", before);
+    for (int i = 0; i < p->algos.n; i++)
+        printf(" %*s", (int)strlen(p->algos.word[i]) > 9 ? (int)strlen(p->algos.word[i]) : 9,
+               p->algos.word[i]);
+}
+
+static void print_cell(const struct predict *p, int i, const char *text)
+{
+    const int width = (int)strlen(p->algos.word[i]);
+    printf(" %*s", width > 9 ? width : 9, text);
+}
+
+static int print_steps(const struct predict *p)
+{
+    struct cost cost;
+    int rc = 0;
+    printf("\nsteps that wait for each other, %s\n", p->formats.word[0]);
+    print_head(p, "");
+    printf("\n");
+    for (int r = 0; r < p->n_ranks; r++) {
+        printf("%6d", p->ranks[r]);
+        for (int i = 0; i < p->algos.n; i++) {
+            char text[24] = "-";
+            rc = predict_cost(p, p->algos.word[i], p->formats.word[0], p->ranks[r], 1e9, &cost);
+            TRY(rc);
+            if (rc)
+                snprintf(text, sizeof text, "%llu", (unsigned long long)cost.steps);
+            print_cell(p, i, text);
+        }
+        printf("\n");
+    }
+    return 0;
+}
+
+static int print_row(const struct predict *p, const char *type, int n_ranks, double link_bps)
+{
+    struct best fp32, narrow;
+    double even;
+    char text[24] = "-";
+    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
+    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
+    TRY(break_even(p, type, n_ranks, &even));
+    if (fp32.algo >= 0)
+        snprintf(text, sizeof text, "%.4g", 1e3 * fp32.cost.step_s);
+    printf("%6d %9s", n_ranks, text);
+    for (int i = 0; i < p->algos.n; i++) {
+        struct cost cost;
+        const int rc = predict_cost(p, p->algos.word[i], type, n_ranks, link_bps, &cost);
+        TRY(rc);
+        snprintf(text, sizeof text, rc ? "%.4g" : "-", 1e3 * cost.step_s);
+        print_cell(p, i, text);
+    }
+    if (narrow.algo < 0) {
+        printf("  none\n");
+        return 0;
+    }
+    print_bps(even, text);
+    printf("  %-16s %8.2f %10s\n", p->algos.word[narrow.algo],
+           fp32.algo < 0 ? (double)NAN : fp32.cost.step_s / narrow.cost.step_s, text);
+    return 0;
+}
+
+static int print_tables(const struct predict *p)
+{
+    TRY(print_steps(p));
+    for (int l = 0; l < p->links.n; l++)
+        for (int f = 0; f < p->formats.n; f++) {
+            double bps;
+            TRY(predict_rate("link", p->links.word[l], &bps));
+            printf("\n%sbit/s, %s: ms of a step\n", p->links.word[l], p->formats.word[f]);
+            print_head(p, "      fp32");
+            printf("  %-16s %8s %10s\n", "best", "to fp32", "up to");
+            for (int r = 0; r < p->n_ranks; r++)
+                TRY(print_row(p, p->formats.word[f], p->ranks[r], bps));
+        }
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+static int json_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
+                     double link_bps)
+{
+    struct cost cost;
+    struct jsonl j;
+    const int rc = predict_cost(p, algo, type, n_ranks, link_bps, &cost);
+    if (rc <= 0)
+        return rc;
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "model");
+    jsonl_text(&j, "layers", p->what);
+    jsonl_int(&j, "ranks", n_ranks);
+    jsonl_real(&j, "link_bps", link_bps);
+    jsonl_text(&j, "type", type);
+    jsonl_text(&j, "algo", algo);
+    jsonl_int(&j, "buckets", cost.n_buckets);
+    jsonl_uint(&j, "steps", cost.steps);
+    jsonl_uint(&j, "bytes", cost.bytes);
+    jsonl_real(&j, "cast_s", cost.cast_s);
+    jsonl_real(&j, "exponent_s", cost.exponent_s);
+    jsonl_real(&j, "latency_s", cost.latency_s);
+    jsonl_real(&j, "wire_s", cost.wire_s);
+    jsonl_real(&j, "port_s", cost.port_s);
+    jsonl_real(&j, "add_s", cost.add_s);
+    jsonl_real(&j, "reduce_s", cost.reduce_s);
+    jsonl_real(&j, "exposed_s", cost.exposed_s);
+    jsonl_real(&j, "step_s", cost.step_s);
+    return jsonl_end(&j);
+}
+
+static int json_best(const struct predict *p, const char *type, int n_ranks, double link_bps)
+{
+    struct best fp32, narrow;
+    double even;
+    struct jsonl j;
+    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
+    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
+    TRY(break_even(p, type, n_ranks, &even));
+    jsonl_to(&j, stdout);
+    jsonl_begin(&j, "best");
+    jsonl_text(&j, "layers", p->what);
+    jsonl_int(&j, "ranks", n_ranks);
+    jsonl_real(&j, "link_bps", link_bps);
+    jsonl_text(&j, "type", type);
+    jsonl_text(&j, "algo", narrow.algo < 0 ? NULL : p->algos.word[narrow.algo]);
+    jsonl_text(&j, "fp32_algo", fp32.algo < 0 ? NULL : p->algos.word[fp32.algo]);
+    jsonl_real(&j, "step_s", narrow.algo < 0 ? (double)NAN : narrow.cost.step_s);
+    jsonl_real(&j, "fp32_step_s", fp32.algo < 0 ? (double)NAN : fp32.cost.step_s);
+    jsonl_bool(&j, "any_link", isinf(even));
+    jsonl_real(&j, "up_to_bps", even); /* 0: none */
+    return jsonl_end(&j);
+}
+
+static int print_json(const struct predict *p)
+{
+    for (int l = 0; l < p->links.n; l++)
+        for (int f = 0; f < p->formats.n; f++)
+            for (int r = 0; r < p->n_ranks; r++) {
+                const char *type = p->formats.word[f];
+                double bps;
+                TRY(predict_rate("link", p->links.word[l], &bps));
+                for (int i = 0; i < p->algos.n; i++)
+                    TRY(json_cost(p, p->algos.word[i], type, p->ranks[r], bps));
+                TRY(json_best(p, type, p->ranks[r], bps));
+            }
+    return 0;
+}
+
+int predict_show(const struct predict *p)
+{
+    return p->o->json ? print_json(p) : print_tables(p);
+}

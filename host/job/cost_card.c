@@ -1,0 +1,46 @@
+/* cost_card.c : seconds of a bucket through a card in the network: packets up, results down. */
+#include "hls/card.h"
+#include "hls/packet.h"
+#include "job/cost.h"
+
+enum {
+    UDP_HEADERS = 28, /* IP and UDP */
+    ETHERNET = 38     /* header, check sum, preamble, gap */
+};
+
+/* Payload beats of a frame that a path of this MTU takes in one piece. */
+static int frame_beats(int mtu)
+{
+    const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
+    return room < 1 ? 1 : room < CARD_BEATS ? room : CARD_BEATS;
+}
+
+void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
+               struct cost *sum)
+{
+    const struct cost_rates *rates = &job->rates[0];
+    const struct vec_sum *codes = codec_card_sum(&job->codecs[0]);
+    const size_t in = mf_width(codes->in), out = mf_width(codes->out);
+    const size_t each =
+        (size_t)frame_beats(cluster->mtu) * PKT_BEAT_BYTES * 8 / (in > out ? in : out);
+    const double frames = (double)((n + each - 1) / each);
+    const double headers = frames * (UDP_HEADERS + PKT_HEADER_BYTES);
+    const double up = (double)vec_bytes(codes->in, n) + headers,
+                 down = (double)vec_bytes(codes->out, n) + headers;
+    const double rtt = 2 * cluster->latency_s;
+    const double wire = 8 * ((up > down ? up : down) + frames * ETHERNET) / cluster->link_bps;
+    const double window = cluster->card_slots > 0 ? frames / cluster->card_slots * rtt : 0;
+    const double card = cluster->card_bytes_s > 0
+                            ? cluster->n_ranks * (up - frames * UDP_HEADERS) / cluster->card_bytes_s
+                            : 0;
+    const double port = (up + down) * rates->port_s + 2 * frames * rates->message_s;
+    const double decodes = 4 * (double)n * rates->decode_s;
+    const double slowest = wire > window   ? wire > card ? wire : card
+                           : window > card ? window
+                                           : card;
+    sum->steps += 2;
+    sum->bytes += (uint64_t)(up > down ? up : down);
+    sum->latency_s += rtt, sum->wire_s += slowest;
+    sum->port_s += port, sum->cast_s += decodes;
+    sum->reduce_s += rtt + cost_together(slowest, port + decodes, rates->unhidden);
+}

@@ -1,0 +1,123 @@
+/* cost_step.c : seconds of a step: casts, exponents, buckets, and what of them the backward pass
+ * hides. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "job/cost.h"
+#include "reduce/bucket.h"
+#include <stdlib.h>
+
+/* The step's buckets, and where they lie. */
+struct cut {
+    struct bucket *buckets;     /* [n_layers] */
+    struct codec_layer *placed; /* [n_layers] */
+    int *bucket_of;             /* [n_layers] */
+    int n;
+};
+
+static void uncut(struct cut *c)
+{
+    free(c->buckets);
+    free(c->placed);
+    free(c->bucket_of);
+}
+
+static int cut_up(const struct cost_job *job, struct cut *c)
+{
+    const size_t n = (size_t)job->n_layers;
+    *c = (struct cut){.buckets = buf_alloc(n * sizeof *c->buckets),
+                      .placed = buf_alloc(n * sizeof *c->placed),
+                      .bucket_of = buf_alloc(n * sizeof *c->bucket_of)};
+    if (!c->buckets || !c->placed || !c->bucket_of) {
+        uncut(c);
+        return -ENOMEM;
+    }
+    c->n = bucket_cut(job->layers, job->n_layers, job->codecs, false, job->bucket_bytes, c->buckets,
+                      c->placed, c->bucket_of);
+    return 0;
+}
+
+static double encode_s(const struct cost_job *job, const struct bucket *b)
+{
+    return 4 * (double)b->n * job->rates[b->fp32].encode_s;
+}
+
+static double exponents_s(const struct cost_job *job, const struct cost_cluster *cluster,
+                          int n_layers)
+{
+    return cost_collective_s(cluster, job->rates[0].message_s, (size_t)n_layers);
+}
+
+/* What ends a step through cards; it is added. */
+static double vote_s(const struct cost_job *job, const struct cost_cluster *cluster,
+                     struct cost *sum)
+{
+    const double s =
+        job->by_card ? cost_collective_s(cluster, job->rates[0].message_s, sizeof(uint64_t)) : 0;
+    sum->latency_s += s, sum->reduce_s += s;
+    return s;
+}
+
+static void bucket_cost(const struct cost_job *job, const struct cost_cluster *cluster,
+                        const struct bucket *b, struct cost *sum)
+{
+    if (job->by_card && !b->fp32)
+        cost_card(job, cluster, b->n, sum);
+    else
+        cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
+}
+
+/* All gradients are there: casts of all, exponents of all, then bucket by bucket. */
+static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
+                                const struct cut *cut, struct cost *sum)
+{
+    double casts = 0;
+    for (int i = 0; i < cut->n; i++) {
+        casts += encode_s(job, &cut->buckets[i]);
+        bucket_cost(job, cluster, &cut->buckets[i], sum);
+    }
+    sum->exponent_s = exponents_s(job, cluster, job->n_layers);
+    sum->cast_s += casts;
+    sum->reduce_s += casts + sum->exponent_s;
+    (void)vote_s(job, cluster, sum);
+    sum->exposed_s = sum->reduce_s;
+}
+
+/* A bucket begins when its first layer is done and the bucket before it has travelled. Gradients get
+ * ready from the last layer to the first, in proportion to their elements. */
+static void beside_backward(const struct cost_job *job, const struct cost_cluster *cluster,
+                            const struct cut *cut, struct cost *sum)
+{
+    double all = 0, ends = 0;
+    for (int i = 0; i < job->n_layers; i++)
+        all += (double)job->layers[i].n;
+    for (int i = 0; i < cut->n; i++) {
+        const struct bucket *b = &cut->buckets[i];
+        const double before = sum->reduce_s, exponents = exponents_s(job, cluster, b->n_layers);
+        double ready = 0;
+        for (int l = b->first; l < job->n_layers; l++)
+            ready += (double)job->layers[l].n / all * job->backward_s;
+        bucket_cost(job, cluster, b, sum);
+        sum->cast_s += encode_s(job, b);
+        sum->exponent_s += exponents;
+        sum->reduce_s += encode_s(job, b) + exponents;
+        ends = (ends > ready ? ends : ready) + sum->reduce_s - before;
+    }
+    ends += vote_s(job, cluster, sum);
+    sum->exposed_s = ends > job->backward_s ? ends - job->backward_s : 0;
+}
+
+int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, struct cost *out)
+{
+    struct cost sum = {0};
+    struct cut cut;
+    TRY(cut_up(job, &cut));
+    sum.n_buckets = cut.n;
+    if (job->backward_s > 0)
+        beside_backward(job, cluster, &cut, &sum);
+    else
+        one_after_the_other(job, cluster, &cut, &sum);
+    uncut(&cut);
+    sum.step_s = job->compute_s + sum.exposed_s;
+    *out = sum;
+    return 0;
+}

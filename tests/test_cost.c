@@ -1,0 +1,221 @@
+/* test_cost.c : seconds of all-reduces that nobody runs, against sums by hand. */
+#include "base/err.h"
+#include "check.h"
+#include "job/cost.h"
+#include <math.h>
+
+static const double payload = 125e6 * 1448 / 1538; /* bytes a second of 1 Gbit/s, MTU 1500 */
+static const double a = 20e-6;
+
+struct ask {
+    const char *algo, *format, *scale;
+    int n_ranks;
+    struct cost_rates rates;
+    struct cost_cluster cluster;
+    struct reducer_layer layers[4];
+    int n_layers;
+    size_t bucket_bytes;
+    double compute_s, backward_s;
+    bool by_card;
+};
+
+static struct cost answer(const struct ask *q)
+{
+    struct codec codecs[2];
+    struct cost out = {0};
+    struct cost_job job = {.layers = q->layers,
+                           .n_layers = q->n_layers ? q->n_layers : 1,
+                           .codecs = codecs,
+                           .by_card = q->by_card,
+                           .bucket_bytes = q->bucket_bytes ? q->bucket_bytes : 1,
+                           .compute_s = q->compute_s,
+                           .backward_s = q->backward_s,
+                           .rates = (struct cost_rates[]){q->rates, q->rates}};
+    struct cost_cluster cluster = q->cluster;
+    const struct codec_words words = {.format = q->format ? q->format : "e5m2", .scale = q->scale};
+    if (codec_parse(&words, &codecs[0]) < 0 ||
+        algo_find(q->algo, q->n_ranks, &job.algo, &job.group) < 0 ||
+        algo_settle(job.algo, job.group, q->n_ranks, &codecs[0]) < 0)
+        exit(1);
+    const struct codec_adder by = algo_adder(job.algo, job.group);
+    codecs[1] = codec_fp32(&codecs[0], &by);
+    cluster.n_ranks = q->n_ranks;
+    cluster.link_bps = cluster.link_bps > 0 ? cluster.link_bps : 1e9;
+    cluster.latency_s = cluster.latency_s > 0 ? cluster.latency_s : a;
+    cluster.mtu = 1500;
+    CHECK(cost_step(&job, &cluster, &out) == 0, "%s", q->algo);
+    return out;
+}
+
+static void same(const char *what, double is, double want)
+{
+    CHECK(fabs(is - want) <= 1e-9 * fabs(want), "%s: %.12g, by hand %.12g", what, is, want);
+}
+
+/* ---- messages ---- */
+
+static const size_t n = 2 << 20; /* elements, bytes of e5m2 */
+static const double exponents_256 = 8 * (20e-6 + 1 / (125e6 * 1448 / 1538));
+
+static void test_links(void)
+{
+    same("payload", cost_payload_s(1e9, 1500), payload);
+    same("payload of 9000", cost_payload_s(1e9, 9000), 125e6 * 8948 / 9038);
+    same("nothing is hindered", cost_together(3, 2, 0), 3);
+    same("half", cost_together(2, 3, 0.5), 4);
+    same("all", cost_together(3, 2, 1), 5);
+    const struct cost_cluster five = {.n_ranks = 5, .link_bps = 1e9, .latency_s = a, .mtu = 1500};
+    same("3 rounds", cost_collective_s(&five, 1e-6, 100), 3 * (21e-6 + 100 / payload));
+    const struct cost_cluster one = {.n_ranks = 1, .link_bps = 1e9, .latency_s = a, .mtu = 1500};
+    same("alone", cost_collective_s(&one, 1e-6, 100), 0);
+}
+
+static void test_algorithms(void)
+{
+    const double bytes = (double)n;
+    struct ask q = {.algo = "ring", .n_ranks = 256, .layers = {{.n = n}}};
+    struct cost c = answer(&q);
+    same("ring", c.reduce_s, 510 * (a + bytes / 256 / payload) + exponents_256);
+    CHECK(c.steps == 510 && c.bytes == 510 * n / 256 && c.n_buckets == 1, "%d steps", (int)c.steps);
+    same("latency of a ring", c.latency_s, 510 * a);
+    same("exponents", c.exponent_s, exponents_256);
+
+    q.algo = "group-master:16";
+    c = answer(&q);
+    same("group-master:16", c.reduce_s,
+         60 * (a + bytes / 16 / payload) + 30 * (a + bytes * 16 / 256 / payload) + exponents_256);
+    CHECK(c.steps == 90, "%d steps", (int)c.steps);
+
+    q.algo = "direct";
+    c = answer(&q);
+    same("direct", c.reduce_s, 2 * a + 2 * 255 * bytes / 256 / payload + exponents_256);
+    CHECK(c.steps == 2, "%d steps", (int)c.steps);
+
+    q.algo = "group-scatter:16"; /* exact sums of 256 e5m2 have 41 bits, 6 bytes, between nodes */
+    c = answer(&q);
+    same("group-scatter:16", c.reduce_s,
+         4 * a + (2 * 15 * bytes / 16 + 15 * bytes / 256 * (6 + 1)) / payload + exponents_256);
+    q.cluster.node_link_bps = 10e9;
+    c = answer(&q);
+    same("fast within nodes", c.reduce_s,
+         4 * a + (2 * 15 * bytes / 16 / 10 + 15 * bytes / 256 * (6 + 1)) / payload + exponents_256);
+
+    q = (struct ask){.algo = "gather", .n_ranks = 256, .layers = {{.n = n}}};
+    same("gather", answer(&q).reduce_s, a + 255 * bytes / payload + exponents_256);
+    q = (struct ask){.algo = "direct", .format = "e3m0", .n_ranks = 4, .layers = {{.n = n}}};
+    same("4 bits there, 8 back", answer(&q).reduce_s,
+         2 * a + 3 * (bytes / 8 + bytes / 4) / payload + 2 * (a + 1 / payload));
+}
+
+/* Hierarchies pay where latency counts (section 4 of the algorithms' notes). */
+static void test_hierarchy(void)
+{
+    struct ask ring = {.algo = "ring", .n_ranks = 256},
+               master = {.algo = "group-master:16", .n_ranks = 256};
+    for (int i = 0; i < 2; i++) {
+        ring.cluster.link_bps = master.cluster.link_bps = i ? 10e9 : 1e9;
+        ring.layers[0].n = master.layers[0].n = (64 << 20) / 4;
+        CHECK(answer(&master).reduce_s > 1.5 * answer(&ring).reduce_s, "64 MiB");
+        ring.layers[0].n = master.layers[0].n = (64 << 10) / 4;
+        CHECK(answer(&master).reduce_s < 0.5 * answer(&ring).reduce_s, "64 KiB");
+    }
+}
+
+/* ---- the CPU ---- */
+
+static void test_rates(void)
+{
+    const struct cost_rates rates = {
+        .encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9, .port_s = 1e-10, .message_s = 1e-6};
+    struct ask q = {.algo = "ring", .n_ranks = 2, .rates = rates, .layers = {{.n = n}}};
+    const double bytes = (double)n, half = bytes / 2, wire = half / payload;
+    const double exponents = a + 1e-6 + 1 / payload, casts = 4 * bytes * 3e-9;
+    struct cost c = answer(&q);
+    same("a ring's CPU", c.reduce_s,
+         casts + exponents + 2 * (a + 1e-6 + wire) + 2 * half * 3e-9); /* the port is hidden */
+    same("casts", c.cast_s, casts);
+    same("additions", c.add_s, 2 * half * 3e-9);
+    same("port", c.port_s, 2 * 2 * half * 1e-10);
+    q.rates.unhidden = 1;
+    same("and its port", answer(&q).reduce_s,
+         casts + exponents + 2 * (a + 1e-6 + wire + 2 * half * 1e-10) + 2 * half * 3e-9);
+
+    /* direct adds and decodes while codes travel; 2 segments of messages of 60 KiB are 8 of them */
+    q = (struct ask){.algo = "direct", .n_ranks = 2, .layers = {{.n = n}}};
+    q.rates = (struct cost_rates){.encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9};
+    const double work = 4 * bytes * 2e-9 + bytes * 3e-9;
+    same("direct, by its CPU", answer(&q).reduce_s,
+         4 * bytes * 1e-9 + a + 1 / payload + 2 * a + (work > 2 * wire ? work : 2 * wire));
+    CHECK(work > 2 * wire, "the other case");
+    q.rates.decode_s = 0;
+    same("direct, by its wire", answer(&q).reduce_s,
+         4 * bytes * 1e-9 + a + 1 / payload + 2 * a + 2 * wire);
+    q.n_ranks = 1, q.algo = "self";
+    same("one rank", answer(&q).reduce_s, 4 * bytes * 1e-9 + bytes * 3e-9);
+}
+
+/* ---- cards ---- */
+
+static void test_card(void)
+{
+    const size_t frames = 10, each = 22 * 64; /* of an MTU of 1500 */
+    struct ask q = {
+        .algo = "direct", .n_ranks = 4, .by_card = true, .layers = {{.n = frames * each}}};
+    const double rounds = 2 * (a + 1 / payload) + 2 * (a + 8 / payload); /* exponents, vote */
+    const double frame = each + 64 + 28, wire = (double)frames * (frame + 38) * 8 / 1e9;
+    same("card", answer(&q).reduce_s, wire + 2 * a + rounds);
+    q.layers[0].n = frames * each - 96; /* the last frame is shorter; as many are under way */
+    same("a short end", answer(&q).reduce_s, wire - 96 * 8e-9 + 2 * a + rounds);
+    q.layers[0].n = frames * each;
+    q.cluster.card_bytes_s = 1e7; /* 4 ranks' frames without IP */
+    same("slow card", answer(&q).reduce_s,
+         4 * (double)frames * (frame - 28) / 1e7 + 2 * a + rounds);
+    q.cluster.card_bytes_s = 0;
+    q.cluster.card_slots = 2, q.cluster.latency_s = 1e-3; /* 5 windows, one behind the other */
+    same("far card", answer(&q).reduce_s,
+         5 * 2e-3 + 2e-3 + 2 * (1e-3 + 1 / payload) + 2 * (1e-3 + 8 / payload));
+    q.cluster = (struct cost_cluster){0};
+    q.format = "e3m0"; /* results of e4m3: as many elements in a frame, half the bytes up */
+    same("wider results", answer(&q).reduce_s, wire + 2 * a + rounds);
+}
+
+/* ---- steps ---- */
+
+static void test_steps(void)
+{
+    struct ask q = {.algo = "ring",
+                    .n_ranks = 2,
+                    .layers = {{.n = 8000}, {.n = 8000}, {.n = 16000}, {.n = 800, .fp32 = true}},
+                    .n_layers = 4,
+                    .bucket_bytes = 16000,
+                    .compute_s = 0.030};
+    struct cost c = answer(&q);
+    CHECK(c.n_buckets == 3 && c.steps == 6, "%d buckets, %d steps", c.n_buckets, (int)c.steps);
+    const double bucket = 2 * (a + 8000 / payload), last = 2 * (a + 1600 / payload);
+    const double all = a + 4 / payload + 2 * bucket + last;
+    same("buckets", c.reduce_s, all);
+    same("behind the backward pass", c.exposed_s, all);
+    same("a step", c.step_s, 0.030 + all);
+    q.bucket_bytes = 1 << 20; /* lazy: all narrow layers in one */
+    same("fused", answer(&q).reduce_s, a + 4 / payload + 2 * (a + 16000 / payload) + last);
+
+    /* each with its exponents; all but what is left when the last one is ready is hidden */
+    q.bucket_bytes = 16000, q.backward_s = 0.020;
+    c = answer(&q);
+    same("its own exponents", c.reduce_s, all + 2 * a);
+    same("hidden but for the last bucket", c.exposed_s, bucket + a + 2 / payload);
+    q.backward_s = 1e-6;
+    c = answer(&q);
+    CHECK(c.exposed_s > all && c.exposed_s < all + 2 * a, "%g of %g", c.exposed_s, c.reduce_s);
+}
+
+int main(void)
+{
+    test_links();
+    test_algorithms();
+    test_hierarchy();
+    test_rates();
+    test_card();
+    test_steps();
+    DONE();
+}

@@ -1,0 +1,157 @@
+#!/bin/bash
+# test_model.sh : narrowcast model: steps and winners that the papers and the formulas give, rates from files, what is refused.
+set -u
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+bad=0
+fail() {
+    echo "test_model.sh: $*" >&2
+    bad=1
+}
+model() { "$B/narrowcast" model "$@"; }
+# field KEY WORDS...: of the one line that has all the words
+field() {
+    local key=$1 lines
+    lines=$(cat out)
+    for words in "${@:2}"; do lines=$(grep -F -- "$words" <<<"$lines"); done
+    [ "$(wc -l <<<"$lines")" = 1 ] || fail "not one line of $*: $lines"
+    # shellcheck disable=SC2001
+    sed "s/.*\"$key\":\"\{0,1\}\([^,\"}]*\).*/\1/" <<<"$lines"
+}
+# holds EXPRESSION: of awk
+holds() { awk "BEGIN { exit !($1) }" || fail "$2: not $1"; }
+refused() { # refused WORDS COMMAND...
+    local words=$1
+    shift
+    if "$@" >stdout 2>stderr; then fail "was taken: $*"; fi
+    [ "$(wc -l <stderr)" = 1 ] || fail "did not say one line: $*: $(cat stderr)"
+    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
+}
+
+# --- 90 and 510 steps; groups of 16 lose where bytes count and win where latency does ---
+model --json --ranks 256 --size 64k,64M --link 1G,10G --latency 20us --algo ring,group-master:16 --format e5m2 >out || fail "failed"
+for link in 1e+09 1e+10; do
+    for size in 64k 64M; do
+        where=("\"layers\":\"$size\"" "\"link_bps\":$link," '"kind":"model"')
+        ring=$(field step_s "${where[@]}" '"algo":"ring"') master=$(field step_s "${where[@]}" '"algo":"group-master:16"')
+        [ "$(field steps "${where[@]}" '"algo":"ring"')" = 510 ] || fail "ring has not 510 steps"
+        [ "$(field steps "${where[@]}" '"algo":"group-master:16"')" = 90 ] || fail "group-master:16 has not 90 steps"
+        if [ $size = 64M ]; then holds "$master > 1.5 * $ring" "64 MiB"; else holds "$master < 0.5 * $ring" "64 KiB"; fi
+        want=ring && [ $size = 64k ] && want=group-master:16
+        [ "$(field algo "${where[@]:0:2}" '"kind":"best"')" = $want ] || fail "$size: $want is not said to be the best"
+    done
+done
+
+# --- tables: the same in words, ranks doubled, cells that do not work ---
+model --ranks 8..70 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
+for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
+grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
+grep -q '^ *8 .* - ' out || fail "groups of 16 among 8 ranks: $(cat out)"
+grep -q 'take no time here' out || fail "does not say that casts are left out: $(cat out)"
+model --ranks 64,128 --size 1M --algo ring,offload --json >out 2>&1 || fail "128 ranks: $(cat out)"
+grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
+[ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
+
+# --- layers of a file are layers of a network; fewer buckets, fewer steps; what is computed hides what travels ---
+"$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
+    fail 'no dump'
+model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 >network || fail failed
+model --json --ranks 4 --link 1G --format e5m2 --algo ring --layers dump/layers.txt >file || fail failed
+bytes() { sed -n 's/.*"kind":"model".*"bytes":\([0-9]*\).*/\1/p' "$1"; }
+holds "$(bytes network) > 0 && $(bytes file) < $(bytes network) && $(bytes file) > 0.95 * $(bytes network)" 'one channel less'
+printf 'a 1048576\nb 2359296\nc 1048576\n' >layers
+model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1 >out || fail failed
+[ "$(field steps '"kind":"model"')" = 186 ] || fail "not 3 x 62 steps: $(cat out)"
+one=$(field step_s '"kind":"model"')
+model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1G >out || fail failed
+[ "$(field steps '"kind":"model"')" = 62 ] || fail "not 62 steps: $(cat out)"
+fused=$(field step_s '"kind":"model"')
+holds "$one - $fused > 123e-6 * 20 && $one - $fused < 125e-6 * 20" 'what 124 steps of 20 us cost'
+model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --compute 1s --overlap 0.5 >out || fail failed
+holds "$(field exposed_s '"kind":"model"') < 0.5 * $fused && $(field step_s '"kind":"model"') > 1" 'hidden behind the backward pass'
+
+# --- rates: of benches, and given; each makes it longer; a fast link does not pay for slow casts ---
+cat >rates <<'EOF'
+{"kind":"copy","name":"memcpy","gbs":10}
+{"kind":"cast","name":"fp32 -> e5m2","gbs":4,"ratio":1}
+{"kind":"cast","name":"fp32 -> e5m2","gbs":2,"ratio":1}
+{"kind":"cast","name":"fp32 -> e5m2 stochastic","gbs":0.001,"ratio":1}
+{"kind":"cast","name":"e5m2 -> fp32","gbs":8,"ratio":1}
+{"kind":"cast","name":"e5m2 += e5m2 nearest","gbs":3,"ratio":1}
+{"kind":"cast","name":"fp32 -> e8m23","gbs":20,"ratio":1}
+{"kind":"cast","name":"e8m23 -> fp32","gbs":20,"ratio":1}
+{"kind":"cast","name":"e8m23 += e8m23 nearest","gbs":20,"ratio":1}
+{"kind":"cast","name":"8 ranks e5m2, exact -> e5m2","gbs":16,"ratio":1}
+EOF
+ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
+model "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
+# 67108864 bytes of fp32 by 2.667 and 8 GB/s; 16777216 bytes of addends, 2 of 3 bytes moved at 3 GB/s
+cast=$(field cast_s '"kind":"model"') add=$(field add_s '"kind":"model"')
+holds "$cast > 0.99999 * 67108864 * (0.375e-9 + 0.125e-9) && $cast < 1.00001 * 67108864 * 0.5e-9" casts
+holds "$add > 0.99999 * 16777216 / 2e9 && $add < 1.00001 * 16777216 / 2e9" additions
+model "${ask[@]}" --ranks 2 --algo ring --cast-rate 1G --add-rate 2G --rates rates --ranks-per-core 2 >out || fail failed
+holds "$(field cast_s '"kind":"model"') > 1.99999 * 2 * 0.067108864" 'what is given counts, twice'
+model "${ask[@]}" --ranks 4 --algo ring >out || fail failed
+[ "$(field any_link '"kind":"best"')" = true ] || fail "without casts it does not pay on any link: $(cat out)"
+model "${ask[@]}" --ranks 4 --algo ring --rates rates --link 1G >out || fail failed
+even=$(field up_to_bps '"kind":"best"')
+holds "$even > 1e9 && $even < 1e12" 'the break-even link'
+for side in 0.95 1.05; do
+    model "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.0f\", $even * $side }")" >out || fail failed
+    holds "$side < 1 ? $(field step_s '"kind":"best"') < $(field fp32_step_s '"kind":"best"') : $(field step_s '"kind":"best"') > $(field fp32_step_s '"kind":"best"')" \
+        "on the side $side of the break-even link"
+done
+
+# --- a fit finds the numbers that made the times ---
+sed 's/^/{"kind":"other"}\n/' rates >made
+model --json --ranks 4 --size 1k,16M --link 1e0T --algo direct,ring --format e5m2,e4m3 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
+    --link 1000T >fast || fail failed
+model --json --ranks 4 --size 4M --link 2.5G --algo ring --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G --unhidden 0.4 >slow ||
+    fail failed
+times() { # times FILE LABEL
+    sed -n 's/.*"kind":"model","layers":"\([0-9]*\)\([kM]\)".*"type":"\([^"]*\)","algo":"\([^"]*\)".*"step_s":\([^,}]*\).*/\1 \2 \3 \4 \5/p' "$1" |
+        awk -v label="$2" '{ printf "{\"kind\":\"allreduce\",\"label\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"ranks\":4,\"size\":%d,\"time_us\":%.9g}\n",
+            label, $4, $3, $1 * ($2 == "k" ? 1024 : 1048576), 1e6 * $5 }'
+}
+times fast 'none, 4 nodes' >>made
+times slow '2.5gbit, 4 nodes' >>made
+[ "$(grep -c allreduce made)" = 9 ] || fail "not 9 times: $(cat made)"
+model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
+grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
+grep -q '^messages  *3 GB/s by a core; 0.4 of what' out || fail "port: $(head -n 3 out)"
+
+# --- nonsense ---
+refused "--ranks '0': want 1 to 4096" model --ranks 0
+refused "--ranks '8..4': want FROM..TO" model --ranks 8..4
+refused "--ranks '2,x'" model --ranks 2,x
+refused "--ranks '5000'" model --ranks 5000
+refused "--link 'fast': want a speed above 0" model --link fast
+refused "--link '0': want a speed above 0" model --link 0
+refused "--link '1G,,2G': want words" model --link 1G,,2G
+refused "--latency '20': want a time" model --latency 20
+refused "--latency '-1us': want a time" model --latency -1us
+refused "--compute 'nan': want a time" model --compute nan
+refused "--overlap 0.5 needs --compute" model --overlap 0.5
+refused 'give one' model --size 1M --layers layers
+refused 'give one' model --network resnet8 --size 1M
+refused "unknown model 'resnet9'" model --network resnet9
+refused 'unknown --format' model --format e9m9
+refused 'no algorithm "rings"' model --algo rings
+refused "cannot model \"native\": what it sends is MPI's own" model --algo native
+refused 'groups of 3 do not divide' model --algo group-master:3 --ranks 2..16
+refused 'cannot use --scale aps with format e3m0' model --format e3m0 --scale aps --ranks 256
+refused "--size '0'" model --size 0
+refused "cannot open 'nowhere'" model --layers nowhere
+refused "cannot open 'nowhere'" model --rates nowhere
+: >empty
+refused "no layer is in it" model --layers empty
+refused "want rows of bench_cast" model --rates empty
+printf 'a 12\nb -3\n' >wrong
+refused "'wrong', line 2: want a layer's name and number" model --layers wrong
+refused "line 1: want a JSON object" model --rates wrong
+refused 'measured: --rates has no all-reduce through a card' model --card-rate measured --rates rates
+"$B/narrowcast" model --ranks 4 --size 1M >/dev/full 2>stderr && fail 'a full disk'
+exit $bad
