@@ -10,6 +10,7 @@
 #include "app/train.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "vec/gpu.h"
 #include <stdio.h>
 
 enum {
@@ -23,34 +24,52 @@ bool train_is_emulated(const struct train *t)
     return comm_is_virtual(t->comm);
 }
 
-/* Bytes of one more rank. */
-static int rank_bytes(const struct train *t, const struct reducer_layer *layers, uint64_t *out)
+/* Bytes of one more rank: what a reducer takes, gradients and statistics, fiber and messages. */
+struct rank_bytes {
+    uint64_t host, gpu;
+};
+
+static int measure(const struct train *t, const struct reducer_layer *layers,
+                   struct rank_bytes *out)
 {
-    size_t codes;
-    TRY(job_measure(&t->job, layers, t->n_params, &codes));
-    *out = codes + t->n_weights * sizeof *t->grads + 4 * t->n_stats * sizeof *t->stats + sizeof *t +
-           STACK_BYTES + (uint64_t)t->n_ranks * (QUEUE_BYTES + MESSAGE_BYTES);
+    struct reducer_bytes reducer;
+    TRY(job_measure(&t->job, layers, t->n_params, &reducer));
+    const uint64_t grads = t->n_weights * sizeof *t->grads + t->n_stats * sizeof *t->stats,
+                   kept = grads + reducer.state;
+    out->gpu = t->job.on_gpu ? kept : 0;
+    out->host = reducer.codes + (t->job.on_gpu ? 0 : kept) + 3 * t->n_stats * sizeof *t->stats +
+                sizeof *t + STACK_BYTES + (uint64_t)t->n_ranks * (QUEUE_BYTES + MESSAGE_BYTES);
+    return 0;
+}
+
+/* where: what the memory is of. */
+static int fits_in(const struct train *t, uint64_t each, uint64_t free_bytes, const char *where)
+{
+    char all_text[MEMORY_TEXT], each_text[MEMORY_TEXT], free_text[MEMORY_TEXT];
+    memory_text((uint64_t)t->n_ranks * each, all_text);
+    memory_text(each, each_text);
+    memory_text(free_bytes, free_text);
+    if ((uint64_t)t->n_ranks * each > free_bytes)
+        return ERR(-ENOMEM,
+                   "cannot emulate %d ranks of model '%s' at %s each: that is %s, and %s%s are "
+                   "free: about %llu ranks would fit",
+                   t->n_ranks, t->o->model, each_text, all_text, free_text, where,
+                   (unsigned long long)(free_bytes / each));
+    fprintf(stderr, "emulated: %d ranks in one process, %s each, %s in all%s\n", t->n_ranks,
+            each_text, all_text, where);
     return 0;
 }
 
 int train_emulate_fits(struct train *t, const struct reducer_layer *layers)
 {
-    const uint64_t free_bytes = memory_available(), n = (uint64_t)t->n_ranks;
-    uint64_t each;
-    char all_text[MEMORY_TEXT], each_text[MEMORY_TEXT], free_text[MEMORY_TEXT];
-    TRY(rank_bytes(t, layers, &each));
-    memory_text(n * each, all_text);
-    memory_text(each, each_text);
-    memory_text(free_bytes, free_text);
-    if (n * each > free_bytes)
-        return ERR(-ENOMEM,
-                   "cannot emulate %d ranks of model '%s' at %s each: that is %s, and %s are free: "
-                   "about %llu ranks would fit",
-                   t->n_ranks, t->o->model, each_text, all_text, free_text,
-                   (unsigned long long)(free_bytes / each));
-    fprintf(stderr, "emulated: %d ranks in one process, %s each, %s in all\n", t->n_ranks,
-            each_text, all_text);
-    return 0;
+    struct rank_bytes each;
+    size_t free_bytes, all_bytes;
+    TRY(measure(t, layers, &each));
+    TRY(fits_in(t, each.host, memory_available(), ""));
+    if (!t->job.on_gpu)
+        return 0;
+    gpu()->run->memory(&free_bytes, &all_bytes);
+    return fits_in(t, each.gpu, free_bytes, " of the GPU");
 }
 
 static void borrow(struct train *t)

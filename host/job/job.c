@@ -132,12 +132,12 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
 }
 
 int job_measure(const struct job *j, const struct reducer_layer *layers, int n_layers,
-                size_t *bytes)
+                struct reducer_bytes *out)
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    const int rc = reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
-                                   n_layers, bytes);
+    const int rc =
+        reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, out);
     free(own);
     return rc;
 }

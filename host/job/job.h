@@ -56,10 +56,10 @@ struct job {
  * differ; -EIO; of a GPU also what gpu_open() returns. */
 int job_settle(struct comm *c, const struct job_words *words, struct job *out);
 
-/* *bytes that job_open() will take on each rank for codes, sums and what the codec keeps. One rank
- * may ask alone. Returns 0 or a negative errno with a line. */
+/* What job_open() will take on each rank. One may ask alone. Returns 0 or a negative errno with a
+ * line. */
 int job_measure(const struct job *job, const struct reducer_layer *layers, int n_layers,
-                size_t *bytes);
+                struct reducer_bytes *out);
 
 /* layers [n_layers], in forward order. After a failure job_close() remains to be called. */
 int job_open(struct job *job, const struct reducer_layer *layers, int n_layers);

@@ -130,12 +130,12 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
 
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                    size_t *bytes)
+                    struct reducer_bytes *out)
 {
     struct reducer *r;
     TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, false, &r));
-    *bytes =
-        r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes + 2 * r->state_bytes;
+    out->codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes;
+    out->state = 2 * r->state_bytes;
     reducer_close(r);
     return 0;
 }

@@ -54,11 +54,17 @@ struct reducer_step {
 int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out);
-/* The same arguments: *bytes of codes, sums, scratch and state that reducer_open() would take on a
- * rank, which it calls alone. Returns as that does. */
+/* Bytes of a reducer: codes, their sum and scratch, in host memory but where a GPU's codes stay on it;
+ * and what the codec keeps, where gradients are. */
+struct reducer_bytes {
+    size_t codes, state;
+};
+
+/* The same arguments: what reducer_open() would take on a rank, which may call it alone. Returns as
+ * that does. */
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
-                    size_t *bytes);
+                    struct reducer_bytes *out);
 /* all ranks, between steps; after a failure in mid-step any */
 void reducer_close(struct reducer *r);
 
