@@ -50,8 +50,12 @@ static void one_sum(uint32_t in_byte, uint32_t out_byte, uint32_t p, uint32_t ch
             CHECK(give(h, parts[h.rank], in_beats) == 0, "a duplicate was answered");
     }
 
-    struct vec_sum sum = {VEC_EXACT, h.flags ? MF_SATURATE : MF_INF, in.fmt, to.fmt, h.out_shift,
-                          (int)p};
+    struct vec_sum sum = {.rule = VEC_EXACT,
+                          .overflow = h.flags ? MF_SATURATE : MF_INF,
+                          .in = in.fmt,
+                          .out = to.fmt,
+                          .out_shift = h.out_shift,
+                          .n_ranks = (int)p};
     const uint8_t *list[64];
     static uint8_t want[CARD_BEATS * 64];
     for (uint32_t r = 0; r < p; r++)

@@ -40,8 +40,12 @@ static void one(uint32_t from, uint32_t to, uint32_t n_parts)
     }
     const size_t n = n_beats * 512 / f.width, bytes = vec_bytes(g.fmt, n),
                  end = (bytes + 63) / 64 * 64;
-    struct vec_sum sum = {VEC_EXACT,   saturate ? MF_SATURATE : MF_INF, f.fmt, g.fmt, (int)shift,
-                          (int)n_parts};
+    struct vec_sum sum = {.rule = VEC_EXACT,
+                          .overflow = saturate ? MF_SATURATE : MF_INF,
+                          .in = f.fmt,
+                          .out = g.fmt,
+                          .out_shift = (int)shift,
+                          .n_ranks = (int)n_parts};
     uint32_t status = REDUCE_REFUSED;
     vec_plain.sum(&sum, list, (int)n_parts, n, g.fmt, (int)shift, want);
     memset(out, CANARY, sizeof out);
