@@ -7,7 +7,7 @@ CPU_HOT static void divide(size_t n, const real *a, real divisor, real *y)
         y[i] = a[i] / divisor;
 }
 
-CPU_HOT static void add(size_t n, const real *a, const real *b, real divisor, real *y)
+CPU_HOT static void sum_of_two(size_t n, const real *a, const real *b, real divisor, real *y)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = (a[i] + b[i]) / divisor;
@@ -17,7 +17,7 @@ void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divi
 {
     (void)ctx;
     if (b)
-        add(n, a, b, divisor, y);
+        sum_of_two(n, a, b, divisor, y);
     else
         divide(n, a, divisor, y);
 }
