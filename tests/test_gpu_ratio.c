@@ -16,18 +16,25 @@ static const struct {
              {{8, 23, 0}, MF_NEAREST, false}};
 enum { N_CASTS = sizeof casts / sizeof *casts };
 
-static struct place at[LIST];
+/* More than blocks have tiles for, and than a block reads of a list at once. */
+enum { MANY = 300 };
+static struct place at[MANY];
 static int n;
-static struct vec_span want[LIST], got[LIST];
-static struct relative_part beside[LIST], gpu_beside[LIST];
+static struct vec_span want[MANY], got[MANY];
+static struct relative_part beside[MANY], gpu_beside[MANY];
 
 static const float quantiles[] = {1, 0.37f, 0, 1e-20f, 3e30f};
 
-/* Every second vector beside weights; one of five is sent as zeroes, two of three seek a quantile. */
-static void make_list(const struct relative_rule *r, struct mf_fmt f, bool tidy, size_t turn)
+static void lay_out_many(void)
 {
-    const size_t unit = 8 * (1 + turn % 5);
-    n = lay_out(unit, unit / 8 * mf_width(f), tidy, at);
+    for (n = 0; n < MANY; n++)
+        at[n] = (struct place){
+            .x = (size_t)n * 64, .codes = (size_t)n * 256, .n = 1 + (size_t)n % 37, .padded = 40};
+}
+
+/* Every second vector beside weights; one of five is sent as zeroes, two of three seek a quantile. */
+static void make_list(const struct relative_rule *r, size_t turn)
+{
     for (int i = 0; i < n; i++) {
         const bool weighs = ((size_t)i + turn) % 2;
         const float q = quantiles[((size_t)i + turn) % 5];
@@ -61,14 +68,14 @@ static void check_divide(const struct vec_cast *cast, const char *what, int kind
 {
     for (int i = 0; i < n; i++) {
         ratio_lists_each.divide(&vec_plain, cast, host.codes + at[i].codes, at[i].n,
-                                (float)(2 + i));
+                                (float)(2 + i % LIST));
         dev.ops->ratio_lists->divide(dev.ops, cast, dev.codes + at[i].codes, at[i].n,
-                                     (float)(2 + i));
+                                     (float)(2 + i % LIST));
     }
     same_codes(what, kind);
 }
 
-static void check_list(size_t turn, int kind)
+static void check_list(size_t turn, int kind, bool many)
 {
     static const uint32_t samples[] = {1024, 100, 1, RELATIVE_SAMPLES_MAX};
     static const float shares[] = {4, 3, 1, 7};
@@ -80,10 +87,14 @@ static void check_list(size_t turn, int kind)
                                     .samples = samples[turn / 2 % 4]};
     const struct vec_cast cast = {
         .fmt = casts[c].fmt, .round = casts[c].round, .trunc = casts[c].trunc};
-    struct vec_out outs[LIST], gpu_outs[LIST];
+    struct vec_out outs[MANY], gpu_outs[MANY];
     snprintf(what, sizeof what, "e%um%u fn %u, round %d, trunc %d, share %g", cast.fmt.e,
              cast.fmt.m, cast.fmt.fn, cast.round, cast.trunc, (double)r.share);
-    make_list(&r, cast.fmt, turn % 3 > 0, turn);
+    const size_t unit = 8 * (1 + turn % 5);
+    n = many ? 0 : lay_out(unit, unit / 8 * mf_width(cast.fmt), turn % 3 > 0, at);
+    if (many)
+        lay_out_many();
+    make_list(&r, turn);
     fill(kind, turn << 20);
     ratio_lists_each.quantile(&vec_plain, &r, want, beside, n);
     dev.ops->ratio_lists->quantile(dev.ops, &r, got, gpu_beside, n);
@@ -99,7 +110,7 @@ static void check_list(size_t turn, int kind)
     same_codes(what, kind);
     clear_floats(host.y, dev.y);
     for (int i = 0; i < n; i++) {
-        const int shift = (int)(turn % 4) * i;
+        const int shift = (int)(turn % 4) * (i % LIST);
         outs[i] = (struct vec_out){
             .x = host.y + at[i].x, .codes = want[i].codes, .n = at[i].n, .shift = shift};
         gpu_outs[i] = (struct vec_out){
@@ -149,7 +160,9 @@ static void check_long(void)
 static void check(const struct vec_ops *ops)
 {
     for (size_t turn = ops == vec_cuda(); turn < 3 * N_CASTS; turn += 2)
-        check_list(turn, (int)(turn / 2 % KINDS));
+        check_list(turn, (int)(turn / 2 % KINDS), false);
+    for (size_t turn = 0; turn < 3; turn++) /* e5m2 by trunc, then nearest; e4m3fn */
+        check_list(turn, 0, true);
     check_long();
 }
 
