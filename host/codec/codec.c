@@ -73,11 +73,6 @@ bool codec_cast(const struct codec *c, struct vec_cast *out)
     return c->kind->cast && c->kind->cast(c, out);
 }
 
-bool codec_on_gpu(const struct codec *c)
-{
-    return c->kind->on_gpu && c->kind->on_gpu(c);
-}
-
 bool codec_asks_weights(const struct codec *c)
 {
     return c->kind->asks_weights && c->kind->asks_weights(c);

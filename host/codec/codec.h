@@ -65,9 +65,6 @@ const struct vec_sum *codec_card_sum(const struct codec *c);
  * not. */
 bool codec_cast(const struct codec *c, struct vec_cast *out);
 
-/* It works on a GPU's vectors. */
-bool codec_on_gpu(const struct codec *c);
-
 /* Codes cannot be made, nor means, without codec_layer.weights. */
 bool codec_asks_weights(const struct codec *c);
 

@@ -18,12 +18,6 @@ int codec_no_format(const struct codec_words *w, const char *name)
     return 0;
 }
 
-bool codec_everywhere(const struct codec *c)
-{
-    (void)c;
-    return true;
-}
-
 struct codec_piece codec_piece_at(const struct codec_call *call, size_t at, size_t end)
 {
     const struct codec_layer *l = call->layers, *last = l + call->n_layers - 1;

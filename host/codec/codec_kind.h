@@ -22,9 +22,6 @@ struct codec_kind {
     /* As codec_asks_weights(); NULL: no. */
     bool (*asks_weights)(const struct codec *c);
 
-    /* As codec_on_gpu(); NULL: no. */
-    bool (*on_gpu)(const struct codec *c);
-
     /* FOLD_x: the properties that the kind's sums can have; an algorithm that needs another is
      * refused before settle(). */
     unsigned sums;
@@ -76,9 +73,6 @@ struct codec_kind {
     /* fold->ctx is a struct codec_call. */
     const struct fold_ops *fold;
 };
-
-/* For on_gpu: yes, whatever its words. */
-bool codec_everywhere(const struct codec *c);
 
 static inline void codec_absmax_x(const struct codec *c, struct vec_span *spans,
                                   const struct codec_part *parts, int n_spans)

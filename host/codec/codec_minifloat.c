@@ -132,7 +132,6 @@ const struct codec_kind codec_minifloat = {
             "--overflow and --round say",
     .parse = minifloat_parse,
     .asks_max = asks_max,
-    .on_gpu = codec_everywhere,
     .sums = FOLD_PARTS | FOLD_WIDE | FOLD_NODES,
     .settle = minifloat_settle,
     .describe = minifloat_describe,

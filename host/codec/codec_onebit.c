@@ -227,7 +227,6 @@ const struct codec_kind codec_onebit = {
         "and by who owns a sum",
     .parse = onebit_parse,
     .leaves_small = true,
-    .on_gpu = codec_everywhere,
     .settle = onebit_settle,
     .describe = onebit_describe,
     .unit = unit,

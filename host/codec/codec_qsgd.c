@@ -179,7 +179,6 @@ const struct codec_kind codec_qsgd = {
             "levels=sign: a sign and 2^(B-1) - 1 levels, even: the ends of 2^B - 1 intervals",
     .parse = qsgd_parse,
     .leaves_small = true,
-    .on_gpu = codec_everywhere,
     .settle = qsgd_settle,
     .describe = qsgd_describe,
     .unit = unit,

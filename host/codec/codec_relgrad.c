@@ -106,7 +106,6 @@ const struct codec_kind codec_relgrad = {
     .parse = relgrad_parse,
     .asks_max = quantile_asks_max,
     .asks_weights = asks_weights,
-    .on_gpu = codec_everywhere,
     .sums = FOLD_WIDE | FOLD_NODES, /* part() divides, as a node's sum needs it: not for a ring */
     .settle = minifloat_settle,
     .describe = relgrad_describe,

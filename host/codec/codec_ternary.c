@@ -200,7 +200,6 @@ const struct codec_kind codec_ternary = {
         "deviations. Sums are exact",
     .parse = ternary_parse,
     .leaves_small = true,
-    .on_gpu = codec_everywhere,
     .asks_max = asks_max,
     .sums = FOLD_WIDE,
     .settle = ternary_settle,

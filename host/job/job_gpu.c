@@ -3,7 +3,6 @@
 #include "job/job_gpu.h"
 #include "base/err.h"
 #include "comm/comm_node.h"
-#include "codec/codec_kind.h"
 #include "comm/mates_choose.h"
 #include "vec/gpu.h"
 
@@ -27,16 +26,8 @@ static int take(struct job *j)
 
 int job_gpu(struct job *j, enum job_if wanted)
 {
-    const struct codec_kind *kind = j->codec.kind;
-    const bool can = codec_on_gpu(&j->codec);
-    if (wanted == JOB_NO || (wanted == JOB_AUTO && !can))
+    if (wanted == JOB_NO)
         return 0;
-    if (!can) {
-        err_hold();
-        return comm_agree(j->comm,
-                          ERR(-EINVAL, "--codec %s%s does not run on a GPU: need --device cpu",
-                              kind->name, kind->on_gpu ? " by this --scale" : ""));
-    }
     const int here = wanted == JOB_YES ? 1 : all_have_one(j->comm, j->device, sizeof j->device);
     if (here <= 0)
         return here;
