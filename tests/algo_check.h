@@ -2,6 +2,7 @@
  * against formulas, on ranks of any kind. */
 #ifndef ALGO_CHECK_H
 #define ALGO_CHECK_H
+#include "algo_formulas.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
@@ -55,16 +56,6 @@ static inline void world_close(struct algo_world *w)
 
 /* ---- the reference: sums of whole vectors or ranges in a given order, from vec_plain alone
  * ---- */
-
-static inline size_t part_at(size_t n, int parts, int i)
-{
-    size_t units = n / 8, p = (size_t)parts, k = (size_t)i, longer = units % p;
-    return 8 * (k * (units / p) + (k < longer ? k : longer));
-}
-static inline size_t part_n(size_t n, int parts, int i)
-{
-    return (i + 1 < parts ? part_at(n, parts, i + 1) : n) - part_at(n, parts, i);
-}
 
 /* Elements [at, at + n) of out = the sum of these vectors in this order. */
 static inline void add_in_order(const struct algo_world *w, const struct vec_sum *s,
@@ -148,88 +139,6 @@ static inline double max_of_ranks(const struct algo_rank *t, double x)
     return max;
 }
 
-static inline double formula_rounds(const struct algo *a, int p, int k)
-{
-    if (a == &algo_ring)
-        return 2 * (p - 1);
-    if (a == &algo_group_master)
-        return 4 * (k - 1) + 2 * (p / k - 1);
-    if (a == &algo_direct)
-        return p > 1 ? 2 : 0;
-    if (a == &algo_gather)
-        return p > 1 ? 1 : 0;
-    if (a == &algo_group_scatter)
-        return (k > 1 ? 2 : 0) + (p / k > 1 ? 2 : 0);
-    return 0;
-}
-
-static inline uint64_t in_part(const struct vec_sum *s, size_t n, int parts, int i)
-{
-    return vec_bytes(s->in, part_n(n, parts, i));
-}
-static inline uint64_t out_part(const struct vec_sum *s, size_t n, int parts, int i)
-{
-    return vec_bytes(s->out, part_n(n, parts, i));
-}
-
-static inline uint64_t partial_part(const struct vec_sum *s, size_t n, int parts, int i)
-{
-    return vec_bytes(vec_acc_fmt(s), part_n(n, parts, i));
-}
-
-/* Of member i among p: codes to the next one, then partial sums; first: the codes are codes, else
- * partial sums, too. */
-static inline uint64_t ring_bytes(const struct vec_sum *s, size_t n, int p, int i, bool codes)
-{
-    const int left = (i + p - 1) % p;
-    const uint64_t sums = vec_bytes(vec_acc_fmt(s), n) - partial_part(s, n, p, i);
-    return p == 1 ? 0 : codes ? sums - partial_part(s, n, p, left) + in_part(s, n, p, left) : sums;
-}
-/* Of the sum, as it goes around. */
-static inline uint64_t gather_bytes(const struct vec_sum *s, size_t n, int p, int i)
-{
-    return vec_bytes(s->out, n) - out_part(s, n, p, (i + 1) % p);
-}
-
-static inline uint64_t master_bytes(const struct vec_sum *s, size_t n, int p, int k, int me)
-{
-    const int i = me % k;
-    uint64_t bytes = ring_bytes(s, n, k, i, true) + gather_bytes(s, n, k, i);
-    if (i > 0)
-        return bytes + partial_part(s, n, k, i);
-    return bytes + ring_bytes(s, n, p / k, me / k, false) + gather_bytes(s, n, p / k, me / k) +
-           vec_bytes(s->out, n) - out_part(s, n, k, 0);
-}
-
-/* What this rank sends; UINT64_MAX where no formula is held. */
-static inline uint64_t formula_bytes(const struct algo_rank *t, const struct algo *a, int k,
-                                     const struct vec_sum *s, size_t n)
-{
-    const int p = t->n_ranks, me = t->rank;
-    const uint64_t in = vec_bytes(s->in, n), others = (uint64_t)(p - 1);
-    if (p == 1)
-        return 0;
-    if (a == &algo_direct)
-        return in - in_part(s, n, p, me) + others * out_part(s, n, p, me);
-    if (a == &algo_ring)
-        return ring_bytes(s, n, p, me, true) + gather_bytes(s, n, p, me);
-    if (a == &algo_group_master)
-        return master_bytes(s, n, p, k, me);
-    if (a == &algo_gather)
-        return others * in;
-    if (a == &algo_native)
-        return in;
-    if (a == &algo_group_scatter) {
-        const int nodes = p / k, node = me / k, i = me % k;
-        const size_t mine = part_n(n, k, i), range = part_n(mine, nodes, node);
-        const uint64_t across = s->rule == VEC_EXACT ? vec_wide_bytes(s, mine - range)
-                                                     : vec_bytes(vec_acc_fmt(s), mine - range);
-        const uint64_t inside = in - in_part(s, n, k, i) + (uint64_t)(k - 1) * out_part(s, n, k, i);
-        return inside + (nodes > 1 ? across + (uint64_t)(nodes - 1) * vec_bytes(s->out, range) : 0);
-    }
-    return UINT64_MAX;
-}
-
 /* a: whose sums, bytes and rounds it should have; by: what runs. */
 static inline void run_once(const struct algo_rank *t, const struct algo *a, const struct algo *by,
                             int k, const struct codec *codec, size_t n, const char *what)
@@ -259,7 +168,7 @@ static inline void run_once(const struct algo_rank *t, const struct algo *a, con
     CHECK(memcmp(mine, t->world->codes[t->rank], in_bytes) == 0, "%s: changed the codes", what);
     CHECK(memcmp(result, t->world->want, out_bytes) == 0, "%s: wrong sums", what);
     const uint64_t sent = after.sent_bytes - before.sent_bytes,
-                   want = formula_bytes(t, a, k, codec_sum(codec), n);
+                   want = formula_bytes(a, t->n_ranks, k, t->rank, codec_sum(codec), n);
     CHECK(want == UINT64_MAX || sent == want, "%s: %llu bytes, not %llu", what,
           (unsigned long long)sent, (unsigned long long)want);
     if (n >= 1000 || t->world->shared) { /* asks all ranks: not for every size */
