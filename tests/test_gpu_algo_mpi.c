@@ -170,10 +170,12 @@ static void check_case(const char *transport, const struct algo *plain, const st
 
 /* ---- algorithms and transports ---- */
 
-static const char *const formats[][2] = {
-    {"e5m2", "exact"},   {"e5m2", "nearest"}, {"e5m2", "trunc"},  {"e4m3", "exact"},
-    {"e4m3fn", "kahan"}, {"e3m0", "nearest"}, {"e4m1", "fp32"},   {"fp16", "nearest"},
-    {"bf16", "fp32"},    {"fp32", "fp32"},    {"fp32", "nearest"}};
+static const char *const formats[][3] = {
+    {"e5m2", "exact"},         {"e5m2", "nearest"},        {"e5m2", "trunc"},
+    {"e4m3", "exact"},         {"e4m3fn", "kahan"},        {"e3m0", "nearest"},
+    {"e4m1", "fp32"},          {"fp16", "nearest"},        {"bf16", "fp32"},
+    {"fp32", "fp32"},          {"fp32", "nearest"},        {"e5m2", "nearest", "e6m9"},
+    {"e5m2", "kahan", "fp16"}, {"e3m0", "nearest", "fp32"}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 /* Must this combination be refused? NCCL needs a GPU a rank; ring and gather have no way but
@@ -218,7 +220,8 @@ static void check_algo(const char *transport, const char *word)
     copy(t.on_gpu, t.grads, N_MOST * sizeof(float));
     static const size_t sizes[][2] = {{8, 1000}, {16 * 1024, 24}, {N_MOST - 8 * 1024, 8 * 1024}};
     for (int i = 0; i < N_FORMATS; i++) {
-        const struct codec_words words = {.format = formats[i][0], .sum = formats[i][1]};
+        const struct codec_words words = {
+            .format = formats[i][0], .sum = formats[i][1], .acc_format = formats[i][2]};
         for (int s = 0; s < (plain == &algo_group_scatter && group == 2 && i < 2 ? 3 : 2); s++)
             check_case(transport, plain, on_gpu, ops, group, &words, sizes[s], word);
     }
