@@ -49,6 +49,7 @@ not_here() {
     *'card --xrt 0000:'*) echo 'no such card' ;;
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
+    *model_check.sh*) echo 'it measures for minutes' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh*) echo 'many trainings' ;;

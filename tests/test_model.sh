@@ -121,7 +121,7 @@ times slow '2.5gbit, 4 nodes' >>made
 [ "$(grep -c allreduce made)" = 9 ] || fail "not 9 times: $(cat made)"
 model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
 grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
-grep -q '^messages  *3 GB/s by a core; 0.4 of what' out || fail "port: $(head -n 3 out)"
+grep -q '^messages  *ring: 3 GB/s by a core, 0.4 of what' out || fail "port: $(head -n 3 out)"
 
 # --- nonsense ---
 refused "--ranks '0': want 1 to 4096" model --ranks 0

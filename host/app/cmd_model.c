@@ -163,13 +163,12 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     p->cluster.mtu = (int)o->mtu;
     p->cluster.card_slots = (int)o->card_slots;
     TRY(given_rates(o, p));
-    p->rates = (struct predict_rates){.latency_s = -1, .port_s = -1, .unhidden = -1};
+    p->rates.latency_s = -1;
     if (o->rates) {
         TRY(predict_rates_read(o->rates, &p->rates));
         predict_fit(o, &p->rates);
     }
-    p->unhidden =
-        opt_given(&command, parsed, "unhidden") ? o->unhidden : fmax(p->rates.unhidden, 0);
+    p->unhidden = opt_given(&command, parsed, "unhidden") ? o->unhidden : -1;
     p->cluster.latency_s = p->rates.latency_s >= 0 ? p->rates.latency_s : 20e-6;
     if (o->latency)
         TRY(predict_time("latency", o->latency, &p->cluster.latency_s));
@@ -211,10 +210,17 @@ static void say_rates(const struct predict *p)
     else
         printf("casts, sums    %s%s\n", p->cast_bytes_s ? "as given" : "by ",
                p->cast_bytes_s ? "" : p->o->rates);
-    if (p->port_bytes_s || r->port_s > 0)
-        printf("messages       %.3g GB/s by a core; %.2g of what wire and CPU do at a time is not "
-               "hidden\n",
-               1e-9 * (p->port_bytes_s ? p->port_bytes_s : 1 / r->port_s), p->unhidden);
+    if (p->port_bytes_s)
+        printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
+    for (int i = 0; i < r->n_of && !p->port_bytes_s; i++) {
+        const struct predict_messages m = predict_messages_of(r, r->of[i].algo);
+        if (m.port_s > 0)
+            printf("messages       %s: %.3g GB/s by a core, %.2g of what wire and CPU do at a time "
+                   "is not hidden\n",
+                   r->of[i].algo, 1e-9 / m.port_s, p->unhidden >= 0 ? p->unhidden : m.unhidden);
+    }
+    if (p->o->card_rate && !strcmp(p->o->card_rate, "measured"))
+        printf("card           %.3g GB/s from all ranks\n", 1e-9 * p->cluster.card_bytes_s);
 }
 
 static int show_layers(struct predict *p, const char *what)

@@ -69,12 +69,20 @@ struct predict_time_row {
     double bytes, seconds, bps; /* fp32 bytes; bps: 0: no limit */
 };
 
+/* The CPU's part of messages, by an algorithm: seconds a byte of a core, struct cost_rates.unhidden. */
+struct predict_messages {
+    char algo[PREDICT_WORD];
+    double port_s, unhidden;
+};
+
 struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
     /* what the times tell (predict_fit.c); negative: nothing */
-    double latency_s, port_s, unhidden, card_bytes_s;
+    double latency_s, card_bytes_s;
+    struct predict_messages all, of[PREDICT_LIST]; /* of: of each algorithm that was measured */
+    int n_of;
 };
 
 /* Reads what bench_cast --json and bench_allreduce --json print; lines of other kinds are passed
@@ -100,9 +108,13 @@ struct predict_way {
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out);
 
+/* Of this algorithm, else of all; numbers that nothing tells are 0. */
+struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo);
+
 /* Finds latency, port rate, what is not hidden and the card's rate, each so that the formulas meet
  * the times, the median of which is taken: from short all-reduces; from long ones without a limit;
- * from long ones over links; from those through a card. */
+ * from long ones over links; from those through a card. Algorithms differ in how they keep a port
+ * busy: the two in the middle are found for each. */
 void predict_fit(const struct predict_options *o, struct predict_rates *r);
 
 /* ---- tables (predict_show.c) ---- */
@@ -115,7 +127,7 @@ struct predict {
     struct predict_rates rates;
     double compute_s;
     double cast_bytes_s, add_bytes_s, port_bytes_s, message_s; /* given; 0: not */
-    double unhidden;
+    double unhidden;                                           /* given; negative: not */
     struct reducer_layer *layers;
     int n_layers;
     const char *what; /* the layers, in words */

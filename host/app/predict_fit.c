@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHORT = 4096, LONG = 1 << 20 }; /* bytes of fp32 */
 static const double no_limit_bps = 1e15;
@@ -24,6 +25,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
                       const struct predict_time_row *row, enum fitted what, double x)
 {
     const struct reducer_layer layer = {.name = "", .n = (size_t)row->bytes / 4};
+    const struct predict_messages known = predict_messages_of(r, row->algo);
     struct predict_way way;
     struct cost cost;
     err_hold();
@@ -36,8 +38,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
         struct cost_rates *to = &way.rates[i];
         *to = predict_rates_of(r, &way.codecs[i]);
         to->encode_s *= per_core, to->decode_s *= per_core, to->add_s *= per_core;
-        to->port_s = (what == PORT ? x : fmax(r->port_s, 0)) * per_core;
-        to->unhidden = what == UNHIDDEN ? x : fmax(r->unhidden, 0);
+        to->port_s = (what == PORT ? x : known.port_s) * per_core;
+        to->unhidden = what == UNHIDDEN ? x : known.unhidden;
     }
     const struct cost_cluster cluster = {.n_ranks = row->n_ranks,
                                          .link_bps = row->bps > 0 ? row->bps : no_limit_bps,
@@ -73,7 +75,7 @@ static double meet(const struct predict_options *o, const struct predict_rates *
 
 static bool tells(const struct predict_time_row *row, enum fitted what)
 {
-    const bool by_card = row->algo[0] == 'o';
+    const bool by_card = !strcmp(row->algo, "offload");
     switch (what) {
     case LATENCY:
         return row->bytes <= SHORT && !by_card && row->n_ranks > 1;
@@ -92,14 +94,15 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* -1: no row tells. */
+/* Of the rows of an algorithm; NULL: of all. -1: no row tells. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
-                        enum fitted what, double most)
+                        const char *algo, enum fitted what, double most)
 {
     double found[PREDICT_TIMES];
     size_t n = 0;
     for (int i = 0; i < r->n_times; i++)
-        if (tells(&r->times[i], what) && formula(o, r, &r->times[i], what, most / 2) > 0)
+        if ((!algo || !strcmp(algo, r->times[i].algo)) && tells(&r->times[i], what) &&
+            formula(o, r, &r->times[i], what, most / 2) > 0)
             found[n++] = meet(o, r, &r->times[i], what, most);
     if (n == 0)
         return -1;
@@ -107,11 +110,43 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
+struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo)
+{
+    struct predict_messages m = r->all;
+    for (int i = 0; i < r->n_of; i++)
+        if (!strcmp(algo, r->of[i].algo)) {
+            m.port_s = r->of[i].port_s >= 0 ? r->of[i].port_s : m.port_s;
+            m.unhidden = r->of[i].unhidden >= 0 ? r->of[i].unhidden : m.unhidden;
+        }
+    m.port_s = fmax(m.port_s, 0);
+    m.unhidden = fmax(m.unhidden, 0);
+    return m;
+}
+
+static void list_algos(struct predict_rates *r)
+{
+    for (int i = 0; i < r->n_times && r->n_of < PREDICT_LIST; i++) {
+        int k = 0;
+        while (k < r->n_of && strcmp(r->of[k].algo, r->times[i].algo) != 0)
+            k++;
+        if (k == r->n_of) {
+            struct predict_messages *m = &r->of[r->n_of++];
+            snprintf(m->algo, sizeof m->algo, "%s", r->times[i].algo);
+            m->port_s = m->unhidden = -1;
+        }
+    }
+}
+
 void predict_fit(const struct predict_options *o, struct predict_rates *r)
 {
-    r->latency_s = median_of(o, r, LATENCY, 1);
-    r->port_s = median_of(o, r, PORT, 1e-6);
-    r->unhidden = median_of(o, r, UNHIDDEN, 1);
-    const double card_s = median_of(o, r, CARD, 1e-6);
+    r->latency_s = median_of(o, r, NULL, LATENCY, 1);
+    list_algos(r);
+    r->all.port_s = median_of(o, r, NULL, PORT, 1e-6);
+    for (int i = 0; i < r->n_of; i++)
+        r->of[i].port_s = median_of(o, r, r->of[i].algo, PORT, 1e-6);
+    r->all.unhidden = median_of(o, r, NULL, UNHIDDEN, 1);
+    for (int i = 0; i < r->n_of; i++)
+        r->of[i].unhidden = median_of(o, r, r->of[i].algo, UNHIDDEN, 1);
+    const double card_s = median_of(o, r, NULL, CARD, 1e-6);
     r->card_bytes_s = card_s > 0 ? 1 / card_s : -1;
 }
