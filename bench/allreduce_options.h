@@ -6,9 +6,10 @@
 enum { MAX_REPS = 1000 };
 
 struct options {
-    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric;
-    int64_t factor, reps, warmup, slots;
-    bool json;
+    const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric,
+        *layers;
+    int64_t factor, reps, warmup, slots, virtual_ranks;
+    bool json, fused;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -39,9 +40,19 @@ static const struct opt opts[] = {
     {"mpi", "WORD", NULL,
      "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
      OPT_TEXT, AT(mpi), 0, 0, 0},
+    {"layers", "N,N,...", NULL,
+     "Instead of --sizes: layers of so many elements, each in an all-reduce of its own, by fp16 "
+     "without a scale and by --format with aps; what of it is the exponents' message. One rank "
+     "alone: of virtual ranks, the bytes and messages.",
+     OPT_TEXT, AT(layers), 0, 0, 0},
+    {"fused", NULL, NULL, "--layers: also all of them in one message (lazy all-reduce).", OPT_FLAG,
+     AT(fused), 0, 0, 0},
+    {"virtual-ranks", "N", "32", "--layers on one rank: how many.", OPT_INT, AT(virtual_ranks), 2,
+     256, 0},
     {"json", NULL, NULL,
-     "JSON lines: \"allreduce\" a row, \"mpi\" a trial of one of MPI's algorithms.", OPT_FLAG,
-     AT(json), 0, 0, 0},
+     "JSON lines: \"phase\" a row of --layers, \"allreduce\" a row, \"mpi\" a trial of one of "
+     "MPI's algorithms.",
+     OPT_FLAG, AT(json), 0, 0, 0},
     {"label", "TEXT", NULL, "Stands in every JSON row; for who runs this several times.", OPT_TEXT,
      AT(label), 0, 0, 0},
 };
@@ -78,6 +89,7 @@ static const struct opt_command command = {
         "--scale aps\n"
         "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "
         "build/bench_allreduce --sizes 4M:64M'\n"
+        "  host/ranks.sh 4 build/bench_allreduce --layers 1048576,2359296,1048576 --fused\n"
         "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot "
         "bench/bench_allreduce.gp\n",
     .opts = opts,

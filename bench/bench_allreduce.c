@@ -8,6 +8,7 @@
  * slowest rank counts. The sums are known: #wrong. */
 #include "allreduce_contender.h"
 #include "allreduce_data.h"
+#include "allreduce_fig11.h"
 #include "allreduce_row.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -144,8 +145,8 @@ static bool next_word(const char **at, char *word, size_t size)
     return length > 0;
 }
 
-/* All ranks: those that exist; rank 0 says of the others why not. */
-static int list_contenders(void)
+/* All that were asked for. Returns 0 or -EINVAL with a line of rank 0. */
+static int list_words(void)
 {
     char algo[NAME_BYTES], type[2 * NAME_BYTES];
     contender_init(&b.c[0], &b.o, "", "fp32");
@@ -157,17 +158,32 @@ static int list_contenders(void)
                            ? -EINVAL
                            : ERR(-EINVAL, "cannot compare more than %d: shorten --algo or --format",
                                  MAX_CONTENDERS - 1);
-            struct contender *c = &b.c[b.n_contenders];
-            contender_init(c, &b.o, algo, type);
-            const int rc = job_settle(b.comm, &c->words, &c->job);
-            if (rc == 0) {
-                job_close(&c->job);
-                b.n_contenders++;
-            } else if (rc != -EINVAL) {
-                return rc;
-            }
+            contender_init(&b.c[b.n_contenders++], &b.o, algo, type);
         }
-    return b.n_contenders > 1 ? 0 : -EINVAL;
+    return 0;
+}
+
+/* All ranks: those that exist; rank 0 says of the others why not. */
+static int list_contenders(void)
+{
+    int n = 1;
+    TRY(list_words());
+    for (int i = 1; i < b.n_contenders; i++) {
+        struct contender *c = &b.c[n];
+        char algo[NAME_BYTES], type[2 * NAME_BYTES];
+        snprintf(algo, sizeof algo, "%s", b.c[i].algo);
+        snprintf(type, sizeof type, "%s", b.c[i].type);
+        contender_init(c, &b.o, algo, type);
+        const int rc = job_settle(b.comm, &c->words, &c->job);
+        if (rc == 0) {
+            job_close(&c->job);
+            n++;
+        } else if (rc != -EINVAL) {
+            return rc;
+        }
+    }
+    b.n_contenders = n;
+    return n > 1 ? 0 : -EINVAL;
 }
 
 /* ---- a size ---- */
@@ -255,11 +271,26 @@ static int read_sizes(const char *text, uint64_t *from, uint64_t *to)
     return 0;
 }
 
+/* Virtual ranks have their own words to settle. */
+static int run_layers(void)
+{
+    struct layers l = {.o = &b.o};
+    err_hold();
+    TRY(comm_agree(b.comm, layers_read(b.o.layers, &l)));
+    if (b.n_ranks > 1)
+        TRY(list_contenders());
+    else
+        TRY(list_words());
+    return fig11(&b.o, b.comm, &l, b.c + 1, b.n_contenders - 1);
+}
+
 static int run_all(void)
 {
     uint64_t from, to;
     b.n_ranks = comm_n_ranks(b.comm);
     b.rank = comm_rank(b.comm);
+    if (b.o.layers)
+        return run_layers();
     err_hold();
     TRY(comm_agree(b.comm, read_sizes(b.o.sizes, &from, &to)));
     peers_open(&b.peers, b.o.mpi);

@@ -66,8 +66,31 @@ grep -q '^# algo  *size  *count  *type  *redop  *root  *time  *p99  *algbw  *bus
     fail "no headline: $(cat table)"
 grep -q '^direct  *4096  *1024  *e5m2  *mean  *-1 ' table || fail "no row: $(cat table)"
 
+# --- layers, one by one and fused: fp16 by MPI and codes with aps; the exponents' message is a byte a layer and no part of the codes' ---
+bench 2 --json --layers 1000,24000 --fused --algo direct,ring --format e5m2 >layers
+[ "$(grep -c '"kind":"phase"' layers)" -eq 12 ] || fail "not 3 x (2 layers, one by one, fused): $(cat layers)"
+[ "$(grep -c '"wrong":0,' layers)" -eq 12 ] || fail "layers: wrong sums: $(cat layers)"
+[ "$(grep -c '"algo":"native","type":"fp16"' layers)" -eq 4 ] || fail "not 4 rows of fp16: $(cat layers)"
+phase() { # phase LAYER ALGO TYPE: its row
+    grep "\"layer\":\"$1\",\"algo\":\"$2\",\"type\":\"$3\"" layers || fail "no $1 $2 $3"
+}
+says() { # says ROW WORDS
+    case $1 in *"$2"*) ;; *) fail "not $2: $1" ;; esac
+}
+says "$(phase 24000 ring e5m2)" '"exponent_bytes":1,"code_bytes":24000,"rounds":2,'
+says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":2,'
+says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":25000,"rounds":4,'
+phase fused direct e5m2 | sed 's/.*"exponents_us":\([^,]*\),"codes_us":\([^,]*\),"casts_us":\([^,]*\),"time_us":\([^,]*\),.*/\1 \2 \3 \4/' |
+    awk '{ if (NF != 4 || $1 <= 0 || $2 <= 0 || $3 <= 0 || $4 < 0.9 * ($1 + $2 + $3)) exit 1 }' || fail "phases are not parts of the whole: $(cat layers)"
+# of virtual ranks what is sent: by a ring of 8, 7 eighths twice
+"$B/bench_allreduce" --json --layers 640,24000 --fused --virtual-ranks 8 --algo ring >layers 2>>said
+[ "$(grep -c '"ranks":8,"virtual":true' layers)" -eq 8 ] || fail "not 2 x 4 rows of 8 virtual ranks: $(cat layers)"
+says "$(phase 24000 ring fp16)" '"code_bytes":84000,"rounds":14}'
+says "$(phase fused ring e5m2)" '"exponent_bytes":2,"code_bytes":43120,"rounds":14}'
+says "$(phase 'one by one' ring e5m2)" '"exponent_bytes":2,"code_bytes":43120,"rounds":28}'
+
 # --- words that mean nothing ---
-for words in '--algo nothing' '--format e9m9' '--sizes 12monkeys' '--mpi nothing' '--factor 1'; do
+for words in '--algo nothing' '--format e9m9' '--sizes 12monkeys' '--mpi nothing' '--factor 1' '--layers 5,x' '--layers 0' '--layers 5,' '--layers 8 --algo nothing'; do
     # shellcheck disable=SC2086
     if bench 2 $words >/dev/null; then fail "was taken: $words"; fi
 done

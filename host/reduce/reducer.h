@@ -42,6 +42,7 @@ struct reducer_step {
     bool by_way;            /* all narrow buckets came by the way of reducer_set_way() */
     int n_redone;           /* buckets that the way was to bring and MPI did */
     double codec_s, comm_s; /* seconds */
+    double exponents_s;     /* of comm_s: their message, and the wait for the slowest rank's */
     /* Seconds of casting, sending and adding, without the wait for exponents, in which ranks wait
      * for the slowest: while the caller did something else, and while it was in reducer_next() or
      * reducer_finish(): waited_s. */

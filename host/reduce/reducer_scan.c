@@ -64,6 +64,7 @@ void reducer_max_end(const struct reducing *s, const struct group *g, double sta
     const double took = clock_s() - start;
     r->max_s += took;
     s->report->comm_s += took;
+    s->report->exponents_s += took;
     trace_add(r->trace, reducer_row(r), "exponents", g->bucket, start);
     overlap_work(r->overlap);
 }
