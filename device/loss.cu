@@ -32,19 +32,20 @@ static __device__ inline row row_of(const T *z, int classes, int lane, int lanes
     return r;
 }
 
-/* 1 if the label has the largest logit, the first of equals; 0 if any is nan. Every lane of a warp
- * comes here. */
+/* How many logits stand before the label's by size, the first of equals first; if any is nan, NN_TOP
+ * or more. Every lane of a warp comes here. */
 template <typename T>
-static __device__ inline int is_top(const T *z, int classes, int label, int lane, int lanes)
+static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
 {
-    int top = 1;
+    int before = 0;
     for (int j = lane; j < classes; j += lanes) {
-        const float v = act_float(z[j]), best = act_float(z[label]);
-        top &= j < label ? v < best : v <= best;
+        const float v = act_float(z[j]), own = act_float(z[label]);
+        if (!(j < label ? v < own : v <= own))
+            before += v > own || v == own ? 1 : NN_TOP;
     }
     for (int over = lanes / 2; over > 0; over /= 2)
-        top &= __shfl_xor_sync(0xffffffffu, top, over);
-    return top;
+        before += __shfl_xor_sync(0xffffffffu, before, over);
+    return before;
 }
 
 template <typename T>
@@ -52,32 +53,36 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
                                      const int32_t *labels, nn_result *result)
 {
     __shared__ double loss[LOSS_THREADS];
-    __shared__ int hits[LOSS_THREADS];
+    __shared__ int hits[LOSS_THREADS], tops[LOSS_THREADS];
     const int tid = (int)threadIdx.x, lane = tid % lanes, groups = LOSS_THREADS / lanes;
     double my_loss = 0;
-    int my_hits = 0;
+    int my_hits = 0, my_tops = 0;
     for (int first = 0; first < batch; first += groups) {
         const int b = first + tid / lanes, there = b < batch, n = there ? classes : 0;
         const T *z = logits + (size_t)(there ? b : 0) * (size_t)classes;
-        const int label = there ? labels[b] : 0, top = is_top(z, n, label, lane, lanes);
+        const int label = there ? labels[b] : 0, place = n_before(z, n, label, lane, lanes);
         const row r = row_of(z, n, lane, lanes);
         if (there && lane == 0) {
             my_loss += log(r.sum) - (double)(act_float(z[label]) - r.top);
-            my_hits += top;
+            my_hits += place == 0;
+            my_tops += place < NN_TOP;
         }
     }
     loss[tid] = my_loss;
     hits[tid] = my_hits;
+    tops[tid] = my_tops;
     for (int half = LOSS_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (tid < half) {
             loss[tid] += loss[tid + half];
             hits[tid] += hits[tid + half];
+            tops[tid] += tops[tid + half];
         }
     }
     if (tid == 0) {
         result->loss_sum = loss[0];
         result->n_correct = hits[0];
+        result->n_top = tops[0];
     }
 }
 

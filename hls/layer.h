@@ -56,6 +56,8 @@ enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 struct nn_result {
     double loss_sum; /* over the batch */
     int n_correct;
+    int n_top; /* samples whose label is among the NN_TOP largest */
 };
+enum { NN_TOP = 5 };
 
 #endif

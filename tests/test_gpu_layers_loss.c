@@ -69,8 +69,11 @@ static void check_loss(struct layers *g, int batch, int classes, float scale, bo
     g->nn->loss_scale(g->d, NULL);
     float *got = layers_get(g, pd, n);
     check_gradient(g, &t, got, want, (double)scale);
-    CHECK(t.result[0].n_correct == cpu.n_correct, "%s [%d][%d]: %d hits, want %d",
-          layers_names[g->math], batch, classes, t.result[0].n_correct, cpu.n_correct);
+    CHECK(t.result[0].n_correct == cpu.n_correct && t.result[0].n_top == cpu.n_top,
+          "%s [%d][%d]: %d and %d hits, want %d and %d", layers_names[g->math], batch, classes,
+          t.result[0].n_correct, t.result[0].n_top, cpu.n_correct, cpu.n_top);
+    CHECK(classes <= NN_TOP || batch < 100 || cpu.n_top > cpu.n_correct,
+          "no label in second place");
     /* log(sum) moves by the relative error of the sum; and the order of the additions is
      * another. */
     const double bound = batch * EXP + 1e-13 * cpu.loss_sum;
@@ -78,7 +81,8 @@ static void check_loss(struct layers *g, int batch, int classes, float scale, bo
           "%s [%d][%d]: loss %.12g, want %.12g", layers_names[g->math], batch, classes,
           t.result[0].loss_sum, cpu.loss_sum);
     CHECK(!memcmp(&t.result[0].loss_sum, &t.result[1].loss_sum, sizeof(double)) &&
-              t.result[0].n_correct == t.result[1].n_correct,
+              t.result[0].n_correct == t.result[1].n_correct &&
+              t.result[0].n_top == t.result[1].n_top,
           "without a gradient the loss is another");
     layers_drop(g);
     g->run->free_pinned(t.labels), g->run->free_pinned(t.result), g->run->free_pinned(k);

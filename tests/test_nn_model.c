@@ -66,7 +66,7 @@ static void close_session(struct session *s)
 static struct nn_result epoch(struct session *s, const struct data *d, size_t image, double lr,
                               uint64_t key)
 {
-    struct nn_result all = {0, 0};
+    struct nn_result all = {.loss_sum = 0};
     for (int i = 0; i + BATCH <= d->n; i += BATCH) {
         struct nn_result r = nn_model_train(s->m, d->x + (size_t)i * image, d->labels + i, BATCH,
                                             philox_key(key, (uint32_t)i, 0, 0, 0), NULL, NULL);
@@ -84,7 +84,7 @@ static void check_learns(const char *model, double lr, int epochs)
     struct nn_shape in = {SIDE, SIDE, 1};
     struct data d = random_images(256, in);
     struct session s = open_session(model, in, 1);
-    struct nn_result r = {0, 0};
+    struct nn_result r = {.loss_sum = 0};
     for (int e = 0; e < epochs; e++)
         r = epoch(&s, &d, SIDE * SIDE, lr, (uint64_t)e);
     printf("%s: loss %.4f, %d of %d correct after %d epochs\n", model, r.loss_sum / d.n,
@@ -290,7 +290,7 @@ static void check_eval(const char *model)
     size_t n;
     real *stats = nn_model_stats(s.m, &n), *before = malloc((n + 1) * sizeof *before);
     memcpy(before, stats, n * sizeof *before);
-    struct nn_result all = nn_model_eval(s.m, d.x, d.labels, BATCH), sum = {0, 0};
+    struct nn_result all = nn_model_eval(s.m, d.x, d.labels, BATCH), sum = {.loss_sum = 0};
     for (int i = 0; i < BATCH; i++) {
         struct nn_result one = nn_model_eval(s.m, d.x + (size_t)i * SIDE * SIDE, d.labels + i, 1);
         sum.loss_sum += one.loss_sum;

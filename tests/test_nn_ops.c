@@ -274,8 +274,28 @@ static void check_loss(void *ctx)
         int32_t label = 0;
         struct nn_result r;
         nn_cpu.softmax_loss(ctx, 1, 3, with_nan[i], &label, NULL, &r);
-        CHECK(r.n_correct == 0 && isnan(r.loss_sum), "nan %d: loss %g, correct %d", i, r.loss_sum,
-              r.n_correct);
+        CHECK(r.n_correct == 0 && r.n_top == 0 && isnan(r.loss_sum),
+              "nan %d: loss %g, correct %d, top %d", i, r.loss_sum, r.n_correct, r.n_top);
+    }
+}
+
+/* By definition: sorted, the first of equals first; each label of rows with ties, and of three
+ * classes, where all are among the five. */
+static void check_top(void *ctx)
+{
+    enum { CLASSES = 9 };
+    const real z[CLASSES] = {0, 3, 1, 3, -2, 1, 1, 7, 3};
+    const int place[CLASSES] = {7, 1, 4, 2, 8, 5, 6, 0, 3};
+    for (int32_t label = 0; label < CLASSES; label++) {
+        struct nn_result r;
+        nn_cpu.softmax_loss(ctx, 1, CLASSES, z, &label, NULL, &r);
+        CHECK(r.n_correct == (place[label] == 0) && r.n_top == (place[label] < NN_TOP),
+              "label %d is in place %d: correct %d, top %d", label, place[label], r.n_correct,
+              r.n_top);
+        if (label < 3) {
+            nn_cpu.softmax_loss(ctx, 1, 3, z, &label, NULL, &r);
+            CHECK(r.n_top == 1, "label %d of 3 classes is not among the five", label);
+        }
     }
 }
 
@@ -338,6 +358,7 @@ int main(void)
             check_norm(ctx, (struct norm_case){(size_t)sizes[i][0], sizes[i][1], how & 1, how & 2,
                                                how == 2 && i > 0 ? 1000 : 0.5});
     check_loss(ctx);
+    check_top(ctx);
     check_dropout(ctx);
     nn_cpu.close(ctx);
     DONE();

@@ -34,12 +34,18 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
     return n;
 }
 
+/* Of test images. */
+struct tested {
+    struct train_sums sums;
+    double top; /* labels among the NN_TOP largest */
+};
+
 /* This rank's part of the test images; parts differ by one image at most. */
-static struct train_sums test_share(struct train *t)
+static struct tested test_share(struct train *t)
 {
     const size_t n = t->data->n_test, rank = (size_t)t->rank, n_ranks = (size_t)t->n_ranks;
     const size_t end = n * (rank + 1) / n_ranks;
-    struct train_sums sums = {0};
+    struct tested all = {.top = 0};
     size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
     train_emulate_turn(t);
     for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
@@ -47,21 +53,23 @@ static struct train_sums test_share(struct train *t)
             next += feed_test(t, next, end);
         const size_t left = end - at;
         const struct nn_result r = feed_eval(t->feed);
-        sums.loss += r.loss_sum;
-        sums.correct += r.n_correct;
-        sums.images += (double)(left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch);
+        all.sums.loss += r.loss_sum;
+        all.sums.correct += r.n_correct;
+        all.sums.images += (double)(left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch);
+        all.top += r.n_top;
     }
-    return sums;
+    return all;
 }
 
 /* Sums over ranks of what they trained and tested on. */
-static int add_up(struct train *t, struct train_sums *trained, struct train_sums *tested)
+static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
-    double all[6] = {trained->loss, trained->correct, trained->images,
-                     tested->loss,  tested->correct,  tested->images};
-    TRY(comm_sum_f64(t->comm, all, 6));
+    const struct train_sums *test = &tested->sums;
+    double all[7] = {trained->loss, trained->correct, trained->images, test->loss,
+                     test->correct, test->images,     tested->top};
+    TRY(comm_sum_f64(t->comm, all, 7));
     *trained = (struct train_sums){all[0], all[1], all[2]};
-    *tested = (struct train_sums){all[3], all[4], all[5]};
+    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6]};
     return 0;
 }
 
@@ -82,7 +90,7 @@ int train_epoch_end(struct train *t, bool keep)
     struct train_sums trained = t->state.sums;
     TRY(nn_model_get(t->model, t->own_stats, t->stats, t->n_stats));
     TRY(average_stats(t));
-    struct train_sums tested = test_share(t);
+    struct tested tested = test_share(t);
     if (!keep)
         TRY(nn_model_put(t->model, t->stats, t->own_stats, t->n_stats));
     TRY(add_up(t, &trained, &tested));
@@ -93,8 +101,9 @@ int train_epoch_end(struct train *t, bool keep)
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
         .train_loss = mean(trained.loss, trained.images),
         .train_accuracy = mean(trained.correct, trained.images),
-        .test_loss = mean(tested.loss, tested.images),
-        .test_accuracy = mean(tested.correct, tested.images),
+        .test_loss = mean(tested.sums.loss, tested.sums.images),
+        .test_accuracy = mean(tested.sums.correct, tested.sums.images),
+        .test_top = mean(tested.top, tested.sums.images),
         .checksum = weights_crc,
     };
     TRY(train_agree(t, compare_ranks(t, epoch.checksum)));

@@ -158,7 +158,7 @@ int train_run(struct train *t)
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
     bool tested = false;
     stop_watch();
-    while (s->step < t->n_steps && !t->stopped_by) {
+    while (s->step < t->n_steps && !t->stopped_by && !report_reached(t)) {
         const uint64_t epoch = s->step / per_epoch, at = s->step % per_epoch;
         if (at == 0 || s->step == first)
             begin_epoch(t, epoch);
@@ -169,8 +169,8 @@ int train_run(struct train *t)
             TRY(test(t, epoch_ends));
         if (epoch_ends)
             s->sums = (struct train_sums){0};
-        if (t->o->save &&
-            (run_ends || t->stopped_by || (t->o->save_every && s->step % t->o->save_every == 0)))
+        if (t->o->save && (run_ends || t->stopped_by || report_reached(t) ||
+                           (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
     if (!tested && !t->stopped_by) { /* resumed at its end */

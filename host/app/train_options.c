@@ -37,6 +37,11 @@ static const struct opt opts[] = {
      "pass.",
      OPT_INT, AT(epochs), 1, 1e6, 0},
     {"steps", "N", "0", "Instead of --epochs: so many batches.", OPT_INT, AT(steps), 0, 1e12, 0},
+    {"until", "X", "0",
+     "Ends with the first epoch after which the test accuracy is X or more (0.8), and says what "
+     "that "
+     "took. 0: goes on.",
+     OPT_REAL, AT(until), 0, 1, 0},
     {"batch", "N", "120",
      "Images of a step over all ranks; must be a multiple of the number of ranks.", OPT_SIZE,
      AT(batch), 1, 1 << 20, TRAIN_BITS},

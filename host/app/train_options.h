@@ -8,6 +8,7 @@ struct train_options {
     uint64_t train_samples;
     int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */
+    double until;          /* test accuracy; 0: none */
     uint64_t batch;        /* images of a step, over all ranks */
     int64_t micro;         /* passes in which a rank takes its share of them */
     const char *optimizer, *schedule;

@@ -89,6 +89,11 @@ static void say_progress(struct train *t, const struct report_step *step)
     r->window = (struct report_time){0};
 }
 
+bool report_reached(const struct train *t)
+{
+    return t->o->until > 0 && t->report.last.test_accuracy >= t->o->until;
+}
+
 int report_step(struct train *t, const struct report_step *step)
 {
     struct report *r = &t->report;
@@ -122,6 +127,12 @@ int report_step(struct train *t, const struct report_step *step)
     return jsonl_end(&r->log);
 }
 
+/* Among five of five classes any label is. */
+static bool shows_top(const struct train *t)
+{
+    return t->data->n_classes > NN_TOP;
+}
+
 int report_epoch(struct train *t, const struct report_epoch *epoch)
 {
     struct report *r = &t->report;
@@ -133,7 +144,10 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     if (r->all.steps > 0) /* else resumed at its end: nothing was trained */
         fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
                 epoch->train_accuracy);
-    fprintf(stderr, "  test accuracy %.4f\n", epoch->test_accuracy);
+    fprintf(stderr, "  test accuracy %.4f", epoch->test_accuracy);
+    if (shows_top(t))
+        fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
+    fputc('\n', stderr);
     if (!r->log.f)
         return 0;
     char checksum[16];
@@ -145,6 +159,10 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     jsonl_real(&r->log, "train_accuracy", epoch->train_accuracy);
     jsonl_real(&r->log, "test_loss", epoch->test_loss);
     jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
+    if (shows_top(t))
+        jsonl_real(&r->log, "test_top5", epoch->test_top);
+    jsonl_real(&r->log, "train_s", r->all.seconds);
+    jsonl_uint(&r->log, "train_bytes", r->sent_bytes);
     jsonl_uint(&r->log, "skipped", t->state.skipped);
     jsonl_text(&r->log, "checksum", checksum);
     jsonl_uint(&r->log, "peak_rss_bytes", memory_peak());
@@ -164,6 +182,23 @@ static void print_emulated(const struct train *t)
                memory_text(memory_peak(), peak));
 }
 
+/* What it took to get as far as --until asks. */
+static void print_until(const struct train *t, double sent_bytes)
+{
+    const struct report_time *all = &t->report.all;
+    if (t->o->until == 0)
+        return;
+    printf("until          accuracy %g ", t->o->until);
+    if (report_reached(t))
+        printf("after %llu steps", (unsigned long long)t->state.step);
+    else
+        printf("was not reached in %llu steps", (unsigned long long)t->state.step);
+    if ((double)t->state.step > all->steps)
+        printf(", %.0f of them in this run", all->steps);
+    printf(": %.1f s of steps, %.6g MB sent by a rank\n", all->seconds,
+           sent_bytes * all->steps / 1e6);
+}
+
 static void print_table(const struct train *t, double sent_bytes, double fp32_bytes)
 {
     const struct report *r = &t->report;
@@ -173,7 +208,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("\n");
     printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
-           t->n_ranks > 1 ? "s" : "", (unsigned long long)t->n_steps,
+           t->n_ranks > 1 ? "s" : "", (unsigned long long)t->state.step,
            (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
     char group[16] = "";
     if (t->job.group)
@@ -181,7 +216,11 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->job.codec, codec),
            t->job.offload ? "offload" : t->job.algo->name, group);
     train_offload_print(t);
-    printf("accuracy       %.2f %% of %zu test images\n", 100 * e->test_accuracy, t->data->n_test);
+    printf("accuracy       %.2f %% of %zu test images", 100 * e->test_accuracy, t->data->n_test);
+    if (shows_top(t))
+        printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
+    printf("\n");
+    print_until(t, sent_bytes);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",
            e->train_loss);

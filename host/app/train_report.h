@@ -18,6 +18,7 @@ struct report_step {
 struct report_epoch {
     uint64_t epoch; /* counted from 0 */
     double train_loss, train_accuracy, test_loss, test_accuracy;
+    double test_top;   /* share of test images whose label is among the NN_TOP likeliest classes */
     uint32_t checksum; /* of the weights */
 };
 
@@ -47,6 +48,9 @@ void report_run(const struct train *t, struct jsonl *log);
  * line (log: disk full). */
 int report_step(struct train *t, const struct report_step *step);
 int report_epoch(struct train *t, const struct report_epoch *epoch);
+
+/* The last test was as good as --until asks: the same on all ranks. */
+bool report_reached(const struct train *t);
 
 /* All ranks call it; rank 0 prints the table and the two last lines, unless the run was stopped.
  * Returns 0 or a negative errno. */

@@ -39,7 +39,7 @@ static struct nn_result finish(struct nn_model *m)
     if (rc < 0 && !m->failed)
         m->failed = rc;
     if (rc < 0)
-        return (struct nn_result){(double)NAN, 0};
+        return (struct nn_result){.loss_sum = (double)NAN};
     struct nn_result all = m->results[0];
     all.loss_sum *= m->heads[0].weight;
     for (int h = 1; h < m->n_heads; h++)
