@@ -6,7 +6,6 @@
 #include "nn/round_ops.h"
 
 enum { BATCH = 6 };
-static const struct nn_shape IN = {12, 11, 3};
 
 static float slow_round(const struct round_rule *r, float x)
 {
@@ -96,15 +95,47 @@ static struct round_setup setup_of(const char *words, int shift)
     return s;
 }
 
+/* Windows that overlap, so that their gradients add up. */
+static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_setup *setup,
+                                   struct nn_shape in)
+{
+    struct nn_model *m = malloc(sizeof *m);
+    if (!m || graph_init(m, ops, in, BATCH) < 0)
+        exit(1);
+    m->scale.value = 1;
+    int x = graph_pool_max(m, graph_conv(m, 0, "conv1", 6, 3, 1, 1, true), 3, 1, 1);
+    x = graph_pool_avg(m, graph_conv(m, x, "conv2", 6, 3, 1, 1, true), 3, 1, 1);
+    x = graph_linear(m, graph_pool_max(m, x, 3, 2, 0), "classifier", CLASSES, true);
+    graph_head(m, x, &loss_class, 1);
+    if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
+        exit(1);
+    return m;
+}
+
+/* Of that name, with biases that are not 0. */
+static struct nn_model *open_model(const struct nn_ops *ops, const struct nn_setup *setup,
+                                   const char *name)
+{
+    const struct nn_shape small = {12, 11, 3}, large = {28, 28, 1};
+    struct nn_model *m =
+        !strcmp(name, "pools")
+            ? open_pools(ops, setup, small)
+            : model_open(ops, setup, name, strcmp(name, "kinds") ? large : small, BATCH);
+    for (int k = 0; k < m->n_params; k++)
+        for (size_t i = 0; m->params[k].bias && i < m->params[k].n; i++)
+            m->weights[m->params[k].offset + i] = (real)uniform(5, i) / 4;
+    return m;
+}
+
 /* same_as_plain: the formats are fp32's. */
-static void check(const char *words, int shift, bool same_as_plain)
+static void check(const char *name, const char *words, int shift, bool same_as_plain)
 {
     const struct round_setup s = setup_of(words, shift);
     const struct nn_setup setup = {.round = &s};
-    struct images d = images_open(IN, BATCH);
-    struct nn_model *round = model_open(&nn_round, &setup, "kinds", IN, BATCH);
-    struct nn_model *slow = model_open(&nn_cpu, NULL, "kinds", IN, BATCH);
-    struct nn_model *plain = model_open(&nn_cpu, NULL, "kinds", IN, BATCH);
+    struct nn_model *round = open_model(&nn_round, &setup, name);
+    struct nn_model *slow = open_model(&nn_cpu, NULL, name);
+    struct nn_model *plain = open_model(&nn_cpu, NULL, name);
+    struct images d = images_open(plain->nodes[0].window.out, BATCH);
     const struct answer a = answer_of(round, &d), p = answer_of(plain, &d);
     const struct nn_result want = slow_pass(slow, &s, &d, true);
     CHECK(same(a.r.loss_sum, want.loss_sum) && a.r.n_correct == want.n_correct,
@@ -124,7 +155,7 @@ static void check(const char *words, int shift, bool same_as_plain)
     const double eval = nn_model_eval(round, d.x, d.labels, BATCH).loss_sum,
                  want_eval = slow_pass(slow, &s, &d, false).loss_sum;
     CHECK(same(eval, want_eval), "%s: evaluation %.9g, slow %.9g", words, eval, want_eval);
-    printf("%-46s loss %.6f, without %.6f\n", words, a.r.loss_sum, p.r.loss_sum);
+    printf("%-7s %-46s loss %.6f, without %.6f\n", name, words, a.r.loss_sum, p.r.loss_sum);
     free(a.grads), free(p.grads);
     nn_model_close(round), nn_model_close(slow), nn_model_close(plain);
     images_close(&d);
@@ -186,17 +217,20 @@ static void check_words(void)
 int main(void)
 {
     nn_cpu_threads(1);
-    puts("seeds: images 1, weights 4, dropout 3, values 7");
+    puts("seeds: images 1, weights 4, biases 5, dropout 3, values 7");
     check_words();
     check_values();
-    check("act=e8m23,weight=e8m23,error=e8m23", 0, true);
-    check("act=e4m3", 0, false);
-    check("weight=e3m4", 0, false);
-    check("error=e5m2", 10, false);
-    check("error=e5m2", 0, false);
-    check("act=e4m3,weight=e4m3fn,error=e5m2", 8, false);
-    check("act=e2m1,weight=e2m1,error=e6m9,overflow=inf", 0, false);
-    check("act=e1m2,weight=e3m0,error=e3m0", 6, false);
+    check("kinds", "act=e8m23,weight=e8m23,error=e8m23", 0, true);
+    check("kinds", "act=e4m3", 0, false);
+    check("kinds", "weight=e3m4", 0, false);
+    check("kinds", "error=e5m2", 10, false);
+    check("kinds", "error=e5m2", 0, false);
+    check("kinds", "act=e4m3,weight=e4m3fn,error=e5m2", 8, false);
+    check("kinds", "act=e2m1,weight=e2m1,error=e6m9,overflow=inf", 0, false);
+    check("kinds", "act=e1m2,weight=e3m0,error=e3m0", 6, false);
+    check("lenet5", "act=e5m2,weight=e4m3,error=e4m3", 9, false);
+    check("lenet5", "error=e3m0", 9, false);
+    check("pools", "act=e4m3,error=e4m3", 9, false);
     (void)nudge_of, (void)sensitivity;
     DONE();
 }

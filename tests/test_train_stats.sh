@@ -49,6 +49,11 @@ near "eq. 5" "$(value "$judge" mean)" "$(value "$all" round_off)"
 near "median" "$(value "$judge" median)" "$(value "$all" round_off_median)"
 awk -v c="$(value "$all" cosine)" 'BEGIN { exit !(c > 0.99 && c < 1) }' || fail "cosine of $all"
 
+# --- the same with buckets that would travel early ---
+# shellcheck disable=SC2086
+on 4 $run --stats early --stats-every 4 --overlap on --bucket-bytes 1k >/dev/null 2>&1
+cmp -s <(tail -n +2 s) <(tail -n +2 early) || fail "--overlap on: other lines"
+
 # --- counts: every value is in a bin or zero, of rank 0 and of all; aps's shift is the bias less the exponent ---
 awk '/"kind":"stats",/ {
     split("bins bins_all", lists, " "); split("zero zero_all", zeros, " ")
@@ -65,6 +70,10 @@ awk '/"kind":"stats",/ {
 } END { exit lines != 20 }' s || bad=1
 while read -r l; do
     [ "$(value "$l" shift)" = $((7 - $(value "$l" exponent))) ] || fail "shift: $l"
+    # the largest of all ranks is in the last bin, times 4 ranks and rounded up
+    count=${l#*'"bins_all":['} count=${count%%]*} count=${count//[0-9]/} count=$((${#count} + 1))
+    above=$(($(value "$l" exponent) - $(value "$l" first) - count - 1))
+    [ $above = 0 ] || [ $above = 1 ] || fail "exponent: $l"
     [ "$(value "$l" first_scaled)" = $(($(value "$l" first) + $(value "$l" shift))) ] || fail "first_scaled: $l"
     [ "$(value "$l" saturate_all)" = 0 ] || fail "aps saturates: $l"
 done < <(grep '"kind":"stats"' s)
@@ -97,6 +106,7 @@ on 1 --steps 5 --stats go --stats-every 2 --resume ck >/dev/null 2>&1
 on 1 --steps 5 --stats go --stats-every 2 --resume ck >/dev/null 2>&1
 steps=$(sed -n 's/^{"kind":"stats_network","step":\([0-9]*\),.*}$/\1/p' go | tr '\n' ' ')
 [ "$steps" = "1 3 5 " ] || fail "steps of a run that went on: $steps"
+[ "$(grep -c '^{"kind":"stats","step":5,' go)" = 10 ] || fail "layers of a run that went on: $(cut -c1-40 go)"
 grep -qv '^{.*}$' go && fail "a torn line"
 
 # --- what cannot be written, and what cannot be ---
