@@ -50,6 +50,7 @@ not_here() {
     *XILINX_XRT=*) [ -e build/xrt/lib/libxrt_core.so.2 ] || echo 'no XRT' ;;
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *model_check.sh*) echo 'it measures for minutes' ;;
+    *model_rates.json*) echo 'of model_check.sh' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh*) echo 'many trainings' ;;
@@ -68,6 +69,7 @@ shorter() {
     [[ $data != synthetic* ]] || c=${c/ --train-samples 20000/}
     c=${c//--sizes 4M:64M --reps 11/--sizes 4k --reps 2}
     c=${c//--sizes 4M:64M/--sizes 4k --reps 2}
+    c=${c//--layers 1048576,2359296,1048576/--layers 4096,8192,4096}
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
     *narrowcast\ train\ --help) ;;
@@ -162,7 +164,7 @@ done
 # shellcheck disable=SC2016  # commands in the sentences of the root's README
 grep -o '`make run [^`]*`' README.md | tr '`' ' ' | sed 's/^/   /' >inline
 all_of 'README.md (text)' <inline
-for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,model,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
+for help in "narrowcast --help" narrowcast\ {train,emulate,cast,uncast,reduce,sim,xclbin,model,plot,info}" --help" "narrowcast-sim --help" bench_{allreduce,cast,codecs}" --help"; do
     [ -x "build/${help%% *}" ] || continue
     # shellcheck disable=SC2086  # a program and its word
     build/$help >help.txt || { echo "FAIL $help" && bad=1; }

@@ -15,6 +15,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_card(int argc, char **argv);
 int cmd_xclbin(int argc, char **argv);
 int cmd_model(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
 #endif

@@ -24,6 +24,7 @@ static const struct {
     {"card", cmd_card, false, "own a card of this machine and serve it to all jobs"},
     {"xclbin", cmd_xclbin, false, "the container that XRT loads into a card: made, or looked into"},
     {"model", cmd_model, false, "how long a step takes on a cluster that is not there"},
+    {"plot", cmd_plot, false, "charts and tables of what trainings and benches have written"},
     {"info", cmd_info, true, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,96 @@
+/* plot.h : the parts of `narrowcast plot`: rows of somebody's JSON lines become series of points, which
+ * become a table, or a chart by gnuplot.
+ *
+ *     KIND -> plot_kinds[]   FILE... -> lines -> kind->row() -> plot_point()   plot_table(), plot_chart() */
+#ifndef PLOT_H
+#define PLOT_H
+#include "base/jsonl_read.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { PLOT_NAME = 96, PLOT_SERIES = 64, PLOT_TICKS = 128, PLOT_POINTS = 1 << 20 };
+
+struct plot_point {
+    double x, y;
+    size_t order; /* of the rows */
+};
+struct plot_series {
+    char name[PLOT_NAME]; /* printable, whatever the file had */
+    struct plot_point
+        *point; /* [n]; when all is read x rises, and of equal ones the last is kept */
+    size_t n, room;
+};
+
+struct plot_kind;
+struct plot {
+    const struct plot_kind *kind;
+    struct plot_series series[PLOT_SERIES];
+    int n_series;
+    char tick[PLOT_TICKS][PLOT_NAME]; /* of bars: what stands below bar x = 0, 1, ... */
+    int n_ticks;
+    size_t n_points;
+};
+
+/* The file that is read: what its rows have in common. */
+struct plot_file {
+    const char *path;
+    char name[PLOT_NAME], of[PLOT_NAME]; /* without folder and ending; what a row said of it */
+    int first_series;                    /* the series that there were before it */
+    double step;                         /* the last one that a row was of */
+};
+
+/* A kind of chart. */
+struct plot_kind {
+    const char *name, *about;
+    const char *wants; /* the files, in words */
+    const char *x, *y; /* of the axes */
+    bool log_x, log_y, bars;
+    bool shares; /* what is drawn of a series are its parts of its sum, % */
+    /* Takes a line. Returns 1, 0: it is of another kind, or a negative errno with a line. */
+    int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+};
+extern const struct plot_kind plot_kinds[]; /* the last one's name is NULL */
+
+/* NULL, with a line that names all, where there is none. */
+const struct plot_kind *plot_kind_of(const char *name);
+
+/* Numbers and words of a line; nan and "" where there are none. plot_run_name(): what travels in the
+ * run that a log begins with, of kind `run`: "FILE: e5m2 aps"; else nothing changes. */
+double plot_real(const struct jsonl_in *in, const char *key);
+const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME]);
+void plot_run_name(struct plot_file *f, const struct jsonl_in *in);
+
+/* Rows of train --stats (plot_stats.c): of which the last step that is there counts. */
+int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+
+/* Reads all lines of all files. Returns 0 or a negative errno with a line; also where a file has no
+ * row of the kind. plot_close() in any case. */
+int plot_read(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
+void plot_close(struct plot *p);
+
+/* The series of that name, or a new one; the bar of that name. Negative errno with a line: too many. */
+int plot_series_of(struct plot *p, const char *name);
+/* The same, but of this file alone: what another one has by that name is another one. */
+int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
+int plot_tick_of(struct plot *p, const char *name);
+
+/* A point more, of series s; one that is not finite is left out. Returns 0 or a negative errno with a
+ * line. */
+int plot_add(struct plot *p, int s, double x, double y);
+
+void plot_table(const struct plot *p, FILE *to);
+
+/* All of it as a program of gnuplot, numbers included. terminal: "svg" or "pngcairo"; output: its
+ * name; NULL: none of both stand in it. */
+void plot_script(const struct plot *p, const char *title, const char *terminal, const char *output,
+                 FILE *to);
+
+/* path: .svg, .png, or .gp: the program alone. The chart takes its name when it is whole. Returns 0, 1:
+ * there is no gnuplot, or a negative errno with a line. */
+int plot_chart(const struct plot *p, const char *title, const char *path);
+
+#endif

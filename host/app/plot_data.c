@@ -1,0 +1,177 @@
+/* plot_data.c : files become series of points. */
+#include "app/plot.h"
+#include "base/err.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A name as a table and gnuplot may have it: nothing that moves a cursor, ends a text or calls a
+ * program. */
+static void clean(char to[PLOT_NAME], const char *from)
+{
+    snprintf(to, PLOT_NAME, "%s", from);
+    for (char *c = to; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || strchr("'`\\\"", *c))
+            *c = '_';
+}
+
+/* -1: there is none. */
+static int find_series(const struct plot *p, const char *cleaned)
+{
+    for (int i = 0; i < p->n_series; i++)
+        if (!strcmp(p->series[i].name, cleaned))
+            return i;
+    return -1;
+}
+
+int plot_series_of(struct plot *p, const char *name)
+{
+    char cleaned[PLOT_NAME];
+    clean(cleaned, name);
+    const int found = find_series(p, cleaned);
+    if (found >= 0)
+        return found;
+    if (p->n_series == PLOT_SERIES)
+        return ERR(-EINVAL, "cannot plot more than %d lines: give fewer files", PLOT_SERIES);
+    memcpy(p->series[p->n_series].name, cleaned, sizeof cleaned);
+    return p->n_series++;
+}
+
+int plot_series_here(struct plot *p, const struct plot_file *f, const char *name)
+{
+    char other[PLOT_NAME];
+    int s = plot_series_of(p, name);
+    for (int i = 2; s >= 0 && s < f->first_series; i++) {
+        snprintf(other, sizeof other, "%.80s (%d)", name, i);
+        s = plot_series_of(p, other);
+    }
+    return s;
+}
+
+int plot_tick_of(struct plot *p, const char *name)
+{
+    char cleaned[PLOT_NAME];
+    clean(cleaned, name);
+    for (int i = 0; i < p->n_ticks; i++)
+        if (!strcmp(p->tick[i], cleaned))
+            return i;
+    if (p->n_ticks == PLOT_TICKS)
+        return ERR(-EINVAL, "cannot plot more than %d bars: give fewer rows", PLOT_TICKS);
+    memcpy(p->tick[p->n_ticks], cleaned, sizeof cleaned);
+    return p->n_ticks++;
+}
+
+int plot_add(struct plot *p, int s, double x, double y)
+{
+    struct plot_series *to = &p->series[s];
+    if (!isfinite(x) || !isfinite(y))
+        return 0;
+    if (p->n_points == PLOT_POINTS)
+        return ERR(-EINVAL, "cannot plot more than %d points: give fewer files", PLOT_POINTS);
+    if (to->n == to->room) {
+        const size_t room = to->room ? 2 * to->room : 64;
+        struct plot_point *grown = realloc(to->point, room * sizeof *grown);
+        if (!grown)
+            return ERR(-ENOMEM, "cannot plot: no memory");
+        to->point = grown;
+        to->room = room;
+    }
+    to->point[to->n++] = (struct plot_point){x, y, p->n_points++};
+    return 0;
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const struct plot_point *p = a, *q = b;
+    if (p->x != q->x)
+        return p->x > q->x ? 1 : -1;
+    return p->order > q->order ? 1 : -1;
+}
+
+/* All points are there. */
+static void finish(struct plot_series *s, bool shares)
+{
+    size_t n = 0;
+    double sum = 0;
+    if (s->n > 0)
+        qsort(s->point, s->n, sizeof *s->point, by_x);
+    for (size_t i = 0; i < s->n; i++) {
+        n -= n > 0 && s->point[n - 1].x == s->point[i].x;
+        s->point[n++] = s->point[i];
+    }
+    s->n = n;
+    for (size_t i = 0; i < n; i++)
+        sum += s->point[i].y;
+    for (size_t i = 0; i < n && shares && sum > 0; i++)
+        s->point[i].y *= 100 / sum;
+}
+
+void plot_close(struct plot *p)
+{
+    for (int i = 0; i < p->n_series; i++)
+        free(p->series[i].point);
+    p->n_series = 0;
+}
+
+/* ---- lines ---- */
+
+double plot_real(const struct jsonl_in *in, const char *key)
+{
+    double x = (double)NAN;
+    (void)jsonl_in_real(in, key, &x);
+    return x;
+}
+
+const char *plot_word(const struct jsonl_in *in, const char *key, char to[PLOT_NAME])
+{
+    to[0] = '\0';
+    (void)jsonl_in_text(in, key, to, PLOT_NAME);
+    return to;
+}
+
+void plot_run_name(struct plot_file *f, const struct jsonl_in *in)
+{
+    if (!jsonl_in_is(in, "run"))
+        return;
+    char codec[PLOT_NAME], format[PLOT_NAME], scale[PLOT_NAME];
+    plot_word(in, "codec", codec), plot_word(in, "format", format), plot_word(in, "scale", scale);
+    if (!strcmp(codec, "minifloat") || !codec[0])
+        snprintf(f->of, sizeof f->of, "%.20s: %.20s %.30s", f->name, format, scale);
+    else
+        snprintf(f->of, sizeof f->of, "%.20s: %.60s", f->name, codec);
+}
+
+/* ---- files ---- */
+
+static int read_file(struct plot *p, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    struct plot_file f = {.path = path, .first_series = p->n_series};
+    struct jsonl_in in;
+    int rc, taken = 0;
+    snprintf(f.name, sizeof f.name, "%.*s", (int)strcspn(base, "."), base);
+    TRY(jsonl_in_open(&in, path));
+    while ((rc = jsonl_in_next(&in)) > 0) {
+        rc = p->kind->row(p, &f, &in);
+        if (rc < 0)
+            break;
+        taken += rc > 0;
+    }
+    jsonl_in_close(&in);
+    if (rc == 0 && taken == 0)
+        rc = ERR(-EINVAL, "cannot plot %s of '%s': want %s", p->kind->name, path, p->kind->wants);
+    return rc;
+}
+
+int plot_read(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths)
+{
+    *p = (struct plot){.kind = kind};
+    for (int i = 0; i < n_paths; i++)
+        TRY(read_file(p, paths[i]));
+    if (p->n_points == 0)
+        return ERR(-EINVAL, "cannot plot %s of '%s': no number in it is finite", kind->name,
+                   paths[0]);
+    for (int i = 0; i < p->n_series; i++)
+        finish(&p->series[i], kind->shares);
+    return 0;
+}

@@ -1,0 +1,199 @@
+/* plot_kinds.c : the kinds of charts: which rows of which files, and what is drawn of them. A new kind is
+ * a function and a row of the table. */
+#include "app/plot.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- curves of trainings: narrowcast train --log ---- */
+
+static int curve(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *kind,
+                 const char *x, const char *y, double times)
+{
+    plot_run_name(f, in);
+    if (!jsonl_in_is(in, kind))
+        return 0;
+    const int s = plot_series_here(p, f, f->of[0] ? f->of : f->name);
+    TRY(s);
+    TRY(plot_add(p, s, plot_real(in, x), times * plot_real(in, y)));
+    return 1;
+}
+
+static int accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return curve(p, f, in, "epoch", "epoch", "test_accuracy", 100);
+}
+static int loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return curve(p, f, in, "epoch", "epoch", "loss", 1);
+}
+static int step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return curve(p, f, in, "step", "step", "loss", 1);
+}
+
+/* ---- parts of an all-reduce: bench_allreduce --layers --json ---- */
+
+static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const char *const parts[][2] = {
+        {"exponents_us", "exponents"}, {"codes_us", "codes"}, {"casts_us", "casts"}};
+    char layer[PLOT_NAME], algo[PLOT_NAME], type[PLOT_NAME], name[PLOT_NAME];
+    (void)f;
+    if (!jsonl_in_is(in, "phase") || !isfinite(plot_real(in, "time_us")))
+        return 0;
+    snprintf(name, sizeof name, "%.20s %.30s %.30s", plot_word(in, "layer", layer),
+             plot_word(in, "type", type), plot_word(in, "algo", algo));
+    int bars = p->n_ticks, tick = plot_tick_of(p, name);
+    TRY(tick);
+    for (int again = 2; p->n_ticks == bars;
+         again++) { /* layers of one length have bars of their own */
+        snprintf(name, sizeof name, "%.20s (%d) %.30s %.25s", layer, again, type, algo);
+        tick = plot_tick_of(p, name);
+        TRY(tick);
+    }
+    for (int i = 0; i < 3; i++) {
+        const int s = plot_series_of(p, parts[i][1]);
+        TRY(s);
+        TRY(plot_add(p, s, tick, 1e-3 * fmax(plot_real(in, parts[i][0]), 0)));
+    }
+    return 1;
+}
+
+/* ---- round-off: bench_error --json ---- */
+
+/* By the size of groups, where a row has one, else by the number of ranks. */
+static int roundoff_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const char *const errors[] = {"l2", "median", "mean"};
+    char format[PLOT_NAME], scale[PLOT_NAME], sum[PLOT_NAME], out[PLOT_NAME], name[PLOT_NAME];
+    const double group = plot_real(in, "group"),
+                 x = isfinite(group) ? group : plot_real(in, "ranks");
+    (void)f;
+    if (!jsonl_in_is(in, "error") || !isfinite(x))
+        return 0;
+    plot_word(in, "format", format), plot_word(in, "scale", scale), plot_word(in, "sum", sum);
+    plot_word(in, "out_format", out);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%.16s %.16s %.16s%s%.16s, %s", format, scale, sum,
+                 strcmp(format, out) ? " in " : "", strcmp(format, out) ? out : "",
+                 i == 2 ? "eq. 5" : errors[i]);
+        const int s = plot_series_of(p, name);
+        TRY(s);
+        TRY(plot_add(p, s, x, 100 * plot_real(in, errors[i])));
+    }
+    return 1;
+}
+
+/* ---- clusters that are not there: narrowcast model --json ---- */
+
+static int model_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layers[PLOT_NAME], algo[PLOT_NAME], type[PLOT_NAME], name[PLOT_NAME];
+    (void)f;
+    if (!jsonl_in_is(in, "model"))
+        return 0;
+    snprintf(name, sizeof name, "%.20s %.20s %.24s, %.3g Gbit/s", plot_word(in, "layers", layers),
+             plot_word(in, "type", type), plot_word(in, "algo", algo),
+             1e-9 * plot_real(in, "link_bps"));
+    const int s = plot_series_of(p, name);
+    TRY(s);
+    TRY(plot_add(p, s, plot_real(in, "ranks"), 1e3 * plot_real(in, "step_s")));
+    return 1;
+}
+
+#define LOGS  "logs of narrowcast train --log"
+#define STATS "files of narrowcast train --stats"
+const struct plot_kind plot_kinds[] = {
+    {.name = "accuracy",
+     .about = "test accuracy by epoch, of " LOGS,
+     .wants = LOGS " with an epoch in them",
+     .x = "epoch",
+     .y = "test accuracy, %",
+     .row = accuracy_row},
+    {.name = "loss",
+     .about = "training loss by epoch, of " LOGS,
+     .wants = LOGS " with an epoch in them",
+     .x = "epoch",
+     .y = "loss",
+     .log_y = true,
+     .row = loss_row},
+    {.name = "step-loss",
+     .about = "loss of each step's batch, of " LOGS,
+     .wants = LOGS " with a step in them",
+     .x = "step",
+     .y = "loss",
+     .log_y = true,
+     .row = step_loss_row},
+    {.name = "phases",
+     .about = "parts of an all-reduce, of bench_allreduce --layers --json",
+     .wants = "rows of bench_allreduce --layers --json on several ranks",
+     .x = "",
+     .y = "ms",
+     .bars = true,
+     .row = phases_row},
+    {.name = "roundoff",
+     .about = "error of the mean by size of groups or number of ranks, of bench_error --json",
+     .wants = "rows of bench_error --json",
+     .x = "ranks of a group",
+     .y = "error, %",
+     .log_x = true,
+     .log_y = true,
+     .row = roundoff_row},
+    {.name = "model",
+     .about = "time of a step by number of ranks, of narrowcast model --json",
+     .wants = "rows of narrowcast model --json",
+     .x = "ranks",
+     .y = "ms",
+     .log_x = true,
+     .log_y = true,
+     .row = model_row},
+    {.name = "exponents",
+     .about = "how a layer's gradients are distributed, a line a layer, of " STATS,
+     .wants = STATS,
+     .x = "exponent",
+     .y = "of what is not 0, %",
+     .shares = true,
+     .row = plot_exponents_row},
+    {.name = "model-exponents",
+     .about = "the same of all layers, a line a file",
+     .wants = STATS,
+     .x = "exponent",
+     .y = "of what is not 0, %",
+     .shares = true,
+     .row = plot_model_exponents_row},
+    {.name = "shift",
+     .about = "binades that each layer is scaled by, a line a file, of " STATS,
+     .wants = STATS " by codes that are casts",
+     .x = "layer",
+     .y = "shift",
+     .row = plot_shift_row},
+    {.name = "underflow",
+     .about = "what each layer loses to 0, a line a file, of " STATS,
+     .wants = STATS " by codes that are casts",
+     .x = "layer",
+     .y = "underflow, %",
+     .row = plot_underflow_row},
+    {.name = NULL},
+};
+
+const struct plot_kind *plot_kind_of(const char *name)
+{
+    const char *names[PLOT_SERIES];
+    char list[512];
+    struct text all = text_in(list, sizeof list);
+    int n = 0;
+    for (const struct plot_kind *k = plot_kinds; k->name && n < PLOT_SERIES; k++) {
+        if (!strcmp(k->name, name))
+            return k;
+        text_add(&all, "%s%s", n ? ", " : "", k->name);
+        names[n++] = k->name;
+    }
+    const char *nearest = opt_nearest(name, names, n);
+    if (nearest)
+        (void)ERR(-EINVAL, "unknown kind '%s': did you mean '%s'?", name, nearest);
+    else
+        (void)ERR(-EINVAL, "unknown kind '%s': one of %s", name, list);
+    return NULL;
+}

@@ -1,0 +1,196 @@
+/* plot_show.c : a plot as a table of text, and as a program of gnuplot. */
+#include "app/plot.h"
+#include "base/err.h"
+#include "base/number.h"
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the table ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* All x, once each, rising: [*n], free() gives them back. NULL: no memory. */
+static double *all_x(const struct plot *p, size_t *n)
+{
+    double *x = malloc((p->n_points + 1) * sizeof *x);
+    size_t at = 0;
+    *n = 0;
+    for (int s = 0; s < p->n_series && x; s++)
+        for (size_t i = 0; i < p->series[s].n; i++)
+            x[at++] = p->series[s].point[i].x;
+    if (!x)
+        return NULL;
+    qsort(x, at, sizeof *x, by_size);
+    for (size_t i = 0; i < at; i++)
+        if (i == 0 || x[i] > x[*n - 1])
+            x[(*n)++] = x[i];
+    return x;
+}
+
+static int width_of(const char *name)
+{
+    const int n = (int)strlen(name);
+    return n < 10 ? 10 : n;
+}
+
+void plot_table(const struct plot *p, FILE *to)
+{
+    size_t n, at[PLOT_SERIES] = {0};
+    int first = width_of(p->kind->x);
+    for (int i = 0; i < p->n_ticks; i++)
+        first = width_of(p->tick[i]) > first ? width_of(p->tick[i]) : first;
+    fprintf(to, "%-*s", first, p->kind->bars ? "" : p->kind->x);
+    for (int s = 0; s < p->n_series; s++)
+        fprintf(to, "  %*s", width_of(p->series[s].name), p->series[s].name);
+    fprintf(to, "   (%s)\n", p->kind->y);
+    double *x = all_x(p, &n);
+    for (size_t i = 0; i < n && x; i++) {
+        char text[32];
+        number_print(text, sizeof text, 9, x[i]);
+        fprintf(to, "%-*s", first, p->kind->bars ? p->tick[(int)x[i]] : text);
+        for (int s = 0; s < p->n_series; s++) {
+            const struct plot_series *of = &p->series[s];
+            const bool has = at[s] < of->n && of->point[at[s]].x == x[i];
+            if (has)
+                number_print(text, sizeof text, 5, of->point[at[s]++].y);
+            fprintf(to, "  %*s", width_of(of->name), has ? text : "");
+        }
+        fprintf(to, "\n");
+    }
+    free(x);
+}
+
+/* ---- gnuplot ---- */
+
+static void data(const struct plot *p, FILE *to)
+{
+    char x[32], y[32];
+    for (int s = 0; s < p->n_series; s++) {
+        fprintf(to, "$series%d << EOD\n", s);
+        for (size_t i = 0; i < p->series[s].n; i++) {
+            number_print(x, sizeof x, 9, p->series[s].point[i].x);
+            number_print(y, sizeof y, 9, p->series[s].point[i].y);
+            fprintf(to, "%s %s\n", x, y);
+        }
+        fprintf(to, "EOD\n");
+    }
+}
+
+/* A text between single quotes, of which it has none. */
+static void quoted(const char *text, FILE *to)
+{
+    fputc('\'', to);
+    for (const char *c = text; *c; c++)
+        fputs(*c == '\'' ? "''" : (char[]){*c, '\0'}, to);
+    fputc('\'', to);
+}
+
+static void bars(const struct plot *p, FILE *to)
+{
+    fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
+                "set style fill solid 0.8 noborder\nset xtics rotate by -60 scale 0 noenhanced (");
+    for (int i = 0; i < p->n_ticks; i++) {
+        fprintf(to, "%s", i ? ", " : "");
+        quoted(p->tick[i], to);
+        fprintf(to, " %d", i);
+    }
+    fprintf(to, ")\nset yrange [0:*]\n");
+}
+
+void plot_script(const struct plot *p, const char *title, const char *terminal, const char *output,
+                 FILE *to)
+{
+    fprintf(to, "# made by narrowcast plot %s\n", p->kind->name);
+    if (terminal)
+        fprintf(to, "set terminal %s size 1000,600 background 'white' font 'sans,12'\nset output ",
+                terminal);
+    if (terminal)
+        quoted(output, to), fputc('\n', to);
+    data(p, to);
+    fprintf(to, "set title ");
+    quoted(title, to);
+    fprintf(to, " noenhanced\nset xlabel ");
+    quoted(p->kind->x, to);
+    fprintf(to, "\nset ylabel ");
+    quoted(p->kind->y, to);
+    fprintf(to, "\nset grid\nset key outside right top noenhanced\n%s%s",
+            p->kind->log_x ? "set logscale x 2\n" : "", p->kind->log_y ? "set logscale y\n" : "");
+    if (p->kind->bars)
+        bars(p, to);
+    fprintf(to, "plot ");
+    for (int s = 0; s < p->n_series; s++) {
+        fprintf(to, "%s$series%d using ", s ? ", \\\n     " : "", s);
+        fprintf(to, p->kind->bars ? "2" : "1:2 with linespoints pointtype 7 pointsize 0.5");
+        fprintf(to, " title ");
+        quoted(p->series[s].name, to);
+    }
+    fprintf(to, "\n");
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n > k && !strcmp(text + n - k, end);
+}
+
+/* For a chart of that name. */
+static int write_script(const struct plot *p, const char *title, const char *terminal,
+                        const char *output, const char *path, const char *name)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return ERR(-errno, "cannot write '%s': %s", name, strerror(errno));
+    plot_script(p, title, terminal, output, f);
+    const int bad = ferror(f);
+    return fclose(f) || bad ? ERR(-EIO, "cannot write '%s': %s", name, strerror(EIO)) : 0;
+}
+
+/* Runs gnuplot on the program. Returns 0, 1: there is none, or a negative errno with a line. */
+static int run_gnuplot(const char *script)
+{
+    char *argv[] = {"gnuplot", (char *)script, NULL};
+    extern char **environ;
+    pid_t pid;
+    int status;
+    const int rc = posix_spawnp(&pid, "gnuplot", NULL, NULL, argv, environ);
+    if (rc == ENOENT || rc == EACCES)
+        return 1;
+    if (rc)
+        return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return ERR(-errno, "cannot wait for gnuplot: %s", strerror(errno));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0
+               : ERR(-EIO, "gnuplot did not make the chart: it said why");
+}
+
+int plot_chart(const struct plot *p, const char *title, const char *path)
+{
+    const bool svg = ends_with(path, ".svg");
+    char script[4096 + 16], chart[4096 + 16];
+    if (ends_with(path, ".gp"))
+        return write_script(p, title, NULL, NULL, path, path);
+    if (!svg && !ends_with(path, ".png"))
+        return ERR(-EINVAL, "--out '%s': want a name that ends in .svg, .png or .gp", path);
+    if (strlen(path) > 4000)
+        return ERR(-ENAMETOOLONG, "--out '%.40s...': its name is too long", path);
+    snprintf(script, sizeof script, "%s.%d.gp", path, (int)getpid());
+    snprintf(chart, sizeof chart, "%s.%d", path, (int)getpid());
+    int rc = write_script(p, title, svg ? "svg" : "pngcairo", chart, script, path);
+    if (rc == 0)
+        rc = run_gnuplot(script);
+    if (rc == 0 && rename(chart, path))
+        rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
+    unlink(script);
+    if (rc != 0)
+        unlink(chart);
+    return rc;
+}

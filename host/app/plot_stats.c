@@ -1,0 +1,88 @@
+/* plot_stats.c : what train --stats says of layers: distributions of exponents, shifts, what is lost to 0.
+ * All ranks' values, of the last step that a file has. */
+#include "app/plot.h"
+#include "base/err.h"
+#include <math.h>
+#include <string.h>
+
+enum { BINS = 1024 };
+
+/* Is it a layer's row? A later step takes the place of all that was drawn of the file. */
+static bool of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    plot_run_name(f, in);
+    if (!jsonl_in_is(in, "stats"))
+        return false;
+    const double step = plot_real(in, "step");
+    for (int s = f->first_series; s < p->n_series && step > f->step; s++) {
+        p->n_points -= p->series[s].n;
+        p->series[s].n = 0;
+    }
+    f->step = step > f->step ? step : f->step;
+    return true;
+}
+
+static const char *file_name(const struct plot_file *f)
+{
+    return f->of[0] ? f->of : f->name;
+}
+
+/* Counts of exponents, added to those that the series has. */
+static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
+{
+    double bins[BINS];
+    const double first = plot_real(in, "first");
+    size_t n = 0;
+    if (!jsonl_in_list(in, "bins_all", bins, BINS, &n) || n > BINS)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        struct plot_series *to = &p->series[s];
+        const double x = first + (double)i;
+        size_t at = 0;
+        while (at < to->n && to->point[at].x != x)
+            at++;
+        if (at < to->n && isfinite(bins[i]))
+            to->point[at].y += bins[i];
+        else if (at == to->n)
+            TRY(plot_add(p, s, x, bins[i]));
+    }
+    return 1;
+}
+
+int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layer[PLOT_NAME], name[PLOT_NAME];
+    if (!of_layer(p, f, in))
+        return 0;
+    snprintf(name, sizeof name, "%.40s: %.40s", f->name, plot_word(in, "layer", layer));
+    const int s = plot_series_here(p, f, name);
+    return s < 0 ? s : add_bins(p, s, in);
+}
+
+int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    if (!of_layer(p, f, in))
+        return 0;
+    const int s = plot_series_here(p, f, file_name(f));
+    return s < 0 ? s : add_bins(p, s, in);
+}
+
+static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *key,
+                    double times)
+{
+    if (!of_layer(p, f, in) || !isfinite(plot_real(in, key)))
+        return 0;
+    const int s = plot_series_here(p, f, file_name(f));
+    const int rc = s < 0 ? s : plot_add(p, s, plot_real(in, "index"), times * plot_real(in, key));
+    return rc < 0 ? rc : 1;
+}
+
+int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "shift", 1);
+}
+
+int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "underflow_all", 100);
+}

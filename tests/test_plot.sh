@@ -1,0 +1,146 @@
+#!/bin/bash
+# test_plot.sh : narrowcast plot: tables and charts of what this program and its benches write, and of files that others have made: one clear
+# line, and no chart.
+set -u
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+bad=0
+fail() {
+    echo "test_plot.sh: $*" >&2
+    bad=1
+}
+plot() { "$B/narrowcast" plot "$@"; }
+table() { # table WANT ARGUMENT...: with spaces squeezed
+    plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"
+    [ "$(sed 's/  */ /g; s/ $//' out)" = "$1" ] || fail "plot ${*:2}: $(cat out)"
+}
+refused() { # refused WORDS COMMAND...
+    local words=$1
+    shift
+    if "$@" >stdout 2>stderr; then fail "was taken: $*"; fi
+    [ "$(wc -l <stderr)" = 1 ] || fail "did not say one line: $*: $(cat stderr)"
+    grep -qF -- "$words" stderr || fail "did not say '$words': $*: $(cat stderr)"
+    [ ! -s stdout ] || fail "wrote a table: $*"
+}
+
+# --- curves: a line a log, named by what travelled; a torn last line, a loss that is not finite, steps beside epochs ---
+cat >aps.jsonl <<'EOF'
+{"kind":"run","version":"0.1.0","codec":"minifloat","format":"e3m0","scale":"aps"}
+{"kind":"step","step":1,"epoch":1,"loss":2.5}
+{"kind":"step","step":2,"epoch":1,"loss":1.25}
+{"kind":"epoch","epoch":1,"step":2,"loss":1.875,"test_accuracy":0.25}
+{"kind":"epoch","epoch":2,"step":4,"loss":1e-05,"test_accuracy":0.5}
+{"kind":"epoch","epoch":3,"st
+EOF
+truncate -s -1 aps.jsonl
+cat >none.jsonl <<'EOF'
+{"kind":"run","codec":"qsgd:4","format":"e3m0","scale":"none"}
+{"kind":"epoch","epoch":2,"step":2,"loss":null,"test_accuracy":0.0975}
+{"kind":"epoch","epoch":2,"step":2,"loss":null,"test_accuracy":0.1}
+EOF
+table 'epoch aps: e3m0 aps none: qsgd:4 (test accuracy, %)
+1 25
+2 50 10' accuracy aps.jsonl none.jsonl
+table 'epoch aps: e3m0 aps (loss)
+1 1.875
+2 1e-05' loss aps.jsonl
+table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
+1 2.5 2.5
+2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
+
+# --- phases, round-off, the model ---
+cat >phases <<'EOF'
+{"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1000,"codes_us":2500,"casts_us":500,"time_us":4100}
+{"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1500,"codes_us":2500,"time_us":4100}
+{"kind":"phase","layer":"fused","algo":"ring","type":"e5m2","exponents_us":1,"codes_us":2,"casts_us":3,"time_us":6}
+EOF
+table ' exponents codes casts (ms)
+64 e5m2 ring 1 2.5 0.5
+64 (2) e5m2 ring 1.5 2.5 0
+fused e5m2 ring 0.001 0.002 0.003' phases phases
+row() { echo "{\"kind\":\"error\",\"format\":\"e5m2\",\"scale\":\"aps\",\"sum\":\"nearest\",\"out_format\":\"e5m2\",$1,\"l2\":$2,\"mean\":$3,\"median\":$4}"; }
+{ row '"ranks":256,"group":16' 0.25 0.5 0.125 && row '"ranks":256,"group":8' 0.5 1 0.25; } >groups
+table 'ranks of a group e5m2 aps nearest, l2 e5m2 aps nearest, median e5m2 aps nearest, eq. 5 (error, %)
+8 50 25 100
+16 25 12.5 50' roundoff groups
+"$B/narrowcast" model --json --ranks 4,2 --size 64k --link 1G --algo ring --format e5m2 >predicted || fail 'model'
+plot model predicted >out || fail 'plot model'
+[ "$(sed 's/ .*//' out | tr '\n' ' ')" = 'ranks 2 4 ' ] || fail "ranks do not rise: $(cat out)"
+
+# --- what train --stats writes: the last step counts ---
+stats() { # stats STEP INDEX FIRST BINS UNDERFLOW SHIFT
+    echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6}"
+}
+{
+    echo '{"kind":"run","codec":"minifloat","format":"e4m3","scale":"aps"}'
+    stats 1 0 -40 '[7]' 0.5 1
+    stats 1 1 -40 '[7]' 0.5 1
+    stats 11 0 -12 '[1,0,3]' 0.25 5
+    stats 11 1 -11 '[4]' 0.0625 -3
+    echo '{"kind":"stats_network","step":11,"l2":0.1}'
+} >stats.jsonl
+table 'exponent stats: layer0 stats: layer1 (of what is not 0, %)
+-12 25
+-11 0 100
+-10 75' exponents stats.jsonl
+table 'exponent stats: e4m3 aps (of what is not 0, %)
+-12 12.5
+-11 50
+-10 37.5' model-exponents stats.jsonl
+table 'layer stats: e4m3 aps (shift)
+0 5
+1 -3' shift stats.jsonl
+table 'layer stats: e4m3 aps (underflow, %)
+0 25
+1 6.25' underflow stats.jsonl
+
+# --- charts: by the name; what a file is called and what stands in it is text, and no program ---
+cp aps.jsonl "it's.jsonl"
+sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
+plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
+grep -q "^set title 'it''s' noenhanced" chart.gp || fail "the title: $(cat chart.gp)"
+if [ -n "$(command -v gnuplot)" ]; then
+    gnuplot -e 'set terminal dumb' chart.gp >dumb || fail 'gnuplot does not take the program'
+    plot accuracy "it's.jsonl" aps.jsonl --out "it's.svg" --title "a & b" 2>said || fail "svg: $(cat said)"
+    for words in '<svg' 'aps: e3m0 aps'; do grep -q "$words" "it's.svg" || fail "no '$words' in the svg"; done
+    plot phases phases --out bars.png 2>said || fail "png: $(cat said)"
+    [ "$(head -c 4 bars.png | tail -c 3)" = PNG ] || fail 'no png'
+    [ ! -e hit ] || fail 'a name was run'
+    for kind in exponents model-exponents shift underflow; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
+    refused "cannot write 'nowhere/a.svg" plot accuracy aps.jsonl --out nowhere/a.svg
+    [ -z "$(find . -name '*.gp' ! -name chart.gp -o -name '*.svg.*' -o -name '*.png.*')" ] || fail "left behind: $(ls)"
+else
+    echo 'skip  charts: no gnuplot'
+fi
+mkdir empty
+PATH=$dir/empty "$B/narrowcast" plot accuracy aps.jsonl --out none.svg >out 2>said || fail "without gnuplot: $(cat said)"
+grep -q "warning: no gnuplot here: a table, and no 'none.svg'" said || fail "without gnuplot: $(cat said)"
+grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
+
+# --- files of others ---
+refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
+refused "unknown kind 'x': one of accuracy, loss," plot x aps.jsonl
+refused "cannot open 'nowhere'" plot loss nowhere
+refused "cannot plot accuracy of 'phases': want logs of narrowcast train --log" plot accuracy aps.jsonl phases
+refused "cannot plot shift of 'aps.jsonl': want files of narrowcast train --stats" plot shift aps.jsonl
+: >nothing
+refused "cannot plot phases of 'nothing'" plot phases nothing
+refused "cannot plot loss of 'none.jsonl': no number in it is finite" plot loss none.jsonl
+head -c 100000 "$B/narrowcast" >binary
+refused "cannot read 'binary', line 1: " plot loss binary
+sed '3s/}$//' aps.jsonl >broken
+refused "cannot read 'broken', line 3: want a JSON object" plot loss broken
+head -c 2000000 /dev/zero | tr '\0' ' ' >long
+refused "line 1: it is longer than 1 MiB" plot loss long
+for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
+refused 'cannot plot more than 64 lines' plot exponents layers
+refused "want a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
+refused "cannot read '.'" plot loss .
+plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
+# a million steps are drawn in seconds
+awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many
+[ "$(timeout 60 "$B/narrowcast" plot step-loss many | wc -l)" = 300001 ] || fail 'many steps'
+exit $bad
