@@ -214,10 +214,20 @@ static void check_words(void)
           "error=fp16,overflow=inf,act=e4m3fn is read otherwise");
 }
 
+/* No slot of the table is left out: all but the name are functions. */
+static void check_table(void)
+{
+    void (*slots[sizeof nn_round / sizeof(void (*)(void))])(void);
+    memcpy(slots, &nn_round, sizeof nn_round);
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        CHECK(slots[i], "slot %zu of the table is empty", i);
+}
+
 int main(void)
 {
     nn_cpu_threads(1);
     puts("seeds: images 1, weights 4, biases 5, dropout 3, values 7");
+    check_table();
     check_words();
     check_values();
     check("kinds", "act=e8m23,weight=e8m23,error=e8m23", 0, true);
