@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct dump_layer {
+    char name[64];
     size_t offset, n;      /* elements */
     size_t column, stride; /* as struct nn_param has them; 0: the dump does not say */
 };
@@ -39,8 +40,8 @@ static inline int dump_read_meta(struct dump *d)
 static inline int dump_read_layer(struct dump *d, const char *path, const char *line)
 {
     struct dump_layer l = {.column = 0};
-    if (sscanf(line, "%*s %zu %zu %zu %zu", &l.offset, &l.n, &l.column, &l.stride) < 2 || l.n < 1 ||
-        l.n > SIZE_MAX / 8 - d->n)
+    if (sscanf(line, "%63s %zu %zu %zu %zu", l.name, &l.offset, &l.n, &l.column, &l.stride) < 3 ||
+        l.n < 1 || l.n > SIZE_MAX / 8 - d->n)
         return ERR(-EINVAL, "cannot read \"%s\", line %d: want \"name offset length\"", path,
                    d->n_layers + 1);
     if (l.offset != d->n)
