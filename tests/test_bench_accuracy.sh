@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_bench_accuracy.sh : accuracy.sh and davidnet.sh, with a program in place of narrowcast that only says what a training says: a
+# test_bench_accuracy.sh : accuracy.sh, davidnet.sh and relgrad_caffenet.sh, with a program in place of narrowcast that only says what a training says: a
 # crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and no row's rule for
-# overflow is its own unless the row says so.
+# overflow is its own unless the row says so; gradients of one training are counted once, and kept until they are.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -30,7 +30,7 @@ case "$*" in
 *'--format e4m3 --scale none '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
-    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; esac
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
 echo '{"kind":"step","sent_bytes":77}' >"$log"
@@ -56,4 +56,26 @@ bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of ano
 rm -f "$B/ran" "$B/accuracy.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
+
+# 6 rows of 2 seeds; a count that fails once
+export TABLES="$dir/tables"
+dump=$B/codec_accuracy/caffenet-gradients
+cat >"$B/bench_shares" <<'END'
+#!/bin/sh
+[ -d "$1" ] && [ "$2 $3" = '--group 4' ] && [ ! -e "$1/../broken" ] && echo '| conv1.weight |'
+END
+chmod +x "$B/bench_shares"
+rm -f "$B/ran"
+mkdir "$B/codec_accuracy"
+touch "$B/codec_accuracy/broken"
+if bench/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
+if ! [ -d "$dump" ] || [ -e "$TABLES/caffenet-shares.md" ]; then fail 'gradients that were not counted are gone'; fi
+rm "$B/codec_accuracy/broken"
+bench/relgrad_caffenet.sh >"$dir/out" 2>&1 || fail "relgrad_caffenet.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 12 ] || fail "relgrad_caffenet.sh ran $(wc -l <"$B/ran") trainings, not 12"
+[ "$(grep -c -- '--dump-gradients' "$B/ran")" -eq 1 ] || fail "not the gradients of one training: $(cat "$B/ran")"
+[ ! -e "$dump" ] || fail 'gradients that were counted are still there'
+bench/relgrad_caffenet.sh --table >"$dir/table"
+[ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 6 ] || fail "relgrad_caffenet.sh: $(cat "$dir/table")"
+grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 exit $bad
