@@ -62,6 +62,21 @@ for precision in tf32 fp16 bf16; do
         fail "loss $(loss cpu) on the CPU, $(loss $precision) in $precision"
 done
 
+# Statistics change no bit, and are what the CPU says of nearly the same gradients; fp32's own format changes none either.
+train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
+train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"
+network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
+for key in l2 round_off_median cosine; do
+    awk -v a="$(network cpu $key)" -v b="$(network gpu $key)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.1 && (b - a) / a < 0.1) }' ||
+        fail "statistics, $key: $(network cpu $key) on the CPU, $(network gpu $key) on the GPU"
+done
+train wide 2 --device cuda --quant act=e8m23,weight=e8m23,error=e8m23 && same gpu wide "--quant e8m23"
+train narrow 2 --device cuda --quant act=e4m3,weight=e4m3,error=e5m2 --loss-scale 1024 || fail "--quant: $(tail -n 1 "$dir/narrow.err")"
+train narrow-cpu 2 --device cpu --quant act=e4m3,weight=e4m3,error=e5m2 --loss-scale 1024
+[ "$(sum narrow)" != "$(sum gpu)" ] || fail "--quant changes no bit"
+awk -v a="$(loss narrow-cpu)" -v b="$(loss narrow)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.05 && (b - a) / a < 0.05) }' ||
+    fail "--quant: loss $(loss narrow-cpu) on the CPU, $(loss narrow) on the GPU"
+
 # No GPU: auto goes on, cuda does not; every refusal is one line.
 refused() { # refused WORDS OPTION...
     local words=$1
