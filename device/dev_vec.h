@@ -49,6 +49,9 @@ struct dev_vec_ops {
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
     int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
+    /* *largest = the larger of itself and vec.h's peak: reachable memory, 0 before */
+    int (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
+                struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                  struct dev_stream *s);
     int (*fold_wide)(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,

@@ -81,8 +81,9 @@ static __global__ void k_finish(struct acc_job job, const void *acc, uint8_t *co
                                        job.overflow);
             } else {
                 const uint32_t word = ((const uint32_t *)acc)[job.rule == VEC_KAHAN ? 2 * i : i];
-                out[k] = sum_final(mf_unpack(job.rule == VEC_FP32 ? mf_fp32() : job.in, word),
-                                   job.out, job.overflow);
+                struct mf_num v = mf_unpack(job.rule == VEC_FP32 ? mf_fp32() : job.in, word);
+                v.exp -= job.shift;
+                out[k] = sum_final(v, job.out, job.overflow);
             }
         }
         pack_store(codes + parts_byte(c, w), w, left, out);

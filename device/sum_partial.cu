@@ -14,6 +14,7 @@ template <class T> struct partial_fmt {
     struct mf_fmt acc_fmt, in_fmt, out;
     enum mf_overflow overflow;
     bool kahan;
+    int shift; /* the end is divided by 2^shift */
 };
 
 /* kahan: what the sum has too much; else 0. */
@@ -44,7 +45,9 @@ static __device__ inline void partial_add(const partial_fmt<T> &k, uint32_t code
 template <class T>
 static __device__ inline uint32_t partial_final(const partial_fmt<T> &k, uint32_t acc)
 {
-    return sum_final(mf_unpack(k.acc_fmt, acc), k.out, k.overflow);
+    struct mf_num v = mf_unpack(k.acc_fmt, acc);
+    v.exp -= k.shift;
+    return sum_final(v, k.out, k.overflow);
 }
 
 /* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
@@ -158,7 +161,7 @@ static __global__ void k_partial_fold(partial_fmt<T> k, uint32_t *acc, const uin
 /* ---- launchers ---- */
 
 template <class T>
-static partial_fmt<T> partial_fmt_of(const struct vec_sum *sum, struct mf_fmt out)
+static partial_fmt<T> partial_fmt_of(const struct vec_sum *sum, struct mf_fmt out, int shift)
 {
     partial_fmt<T> k = {sum_fmt_of<T>(sum->acc, sum->overflow),
                         sum_fmt_of<T>(sum->in, sum->overflow),
@@ -167,7 +170,8 @@ static partial_fmt<T> partial_fmt_of(const struct vec_sum *sum, struct mf_fmt ou
                         sum->in,
                         out,
                         sum->overflow,
-                        sum->rule == VEC_KAHAN};
+                        sum->rule == VEC_KAHAN,
+                        shift};
     for (int i = mf_bias(sum->in); i < mf_bias(sum->acc); i++)
         k.unit *= 2;
     return k;
@@ -183,7 +187,7 @@ template <class T>
 static void launch_sum(const struct sum_job &job, const struct vec_sum *sum, unsigned grid,
                        size_t n_chunks, cudaStream_t s)
 {
-    const partial_fmt<T> k = partial_fmt_of<T>(sum, job.out);
+    const partial_fmt<T> k = partial_fmt_of<T>(sum, job.out, job.shift);
     if (mf_width(sum->in) == 8)
         k_partial_sum8<T><<<grid, CU_THREADS, 0, s>>>(job, k, n_chunks);
     else
@@ -210,11 +214,11 @@ int vec_gpu_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t
     if (n == 0)
         return 0;
     if (asks_double(sum))
-        k_partial_hop<double><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<double>(sum, out), partial,
-                                                          addends, n, codes, n_chunks);
+        k_partial_hop<double><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<double>(sum, out, 0),
+                                                          partial, addends, n, codes, n_chunks);
     else
-        k_partial_hop<float><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<float>(sum, out), partial,
-                                                         addends, n, codes, n_chunks);
+        k_partial_hop<float><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<float>(sum, out, 0),
+                                                         partial, addends, n, codes, n_chunks);
     return cu_check("hop");
 }
 
@@ -223,10 +227,10 @@ int vec_gpu_fold_partial(const struct vec_sum *sum, uint32_t *acc, const uint8_t
 {
     const unsigned grid = cu_blocks_most(n, PARTS_PER_SM);
     if (asks_double(sum))
-        k_partial_fold<double><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<double>(sum, sum->out),
+        k_partial_fold<double><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<double>(sum, sum->out, 0),
                                                            acc, codes, n, first);
     else
-        k_partial_fold<float><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<float>(sum, sum->out), acc,
-                                                          codes, n, first);
+        k_partial_fold<float><<<grid, CU_THREADS, 0, s>>>(partial_fmt_of<float>(sum, sum->out, 0),
+                                                          acc, codes, n, first);
     return cu_check("fold");
 }

@@ -16,6 +16,7 @@ static __device__ inline uint32_t steps_final(const struct sum_job &job, enum ve
     struct mf_num v = rule == VEC_FP32 ? mf_unpack(mf_fp32(), acc) : mf_unpack(job.in, acc);
     if (rule == VEC_FP32)
         v.exp += 127 - mf_bias(job.in);
+    v.exp -= job.shift;
     return sum_final(v, job.out, job.overflow);
 }
 
@@ -155,7 +156,7 @@ int vec_gpu_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_pa
     const unsigned w = mf_width(job.in);
     if (job.rule == VEC_TRUNC && is_e5m2(job.in) && is_e5m2(out)) {
         k_sum_e5m2<true><<<grid, CU_THREADS, 0, s>>>(job, n_chunks);
-    } else if (job.rule == VEC_NEAREST && is_e5m2(job.in) && is_e5m2(out)) {
+    } else if (job.rule == VEC_NEAREST && is_e5m2(job.in) && is_e5m2(out) && shift == 0) {
         k_sum_e5m2<false><<<grid, CU_THREADS, 0, s>>>(job, n_chunks);
     } else if (job.rule == VEC_NEAREST && w == 8) {
         k_sum_steps<VEC_NEAREST, 8><<<grid, CU_THREADS, 0, s>>>(job, k, n_chunks);

@@ -13,6 +13,7 @@ extern "C" const struct dev_vec_ops dev_vec = {
     .add = vec_gpu_add,
     .sum = vec_gpu_sum,
     .hop = vec_gpu_hop,
+    .peak = vec_gpu_peak,
     .spill = vec_gpu_spill,
     .fold_wide = vec_gpu_fold_wide,
     .levels_encode = vec_gpu_levels_encode,

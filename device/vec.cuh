@@ -26,6 +26,8 @@ int vec_gpu_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_pa
                 struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
 int vec_gpu_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                 struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
+int vec_gpu_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
+                 struct dev_stream *s);
 int vec_gpu_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
                   struct dev_stream *s);
 int vec_gpu_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *wide, size_t n,

@@ -201,7 +201,7 @@ static void check_algo(const char *transport, const char *word)
     on_gpu = plain;
     setenv("NARROWCAST_GPU_TRANSPORT", transport, 1);
     err_hold();
-    const int rc = mates_choose(t.c, false, group, &on_gpu, &ops, said, sizeof said);
+    const int rc = mates_choose(t.c, false, false, group, &on_gpu, &ops, said, sizeof said);
     err_release(false);
     const bool should = possible(transport, plain);
     CHECK(rc == (should ? 0 : -EINVAL), "%s by %s: %d", word, transport, rc);
@@ -236,7 +236,7 @@ static void check_words(void)
         char said[160];
         setenv("NARROWCAST_GPU_TRANSPORT", wrong[i], 1);
         err_hold();
-        CHECK(mates_choose(t.c, false, 0, &a, &ops, said, sizeof said) == -EINVAL &&
+        CHECK(mates_choose(t.c, false, false, 0, &a, &ops, said, sizeof said) == -EINVAL &&
                   a == &algo_direct && !ops,
               "\"%s\"", wrong[i]);
         err_release(false);
@@ -245,8 +245,8 @@ static void check_words(void)
     const struct vec_ops *ops = NULL;
     char said[160];
     setenv("NARROWCAST_GPU_TRANSPORT", "auto", 1);
-    CHECK(mates_choose(t.c, true, 0, &a, &ops, said, sizeof said) == 0 && a == &algo_direct &&
-              strstr(said, "pinned"),
+    CHECK(mates_choose(t.c, true, false, 0, &a, &ops, said, sizeof said) == 0 &&
+              a == &algo_direct && strstr(said, "pinned"),
           "with cards: %s", said);
 }
 
@@ -291,7 +291,7 @@ static int silent(const char *transport, const char *word)
     if (rc == 0)
         rc = codec_parse(&words, &codec);
     if (rc == 0)
-        rc = mates_choose(t.c, false, group, &a, &codec.ops, said, sizeof said);
+        rc = mates_choose(t.c, false, false, group, &a, &codec.ops, said, sizeof said);
     if (rc == 0)
         rc = algo_settle(a, group, t.n_ranks, &codec);
     if (rc < 0)

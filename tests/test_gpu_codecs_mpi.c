@@ -78,7 +78,8 @@ static struct reducer *open_reducer(const struct codec_words *words, const char 
                                            .column = shapes[l].column,
                                            .stride = shapes[l].stride};
     if (codec_parse(words, &codec) < 0 || algo_find(algo_word, t.n_ranks, &algo, &group) < 0 ||
-        (on_gpu && mates_choose(t.c, false, group, &algo, &codec.ops, said, sizeof said) < 0) ||
+        (on_gpu &&
+         mates_choose(t.c, false, false, group, &algo, &codec.ops, said, sizeof said) < 0) ||
         algo_settle(algo, group, t.n_ranks, &codec) < 0)
         comm_abort(t.c, -EINVAL);
     codec.seed = SEED;

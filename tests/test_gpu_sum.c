@@ -253,6 +253,26 @@ static void check_hop(const struct vec_sum *s, int p, size_t n, unsigned skew)
     compare(s, "hop in place", want_out, vec_bytes(s->acc, n) + skew, p, n);
 }
 
+/* One vector of partial sums, scaled and cast again in place, and the largest of them. */
+static void check_again(const struct vec_sum *sum, size_t n, int shift, unsigned skew)
+{
+    const struct vec_sum s = vec_sum_of_partials(sum);
+    const size_t bytes = vec_bytes(s.in, n) + skew;
+    uint32_t *largest = (uint32_t *)g.wide;
+    memset(g.out, CANARY, bytes + GUARD);
+    memcpy(g.out + skew, g.acc + skew, bytes - skew);
+    memcpy(want_out, g.out, bytes + GUARD);
+    const uint8_t *const one[] = {want_out + skew};
+    *largest = 0;
+    done(g.vec->peak(s.in, g.out + skew, n, largest, g.s));
+    CHECK(*largest == vec_plain.peak(s.in, want_out + skew, n), "e%um%u: the largest of %zu is %x",
+          s.in.e, s.in.m, n, *largest);
+    vec_plain.sum(&s, one, 1, n, s.in, shift, want_out + skew);
+    g.list[0] = g.out + skew;
+    done(g.vec->sum(&s, g.list, 1, n, s.in, shift, g.out + skew, g.s));
+    compare(&s, "cast again", want_out, bytes, 1, n);
+}
+
 static void check_partials(void)
 {
     static const struct mf_fmt pairs[][2] = {
@@ -274,6 +294,7 @@ static void check_partials(void)
                 fill(s.in, (enum kind)kind, p, n);
                 check_sum(&s, p, n, 0, (unsigned)turn % 4);
                 check_hop(&s, p, n, (unsigned)turn % 4);
+                check_again(&s, n, turn % 23 - 11, (unsigned)turn % 4);
                 s.rule = VEC_KAHAN;
                 check_sum(&s, p, n, 0, (unsigned)turn % 4);
             }

@@ -58,14 +58,11 @@ static int run_job(struct comm *c, void *ctx)
     return rc;
 }
 
-static void compare(struct comm_virtual *v, const char *algo)
+static void compare(struct comm_virtual *v, const char *algo, struct codec_words codec)
 {
     static struct trial cpu, gpu;
     char want[64];
-    cpu = gpu =
-        (struct trial){.words = {.codec = {.format = "e5m2", .scale = "aps", .sum = "nearest"},
-                                 .algo = algo,
-                                 .bucket_bytes = 1000}};
+    cpu = gpu = (struct trial){.words = {.codec = codec, .algo = algo, .bucket_bytes = 1000}};
     gpu.words.gpu = JOB_YES;
     CHECK(comm_virtual_run(v, run_job, &cpu) == 0, "%s on the CPU", algo);
     CHECK(comm_virtual_run(v, run_job, &gpu) == 0, "%s on the GPU", algo);
@@ -99,8 +96,16 @@ int main(void)
     lib = gpu_fixture();
     if (comm_virtual_open(N_RANKS, &v) < 0)
         return 1;
-    for (int i = 0; i < 5; i++)
-        compare(v, words[i]);
+    const struct codec_words plain = {.format = "e5m2", .scale = "aps", .sum = "nearest"};
+    struct codec_words partial = plain, rescaled = plain;
+    partial.acc_format = "e6m9";
+    rescaled.format = "e4m3", rescaled.rescale = true;
+    for (int i = 0; i < 5; i++) {
+        compare(v, words[i], plain);
+        compare(v, words[i], partial);
+        if (strchr(words[i], ':'))
+            compare(v, words[i], rescaled);
+    }
     refused(v, "nccl");
     refused(v, "ipc");
     refused(v, "mpi");

@@ -153,6 +153,11 @@ int main(void)
         if (i < 2 || i == 3 || i == 5)
             try_codecs(c, words[i], exact, 1);
     }
+    static const struct codec_words partial[] = {
+        {.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e6m9"},
+        {.format = "e4m3", .scale = "aps", .sum = "nearest", .rescale = true}};
+    for (int i = 5; i < 7 && c->n_ranks > 2 && c->n_ranks % 2 == 0; i++)
+        try_codecs(c, words[i], partial, sizeof partial / sizeof *partial);
     if (c->rank == 0)
         test_native();
     comm_close(c);

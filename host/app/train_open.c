@@ -62,6 +62,7 @@ static int settle_job(struct train *t)
                                               .sum = o->sum,
                                               .acc_format = o->acc_format,
                                               .out_format = o->out_format,
+                                              .rescale = o->rescale,
                                               .overflow = o->overflow,
                                               .round = o->round},
                                     .quantise = o->quantise,

@@ -97,6 +97,11 @@ static const struct opt opts[] = {
         "out-format", "F", "auto", out_format, TRAIN_BITS,
         "What the sum travels back in. auto: as --format, but e4m3 for 4 bits and fewer where sums "
         "are not rounded to these as they grow.")},
+    {FLAG(
+        "rescale", rescale, TRAIN_BITS,
+        "With --scale aps, --sum nearest and --algo group-*:K: the groups' sums get an exponent of "
+        "their own, one a layer, before they are cast again and added up. Head-room is log2 K and "
+        "log2 P/K binades instead of log2 P.")},
     {CHOICE("overflow", "saturate|inf", "saturate", overflow, TRAIN_BITS,
             "What is too large becomes the largest finite, or inf.")},
     {CHOICE("round", "nearest|stochastic|zero", "nearest", round, TRAIN_BITS,

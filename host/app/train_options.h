@@ -17,6 +17,7 @@ struct train_options {
     uint64_t seed;
     const char *codec, *quantise, *format, *scale, *sum, *acc_format, *out_format, *overflow,
         *round;
+    bool rescale;
     int64_t first_epochs_fp32;
     uint64_t first_steps_fp32;
     bool fp32_last_layer;

@@ -114,6 +114,16 @@ int codec_shift(const struct codec *c, int8_t exponent)
     return c->kind->shift ? c->kind->shift(c, exponent) : 0;
 }
 
+int codec_rescaled(const struct codec *c, int8_t exponent)
+{
+    return c->kind->rescaled ? c->kind->rescaled(c, exponent) : 0;
+}
+
+bool codec_rescales(const struct codec *c)
+{
+    return c->kind->rescales && c->kind->rescales(c);
+}
+
 int codec_guess(const struct codec *c)
 {
     return c->kind->guess ? c->kind->guess(c) : 0;

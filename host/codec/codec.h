@@ -28,6 +28,7 @@ struct codec {
  * auto auto saturate nearest. */
 struct codec_words {
     const char *format, *scale, *sum, *acc_format, *out_format, *overflow, *round;
+    bool rescale;      /* partial sums of groups get an exponent of their own */
     const char *codec; /* NAME or NAME:... */
 };
 
@@ -43,7 +44,8 @@ struct codec_adder {
     const char *name; /* of the algorithm, in messages */
     unsigned needs;   /* FOLD_x, one of which a sum must have; 0: any sum will do */
     bool (*adds)(const struct vec_sum *sum); /* it adds these rules and formats alone; NULL: all */
-    int node; /* FOLD_NODES: so many ranks are a node; 0: all meet in one stage */
+    int node;  /* FOLD_NODES: so many ranks are a node; 0: all meet in one stage */
+    int group; /* so many ranks add up among themselves before the groups' sums are; 0: no groups */
 };
 
 /* Settles the automatic choices for P ranks and who adds, and refuses what cannot work. Returns 0
@@ -107,6 +109,13 @@ int8_t codec_exponent(const struct codec *c, uint32_t absmax_bits);
 /* f of a layer, from the exponent all ranks agreed on: values are sent as cast(g * 2^f). */
 int codec_shift(const struct codec *c, int8_t exponent);
 
+/* The shift that a layer's partial sums got beside codec_shift(), from the exponent that all ranks
+ * agreed on (codec_call.rescaled); 0 unless the codec rescales. */
+int codec_rescaled(const struct codec *c, int8_t exponent);
+
+/* Its groups' sums get an exponent of their own. */
+bool codec_rescales(const struct codec *c);
+
 /* The shift of a layer's first step, if it is known before any exponent; else CODEC_NO_GUESS. */
 int codec_guess(const struct codec *c);
 
@@ -147,6 +156,7 @@ struct codec_call {
     uint64_t step;
     const struct codec_layer *layers; /* [n_layers] of the bucket, by rising `at` */
     int n_layers;
+    int8_t *rescaled; /* [n_layers] out: exponents of partial sums; codec_rescales() alone */
 };
 
 /* Its fold; valid while *call is. */

@@ -15,6 +15,8 @@ int codec_no_format(const struct codec_words *w, const char *name)
         if (words[i][1])
             return ERR(-EINVAL, "--%s %s does not go with --codec %s: it is minifloat's",
                        words[i][0], words[i][1], name);
+    if (w->rescale)
+        return ERR(-EINVAL, "--rescale does not go with --codec %s: it is minifloat's", name);
     return 0;
 }
 

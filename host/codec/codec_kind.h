@@ -46,6 +46,10 @@ struct codec_kind {
     int (*shift)(const struct codec *c, int8_t exponent);
     int (*guess)(const struct codec *c);
 
+    /* As codec_rescaled() and codec_rescales(); NULL: no. */
+    int (*rescaled)(const struct codec *c, int8_t exponent);
+    bool (*rescales)(const struct codec *c);
+
     /* Elements that go together: layers, and ranges that algorithms hand to ranks, begin on
      * multiples of it, and its codes are whole bytes. Layers of different units do not share a
      * bucket. Of the layer only index, n, column and stride are known. */

@@ -15,7 +15,9 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
                                   .in = fp32,
                                   .out = fp32,
                                   .n_ranks = c->n_ranks},
-                          .round = MF_NEAREST};
+                          .round = MF_NEAREST,
+                          .share = c->n_ranks,
+                          .n_groups = 1};
     m.sum.rule = minifloat_may(&m.sum, VEC_FP32, by) ? VEC_FP32 : VEC_NEAREST;
     assert(minifloat_may(&m.sum, m.sum.rule, by));
     struct codec f = *c;
@@ -27,13 +29,14 @@ struct codec codec_fp32(const struct codec *c, const struct codec_adder *by)
 
 /* ---- a layer ---- */
 
-/* E = ceil(log2(P * max)) (none, const, aps) or t (aps-tight). The caller's clamp at 126 means that
+/* E = ceil(log2(P * max)) (none, const, aps; K * max of groups whose sums are scaled anew) or t
+ * (aps-tight). The caller's clamp at 126 means that
  * layers with P * max > 2^126 meet the overflow policy; the one at -126 only leaves head-room. */
 static int exponent(const struct codec *c, uint32_t absmax_bits)
 {
     const struct minifloat *m = minifloat_of(c);
     return m->scale == CODEC_APS_TIGHT ? mf_exp_tight(m->sum.in, absmax_bits)
-                                       : mf_exp_up_times(absmax_bits, (uint32_t)c->n_ranks);
+                                       : mf_exp_up_times(absmax_bits, (uint32_t)m->share);
 }
 
 /* bias - E for aps, top exponent - t for aps-tight (the top exponent is the bias, e4m3fn: 8), log2
@@ -48,6 +51,16 @@ static int shift(const struct codec *c, int8_t e)
     if (e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE)
         return 0;
     return mf_bias(m->sum.in) + (m->scale == CODEC_APS_TIGHT ? m->sum.in.fn : 0) - e;
+}
+
+static bool rescales(const struct codec *c)
+{
+    return minifloat_of(c)->rescale;
+}
+
+static int rescaled(const struct codec *c, int8_t e)
+{
+    return rescales(c) ? minifloat_rescale_shift(minifloat_of(c), e) : 0;
 }
 
 static int guess(const struct codec *c)
@@ -140,6 +153,8 @@ const struct codec_kind codec_minifloat = {
     .exponent = exponent,
     .shift = shift,
     .guess = guess,
+    .rescaled = rescaled,
+    .rescales = rescales,
     .unit = unit,
     .state_bytes = state_bytes,
     .state_on_host = true,

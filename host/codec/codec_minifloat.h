@@ -15,8 +15,11 @@ struct minifloat {
     int const_shift; /* const:K, log2 K */
     enum mf_round round;
     struct quantile quantile; /* scale: quantile */
-    /* Of a quantile: ranks whose codes are added before anything is rounded to less, or 1 where sums
-     * are exact; and nodes, by which a node's sum is divided before it travels on, or 1. */
+    bool rescale;             /* the sums of groups get an exponent of their own */
+    int n_groups;             /* so many of them it leaves room for */
+    /* Ranks whose codes are added before anything is scaled anew (of a quantile: rounded to less, or 1
+     * where sums are exact); nodes, by which a quantile's node's sum is divided before it travels on,
+     * or 1. */
     int share, n_nodes;
 };
 
@@ -42,6 +45,13 @@ static inline struct vec_cast minifloat_cast(const struct minifloat *m)
                              .round = m->round,
                              .overflow = m->sum.overflow,
                              .trunc = m->sum.rule == VEC_TRUNC};
+}
+
+/* What partial sums whose exponent is e, in units of codes, are shifted by: so many of them as there
+ * are groups then fit 2^bias, as the addends of a group did. */
+static inline int minifloat_rescale_shift(const struct minifloat *m, int8_t e)
+{
+    return e == CODEC_ALL_ZERO || e == CODEC_NOT_FINITE ? 0 : mf_bias(m->sum.in) - e;
 }
 
 /* ---- minifloat_words.c, minifloat_settle.c: slots of its table (codec_kind.h) ---- */

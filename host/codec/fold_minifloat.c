@@ -106,6 +106,60 @@ static void hop(const struct fold *f, size_t at, const uint8_t *partial, const u
         sum_parts(f, at, (const uint8_t *const[]){partial, addends}, 2, n, last, codes);
 }
 
+/* ---- groups' sums, scaled anew ---- */
+
+static int8_t *scales(const struct fold *f, size_t *n_scales)
+{
+    const struct codec_call *call = f->ctx;
+    *n_scales = codec_rescales(call->codec) ? (size_t)call->n_layers : 0;
+    assert(*n_scales == 0 || call->rescaled);
+    if (*n_scales)
+        memset(call->rescaled, CODEC_ALL_ZERO, *n_scales);
+    return call->rescaled;
+}
+
+/* The exponent of so many sums whose largest magnitude is this code, as codec_exponent(). */
+static int8_t exponent_of(const struct minifloat *m, uint32_t peak)
+{
+    const struct mf_fmt fmt = vec_acc_fmt(&m->sum);
+    if (peak == 0)
+        return CODEC_ALL_ZERO;
+    if (peak > mf_max(fmt))
+        return CODEC_NOT_FINITE;
+    const int e = mf_exp_up_times(mf_dec(fmt, peak, 0), (uint32_t)m->n_groups);
+    return (int8_t)(e > 126 ? 126 : e < -126 ? -126 : e);
+}
+
+static void measure(const struct fold *f, size_t at, const uint8_t *partial, size_t n)
+{
+    const struct codec_call *call = f->ctx;
+    const struct minifloat *m = minifloat_of(call->codec);
+    for (size_t i = 0, k; i < n; i += k) {
+        const struct codec_piece p = codec_piece_at(call, at + i, at + n);
+        const uint32_t peak =
+            ops_of(f)->peak(vec_acc_fmt(&m->sum), partial + part_bytes(f, i), p.padded);
+        const int8_t e = exponent_of(m, peak);
+        int8_t *to = &call->rescaled[p.layer - call->layers];
+        *to = e > *to ? e : *to;
+        k = p.padded;
+    }
+}
+
+static void rescale(const struct fold *f, size_t at, uint8_t *partial, size_t n)
+{
+    const struct codec_call *call = f->ctx;
+    const struct vec_sum sum = vec_sum_of_partials(sum_of(f));
+    for (size_t i = 0, k; i < n; i += k) {
+        const struct codec_piece p = codec_piece_at(call, at + i, at + n);
+        const int shift = codec_rescaled(call->codec, call->rescaled[p.layer - call->layers]);
+        uint8_t *codes = partial + part_bytes(f, i);
+        const uint8_t *const one[] = {codes};
+        if (shift)
+            ops_of(f)->sum(&sum, one, 1, p.padded, sum.in, -shift, codes);
+        k = p.padded;
+    }
+}
+
 static void spill(const struct fold *f, const void *acc, size_t n, uint8_t *wide)
 {
     ops_of(f)->spill(sum_of(f), acc, n, wide);
@@ -128,6 +182,9 @@ const struct fold_ops minifloat_fold = {
     .sum = sum_parts,
     .merge = merge,
     .hop = hop,
+    .scales = scales,
+    .measure = measure,
+    .rescale = rescale,
     .spill = spill,
     .add_wide = add_wide,
 };

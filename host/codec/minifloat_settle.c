@@ -112,11 +112,12 @@ static int check_scale(const struct minifloat *m)
 {
     char name[CODEC_NAME_BYTES];
     int room = 2 * mf_bias(m->sum.in) + m->sum.in.m;
-    if (m->scale == CODEC_APS && room < 31 && 1 << room <= m->sum.n_ranks)
+    const int added = m->share > m->n_groups ? m->share : m->n_groups; /* at most, at a time */
+    if (m->scale == CODEC_APS && room < 31 && 1 << room <= added)
         return ERR(-EINVAL,
                    "cannot use --scale aps with format %s on %d ranks: it leaves room for %d; take "
                    "aps-tight",
-                   codec_format_name(m->sum.in, name), m->sum.n_ranks, (1 << room) - 1);
+                   codec_format_name(m->sum.in, name), added, (1 << room) - 1);
     if (m->scale == CODEC_APS_TIGHT && m->sum.rule != VEC_EXACT)
         return ERR(-EINVAL, "cannot use --scale aps-tight with --sum %s: it needs exact sums",
                    codec_rule_name(m->sum.rule));
@@ -145,11 +146,34 @@ static void settle_quantile(struct minifloat *m, const struct codec *c,
     m->sum.out_shift = exact ? log2_up(c->n_ranks) : 0;
 }
 
+/* Stages of K and P/K ranks, of which the second one casts the sums of the first again. */
+static int settle_groups(struct minifloat *m, const struct codec *c, const struct codec_adder *by)
+{
+    m->share = c->n_ranks;
+    m->n_groups = 1;
+    if (!m->rescale)
+        return 0;
+    if (m->sum.rule != VEC_NEAREST)
+        return ERR(-EINVAL,
+                   "cannot take --rescale with --sum %s: these sums are not cast again between "
+                   "groups; need --sum nearest",
+                   codec_rule_name(m->sum.rule));
+    if (by->group < 2 || by->group >= c->n_ranks || c->n_ranks % by->group)
+        return ERR(-EINVAL,
+                   "cannot take --rescale with algorithm \"%s\"%s: need group-master:K or "
+                   "group-scatter:K, where groups of K = 2 or more are 2 or more of the %d ranks",
+                   by->name, by->group ? " in such groups" : "", c->n_ranks);
+    m->share = by->group;
+    m->n_groups = c->n_ranks / by->group;
+    return 0;
+}
+
 int minifloat_settle(struct codec *c, const struct codec_adder *by)
 {
     struct minifloat m = *minifloat_of(c);
     m.sum.n_ranks = c->n_ranks;
     TRY(settle_rule(&m, by));
+    TRY(settle_groups(&m, c, by));
     TRY(check_scale(&m));
     if (m.out_auto)
         m.sum.out = auto_out(&m.sum);

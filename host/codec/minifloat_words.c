@@ -134,6 +134,12 @@ int minifloat_parse(const struct codec_words *words, const char *rest, struct co
     TRY(read_out(words->out_format ? words->out_format : "auto", &m));
     TRY(read_overflow(words->overflow ? words->overflow : "saturate", &m));
     TRY(read_round(words->round ? words->round : "nearest", &m));
+    m.rescale = words->rescale;
+    if (m.rescale && m.scale != CODEC_APS)
+        return ERR(-EINVAL,
+                   "cannot take --rescale with --scale %s: it finds a second exponent as aps finds "
+                   "the first; need --scale aps",
+                   words->scale ? words->scale : "none");
     if (m.scale == CODEC_QUANTILE && m.sum.overflow == MF_INF)
         return ERR(
             -EINVAL,
@@ -163,6 +169,8 @@ void minifloat_describe(const struct codec *c, struct text *to)
                  m->out_auto ? "auto" : codec_format_name(m->sum.out, out));
     if (m->sum.acc.e)
         text_add(to, ", partial ones in %s", codec_format_name(m->sum.acc, acc));
+    if (m->rescale)
+        text_add(to, ", groups rescaled");
     if (m->round != MF_NEAREST)
         text_add(to, ", rounded %s", rounds[m->round]);
     if (m->sum.overflow != MF_SATURATE)

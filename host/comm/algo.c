@@ -85,7 +85,8 @@ struct codec_adder algo_adder(const struct algo *algo, int group)
     return (struct codec_adder){.name = algo->name,
                                 .needs = algo->needs,
                                 .adds = algo->adds,
-                                .node = algo->needs & FOLD_NODES ? group : 0};
+                                .node = algo->needs & FOLD_NODES ? group : 0,
+                                .group = group};
 }
 
 void algo_leave(const struct algo *algo, struct comm *c, struct algo_home *home)

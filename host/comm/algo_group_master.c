@@ -79,6 +79,8 @@ static int master_run(struct comm *c, const struct algo_call *call)
     lay_out(&call->fold, call->n, comm_n_ranks(c), call->group, call->scratch, &l);
     TRY(algo_ring_reduce(c, &node, &in, call->codes, l.acc, l.hop, ALGO_PART, l.group));
     TRY(with_master(c, &node, &sums, TO_MASTER, l.group));
+    TRY(algo_rescale(c, &call->fold, (struct algo_range){.n = node.me == 0 ? call->n : 0},
+                     l.group));
     if (node.me == 0)
         TRY(among_masters(c, call, &l));
     TRY(with_master(c, &node, &out, FROM_MASTER, call->result));

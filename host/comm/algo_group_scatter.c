@@ -82,6 +82,8 @@ static int scatter_run(struct comm *c, const struct algo_call *call)
     algo_fold(&call->fold, p.across.whole, ALGO_IN, parts, node.n, l.acc,
               one_node ? ALGO_OUT : p.across.form, one_node ? result : l.node);
     if (!one_node)
+        TRY(algo_rescale(c, &call->fold, p.across.whole, l.node));
+    if (!one_node)
         TRY(across_nodes(c, call, &p, &l, result));
     return algo_allgather(c, &node, &p.out, call->result);
 }

@@ -102,6 +102,13 @@ int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct al
 int algo_ring_allgather(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                         uint8_t *vector);
 
+/* ---- between stages (algo_rescale.c) ---- */
+
+/* All ranks of the job, each with partial sums of the range r of its group's sum, in place; n = 0 for
+ * none. Nothing happens, and nothing is sent, unless the fold asks for it. Returns 0 or a negative
+ * errno of comm.h. */
+int algo_rescale(struct comm *c, const struct fold *f, struct algo_range r, uint8_t *sums);
+
 /* ---- scratch: one layout function an algorithm, run with base == NULL to count and with memory to
  * place ---- */
 

@@ -206,7 +206,7 @@ static void say(const struct algo *a, enum transport t, const struct facts *f, c
                  f->no[first]);
 }
 
-int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo,
+int mates_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
                  const struct vec_ops **ops, char *said, size_t size)
 {
     struct facts facts = {.no = {NULL}};
@@ -220,6 +220,8 @@ int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo
     if (group && algo_check_group((*algo)->name, comm_n_ranks(c), group) < 0)
         return -EINVAL;
     TRY(find_facts(c, *algo, cards, group, &facts));
+    if (rescale)
+        facts.no[NCCL] = facts.no[IPC] = "--rescale stops between its stages, by MPI";
     TRY(take(c, *algo, wanted, &facts, &t));
     say(*algo, t, &facts, said, size);
     if (comm_is_virtual(c))

@@ -15,12 +15,13 @@
 
 /* All ranks, with a GPU open on each (gpu.h), between algo_find() and algo_settle().
  *   cards   codes go to cards, too: they must be where the CPU reaches them
+ *   rescale groups' sums are cast again, which stops what is in flight between GPUs: by MPI alone
  *   algo    in: as found; out: the one of that name for the transport
  *   ops     out: for codec.ops, before algo_settle(): casts and memory of the transport
  *   said    [size] out: the choice in words
  * Returns 0, or -EINVAL with a line where the user's transport is impossible, on all ranks (rank 0
  * speaks), -EIO. */
-int mates_choose(struct comm *c, bool cards, int group, const struct algo **algo,
+int mates_choose(struct comm *c, bool cards, bool rescale, int group, const struct algo **algo,
                  const struct vec_ops **ops, char *said, size_t size);
 
 #endif

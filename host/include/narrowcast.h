@@ -89,6 +89,7 @@ struct nc_options {
     const char *node_sum;
     const char *quantise;   /* large: the smallest layers travel in fp32; all: none; auto */
     const char *acc_format; /* auto, or of partial sums (sum nearest or kahan): e5m2 in e6m9 */
+    int rescale; /* not 0: scale aps, sum nearest, algo group-*:K: groups' sums are scaled anew */
 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the

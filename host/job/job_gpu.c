@@ -34,6 +34,6 @@ int job_gpu(struct job *j, enum job_if wanted)
     TRY(take(j));
     err_hold();
     const bool cards = j->cards.where || node_sum_wanted(j->node_word);
-    return comm_agree(j->comm, mates_choose(j->comm, cards, j->group, &j->algo, &j->codec.ops,
-                                            j->device, sizeof j->device));
+    return comm_agree(j->comm, mates_choose(j->comm, cards, codec_rescales(&j->codec), j->group,
+                                            &j->algo, &j->codec.ops, j->device, sizeof j->device));
 }

@@ -50,6 +50,7 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
                   .sum = o->sum,
                   .acc_format = o->acc_format,
                   .out_format = o->out_format,
+                  .rescale = o->rescale != 0,
                   .overflow = o->overflow,
                   .round = o->round},
         .quantise = o->quantise,

@@ -153,6 +153,7 @@ void reducer_close(struct reducer *r)
         free(r->plans[i].placed);
         free(r->plans[i].bucket_of);
         free(r->plans[i].rank_of);
+        free(r->plans[i].rescaled);
     }
     free(r->layers);
     free(r->exponents);

@@ -79,11 +79,12 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             continue;
         const struct codec_layer *layer = reducer_layer(r, i);
         const size_t end = to < layer->n ? to : layer->n;
+        const int shift =
+            codec_shift(codec, reducer_exponent(r, i)) + codec_rescaled(codec, b->call.rescaled[k]);
         const size_t place = b->fold.ops->out_bytes(&b->fold, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans++] =
-            codec_out(codec, r->result + place, end - from,
-                      codec_shift(codec, reducer_exponent(r, i)), f->step->grads[i] + from);
+            codec_out(codec, r->result + place, end - from, shift, f->step->grads[i] + from);
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
     cast_since(f, "decode", start);

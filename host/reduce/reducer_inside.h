@@ -14,6 +14,7 @@ struct plan {
     size_t *places;             /* [n_layers] byte of `codes` at which a layer's codes begin */
     int *bucket_of;             /* [n_layers] */
     int *rank_of;               /* [n_layers] which of `placed` a layer is */
+    int8_t *rescaled;           /* [n_layers] as placed: codec_call.rescaled */
     uint64_t code_bytes;        /* of all buckets */
 };
 

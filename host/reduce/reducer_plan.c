@@ -11,13 +11,15 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
     p->placed = buf_alloc((size_t)r->n_layers * sizeof *p->placed);
     p->bucket_of = buf_alloc((size_t)r->n_layers * sizeof *p->bucket_of);
     p->rank_of = buf_alloc((size_t)r->n_layers * sizeof *p->rank_of);
-    if (!p->buckets || !p->places || !p->placed || !p->bucket_of || !p->rank_of)
+    p->rescaled = buf_alloc((size_t)r->n_layers);
+    if (!p->rescaled || !p->buckets || !p->places || !p->placed || !p->bucket_of || !p->rank_of)
         return -ENOMEM;
     p->n_buckets = bucket_cut(r->layers, r->n_layers, r->codecs, all_fp32, bucket_bytes, p->buckets,
                               p->placed, p->bucket_of);
     for (int i = 0; i < p->n_buckets; i++) {
-        const struct bucket *b = &p->buckets[i];
+        struct bucket *b = &p->buckets[i];
         const struct fold *f = &b->fold;
+        b->call.rescaled = p->rescaled + (b->call.layers - p->placed);
         const size_t place = all_fp32 ? 0 : (size_t)p->code_bytes;
         for (int k = 0; k < b->n_layers; k++) {
             const struct codec_layer *layer = &b->call.layers[k];

@@ -166,7 +166,7 @@ static void avx2_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         sum_exact_avx2(&plan, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out))
+    else if (sum_packs(sum, out, shift))
         sum_packed(avx2_add, sum, parts, n_parts, n, codes);
     else
         body_sum(sum, parts, n_parts, n, out, shift, codes);

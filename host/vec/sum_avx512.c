@@ -150,7 +150,7 @@ static void avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, i
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         sum_exact_avx512(&plan, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out))
+    else if (sum_packs(sum, out, shift))
         sum_packed(avx512_add, sum, parts, n_parts, n, codes);
     else
         body_sum(sum, parts, n_parts, n, out, shift, codes);

@@ -36,9 +36,9 @@ static void mend_nan(struct mf_fmt fmt, uint8_t *codes, size_t n)
         codes[i] = (uint8_t)((codes[i] & nan) > above ? nan : codes[i]);
 }
 
-bool sum_packs(const struct vec_sum *sum, struct mf_fmt out)
+bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift)
 {
-    const bool same = mf_same(out, sum->in) && sum->acc.e == 0;
+    const bool same = mf_same(out, sum->in) && sum->acc.e == 0 && shift == 0;
     const bool adds = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
     return same && adds && (!nan_to_mend(sum) || mf_width(out) == 8);
 }

@@ -13,7 +13,7 @@ void sum_blocks(void (*fold)(const struct vec_sum *, void *, const uint8_t *, si
 
 /* The same by the packed addition alone: for nearest and trunc, where the result stays in their
  * format. */
-bool sum_packs(const struct vec_sum *sum, struct mf_fmt out);
+bool sum_packs(const struct vec_sum *sum, struct mf_fmt out, int shift);
 void sum_packed(void (*add)(const struct vec_sum *, uint8_t *, const uint8_t *, size_t),
                 const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 uint8_t *codes);

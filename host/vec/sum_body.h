@@ -194,11 +194,11 @@ static void body_round_exact(const struct vec_sum *sum, const uint64_t *restrict
 /* acc: codes of the format `from`, `step` words from one to the next. */
 static void body_round_codes(const struct vec_sum *sum, struct mf_fmt from,
                              const uint32_t *restrict acc, size_t step, size_t n, struct mf_fmt out,
-                             uint32_t *restrict codes)
+                             int shift, uint32_t *restrict codes)
 {
     const struct lane_out o = lane_out(out, sum->overflow);
     const struct lane_fmt k = lane_fmt64(from, sum->overflow);
-    const uint64_t exp = (uint64_t)(1 - mf_bias(from) - from.m);
+    const uint64_t exp = (uint64_t)(1 - mf_bias(from) - from.m - shift);
     const unsigned m = from.m;
     for (size_t i = 0; i < n; i++)
         codes[i] = lane_round_code(&o, &k, m, exp, acc[i * step]);
@@ -215,7 +215,8 @@ static void body_finish(const struct vec_sum *sum, const void *acc, size_t n, st
         if (sum->rule == VEC_EXACT)
             body_round_exact(sum, (const uint64_t *)acc + i, m, out, shift, block);
         else
-            body_round_codes(sum, from, (const uint32_t *)acc + i * step, step, m, out, block);
+            body_round_codes(sum, from, (const uint32_t *)acc + i * step, step, m, out, shift,
+                             block);
         pack_write(mf_width(out), block, m, codes + vec_bytes(out, i));
     }
 }
@@ -234,6 +235,19 @@ static void body_hop(const struct vec_sum *sum, const uint8_t *partial, const ui
         body_finish(sum, acc, m, out, 0, codes + vec_bytes(out, i));
     }
     fp_mode_back(mode);
+}
+
+static uint32_t body_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    const uint32_t all = mf_nan(fmt);
+    uint32_t block[BODY_BLOCK], largest = 0;
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
+        pack_read(mf_width(fmt), codes + vec_bytes(fmt, i), m, block);
+        for (size_t j = 0; j < m; j++)
+            largest = (block[j] & all) > largest ? block[j] & all : largest;
+    }
+    return largest;
 }
 
 /* ---- wide partial sums ---- */
@@ -311,7 +325,7 @@ static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int
     const uint64_t mode = fp_mode_ieee();
     if (body_all_fp32(sum, out))
         body_sum_fp32(sum->overflow, parts, n_parts, n, codes);
-    else if (sum_packs(sum, out))
+    else if (sum_packs(sum, out, shift))
         sum_packed(body_add_packed, sum, parts, n_parts, n, codes);
     else
         sum_blocks(body_fold, body_finish, sum, parts, n_parts, n, out, shift, codes);
@@ -327,6 +341,7 @@ static inline void body_fill(struct vec_ops *ops)
     ops->add = body_add_packed;
     ops->sum = body_sum;
     ops->hop = body_hop;
+    ops->peak = body_peak;
 }
 
 #endif

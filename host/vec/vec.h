@@ -66,8 +66,8 @@ struct vec_ops {
     void (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first);
 
     /* codes = acc rounded to `out` (sum->out, or vec_acc_fmt(sum) for a partial sum that travels on)
-     * after division by 2^shift (exact only). A sum that is zero is +0; the sign of a nan among the addends does
-     * not show. */
+     * after division by 2^shift (exact and nearest; else 0). A sum that is zero is +0; the sign of a
+     * nan among the addends does not show. */
     void (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
                    int shift, uint8_t *codes);
 
@@ -81,6 +81,9 @@ struct vec_ops {
      * if `out` is sum->in. */
     void (*sum)(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                 struct mf_fmt out, int shift, uint8_t *codes);
+
+    /* The largest magnitude among codes, as a code without its sign; 0 for n == 0. */
+    uint32_t (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n);
 
     /* codes = partial + addends: a sum that has come in sum->acc, which must be given, and one vector
      * more of sum->in, rounded to sum->acc by nearest and then to `out`. codes may be partial if

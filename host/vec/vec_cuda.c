@@ -151,6 +151,16 @@ static void cuda_hop(const struct vec_sum *sum, const uint8_t *partial, const ui
                             gpu()->vec->hop(sum, partial, addends, n, out, codes, lane->stream));
 }
 
+static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    const struct vec_span none = {.absmax = 0};
+    struct gpu_lane *lane = gpu_lane();
+    struct vec_span *found = lane ? gpu_lane_spans(lane, &none, 1) : NULL;
+    const bool fine =
+        found && gpu_lane_done(lane, gpu()->vec->peak(fmt, codes, n, &found->absmax, lane->stream));
+    return fine ? found->absmax : 0;
+}
+
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
 {
     struct gpu_lane *lane = gpu_lane();
@@ -203,6 +213,11 @@ static void pinned_hop(const struct vec_sum *sum, const uint8_t *partial, const 
 {
     const bool cpu = little(vec_bytes(sum->in, n) + vec_bytes(sum->acc, n));
     (cpu ? vec_best()->hop : cuda_hop)(sum, partial, addends, n, out, codes);
+}
+
+static uint32_t pinned_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    return (little(vec_bytes(fmt, n)) ? vec_best()->peak : cuda_peak)(fmt, codes, n);
 }
 
 static void pinned_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)
@@ -260,6 +275,7 @@ static const struct vec_ops pinned = {
     .add = pinned_add,
     .sum = pinned_sum,
     .hop = pinned_hop,
+    .peak = pinned_peak,
     .spill = pinned_spill,
     .fold_wide = pinned_fold_wide,
     .level_lists = &level_lists_pinned,
@@ -280,6 +296,7 @@ static const struct vec_ops device = {
     .add = cuda_add,
     .sum = cuda_sum,
     .hop = cuda_hop,
+    .peak = cuda_peak,
     .spill = cuda_spill,
     .fold_wide = cuda_fold_wide,
     .level_lists = &level_lists_cuda,

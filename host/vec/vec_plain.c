@@ -197,11 +197,11 @@ static uint32_t read_acc(const struct vec_sum *sum, const void *acc, size_t i)
 
 /* Rounds a sum; like mf_acc_round() it gives no -0, and ignores the sign of a nan (CPUs choose it
  * as they like). */
-static uint32_t round_sum(struct mf_fmt out, uint32_t bits, enum mf_overflow overflow)
+static uint32_t round_sum(struct mf_fmt out, uint32_t bits, int shift, enum mf_overflow overflow)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)
         bits = 0x7fffffff;
-    uint32_t code = mf_enc(out, bits, 0, MF_NEAREST, overflow, 0);
+    uint32_t code = mf_enc(out, bits, -shift, MF_NEAREST, overflow, 0);
     return (code & mf_nan(out)) != 0 ? code : 0;
 }
 
@@ -215,7 +215,7 @@ static void plain_finish(const struct vec_sum *sum, const void *acc, size_t n, s
             block[j] = sum->rule == VEC_EXACT
                            ? mf_acc_round(sum->in, ((const uint64_t *)acc)[i + j], shift, out,
                                           sum->overflow)
-                           : round_sum(out, read_acc(sum, acc, i + j), sum->overflow);
+                           : round_sum(out, read_acc(sum, acc, i + j), shift, sum->overflow);
         pack_write(mf_width(out), block, k, codes + byte_at(out, i));
     }
 }
@@ -242,6 +242,18 @@ static void plain_sum(const struct vec_sum *sum, const uint8_t *const *parts, in
                       struct mf_fmt out, int shift, uint8_t *codes)
 {
     sum_blocks(plain_fold, plain_finish, sum, parts, n_parts, n, out, shift, codes);
+}
+
+static uint32_t plain_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
+{
+    uint32_t block[BLOCK], largest = 0;
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t k = block_at(i, n);
+        pack_read(mf_width(fmt), codes + byte_at(fmt, i), k, block);
+        for (size_t j = 0; j < k; j++)
+            largest = (block[j] & mf_nan(fmt)) > largest ? block[j] & mf_nan(fmt) : largest;
+    }
+    return largest;
 }
 
 static void plain_hop(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends,
@@ -307,6 +319,7 @@ const struct vec_ops vec_plain = {
     .add = plain_add,
     .sum = plain_sum,
     .hop = plain_hop,
+    .peak = plain_peak,
     .spill = plain_spill,
     .fold_wide = plain_fold_wide,
     .absmax_all = vec_absmax_each,
