@@ -111,7 +111,7 @@ static void hop(const struct fold *f, size_t at, const uint8_t *partial, const u
 static int8_t *scales(const struct fold *f, size_t *n_scales)
 {
     const struct codec_call *call = f->ctx;
-    *n_scales = codec_rescales(call->codec) ? (size_t)call->n_layers : 0;
+    *n_scales = minifloat_of(call->codec)->rescale ? (size_t)call->n_layers : 0;
     assert(*n_scales == 0 || call->rescaled);
     if (*n_scales)
         memset(call->rescaled, CODEC_ALL_ZERO, *n_scales);
@@ -151,7 +151,8 @@ static void rescale(const struct fold *f, size_t at, uint8_t *partial, size_t n)
     const struct vec_sum sum = vec_sum_of_partials(sum_of(f));
     for (size_t i = 0, k; i < n; i += k) {
         const struct codec_piece p = codec_piece_at(call, at + i, at + n);
-        const int shift = codec_rescaled(call->codec, call->rescaled[p.layer - call->layers]);
+        const int shift = minifloat_rescale_shift(minifloat_of(call->codec),
+                                                  call->rescaled[p.layer - call->layers]);
         uint8_t *codes = partial + part_bytes(f, i);
         const uint8_t *const one[] = {codes};
         if (shift)
