@@ -46,7 +46,7 @@ for link in 1e+09 1e+10; do
 done
 
 # --- tables: the same in words, ranks doubled, cells that do not work ---
-model --ranks 8..70 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
+model --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --format e5m2 >out || fail "failed"
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
 grep -q '^ *8 .* - ' out || fail "groups of 16 among 8 ranks: $(cat out)"

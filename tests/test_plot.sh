@@ -120,6 +120,11 @@ PATH=$dir/empty "$B/narrowcast" plot accuracy aps.jsonl --out none.svg >out 2>sa
 grep -q "warning: no gnuplot here: a table, and no 'none.svg'" said || fail "without gnuplot: $(cat said)"
 grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
 
+# what moves a cursor on a terminal is not printed
+printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor
+table 'epoch cursor: _[2Jx (test accuracy, %)
+1 100' accuracy cursor
+
 # --- files of others ---
 refused "unknown kind 'acuracy': did you mean 'accuracy'?" plot acuracy aps.jsonl
 refused "unknown kind 'x': one of accuracy, loss," plot x aps.jsonl
