@@ -4,7 +4,7 @@
 #
 # What the model is told ($B/model_rates.json), none of which is checked:
 #   casts and sums   bench_cast, as many at a time as there are nodes
-#   latency          all-reduces of 1 KiB, no limit of links
+#   latency          all-reduces of 1 KiB, no limit of links, also through a card
 #   the CPU's part   of direct and ring, 2 and 32 MiB, no limit; how much of it links do not hide: the same by 500 Mbit/s and 5 Gbit/s
 #   the card         2 and 32 MiB, no limit of links, through a card in plain C on a port without limit; all of them in e5m2 alone
 # What it is asked ($B/model_points.json): LINKS x direct, ring, offload x SIZES x e5m2, e3m0.
@@ -41,7 +41,7 @@ measure() {
     wait
     cat "$B"/model_cast.* >"$rates.new"
     rm -f "$B"/model_cast.*
-    on none --algo direct,ring --format e5m2 --sizes 1k >>"$rates.new"
+    on none --algo direct,ring,offload --format e5m2 --sizes 1k >>"$rates.new"
     on none --algo direct,ring,offload --format e5m2 --factor 16 --sizes 2M:32M >>"$rates.new"
     for link in 500mbit 5gbit; do on $link --algo direct,ring --format e5m2 --factor 16 --sizes 2M:32M >>"$rates.new"; done
     : >"$points.new"

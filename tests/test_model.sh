@@ -119,8 +119,13 @@ times() { # times FILE LABEL
 times fast 'none, 4 nodes' >>made
 times slow '2.5gbit, 4 nodes' >>made
 [ "$(grep -c allreduce made)" = 9 ] || fail "not 9 times: $(cat made)"
+model --json --ranks 4 --size 1k,16M --link 1000T --algo offload --format e5m2 --latency 70us --rates rates --ranks-per-core 2 --port-rate 3G \
+    --card-rate 0.25G --unhidden 0.4 >card || fail failed
+times card none >>made
 model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
 grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
+model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
+grep -q '^card  *0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring: 3 GB/s by a core, 0.4 of what' out || fail "port: $(head -n 3 out)"
 
 # --- nonsense ---

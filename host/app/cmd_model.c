@@ -140,6 +140,7 @@ static int card_rate(const struct predict_options *o, struct predict *p)
         return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card, of 1 "
                             "MiB at least and without a limit of links");
     p->cluster.card_bytes_s = p->rates.card_bytes_s;
+    p->cluster.card_rtt_s = fmax(p->rates.card_rtt_s, 0);
     return 0;
 }
 
@@ -220,7 +221,10 @@ static void say_rates(const struct predict *p)
                    r->of[i].algo, 1e-9 / m.port_s, p->unhidden >= 0 ? p->unhidden : m.unhidden);
     }
     if (p->o->card_rate && !strcmp(p->o->card_rate, "measured"))
-        printf("card           %.3g GB/s from all ranks\n", 1e-9 * p->cluster.card_bytes_s);
+        printf("card           %.3g GB/s from all ranks, an answer in %.4g us\n",
+               1e-9 * p->cluster.card_bytes_s,
+               1e6 *
+                   (p->cluster.card_rtt_s > 0 ? p->cluster.card_rtt_s : 2 * p->cluster.latency_s));
 }
 
 static int show_layers(struct predict *p, const char *what)

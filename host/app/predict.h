@@ -80,7 +80,7 @@ struct predict_rates {
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
     /* what the times tell (predict_fit.c); negative: nothing */
-    double latency_s, card_bytes_s;
+    double latency_s, card_bytes_s, card_rtt_s;
     struct predict_messages all, of[PREDICT_LIST]; /* of: of each algorithm that was measured */
     int n_of;
 };
@@ -111,9 +111,9 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
 /* Of this algorithm, else of all; numbers that nothing tells are 0. */
 struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo);
 
-/* Finds latency, port rate, what is not hidden and the card's rate, each so that the formulas meet
- * the times, the median of which is taken: from short all-reduces; from long ones without a limit;
- * from long ones over links; from those through a card. Algorithms differ in how they keep a port
+/* Finds latency, port rate, what is not hidden, a card's answer and rate, each so that the formulas
+ * meet the times, the median of which is taken: from short all-reduces; from long ones without a
+ * limit; from long ones over links; from short and from long ones through a card. Algorithms differ in how they keep a port
  * busy: the two in the middle are found for each. */
 void predict_fit(const struct predict_options *o, struct predict_rates *r);
 

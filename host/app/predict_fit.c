@@ -2,7 +2,7 @@
  * time with which the formulas meet each of them; the median of these.
  *
  *     latency     short ones, over any link        port rate   long ones, no limit
- *     unhidden    long ones over links             card        those through a card, no limit */
+ *     unhidden    long ones over links             card        short and long ones through a card, no limit */
 #include "app/predict.h"
 #include "base/err.h"
 #include <math.h>
@@ -12,7 +12,7 @@
 enum { SHORT = 4096, LONG = 1 << 20 }; /* bytes of fp32 */
 static const double no_limit_bps = 1e15;
 
-enum fitted { LATENCY, PORT, UNHIDDEN, CARD };
+enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
 
 /* Ranks that shared a core when the row was measured. */
 static double per_core_of(const struct predict_options *o, int n_ranks)
@@ -46,6 +46,8 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                          .latency_s = what == LATENCY ? x : fmax(r->latency_s, 0),
                                          .mtu = (int)o->mtu,
                                          .card_bytes_s = what == CARD ? 1 / x : 0,
+                                         .card_rtt_s =
+                                             what == CARD_RTT ? x : fmax(r->card_rtt_s, 0),
                                          .card_slots = (int)o->card_slots};
     const struct cost_job job = {.layers = &layer,
                                  .n_layers = 1,
@@ -83,6 +85,8 @@ static bool tells(const struct predict_time_row *row, enum fitted what)
         return row->bytes >= LONG && row->bps == 0 && !by_card && row->n_ranks > 1;
     case UNHIDDEN:
         return row->bytes >= LONG && row->bps > 0 && !by_card && row->n_ranks > 1;
+    case CARD_RTT:
+        return row->bytes <= SHORT && by_card;
     default:
         return row->bytes >= LONG && row->bps == 0 && by_card;
     }
@@ -147,6 +151,7 @@ void predict_fit(const struct predict_options *o, struct predict_rates *r)
     r->all.unhidden = median_of(o, r, NULL, UNHIDDEN, 1);
     for (int i = 0; i < r->n_of; i++)
         r->of[i].unhidden = median_of(o, r, r->of[i].algo, UNHIDDEN, 1);
+    r->card_rtt_s = median_of(o, r, NULL, CARD_RTT, 1);
     const double card_s = median_of(o, r, NULL, CARD, 1e-6);
     r->card_bytes_s = card_s > 0 ? 1 / card_s : -1;
 }

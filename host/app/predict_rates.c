@@ -87,7 +87,7 @@ int predict_rates_read(const char *path, struct predict_rates *out)
 {
     struct jsonl_in in;
     int rc;
-    *out = (struct predict_rates){.latency_s = -1, .card_bytes_s = -1};
+    *out = (struct predict_rates){.latency_s = -1, .card_bytes_s = -1, .card_rtt_s = -1};
     TRY(jsonl_in_open(&in, path));
     while ((rc = jsonl_in_next(&in)) > 0)
         if (jsonl_in_is(&in, "cast"))

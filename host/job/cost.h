@@ -10,7 +10,7 @@
  *     direct              2(P-1)n/PB + 2a
  *     group-master:K      4(K-1)(a + n/KB) + 2(P/K-1)(a + nK/PB)
  *     group-scatter:K     its two levels, exact sums wide across nodes
- *     card                n/B + 2a: packets go up while results come down
+ *     card                n/B + RTT: packets go up while results come down
  *     exponents           a log2 P
  *
  * A link carries as many bytes each way at a time. What the wire and the CPU do at a time takes as
@@ -28,6 +28,7 @@ struct cost_cluster {
     double latency_s;     /* of a message without bytes, one way */
     int mtu;              /* of Ethernet: how much of a link is payload */
     double card_bytes_s;  /* codes that a card takes from all ranks; 0: as many as come */
+    double card_rtt_s;    /* until a card answers a packet; 0: two latencies */
     int card_slots;       /* packets of a rank that are under way */
 };
 

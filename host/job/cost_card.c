@@ -27,7 +27,7 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
     const double headers = frames * (UDP_HEADERS + PKT_HEADER_BYTES);
     const double up = (double)vec_bytes(codes->in, n) + headers,
                  down = (double)vec_bytes(codes->out, n) + headers;
-    const double rtt = 2 * cluster->latency_s;
+    const double rtt = cluster->card_rtt_s > 0 ? cluster->card_rtt_s : 2 * cluster->latency_s;
     const double wire = 8 * ((up > down ? up : down) + frames * ETHERNET) / cluster->link_bps;
     const double window = cluster->card_slots > 0 ? frames / cluster->card_slots * rtt : 0;
     const double card = cluster->card_bytes_s > 0
