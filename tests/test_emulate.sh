@@ -93,6 +93,25 @@ for algo in direct group-scatter:16; do
     grep -q '"peak_rss_bytes":[1-9]' log || fail "256 ranks: no peak in the log"
 done
 
+# low RANKS OPTIONS...: gradients made twice, and added as they come, end in the same checkpoint
+low() {
+    ranks=$1 && shift
+    virtual "$ranks" --steps "$steps" --save full.ck "$@" >out 2>&1 || fail "$ranks emulated ranks $*: $(tail -n 3 out)"
+    virtual "$ranks" --steps "$steps" --save low.ck --memory low "$@" >out 2>&1 || fail "--memory low $*: $(tail -n 3 out)"
+    cmp full.ck low.ck || fail "--memory low: $ranks emulated ranks end in another checkpoint: $*"
+    compared=$((compared + 1))
+}
+low 6 --model resnet8 --format e5m2 --sum kahan --micro 2 --round stochastic --fp32-last-layer --first-steps-fp32 1
+low 8 --model mlp --format e4m3 --scale aps-tight --algo group-scatter:2
+low 4 --model mlp --codec relgrad
+if [ "${1-}" = long ]; then
+    for sum in nearest trunc fp32 exact; do low 6 --model mlp --algo gather --format e5m2 --sum $sum --scale const:4; done
+    low 4 --model mlp --codec ternary
+    low 4 --model mlp --scale quantile --bucket-bytes 4k
+    low 1 --model resnet8
+    steps=3 low 4 --model caffenet --image 40 --lr 0.01 # dropout
+fi
+
 # --- a card that is named is not asked: it would add exactly, and so do they ---
 # shellcheck disable=SC2086
 [ "$(virtual 8 --model mlp --steps 2 --algo offload --offload udp://192.0.2.1:4000 2>said | tail -n 1)" = "$(virtual 8 --model mlp --steps 2 2>>said | tail -n 1)" ] ||
@@ -123,13 +142,17 @@ refused() {
     [ "$(grep -c '^narrowcast: ' said)" -eq 1 ] || fail "did not say one line: $*: $(cat said)"
     grep -qF -- "$words" said || fail "did not say '$words': $*: $(cat said)"
 }
-refused "cannot emulate 4096 ranks of model 'resnet18'" --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
 refused "its order of additions is MPI's own" --ranks 4 --algo native --format fp32
 refused "must be a multiple of 7" --ranks 7
 refused "--deadline means nothing to emulated ranks" --ranks 4 --deadline 5
 refused "--fabric means nothing to emulated ranks" --ranks 4 --fabric udp
 refused "a card cannot add by --sum kahan" --ranks 4 --offload sim --sum kahan
 refused "--ranks '0'" --ranks 0
+refused '"ring" adds in an order of its own' --ranks 4 --memory low --algo ring --sum nearest
+refused "exact sums of all layers" --ranks 4 --memory low --algo group-scatter:2 --fp32-last-layer
+refused "adds the first steps' fp32 in an order of its own" --ranks 4 --memory low --algo group-scatter:2 --first-steps-fp32 2
+refused 'codec "qsgd" are added all at once' --ranks 4 --memory low --codec qsgd:4
+refused "ranks would fit, or --memory low" --ranks 4096 --model resnet18 --batch 4096 --data synthetic:5120,3
 refused "diverged" --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scale none --model mlp --data synthetic:240,3 --batch 48
 timeout 60 "$n" train --ranks 4 >out 2>said && fail "train took --ranks"
 grep -qF "unknown option '--ranks'" said || fail "train --ranks: $(cat said)"

@@ -45,6 +45,9 @@ struct train {
     /* The emulated rank (train_emulate.c) whose data, network, optimiser and `host` this one uses;
      * NULL: they are its own. */
     struct train *lead;
+    bool low_memory;           /* gradients are the lead's, too, and made twice a step */
+    real *spare_stats;         /* [n_stats] low memory: what the second time does to statistics */
+    bool again;                /* it is that time */
     double computed_s, cast_s; /* of all who use this one's: forward and backward, casts */
     /* the failure that ends the run has been said, and all ranks know of it */
     bool agreed;
@@ -119,6 +122,9 @@ int train_emulate_fits(struct train *t, const struct reducer_layer *layers);
 /* What this rank borrows, and what it has for itself. Returns 0 or -ENOMEM with a line. */
 int train_emulate_join(struct train *t);
 void train_emulate_leave(struct train *t);
+
+/* Behind the job's opening, with low memory: reducers are told how gradients are made again. */
+void train_low_share(struct train *t);
 
 /* Before a pass of the network: it is this rank's. Nothing where ranks are not emulated. */
 void train_emulate_turn(struct train *t);

@@ -16,6 +16,7 @@
 enum {
     STACK_BYTES = 96 << 10,  /* of a fiber, as far as it was seen to go */
     QUEUE_BYTES = 60,        /* of comm_virtual.h, for two ranks that ever wrote to each other */
+    LAYER_BYTES = 1 << 10,   /* of a layer in the plans of a reducer */
     MESSAGE_BYTES = 18 * 40, /* of the list of what is under way, for each peer: direct */
 };
 
@@ -27,6 +28,7 @@ bool train_is_emulated(const struct train *t)
 /* Bytes of one more rank: what a reducer takes, gradients and statistics, fiber and messages. */
 struct rank_bytes {
     uint64_t host, gpu;
+    uint64_t common; /* of all ranks, once: low memory */
 };
 
 static int measure(const struct train *t, const struct reducer_layer *layers,
@@ -34,29 +36,45 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
 {
     struct reducer_bytes reducer;
     TRY(job_measure(&t->job, layers, t->n_params, &reducer));
-    const uint64_t grads = t->n_weights * sizeof *t->grads + t->n_stats * sizeof *t->stats,
-                   kept = grads + reducer.state;
+    const uint64_t grads = t->low_memory ? 0 : t->n_weights * sizeof *t->grads,
+                   kept = grads + t->n_stats * sizeof *t->stats + reducer.state;
+    out->common = reducer.common;
     out->gpu = t->job.on_gpu ? kept : 0;
     out->host = reducer.codes + (t->job.on_gpu ? 0 : kept) + 3 * t->n_stats * sizeof *t->stats +
-                sizeof *t + STACK_BYTES + (uint64_t)t->n_ranks * (QUEUE_BYTES + MESSAGE_BYTES);
+                sizeof *t + STACK_BYTES + LAYER_BYTES * (uint64_t)t->n_params +
+                (uint64_t)t->n_ranks * (QUEUE_BYTES + MESSAGE_BYTES);
     return 0;
 }
 
 /* where: what the memory is of. */
-static int fits_in(const struct train *t, uint64_t each, uint64_t free_bytes, const char *where)
+static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64_t free_bytes,
+                   const char *where)
 {
+    const uint64_t all = (uint64_t)t->n_ranks * each + common,
+                   room = free_bytes > common ? free_bytes - common : 0;
     char all_text[MEMORY_TEXT], each_text[MEMORY_TEXT], free_text[MEMORY_TEXT];
-    memory_text((uint64_t)t->n_ranks * each, all_text);
+    memory_text(all, all_text);
     memory_text(each, each_text);
     memory_text(free_bytes, free_text);
-    if ((uint64_t)t->n_ranks * each > free_bytes)
+    if (all > free_bytes)
         return ERR(-ENOMEM,
                    "cannot emulate %d ranks of model '%s' at %s each: that is %s, and %s%s are "
-                   "free: about %llu ranks would fit",
+                   "free: about %llu ranks would fit%s",
                    t->n_ranks, t->o->model, each_text, all_text, free_text, where,
-                   (unsigned long long)(free_bytes / each));
+                   (unsigned long long)(room / each), t->low_memory ? "" : ", or --memory low");
     fprintf(stderr, "emulated: %d ranks in one process, %s each, %s in all%s\n", t->n_ranks,
             each_text, all_text, where);
+    return 0;
+}
+
+/* fp32 sums of the first steps, by an algorithm that may add narrow ones in any order alone. */
+static int check_low(const struct train *t)
+{
+    if (t->low_memory && t->job.algo->needs && (t->o->first_epochs_fp32 || t->o->first_steps_fp32))
+        return ERR(-EINVAL,
+                   "\"%s\" adds the first steps' fp32 in an order of its own, --memory low in rank "
+                   "order: take direct or gather",
+                   t->job.algo->name);
     return 0;
 }
 
@@ -64,12 +82,13 @@ int train_emulate_fits(struct train *t, const struct reducer_layer *layers)
 {
     struct rank_bytes each;
     size_t free_bytes, all_bytes;
+    TRY(check_low(t));
     TRY(measure(t, layers, &each));
-    TRY(fits_in(t, each.host, memory_available(), ""));
+    TRY(fits_in(t, each.host, each.common, memory_available(), ""));
     if (!t->job.on_gpu)
         return 0;
     gpu()->run->memory(&free_bytes, &all_bytes);
-    return fits_in(t, each.gpu, free_bytes, " of the GPU");
+    return fits_in(t, each.gpu, 0, free_bytes, " of the GPU");
 }
 
 static void borrow(struct train *t)
@@ -92,13 +111,19 @@ static void borrow(struct train *t)
     t->n_steps = from->n_steps;
 }
 
+static int open_spare(struct train *t)
+{
+    t->spare_stats = t->nn->alloc(nn_model_ctx(t->model), t->n_stats * sizeof *t->spare_stats);
+    return t->spare_stats ? 0 : -ENOMEM;
+}
+
 int train_emulate_join(struct train *t)
 {
     if (!t->lead)
-        return 0;
+        return t->low_memory ? open_spare(t) : 0;
     borrow(t);
     void *ctx = nn_model_ctx(t->model);
-    t->grads = t->nn->alloc(ctx, t->n_weights * sizeof *t->grads);
+    t->grads = t->low_memory ? t->lead->grads : t->nn->alloc(ctx, t->n_weights * sizeof *t->grads);
     t->stats = t->nn->alloc(ctx, t->n_stats * sizeof *t->stats);
     if (!t->grads || !t->stats)
         return -ENOMEM;
@@ -109,16 +134,20 @@ int train_emulate_join(struct train *t)
 
 void train_emulate_leave(struct train *t)
 {
-    if (!t->lead || !t->model)
-        return;
-    t->nn->free(nn_model_ctx(t->model), t->grads);
-    t->nn->free(nn_model_ctx(t->model), t->stats);
+    void *ctx = t->model ? nn_model_ctx(t->model) : NULL;
+    if (ctx && t->lead && !t->low_memory)
+        t->nn->free(ctx, t->grads);
+    if (ctx && t->lead)
+        t->nn->free(ctx, t->stats);
+    if (ctx && t->spare_stats)
+        t->nn->free(ctx, t->spare_stats);
 }
 
 void train_emulate_turn(struct train *t)
 {
+    const struct train *lead = t->lead ? t->lead : t;
     if (train_is_emulated(t))
-        nn_model_use(t->model, t->grads, t->stats);
+        nn_model_use(t->model, t->grads, t->again ? lead->spare_stats : t->stats);
 }
 
 int train_emulate_update(struct train *t, double lr, bool skipped)

@@ -44,6 +44,7 @@ static int settle(struct train *t)
                    (long long)o->micro, t->share, (long long)o->micro * t->n_ranks);
     t->micro_share = t->share / (int)o->micro;
     t->eval_batch = t->micro_share > EVAL_BATCH_MIN ? t->micro_share : EVAL_BATCH_MIN;
+    t->low_memory = o->memory && !strcmp(o->memory, "low");
     TRY(train_device_settle(t));
     return schedule_parse(o->schedule, &t->schedule);
 }
@@ -79,7 +80,8 @@ static int settle_job(struct train *t)
                                               .slots = (int)o->card_slots,
                                               .card_deadline_s = o->card_deadline,
                                               .deadline_s = o->deadline},
-                                    .node_sum = o->node_sum};
+                                    .node_sum = o->node_sum,
+                                    .low_memory = t->low_memory};
     return job_settle(t->comm, &words, &t->job);
 }
 
@@ -211,7 +213,8 @@ int train_open(struct train *t)
     TRY(train_agree(t, fits(t)));
     TRY(train_agree(t, open_own(t)));
     TRY(train_agree(t, open_job(t)));
-    TRY(train_agree(t, count_fp32(t)));
+    train_low_share(t);
+    TRY(train_agree(t, t->low_memory ? 0 : count_fp32(t)));
     TRY(train_agree(t, train_trace_open(t)));
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
     if (t->o->resume)

@@ -215,8 +215,12 @@ static const struct opt opts[] = {
      "Ranks that take turns in this process: their gradients, sums and bits are those of P real "
      "ones.",
      OPT_INT, AT(ranks), 1, 4096, 0},
+    {CHOICE("memory", "full|low", "full", memory, 0,
+            "low: every rank makes its gradients twice a step, for their exponents and for their "
+            "codes, which are added at once; memory does not grow with P but for statistics. The "
+            "bits are the same. For sums in rank order (direct, gather) and exact ones.")},
 };
-enum { EMULATE_ROWS = 2, N_ROWS = sizeof opts / sizeof *opts };
+enum { EMULATE_ROWS = 3, N_ROWS = sizeof opts / sizeof *opts };
 
 static void list_tables(FILE *to)
 {

@@ -80,12 +80,14 @@ static void say_progress(struct train *t, const struct report_step *step)
     const double rate = r->window.steps * (double)t->o->batch / r->window.seconds;
     const double ratio =
         r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
-    progress_say(&r->progress,
-                 "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f  %.1f kB/step (%.3f of "
-                 "fp32)  all-reduce %.0f %%",
-                 (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step,
-                 (unsigned long long)t->n_steps, rate, step->loss,
-                 (double)step->reduced.sent_bytes / 1e3, ratio, reduce_percent(&r->window));
+    char bytes[64] = ""; /* with low memory nothing is sent */
+    if (!t->low_memory)
+        snprintf(bytes, sizeof bytes, "  %.1f kB/step (%.3f of fp32)",
+                 (double)step->reduced.sent_bytes / 1e3, ratio);
+    progress_say(
+        &r->progress, "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f%s  all-reduce %.0f %%",
+        (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step,
+        (unsigned long long)t->n_steps, rate, step->loss, bytes, reduce_percent(&r->window));
     r->window = (struct report_time){0};
 }
 
@@ -199,6 +201,13 @@ static void print_until(const struct train *t, double sent_bytes)
            sent_bytes * all->steps / 1e6);
 }
 
+static void print_bytes(const struct train *t, double sent_bytes, double fp32_bytes)
+{
+    printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes,
+           fp32_bytes, t->job.algo->name);
+    printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
+}
+
 static void print_table(const struct train *t, double sent_bytes, double fp32_bytes)
 {
     const struct report *r = &t->report;
@@ -226,9 +235,8 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
            e->train_loss);
     if (all->steps > 0) {
         printf("speed          %.0f images/s\n", all->steps * (double)t->o->batch / all->seconds);
-        printf("bytes          %.0f a step and rank, against %.0f in fp32 by %s", sent_bytes,
-               fp32_bytes, t->job.algo->name);
-        printf(fp32_bytes > 0 ? " (%.3f)\n" : "\n", sent_bytes / fp32_bytes);
+        if (!t->low_memory)
+            print_bytes(t, sent_bytes, fp32_bytes);
         printf("all-reduce     %.1f %% of the time: %.1f %% sending, waiting and adding, %.1f %% "
                "casting\n",
                reduce_percent(all), 100 * all->comm_s / all->seconds,

@@ -62,6 +62,7 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
     struct job j = {.comm = c,
                     .bucket_bytes = words->bucket_bytes,
                     .cards = words->cards,
+                    .low_memory = words->low_memory,
                     .node_word = comm_is_virtual(c) ? NULL : words->node_sum};
     const int rc = settle(&j, words);
     if (rc < 0)
@@ -125,8 +126,8 @@ static int open_reducer(struct job *j, const struct reducer_layer *layers, int n
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    const int rc = reducer_open(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
-                                n_layers, &j->reducer);
+    const int rc = (j->low_memory ? reducer_open_low : reducer_open)(
+        j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
     free(own);
     return rc;
 }
@@ -136,8 +137,8 @@ int job_measure(const struct job *j, const struct reducer_layer *layers, int n_l
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    const int rc =
-        reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, out);
+    const int rc = reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
+                                   n_layers, j->low_memory, out);
     free(own);
     return rc;
 }

@@ -30,6 +30,7 @@ struct job_words {
     /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */
     struct offload_options cards;
     const char *node_sum; /* a card in rank 0's machine adds: xrt, xrt:BDF; NULL, cpu: none does */
+    bool low_memory; /* of virtual ranks: reducer_open_low(); reducer_share() is the caller's */
 };
 
 struct job {
@@ -47,6 +48,7 @@ struct job {
     struct offload_options cards; /* where: NULL: none. Words of the caller, until job_open() */
     const char *node_word;        /* likewise */
     char no_cards[160];           /* why not, though the environment names some; else "" */
+    bool low_memory;
     struct reducer *reducer;
     struct offload *offload; /* NULL: none */
     struct node_sum *node;   /* NULL: none asked for */

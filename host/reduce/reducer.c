@@ -55,6 +55,7 @@ static void size_buffers(struct reducer *r)
                 larger(scratch, r->algo->scratch_bytes(f, b->n, comm_n_ranks(r->comm), r->group));
         }
     }
+    scratch = r->low ? reducer_low_bytes(r) : scratch;
     r->home =
         (struct algo_home){.codes_bytes = codes, .result_bytes = result, .scratch_bytes = scratch};
 }
@@ -91,10 +92,10 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     return 0;
 }
 
-/* memory: also that. */
+/* owns: also that, as far as it is this rank's. */
 static int open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool memory,
-                struct reducer **out)
+                size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
+                bool owns, struct reducer **out)
 {
     struct reducer *r = buf_alloc(sizeof *r);
     if (!r)
@@ -106,12 +107,15 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     r->tag = codec_tag(codec);
     r->algo = algo;
     r->group = group;
+    r->low = low;
     r->n_layers = n_layers;
     r->batches = codec->ops->encode_all != vec_encode_each;
     int rc = plan(r, bucket_bytes, layers);
-    if (rc == 0 && memory)
+    if (rc == 0 && r->low)
+        rc = reducer_low_check(r);
+    if (rc == 0 && owns)
         rc = reducer_state_open(r);
-    if (rc == 0 && memory)
+    if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
         rc = make_buffers(r);
     if (rc < 0) {
         reducer_close(r);
@@ -125,16 +129,25 @@ int reducer_open(struct comm *c, const struct codec *codec, const struct algo *a
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out)
 {
-    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, true, out);
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, false, true, out);
+}
+
+int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                     struct reducer **out)
+{
+    return open(c, codec, algo, group, bucket_bytes, layers, n_layers, true, true, out);
 }
 
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                     struct reducer_bytes *out)
 {
     struct reducer *r;
-    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, false, &r));
-    out->codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes;
+    TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, low, false, &r));
+    const size_t codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes;
+    out->codes = r->low ? 0 : codes;
+    out->common = r->low ? codes : 0;
     out->state = 2 * r->state_bytes;
     reducer_close(r);
     return 0;
@@ -166,9 +179,11 @@ void reducer_close(struct reducer *r)
     free(r->outs);
     free(r->parts);
     const struct vec_ops *ops = r->codecs[NARROW].ops;
-    ops->free(r->codes);
-    ops->free(r->result);
-    ops->free(r->scratch);
+    if (!r->low || comm_rank(r->comm) == 0) {
+        ops->free(r->codes);
+        ops->free(r->result);
+        ops->free(r->scratch);
+    }
     reducer_state_close(r);
     free(r);
 }

@@ -55,19 +55,30 @@ struct reducer_step {
 int reducer_open(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                  size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
                  struct reducer **out);
+
+/* The same for virtual ranks that make their gradients twice a step, and have codes and sums in common
+ * (reducer_low.c): for sums in rank order, or exact. reducer_share() comes before the first step. */
+int reducer_open_low(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
+                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                     struct reducer **out);
 /* Bytes of a reducer: codes, their sum and scratch, in host memory but where a GPU's codes stay on it;
  * and what the codec keeps, where gradients are. */
 struct reducer_bytes {
     size_t codes, state;
+    size_t common; /* what virtual ranks with low memory have once; then codes is 0 */
 };
 
-/* The same arguments: what reducer_open() would take on a rank, which may call it alone. Returns as
+/* The same arguments: what reducer_open(), or _low, would take on a rank, which may call it alone. Returns as
  * that does. */
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
-                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers,
+                    size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                     struct reducer_bytes *out);
 /* all ranks, between steps; after a failure in mid-step any */
 void reducer_close(struct reducer *r);
+
+/* Of reducer_open_low(), when the reducers of all ranks are open: lead is rank 0's, its own too, closed last. again:
+ * makes the gradients that the step began with once more, where they were. */
+void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *ctx), void *ctx);
 
 /* From now on narrow layers go by this way (way.h) while it is open, over MPI by the algorithm
  * else; the bits are the same if the algorithm adds exactly. arg: its own, outlives the reducer. */

@@ -25,7 +25,7 @@ static bool part_of(const struct reducer *r, const struct bucket *b, int i, size
 /* Were the codes of layer i made, rightly, before its shift was known? */
 static bool guessed(const struct reducer *r, const struct bucket *b, int i)
 {
-    return !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
+    return !r->low && !r->force_fp32 && !codec_asks_max(&r->codecs[b->fp32], reducer_layer(r, i)) &&
            codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
 
@@ -128,6 +128,11 @@ void bucket_summed(struct bucket_flow *f)
 {
     if (f->step->r->batches)
         decode(f, 0, f->bucket->n);
+}
+
+void bucket_decode(struct bucket_flow *f)
+{
+    decode(f, 0, f->bucket->n);
 }
 
 int reducer_bucket_mpi(const struct reducing *s, int i)

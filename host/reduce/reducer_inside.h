@@ -40,6 +40,9 @@ struct reducer {
     struct reducer_layer *layers; /* [n_layers] */
     int n_layers;
     uint64_t fp32_bytes;
+    bool low;                 /* codes, result and scratch are rank 0's */
+    void (*again)(void *ctx); /* low: makes gradients again */
+    void *again_ctx;
     struct plan plans[2]; /* layers as configured, all layers in fp32 */
     bool force_fp32;      /* which of them is in use */
     /* as the plan has placed the layers, so that those of a group are neighbours: */
@@ -171,6 +174,18 @@ int reducer_step_way(const struct reducing *s, bool *finite);
 
 /* Words of the vote for so many buckets. */
 size_t reducer_vote_words(int n_buckets);
+
+/* The whole result stands, and is wanted all at once. */
+void bucket_decode(struct bucket_flow *b);
+
+/* ---- reducer_low.c ---- */
+
+/* Could the sums be made so? Returns 0 or -EINVAL with a line. */
+int reducer_low_check(const struct reducer *r);
+/* Bytes of all accumulators: its scratch. */
+size_t reducer_low_bytes(const struct reducer *r);
+/* The whole step. *finite: as of reducer_step_way(). Returns 0 or a negative errno. */
+int reducer_step_low(const struct reducing *s, bool *finite);
 
 /* ---- reducer_step.c ---- */
 

@@ -17,7 +17,8 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
         const int i = (int)plan->placed[k].index;
         if ((r->force_fp32 || r->layers[i].fp32) != kind)
             continue;
-        const bool guess = !r->force_fp32 && !codec_asks_max(codec, reducer_layer(r, i)) &&
+        const bool guess = !r->low && !r->force_fp32 &&
+                           !codec_asks_max(codec, reducer_layer(r, i)) &&
                            r->guesses[i] != CODEC_NO_GUESS;
         const int at = guess ? n_guessed++ : r->n_layers - ++n_rest;
         const struct fold *fold = &plan->buckets[plan->bucket_of[i]].fold;

@@ -73,13 +73,15 @@ int reducer_step_all(struct reducer *r)
     int open = way_is_open(r);
     TRY(open);
     done->comm_s = clock_s() - start;
-    TRY(open ? reducer_step_way(&s, &finite) : step_mpi(&s, &finite));
+    TRY(r->low ? reducer_step_low(&s, &finite)
+        : open ? reducer_step_way(&s, &finite)
+               : step_mpi(&s, &finite));
     if (r->batches)
         TRY(gpu_failed());
     if (finite && !r->force_fp32)
         reducer_state_swap(r);
     done->skipped = !finite;
     done->by_way = open && !done->n_redone;
-    done->sent_bytes = sent(r) - sent_before;
+    done->sent_bytes = r->low ? 0 : sent(r) - sent_before; /* the algorithm does not run */
     return 0;
 }

@@ -1,0 +1,122 @@
+/* reducer_low.c : a step of virtual ranks that hold neither gradients nor codes of their own, so that
+ * memory does not grow with the number of ranks. Each makes its gradients twice:
+ *
+ *     first    gradients --absmax--> exponents ==max over ranks==> shifts     (inf or nan anywhere: all ranks skip the step)
+ *     then, in rank order: gradients again --encode--> codes --add--> accumulators of all buckets; behind the last rank
+ *     accumulators --done--> codes of the sum --decode--> means, once
+ *
+ * So sums are those of algorithms that add all codes in one place, in rank order; or exact ones, which
+ * have no order. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "codec/codec_kind.h"
+#include "reduce/reducer_inside.h"
+
+static bool is_exact(const struct codec *c)
+{
+    const struct vec_sum *sum = codec_sum(c);
+    return sum && sum->rule == VEC_EXACT;
+}
+
+int reducer_low_check(const struct reducer *r)
+{
+    bool in_order = r->algo->needs == 0 || is_exact(&r->codecs[NARROW]), adds = true;
+    for (int i = 0; i < r->n_layers; i++)
+        in_order = in_order && (r->algo->needs == 0 || !r->layers[i].fp32);
+    if (!in_order)
+        return ERR(-EINVAL,
+                   "\"%s\" adds in an order of its own, low memory in rank order: take direct or "
+                   "gather, or exact sums of all layers",
+                   r->algo->name);
+    for (int i = 0; i < r->plans[NARROW].n_buckets; i++)
+        adds = adds && r->plans[NARROW].buckets[i].fold.ops->add;
+    if (!adds)
+        return ERR(-EINVAL,
+                   "low memory adds a rank's codes as they are made; those of codec \"%s\" are "
+                   "added all at once",
+                   r->codecs[NARROW].kind->name);
+    return 0;
+}
+
+/* Where bucket i's accumulators begin; of i = n_buckets: the bytes of all. */
+static size_t place_of(const struct plan *p, int i)
+{
+    size_t at = 0;
+    for (int k = 0; k < i; k++) {
+        const struct bucket *b = &p->buckets[k];
+        at += (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
+    }
+    return at;
+}
+
+size_t reducer_low_bytes(const struct reducer *r)
+{
+    size_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = place_of(&r->plans[i], r->plans[i].n_buckets);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+void reducer_share(struct reducer *r, struct reducer *lead, void (*again)(void *ctx), void *ctx)
+{
+    r->codes = lead->codes;
+    r->result = lead->result;
+    r->scratch = lead->scratch;
+    r->again = again;
+    r->again_ctx = ctx;
+}
+
+/* This rank's codes, on top of those of the ranks before it. */
+static void add_codes(const struct reducing *s)
+{
+    struct reducer *r = s->r;
+    const struct plan *p = &r->plans[r->force_fp32];
+    for (int i = 0; i < p->n_buckets; i++) {
+        const struct bucket *b = &p->buckets[i];
+        struct bucket_flow casting = {.step = s, .bucket = b};
+        struct algo_flow flow = bucket_flow(&casting);
+        flow.need(flow.arg, 0, b->n);
+        s->report->codec_s += casting.codec_s;
+        b->fold.ops->add(&b->fold, 0, (uint8_t *)r->scratch + place_of(p, i),
+                         r->codes + p->places[b->last], b->n, comm_rank(r->comm) == 0);
+    }
+}
+
+/* The means, where one rank's gradients, and all others', are. */
+static void make_means(const struct reducing *s)
+{
+    struct reducer *r = s->r;
+    const struct plan *p = &r->plans[r->force_fp32];
+    for (int i = 0; i < p->n_buckets; i++) {
+        const struct bucket *b = &p->buckets[i];
+        struct bucket_flow casting = {.step = s, .bucket = b};
+        b->fold.ops->done(&b->fold, 0, (uint8_t *)r->scratch + place_of(p, i), b->n, r->result);
+        bucket_decode(&casting);
+        s->report->codec_s += casting.codec_s;
+    }
+}
+
+int reducer_step_low(const struct reducing *s, bool *finite)
+{
+    struct reducer *r = s->r;
+    const struct group g = reducer_group(r, 0); /* nothing overlaps: all buckets */
+    const int me = comm_rank(r->comm), n_ranks = comm_n_ranks(r->comm);
+    uint8_t turn = 0;
+    TRY(reducer_scan(s, &g));
+    TRY(reducer_max_mpi(s, &g));
+    *finite = reducer_all_finite(r, &g);
+    if (!*finite)
+        return 0;
+    if (me > 0)
+        TRY(comm_pass(r->comm, me - 1, me, &turn, sizeof turn));
+    r->again(r->again_ctx);
+    add_codes(s);
+    if (me + 1 < n_ranks)
+        TRY(comm_pass(r->comm, me, me + 1, &turn, sizeof turn));
+    TRY(comm_barrier(r->comm));
+    if (me == 0)
+        make_means(s);
+    return 0;
+}
