@@ -1,41 +1,12 @@
-/* reduce_card.c : files of codes added by a simulated card, as packets of a job of as many ranks as
- * there are files: a window for each (offload/window.h), all turned by this program, and the card
- * run when they have nothing left to send.
- *
- * A batch of at most as many packets as the card has slots goes in at once, a frame of each rank by
- * turns, and the next one follows when all have come back. */
+/* reduce_card.c : files of codes added by a simulated card (sim_sum.h), as many codes of each at a time
+ * as go in at once. */
 #include "app/reduce_card.h"
+#include "app/sim_sum.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/codec.h"
-#include "hls/card.h"
 #include "hls/packet.h"
-#include "hls/regs.h"
-#include "offload/fpga_sim.h"
-#include "offload/window.h"
-#include "offload/wire_process.h"
-#include <math.h>
+#include "offload/card_fits.h"
 #include <stdlib.h>
-#include <string.h>
-
-static const double tick_s = 0.01, deadline_s = 5; /* of the windows' clock */
-
-struct card_job {
-    const struct vec_sum *sum;
-    struct card_fit fit;
-    struct fpga card;
-    struct fpga_job job;
-    uint32_t beats; /* of a whole packet */
-    struct wire_process *wires;
-    struct wire_process_time time;
-    int n_ranks;
-    struct window *windows[PKT_MAX_RANKS];
-    double now;               /* of the windows: goes on when nothing else does */
-    uint32_t n_batches;       /* before this one */
-    size_t n_blocks, n_codes; /* blocks of a batch; codes of this one */
-    /* of codes of the batch, packed; the sums that a rank was sent */
-    uint8_t *parts[PKT_MAX_RANKS], *sums[PKT_MAX_RANKS];
-};
 
 int reduce_card_check(const struct vec_sum *sum, int n_ranks)
 {
@@ -43,176 +14,62 @@ int reduce_card_check(const struct vec_sum *sum, int n_ranks)
     return card_fits(sum, n_ranks, "files", &fit);
 }
 
-/* ---- the job on the card ---- */
+struct blocks {
+    const struct vec_sum *sum;
+    int n_in;
+    size_t n_blocks;               /* of CODES_IN_BLOCK */
+    uint8_t *parts[PKT_MAX_RANKS]; /* [n_blocks] */
+    uint8_t *sums;
+};
 
-/* Frames come no faster than sums and results can leave: clocks of one slot, for all ranks
- * together. */
-static uint32_t gap_of(const struct card_job *j)
+static int open_blocks(struct blocks *b)
 {
-    const uint32_t n_ranks = (uint32_t)j->n_ranks;
-    uint32_t in = j->beats * j->fit.in_width / j->fit.wider,
-             out = j->beats * j->fit.out_width / j->fit.wider;
-    uint32_t passes =
-        j->fit.in_width == 4 && j->fit.out_width == 16                                         ? 4
-        : j->fit.in_width < 16 && (j->fit.out_width > j->fit.in_width || j->fit.in_width == 4) ? 2
-                                                                                               : 1;
-    uint32_t comes = n_ranks * (in + 1), adds = (n_ranks - 1 + passes) * in,
-             leaves = n_ranks * (out + 1);
-    uint32_t most = adds > leaves ? adds : leaves;
-    return most > comes ? (most - comes + n_ranks - 1) / n_ranks : 0;
-}
-
-static int said(const struct card_job *j, int rc)
-{
-    return rc == -ECHILD ? rc : ERR(rc, "%s", j->card.why);
-}
-
-static int start_job(struct card_job *j, const struct fpga_caps *caps)
-{
-    struct fpga_rank ranks[PKT_MAX_RANKS];
-    struct fpga_op enable = {.at = REG_CTRL, .value = REG_CTRL_ENABLE};
-    size_t done;
-    for (int r = 0; r < j->n_ranks; r++) {
-        const struct wire wire = wire_process_of(j->wires, r);
-        wire.ops->address(wire.own, &ranks[r].ip, &ranks[r].port);
-    }
-    TRY(fpga_job_start(&j->card, caps, &j->fit, ranks, j->n_ranks, caps->slots, INFINITY, &j->job));
-    return j->card.ops->batch(&j->card, &enable, 1, &done, INFINITY);
-}
-
-static int open_card(struct card_job *j, const char *model, const char *wave)
-{
-    struct fpga_caps caps;
-    int rc = fpga_sim_start(&j->card, model, wave);
-    if (!rc)
-        rc = fpga_job_caps(&j->card, &j->fit, j->n_ranks, &caps, INFINITY);
-    if (rc)
-        return said(j, rc);
-    j->beats = card_fit_most(&j->fit, caps.beats < PKT_USUAL_BEATS ? caps.beats : PKT_USUAL_BEATS);
-    TRY(wire_process_open(fpga_sim_process(&j->card), j->n_ranks, gap_of(j), &j->wires));
-    rc = start_job(j, &caps);
-    return rc ? said(j, rc) : 0;
-}
-
-static int open_windows(struct card_job *j)
-{
-    struct window_config config = {.n_ranks = j->n_ranks,
-                                   .fit = j->fit,
-                                   .saturate = j->sum->overflow == MF_SATURATE,
-                                   .out_shift = j->sum->out_shift,
-                                   .beats = j->beats,
-                                   .packets = (int)j->job.slots,
-                                   .card_deadline_s = deadline_s,
-                                   .deadline_s = deadline_s};
-    const size_t per_packet = card_fit_codes(&j->fit, j->beats),
-                 blocks = j->job.slots * per_packet / CODES_IN_BLOCK;
-    j->n_blocks = blocks ? blocks : 1;
-    j->now = tick_s;
-    for (int r = 0; r < j->n_ranks; r++) {
-        const struct window_card card = {wire_process_of(j->wires, r), j->job, j->card.name};
-        const size_t n = j->n_blocks * CODES_IN_BLOCK;
-        config.rank = r;
-        TRY(window_open(&config, &card, 1, j->now, &j->windows[r]));
-        j->parts[r] = buf_alloc(vec_bytes(j->sum->in, n));
-        j->sums[r] = buf_alloc(vec_bytes(j->sum->out, n));
-        if (!j->parts[r] || !j->sums[r])
+    const size_t n = b->n_blocks * CODES_IN_BLOCK;
+    b->sums = buf_alloc(vec_bytes(b->sum->out, n));
+    for (int i = 0; i < b->n_in; i++) {
+        b->parts[i] = buf_alloc(vec_bytes(b->sum->in, n));
+        if (!b->parts[i])
             return -ENOMEM;
     }
-    return 0;
+    return b->sums ? 0 : -ENOMEM;
 }
 
-static void close_all(struct card_job *j)
+static void close_blocks(struct blocks *b)
 {
-    for (int r = 0; r < j->n_ranks; r++) {
-        window_close(j->windows[r]);
-        free(j->parts[r]);
-        free(j->sums[r]);
-    }
-    wire_process_close(j->wires);
-    fpga_close(&j->card);
+    for (int i = 0; i < b->n_in; i++)
+        free(b->parts[i]);
+    free(b->sums);
 }
 
-/* ---- batches ---- */
-
-/* Until no window has anything more to send or to take. 1: some wait for the card; 0: all are done;
- * or a negative errno with a line. */
-static int turn_all(struct card_job *j)
-{
-    int busy = 0;
-    for (int r = 0; r < j->n_ranks; r++) {
-        enum window_state state = WINDOW_BUSY;
-        for (bool moved = true; moved && state == WINDOW_BUSY;)
-            state = window_turn(j->windows[r], j->now, &moved);
-        if (state == WINDOW_LOST)
-            return ERR(-EIO, "%s", window_why(j->windows[r]));
-        if (state == WINDOW_STRAGGLER)
-            return ERR(-EIO, "card %s waits for packets that it has", j->card.name);
-        busy = busy || state == WINDOW_BUSY;
-    }
-    return busy;
-}
-
-static int add_batch(struct card_job *j)
-{
-    for (int r = 0; r < j->n_ranks; r++) {
-        const struct way_sum sum = {
-            .n = j->n_codes, .codes = j->parts[r], .result = j->sums[r], .tag = j->n_batches};
-        window_start_sum(j->windows[r], &sum, j->now);
-    }
-    for (int rc; (rc = turn_all(j));) {
-        TRY(rc);
-        TRY(rc = wire_process_run(j->wires, &j->time));
-        if (!rc)
-            j->now += tick_s;
-    }
-    for (int r = 1; r < j->n_ranks; r++)
-        if (memcmp(j->sums[0], j->sums[r], vec_bytes(j->sum->out, j->n_codes)))
-            return ERR(-EIO, "card %s has sent two ranks two results", j->card.name);
-    j->n_batches++;
-    return 0;
-}
-
-static int add_all(struct card_job *j, struct codes_in *in, struct file_out *out)
+static int add_all(struct blocks *b, struct sim_sum *card, struct codes_in *in,
+                   struct file_out *out)
 {
     for (;;) {
-        TRY(reduce_read(in, j->n_ranks, j->n_blocks, j->parts, &j->n_codes));
-        if (!j->n_codes)
+        size_t n;
+        TRY(reduce_read(in, b->n_in, b->n_blocks, b->parts, &n));
+        if (!n)
             return 0;
-        TRY(add_batch(j));
-        TRY(file_out_write(out, j->sums[0], vec_bytes(j->sum->out, j->n_codes)));
+        TRY(sim_sum_add(card, (const uint8_t *const *)b->parts, n, b->sums));
+        TRY(file_out_write(out, b->sums, vec_bytes(b->sum->out, n)));
     }
-}
-
-/* What the card did, and at what speed it was simulated; MB: of frames in. */
-static void report(const char *model, struct wire_process_time t)
-{
-    double mb = (double)t.beats_in * 64e-6, seconds = t.seconds > 0 ? t.seconds : 1e-9;
-    if (!t.clocks) {
-        fprintf(stderr, "%s: %llu beats in, %llu beats out; no clock; %.1f MB/s\n", model,
-                (unsigned long long)t.beats_in, (unsigned long long)t.beats_out, mb / seconds);
-        return;
-    }
-    fprintf(stderr,
-            "%s: %llu cycles, %llu beats in, %llu beats out: %.3f beats a cycle; %.1f us at %d "
-            "MHz, the estimate; "
-            "simulated at %.0f kHz, %.1f MB/s\n",
-            model, (unsigned long long)t.clocks, (unsigned long long)t.beats_in,
-            (unsigned long long)t.beats_out, (double)t.beats_in / (double)t.clocks,
-            (double)t.clocks / CARD_MHZ, CARD_MHZ, (double)t.clocks * 1e-3 / seconds, mb / seconds);
 }
 
 int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,
                 const char *model, const char *wave)
 {
-    struct card_job j = {.sum = sum, .n_ranks = n_in};
-    TRY(card_fits(sum, n_in, "files", &j.fit));
-    int rc = open_card(&j, model, wave);
+    struct sim_sum *card;
+    char line[320];
+    struct text said = text_in(line, sizeof line);
+    TRY(sim_sum_open(sum, n_in, "files", model, wave, &card));
+    struct blocks b = {.sum = sum, .n_in = n_in, .n_blocks = sim_sum_most(card) / CODES_IN_BLOCK};
+    int rc = open_blocks(&b);
     if (!rc)
-        rc = open_windows(&j);
-    if (!rc)
-        rc = add_all(&j, in, out);
-    if (!rc)
-        report(strcmp(model, "c") ? model : "model", j.time);
-    close_all(&j);
+        rc = add_all(&b, card, in, out);
+    if (!rc) {
+        sim_sum_describe(card, &said);
+        fprintf(stderr, "%s\n", line);
+    }
+    close_blocks(&b);
+    sim_sum_close(card);
     return rc;
 }

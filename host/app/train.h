@@ -47,6 +47,7 @@ struct train {
     struct train *lead;
     bool low_memory;           /* gradients are the lead's, too, and made twice a step */
     real *spare_stats;         /* [n_stats] low memory: what the second time does to statistics */
+    struct train_core *core;   /* of the lead; NULL: none (train_core.h) */
     bool again;                /* it is that time */
     double computed_s, cast_s; /* of all who use this one's: forward and backward, casts */
     /* the failure that ends the run has been said, and all ranks know of it */

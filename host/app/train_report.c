@@ -1,6 +1,7 @@
 /* train_report.c : progress line, log and final table of a training run. */
 #include "app/app.h"
 #include "app/train.h"
+#include "app/train_core.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include <math.h>
@@ -248,6 +249,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
                    hidden_percent(all), 100 * all->waited_s / all->seconds);
     }
     print_emulated(t);
+    train_core_print(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
     printf("weights checksum %08x\n", e->checksum);

@@ -142,7 +142,7 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     const double start = clock_s();
     struct bucket_flow casting = {.step = s, .bucket = b};
     struct algo_flow flow = bucket_flow(&casting);
-    const bool whole = !r->algo->flows || r->batches;
+    const bool whole = !r->algo->flows || r->batches || r->core;
     if (whole)
         encode(&casting, 0, b->n);
     const struct algo_call call = {.codec = &r->codecs[b->fp32],
@@ -158,6 +158,8 @@ int reducer_bucket_mpi(const struct reducing *s, int i)
     const double travels = clock_s();
     TRY(r->algo->run(r->comm, &call));
     trace_add(r->trace, reducer_row(r), "all-reduce", i, travels);
+    if (r->core)
+        TRY(reducer_core_bucket(r, b));
     if (whole)
         decode(&casting, 0, b->n);
     bucket_encoded(&casting);
