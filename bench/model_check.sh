@@ -6,7 +6,7 @@
 #   casts and sums   bench_cast, as many at a time as there are nodes
 #   latency          all-reduces of 1 KiB, no limit of links, also through a card
 #   the CPU's part   of direct and ring, 2 and 32 MiB, no limit; how much of it links do not hide: the same by 500 Mbit/s and 5 Gbit/s
-#   the card         2 and 32 MiB, no limit of links, through a card in plain C on a port without limit; all of them in e5m2 alone
+#   the card         2 and 32 MiB, no limit of links and 5 Gbit/s, through a card in plain C on a port without limit; all in e5m2 alone
 # What it is asked ($B/model_points.json): LINKS x direct, ring, offload x SIZES x e5m2, e3m0.
 # environment: B; LINKS [1gbit 2.5gbit]; SIZES, FROM:TO [1M:64M] in steps of 8; REPS [9]; NODES [4]; CAST, options of bench_cast
 # All nodes share this machine's cores, and so does whatever else runs on it.
@@ -41,9 +41,12 @@ measure() {
     wait
     cat "$B"/model_cast.* >"$rates.new"
     rm -f "$B"/model_cast.*
-    on none --algo direct,ring,offload --format e5m2 --sizes 1k >>"$rates.new"
-    on none --algo direct,ring,offload --format e5m2 --factor 16 --sizes 2M:32M >>"$rates.new"
-    for link in 500mbit 5gbit; do on $link --algo direct,ring --format e5m2 --factor 16 --sizes 2M:32M >>"$rates.new"; done
+    {
+        on none --algo direct,ring,offload --format e5m2 --sizes 1k
+        on none --algo direct,ring,offload --format e5m2 --factor 16 --sizes 2M:32M
+        on 500mbit --algo direct,ring --format e5m2 --factor 16 --sizes 2M:32M
+        on 5gbit --algo direct,ring,offload --format e5m2 --factor 16 --sizes 2M:32M
+    } >>"$rates.new"
     : >"$points.new"
     for link in $links; do
         on "$link" --algo direct,ring,offload --format e5m2,e3m0/e3m0 --factor 8 --sizes "$sizes" >>"$points.new"

@@ -137,8 +137,8 @@ static int card_rate(const struct predict_options *o, struct predict *p)
     if (strcmp(o->card_rate, "measured"))
         return predict_rate("card-rate", o->card_rate, &p->cluster.card_bytes_s);
     if (p->rates.card_bytes_s <= 0)
-        return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card, of 1 "
-                            "MiB at least and without a limit of links");
+        return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card of 1 "
+                            "MiB at least");
     p->cluster.card_bytes_s = p->rates.card_bytes_s;
     p->cluster.card_rtt_s = fmax(p->rates.card_rtt_s, 0);
     return 0;
@@ -206,14 +206,14 @@ static void say_rates(const struct predict *p)
 {
     const struct predict_rates *r = &p->rates;
     printf("latency        %.4g us\n", 1e6 * p->cluster.latency_s);
-    if (!p->o->rates && !p->cast_bytes_s)
+    if (!p->o->rates && p->cast_bytes_s <= 0)
         printf("casts, sums    take no time here: --rates FILE says how much\n");
     else
-        printf("casts, sums    %s%s\n", p->cast_bytes_s ? "as given" : "by ",
-               p->cast_bytes_s ? "" : p->o->rates);
-    if (p->port_bytes_s)
+        printf("casts, sums    %s%s\n", p->cast_bytes_s > 0 ? "as given" : "by ",
+               p->cast_bytes_s > 0 ? "" : p->o->rates);
+    if (p->port_bytes_s > 0)
         printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
-    for (int i = 0; i < r->n_of && !p->port_bytes_s; i++) {
+    for (int i = 0; i < r->n_of && p->port_bytes_s <= 0; i++) {
         const struct predict_messages m = predict_messages_of(r, r->of[i].algo);
         if (m.port_s > 0)
             printf("messages       %s: %.3g GB/s by a core, %.2g of what wire and CPU do at a time "

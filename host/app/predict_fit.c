@@ -2,7 +2,7 @@
  * time with which the formulas meet each of them; the median of these.
  *
  *     latency     short ones, over any link        port rate   long ones, no limit
- *     unhidden    long ones over links             card        short and long ones through a card, no limit */
+ *     unhidden    long ones over links             card        short and long ones through a card */
 #include "app/predict.h"
 #include "base/err.h"
 #include <math.h>
@@ -88,7 +88,7 @@ static bool tells(const struct predict_time_row *row, enum fitted what)
     case CARD_RTT:
         return row->bytes <= SHORT && by_card;
     default:
-        return row->bytes >= LONG && row->bps == 0 && by_card;
+        return row->bytes >= LONG && by_card;
     }
 }
 
