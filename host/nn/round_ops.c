@@ -177,6 +177,14 @@ static void round_feed_take(void *ctx, int slot, real *x)
     r->below->feed_take(r->ctx, slot, x);
 }
 
+/* gradients of weights: fp32 */
+static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
+                             real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->add_divide(r->ctx, n, a, b, divisor, y);
+}
+
 static int round_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan)
 {
     const struct rounder *r = ctx;
@@ -224,6 +232,7 @@ const struct nn_ops nn_round = {
     .feed_take = round_feed_take,
 #define PASS(name, params, args) .name = round_##name,
 #include "hls/layers.def"
+    .add_divide = round_add_divide,
     .sgd_plan = round_sgd_plan,
     .sgd_close = round_sgd_close,
     .sgd = round_sgd,
