@@ -286,7 +286,7 @@ const struct opt_command emulate_command = {
 };
 
 /* What is said of how real ranks and cards are reached says nothing of emulated ones. */
-static int check_emulated(const struct opt_parsed *p)
+static int check_emulated(const struct train_options *o, const struct opt_parsed *p)
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
                                         "fabric-address", "xclbin",     "trace"};
@@ -296,6 +296,9 @@ static int check_emulated(const struct opt_parsed *p)
                        "--%s means nothing to emulated ranks, which share a process: leave it out, "
                        "or take train",
                        names[i]);
+    if (o->stats && o->memory && !strcmp(o->memory, "low"))
+        return ERR(-EINVAL, "--stats looks at gradients that --memory low does not keep: it needs "
+                            "--memory full");
     return 0;
 }
 
@@ -374,7 +377,7 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
     TRY(opt_parse(command, argc, argv, &read, parsed));
     TRY(check(&read, parsed));
     if (command == &emulate_command)
-        TRY(check_emulated(parsed));
+        TRY(check_emulated(&read, parsed));
     if (read.steps)
         read.epochs = 0;
     forget_formats(&read, parsed);
