@@ -1,6 +1,7 @@
 /* bench_error.c : judges codecs on real gradients: error of the mean of P ranks against the fp64
  * mean.
  *   build/bench_error DIR [--json]
+ *   build/bench_error DIR --algo A,B,... [options]      error_orders.h: by the algorithms, layer by layer
  *
  * DIR is what `narrowcast train --dump-gradients DIR` wrote: meta.txt ("ranks P steps S first F"),
  * layers.txt (name, offset, length) and one raw fp32 file a step and rank. The P ranks are emulated
@@ -15,7 +16,8 @@
 #include "base/progress.h"
 #include "codec/codec.h"
 #include "dump.h"
-#include "vec/round_off.h"
+#include "error_orders.h"
+#include "error_tally.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +51,7 @@ enum { N_ROWS = sizeof words / sizeof words[0] };
 struct row {
     bool refused; /* by codec_settle(), for this number of ranks */
     struct codec codec;
-    double l2; /* sum over steps */
-    struct round_off off;
+    struct tally tally;
 };
 
 /* The work space of one bench. */
@@ -73,7 +74,7 @@ static int open_rows(struct bench *b)
         TRY(codec_parse(words + i, &r->codec));
         r->refused = codec_settle(&r->codec, b->dump.n_ranks,
                                   &(struct codec_adder){.name = "in one process"}) < 0;
-        TRY(round_off_open(&r->off));
+        TRY(tally_open(&r->tally));
     }
     return 0;
 }
@@ -98,7 +99,7 @@ static int bench_open(struct bench *b, const char *dir)
 static void bench_close(struct bench *b)
 {
     for (int i = 0; i < N_ROWS; i++)
-        round_off_close(&b->rows[i].off);
+        tally_close(&b->rows[i].tally);
     dump_close(&b->dump);
     free(b->grads);
     free(b->ref), free(b->mean), free(b->absmax), free(b->codes), free(b->sum), free(b->acc);
@@ -146,13 +147,6 @@ static void run_layer(struct bench *b, const struct codec *c, uint64_t step, int
     codec_decode(c, b->sum, layer->n, shift, b->mean + layer->offset);
 }
 
-static void tally(struct row *r, const double *ref, const float *mean, size_t n)
-{
-    r->off.diff2 = r->off.ref2 = 0; /* L2 is of one step, the quotients of all */
-    round_off_add(&r->off, ref, mean, n);
-    r->l2 += round_off_l2(&r->off);
-}
-
 static int bench_run(struct bench *b)
 {
     struct dump *d = &b->dump;
@@ -172,7 +166,7 @@ static int bench_run(struct bench *b)
                 continue;
             for (int l = 0; l < d->n_layers; l++)
                 run_layer(b, &r->codec, s, l);
-            tally(r, b->ref, b->mean, d->n);
+            tally_add(&r->tally, b->ref, b->mean, d->n);
             if (progress_due(&progress))
                 progress_say(&progress, "step %" PRIu64 " of %" PRIu64, s - d->first + 1,
                              d->n_steps);
@@ -203,8 +197,8 @@ static void show_table(const struct bench *b)
         else
             printf("%-8s %-8s %12.4g %12.4g %12.4g\n", codec_rule_name(codec_sum(&r->codec)->rule),
                    codec_format_name(codec_sum(&r->codec)->out, out),
-                   100 * r->l2 / (double)b->n_steps, 100 * round_off_mean(&r->off),
-                   100 * round_off_median(&r->off));
+                   100 * tally_l2(&r->tally, b->n_steps), 100 * round_off_mean(&r->tally.off),
+                   100 * round_off_median(&r->tally.off));
     }
 }
 
@@ -226,9 +220,9 @@ static int show_json(const struct bench *b)
         jsonl_uint(&j, "elements", b->dump.n);
         jsonl_uint(&j, "steps", b->n_steps);
         jsonl_uint(&j, "skipped", b->n_skipped);
-        jsonl_real(&j, "l2", r->l2 / (double)b->n_steps);
-        jsonl_real(&j, "mean", round_off_mean(&r->off));
-        jsonl_real(&j, "median", round_off_median(&r->off));
+        jsonl_real(&j, "l2", tally_l2(&r->tally, b->n_steps));
+        jsonl_real(&j, "mean", round_off_mean(&r->tally.off));
+        jsonl_real(&j, "median", round_off_median(&r->tally.off));
         TRY(jsonl_end(&j));
     }
     return 0;
@@ -239,6 +233,8 @@ int main(int argc, char **argv)
     const char *dir = NULL;
     bool json = false, bad = false;
     for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--algo", 6) == 0 || strcmp(argv[i], "--help") == 0)
+            return orders_main(argc - 1, argv + 1);
         if (strcmp(argv[i], "--json") == 0)
             json = true;
         else if (dir || argv[i][0] == '-')
@@ -247,9 +243,9 @@ int main(int argc, char **argv)
             dir = argv[i];
     }
     if (!dir || bad) {
-        (void)ERR(
-            -EINVAL,
-            "usage: bench_error DIR [--json], DIR from narrowcast train --dump-gradients DIR");
+        (void)ERR(-EINVAL, "usage: bench_error DIR [--json], DIR from narrowcast train "
+                           "--dump-gradients DIR; or with "
+                           "--algo, of which --help tells");
         return 2;
     }
     struct bench b = {0};
