@@ -128,6 +128,14 @@ model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rat
 grep -q '^card  *0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
 grep -q '^messages  *ring: 3 GB/s by a core, 0.4 of what' out || fail "port: $(head -n 3 out)"
 
+# --- fp32, which they are held against, takes none of their words ---
+model --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed
+[ "$(field fp32_algo '"kind":"best"')" = direct ] || fail "no fp32 beside exact sums: $(cat out)"
+holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"best"')" 'a quarter of the bytes'
+
+model --ranks 4 --size 64M --link 1G --algo offload --format e5m2 >out || fail failed
+grep -q '^ *4  *- .* offload  *-  *-$' out || fail "a card adds no fp32: $(cat out)"
+
 # --- nonsense ---
 refused "--ranks '0': want 1 to 4096" model --ranks 0
 refused "--ranks '8..4': want FROM..TO" model --ranks 8..4

@@ -12,11 +12,13 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
     struct predict_way way = {.by_card = !strcmp(algo, "offload")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
-    const struct codec_words words = {.format = format,
-                                      .scale = o->scale,
-                                      .sum = o->sum,
-                                      .out_format = to ? to + 1 : o->out_format};
-    TRY(codec_parse(&words, &way.codecs[0]));
+    /* fp32 is what others are held against: without their scale and sums */
+    const struct codec_words plain = {.format = format},
+                             narrow = {.format = format,
+                                       .scale = o->scale,
+                                       .sum = o->sum,
+                                       .out_format = to ? to + 1 : o->out_format};
+    TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
     TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));
     if (!way.algo->legs)
         return ERR(-EINVAL, "cannot model \"%s\": what it sends is MPI's own", way.algo->name);

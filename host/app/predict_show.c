@@ -179,9 +179,13 @@ static int print_row(const struct predict *p, const char *type, int n_ranks, dou
         printf("  none\n");
         return 0;
     }
+    printf("  %-16s", p->algos.word[narrow.algo]);
+    if (fp32.algo < 0) {
+        printf(" %8s %10s\n", "-", "-");
+        return 0;
+    }
     print_bps(even, text);
-    printf("  %-16s %8.2f %10s\n", p->algos.word[narrow.algo],
-           fp32.algo < 0 ? (double)NAN : fp32.cost.step_s / narrow.cost.step_s, text);
+    printf(" %8.2f %10s\n", fp32.cost.step_s / narrow.cost.step_s, text);
     return 0;
 }
 
@@ -252,7 +256,7 @@ static int json_best(const struct predict *p, const char *type, int n_ranks, dou
     jsonl_real(&j, "step_s", narrow.algo < 0 ? (double)NAN : narrow.cost.step_s);
     jsonl_real(&j, "fp32_step_s", fp32.algo < 0 ? (double)NAN : fp32.cost.step_s);
     jsonl_bool(&j, "any_link", isinf(even));
-    jsonl_real(&j, "up_to_bps", even); /* 0: none */
+    jsonl_real(&j, "up_to_bps", fp32.algo < 0 ? (double)NAN : even); /* 0: none */
     return jsonl_end(&j);
 }
 
