@@ -81,6 +81,7 @@ shorter() {
     'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
     'make run'*) c="$c ARGS='${small# }'" ;;
     bench/netlab.sh*) ;;
+    bench/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
     *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
     bench/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
     *build/bench_cast*) c=${c/bench_cast/bench_cast --mib 1 --reps 1} ;;

@@ -28,4 +28,11 @@ same 2 --model resnet8 --data synthetic:80,3 --batch 8 --steps 2 --format e5m2 -
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec qsgd:4
 same 4 --model mlp --data synthetic:80,3 --steps 2 --codec onebit
 same 4 --model lenet5 --data synthetic:80,3 --steps 2 --format e4m3 --algo group-scatter:2 --round stochastic
+# --- and with gradients that are made twice ---
+# shellcheck disable=SC2086
+for memory in full low; do
+    "$B/narrowcast" emulate --ranks 4 $common --data synthetic:80,3 --model lenet5 --steps 2 --micro 2 --sum kahan --format e5m2 --memory $memory --save "$dir/$memory.ck" >"$dir/out" 2>&1 ||
+        { bad=1 && tail -n 3 "$dir/out"; }
+done
+cmp "$dir/full.ck" "$dir/low.ck" || { bad=1 && echo "FAIL --memory low ends in another checkpoint"; }
 exit $bad

@@ -85,7 +85,7 @@ int train_emulate_fits(struct train *t, const struct reducer_layer *layers)
     TRY(check_low(t));
     TRY(measure(t, layers, &each));
     TRY(fits_in(t, each.host, each.common, memory_available(), ""));
-    if (!t->job.on_gpu)
+    if (!each.gpu)
         return 0;
     gpu()->run->memory(&free_bytes, &all_bytes);
     return fits_in(t, each.gpu, 0, free_bytes, " of the GPU");
