@@ -112,7 +112,7 @@ static inline size_t run_levels(struct bench *b, const struct row *r)
 {
     const struct levels_rule rule = {.scheme = {4, 0}, .bucket = 512};
     (void)r;
-    b->sink = b->ops.levels->encode(&rule, b->x, b->n, b->n, 0, 1, b->copy);
+    b->sink = b->ops.levels->encode(&rule, b->x, b->n, 0, 1, b->copy);
     return 4 * b->n;
 }
 

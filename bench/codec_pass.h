@@ -36,8 +36,7 @@ static inline struct codec_places codec_pass_bytes(struct codec_pass *p, int i)
     const struct fold fold = codec_pass_fold(&call, &p->layers[i]);
     struct vec_span *s = &p->spans[i];
     s->padded = (s->n + fold.unit - 1) / fold.unit * fold.unit;
-    return (struct codec_places){fold.ops->in_bytes(&fold, s->padded),
-                                 fold.ops->out_bytes(&fold, s->padded),
+    return (struct codec_places){fold_in_at(&fold, s->padded), fold_out_at(&fold, s->padded),
                                  codec_state_bytes(p->codec, &p->layers[i])};
 }
 
@@ -151,7 +150,7 @@ static inline void codec_pass_sum(struct codec_pass *p, uint64_t step)
         if (p->codec->kind->sums)
             fold.ops->sum(&fold, 0, &part, 1, s->padded, true, sum);
         else
-            memcpy(sum, part, fold.ops->in_bytes(&fold, s->padded));
+            memcpy(sum, part, fold_in_at(&fold, s->padded));
         p->outs[i] = codec_out(p->codec, sum, s->n, s->shift, p->outs[i].x);
     }
 }

@@ -77,21 +77,21 @@ CAST_FN void values_get(const struct levels_reader *r, const uint8_t *bucket, ui
 
 struct levels_bucket {
     const struct vec_span *span;
-    size_t first; /* of its elements in the span */
+    size_t first;   /* of its elements in the span */
+    uint32_t n_all; /* its codes: r->bucket, but in a span's last one */
     uint8_t *codes;
     float *keep;
     uint32_t *shared; /* [THREADS / 32 + 1] of the team */
 };
 
 /* Returns the largest magnitude of this lane's elements. */
-template <int TEAM>
-CAST_FN uint32_t bucket_load(const struct levels_rule *r, const struct levels_bucket *b)
+template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
     const bool whole = (uintptr_t)s->x % 16 == 0 && b->first % 4 == 0;
     uint32_t largest = 0;
 #pragma unroll 4
-    for (uint32_t e = 4 * (threadIdx.x % TEAM); e < r->bucket; e += 4 * TEAM) {
+    for (uint32_t e = 4 * (threadIdx.x % TEAM); e < b->n_all; e += 4 * TEAM) {
         const float4 x = cast_load(s->x, b->first + e, s->n, whole);
         *(float4 *)(b->keep + e) = x;
         largest = max(largest, cast_largest(x));
@@ -110,9 +110,9 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
     for (int k = 0; k < p->n; k++) {
         const uint8_t *from = p->parts[k] + (b->codes - p->base);
         const struct levels_reader reader = reader_of(r->scheme, from, 1);
-        for (uint32_t round = 0; round < r->bucket; round += 4 * TEAM) {
+        for (uint32_t round = 0; round < b->n_all; round += 4 * TEAM) {
             const uint32_t e = round + 4 * lane;
-            const bool in = e < r->bucket;
+            const bool in = e < b->n_all;
             float value[4], sum[4] = {0, 0, 0, 0};
             values_get(&reader, from, e, in, value);
             if (!in)
@@ -132,8 +132,7 @@ CAST_FN uint32_t bucket_add(const struct levels_rule *r, const struct levels_buc
 }
 
 /* The 2-norm, by a warp of the team. */
-template <int TEAM>
-CAST_FN float bucket_norm2(const struct levels_rule *r, const struct levels_bucket *b, float max)
+template <int TEAM> CAST_FN float bucket_norm2(const struct levels_bucket *b, float max)
 {
     const struct level_power p = level_power_of(max);
     float norm = 0;
@@ -141,7 +140,7 @@ CAST_FN float bucket_norm2(const struct levels_rule *r, const struct levels_buck
     if (threadIdx.x % TEAM < 32) {
         float sum = 0;
 #pragma unroll 8
-        for (uint32_t e = threadIdx.x % LEVEL_LANES; e < r->bucket; e += LEVEL_LANES) {
+        for (uint32_t e = threadIdx.x % LEVEL_LANES; e < b->n_all; e += LEVEL_LANES) {
             const float y = level_times(b->keep[e], p.up);
             sum += level_times(y, y);
         }
@@ -159,15 +158,14 @@ template <int TEAM>
 CAST_FN void bucket_put(const struct levels_rule *r, const struct levels_bucket *b, uint32_t absmax)
 {
     const struct vec_span *s = b->span;
-    const float max = __uint_as_float(absmax),
-                scale = r->norm2 ? bucket_norm2<TEAM>(r, b, max) : max;
+    const float max = __uint_as_float(absmax), scale = r->norm2 ? bucket_norm2<TEAM>(b, max) : max;
     const struct level_grid grid = level_grid_of(r->scheme, scale);
     const uint32_t lane = threadIdx.x % TEAM;
     if (lane == 0)
         word_put(b->codes, __float_as_uint(scale));
-    for (uint32_t round = 0; round < r->bucket; round += 4 * TEAM) {
+    for (uint32_t round = 0; round < b->n_all; round += 4 * TEAM) {
         const uint32_t e = round + 4 * lane;
-        const bool in = e < r->bucket;
+        const bool in = e < b->n_all;
         uint32_t code[4] = {0, 0, 0, 0};
         if (in && b->first + e < s->n) {
             const float4 x = *(const float4 *)(b->keep + e);
@@ -205,7 +203,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles =
-            span_list_load(&list, spans + from, n, true, tile_of(TEAM, r.bucket));
+            span_list_load(&list, spans + from, n, false, tile_of(TEAM, r.bucket));
         int now = -1; /* the span that `largest` is of */
         uint32_t largest = 0;
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -218,12 +216,15 @@ static __global__ void __launch_bounds__(THREADS, 4)
             for (uint32_t k = 0; k < each; k++) {
                 const uint64_t number = begin + k * teams + team;
                 const size_t first = (size_t)number * r.bucket;
-                if (first >= span->padded)
+                if (first >= span->n)
                     break;
-                const struct levels_bucket b = {span, first, span->codes + number * bytes,
-                                                keep + (size_t)team * r.bucket, team_shared};
-                const uint32_t own =
-                    SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&r, &b);
+                const struct levels_bucket b = {span,
+                                                first,
+                                                (uint32_t)levels_codes_of(&r, span->n - first),
+                                                span->codes + number * bytes,
+                                                keep + (size_t)team * r.bucket,
+                                                team_shared};
+                const uint32_t own = SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
                 const uint32_t max_all = team_max<TEAM>(own, team_shared);
                 largest = max(largest, own);
                 bucket_put<TEAM>(&r, &b, max_all);

@@ -20,10 +20,20 @@ struct levels_rule {
     bool norm2;      /* the scale is the bucket's 2-norm; else its largest magnitude */
 };
 
+/* Codes of a bucket of which n elements are there: a vector's last one has a few more than those, not
+ * as many as the others. */
+LEVEL_FN size_t levels_codes_of(const struct levels_rule *r, size_t n)
+{
+    return n < r->bucket ? (n + LEVEL_BUCKET_UNIT - 1) / LEVEL_BUCKET_UNIT * LEVEL_BUCKET_UNIT
+                         : r->bucket;
+}
+
 /* Bytes of n elements. */
 LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
 {
-    return (n + r->bucket - 1) / r->bucket * (sizeof(float) + r->bucket / 8 * r->scheme.bits);
+    const size_t rest = n % r->bucket, last = levels_codes_of(r, rest);
+    return n / r->bucket * (sizeof(float) + r->bucket / 8 * r->scheme.bits) +
+           (rest ? sizeof(float) + last / 8 * r->scheme.bits : 0);
 }
 
 /* Codes alone, by the sign scheme, on the grid of `scale`; magnitudes above `clip` are it. */

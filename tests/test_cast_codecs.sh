@@ -78,6 +78,18 @@ sys.exit(bad != 0 or len(got) != 1001)
 END
 done
 
+# --- how long: whole buckets, and of the last one codes of 489, 105 and 1001 elements, up to a multiple of 32 ---
+for want in qsgd:4:520 qsgd:1:160 qsgd:16:2052 qsgd:8,bucket=1024:1028; do
+    "$n" cast --codec "${want%:*}" x.f32 codes
+    [ "$(wc -c <codes)" -eq "${want##*:}" ] || fail "$want: $(wc -c <codes) bytes"
+done
+head -c 1320 x.f32 >330.f32
+"$n" cast --codec qsgd:4 330.f32 codes.330
+[ "$(wc -c <codes.330)" -eq 180 ] || fail "qsgd:4 of 330: $(wc -c <codes.330) bytes"
+"$n" cast --codec qsgd:4 x.f32 codes
+head -c 260 codes >512.codes && "$n" uncast --codec qsgd:4 --count 512 512.codes 512.f32 && "$n" uncast --codec qsgd:4 --count 1001 codes back.f32
+head -c 2048 back.f32 | cmp - 512.f32 || fail "a bucket by itself"
+
 # --- seeds, and what is kept ---
 "$n" cast --codec qsgd:4 --seed 3 x.f32 codes && "$n" cast --codec qsgd:4 --seed 3 x.f32 again && "$n" cast --codec qsgd:4 --seed 4 x.f32 other
 cmp -s codes again || fail "the same seed gives other codes"
@@ -114,7 +126,8 @@ refused "--state 's' has no use" "$n" cast --state s x.f32 no
 refused "cannot use --state 'short': it has fewer bytes than the 8008 that this codec keeps" "$n" cast --codec onebit --state short x.f32 no
 refused "--format e5m2 does not go with --codec qsgd" "$n" cast --codec qsgd:4 --format e5m2 x.f32 no
 refused "no codec \"qsdg\"" "$n" cast --codec qsdg x.f32 no
-refused "cannot decode 'short': 100 bytes are no whole number of 260" "$n" uncast --codec qsgd:4 short no
+refused "cannot decode 'short': 100 bytes are no whole number of 260, need --count" "$n" uncast --codec qsgd:4 short no
+refused "cannot decode 'codes.330': 300 values take 164 bytes, and it has 180" "$n" uncast --codec qsgd:4 --count 300 codes.330 no
 refused "cannot decode 'codes': it holds 513 to 1024 values, not 512" "$n" uncast --codec qsgd:4 --count 512 codes no
 refused "need --count" "$n" uncast --codec onebit:column codes no
 refused "--codec relgrad needs --weights FILE" "$n" cast --codec relgrad x.f32 no

@@ -67,9 +67,9 @@ static void work_out(const struct levels_rule *r)
     for (uint32_t l = 0; l < N_LAYERS; l++) {
         const size_t n = sizes[l];
         for (uint32_t k = 0; k < (uint32_t)t.n_ranks; k++)
-            levels_c.encode(r, t.all[k][l], n, n, 0, philox_key(SEED, STEP, l, k, 0x63617374),
+            levels_c.encode(r, t.all[k][l], n, 0, philox_key(SEED, STEP, l, k, 0x63617374),
                             codes[k]);
-        levels_c.sum(r, (const uint8_t *const *)codes, t.n_ranks, 0, n, n, 0,
+        levels_c.sum(r, (const uint8_t *const *)codes, t.n_ranks, 0, n, 0,
                      philox_key(SEED, STEP, l, 0, 0x73756d73), sum);
         levels_c.decode(r, sum, n, (float)t.n_ranks, t.want[l]);
     }

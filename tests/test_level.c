@@ -79,7 +79,7 @@ static void draw(const struct levels_rule *r, const float x[N], uint32_t n, stru
     memset(m, 0, sizeof *m);
     m->n = n;
     for (uint32_t t = 0; t < n; t++) {
-        levels->encode(r, x, N, N, 0, philox_key(seed, t, 1, 2, 3), codes);
+        levels->encode(r, x, N, 0, philox_key(seed, t, 1, 2, 3), codes);
         levels->decode(r, codes, N, 1, got);
         if (t == 0)
             memcpy(first, got, sizeof got);
@@ -123,7 +123,7 @@ static void check_still(const struct levels_rule *r, const float x[N])
     float values[N];
     struct levels_rule max = *r;
     max.norm2 = false; /* of values: another 2-norm */
-    levels->encode(&max, x, N, N, 0, seed, codes);
+    levels->encode(&max, x, N, 0, seed, codes);
     levels->decode(&max, codes, N, 1, values);
     draw(&max, values, FEW_DRAWS, &m);
     for (int i = 0; i < N; i++)

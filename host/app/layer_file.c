@@ -184,7 +184,7 @@ static int cast_bytes(const struct codec *codec, const struct bytes *in, const c
 {
     if (!in->n || in->n % sizeof(float))
         return ERR(-EINVAL, "cannot encode '%s': %zu bytes are no fp32 values", path, in->n);
-    codes->n = w->fold.ops->in_bytes(&w->fold, w->padded);
+    codes->n = fold_in_at(&w->fold, w->padded);
     codes->at = buf_alloc(codes->n);
     return codes->at ? encode(codec, w, (const float *)(const void *)in->at, path, codes->at)
                      : -ENOMEM;
@@ -229,16 +229,21 @@ static int count_values(const struct codec *codec, const struct bytes *codes, co
     if (!count && w->fold.unit == 1)
         return ERR(-EINVAL, "cannot decode '%s': a column has any length, need --count", path);
     const size_t unit_bytes = w->fold.ops->in_bytes(&w->fold, w->fold.unit),
-                 n_units = codes->n / unit_bytes;
-    if (!codes->n || codes->n % unit_bytes)
-        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are no whole number of %zu", path,
-                   codes->n, unit_bytes);
+                 n_units = (codes->n + unit_bytes - 1) / unit_bytes;
+    const bool in_part = w->fold.ops->spared; /* the last unit may be shorter */
+    if (!codes->n || (codes->n % unit_bytes && !(count && in_part)))
+        return ERR(-EINVAL, "cannot decode '%s': %zu bytes are no whole number of %zu%s", path,
+                   codes->n, unit_bytes, codes->n && in_part ? ", need --count" : "");
     if (!count)
         make_whole(codec, n_units * w->fold.unit, w);
     if (w->padded / w->fold.unit != n_units)
         return ERR(-EINVAL, "cannot decode '%s': it holds %zu to %zu values, not %llu", path,
                    (n_units - 1) * w->fold.unit + 1, n_units * w->fold.unit,
                    (unsigned long long)count);
+    const size_t wanted = fold_in_at(&w->fold, w->padded);
+    if (count && codes->n != wanted)
+        return ERR(-EINVAL, "cannot decode '%s': %llu values take %zu bytes, and it has %zu", path,
+                   (unsigned long long)count, wanted, codes->n);
     return 0;
 }
 

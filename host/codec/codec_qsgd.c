@@ -140,6 +140,21 @@ static size_t bytes_of(const struct fold *f, size_t n)
     return levels_bytes(rule_of(call->codec), n);
 }
 
+/* A layer's last bucket has no codes of padding but up to a multiple of LEVEL_BUCKET_UNIT. */
+static size_t spared(const struct fold *f, size_t n)
+{
+    const struct codec_call *call = f->ctx;
+    const struct levels_rule *r = rule_of(call->codec);
+    size_t bytes = 0;
+    for (int i = 0; i < call->n_layers; i++) {
+        const struct codec_layer *l = &call->layers[i];
+        const size_t padded = (l->n + r->bucket - 1) / r->bucket * r->bucket;
+        if (l->at + padded <= n)
+            bytes += levels_bytes(r, padded) - levels_bytes(r, l->n);
+    }
+    return bytes;
+}
+
 static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, int n_parts, size_t n,
                 bool last, uint8_t *codes)
 {
@@ -153,7 +168,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
         for (; done < n && k < CODEC_PIECES; k++) {
             const struct codec_piece p = codec_piece_at(call, at + done, at + n);
             spans[k] = (struct vec_span){
-                .codes = codes + bytes_of(f, done),
+                .codes = codes + fold_in_at(f, at + done) - fold_in_at(f, at),
                 .n = p.n,
                 .padded = p.padded,
                 .at = p.at,
@@ -167,6 +182,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
 static const struct fold_ops qsgd_fold = {
     .in_bytes = bytes_of,
     .out_bytes = bytes_of,
+    .spared = spared,
     .acc_bytes = codec_no_bytes,
     .wide_bytes = codec_no_bytes,
     .sum = sum, /* who adds all parts in one place calls no more */

@@ -30,6 +30,9 @@ struct fold_ops {
     /* partial sums that travel, of part(): at least in_bytes(). NULL, with hop and merge: without
      * FOLD_PARTS and FOLD_NODES */
     size_t (*part_bytes)(const struct fold *f, size_t n);
+    /* bytes that the bucket's first n elements take less on the wire, codes and sums alike, for
+     * layers whose last unit is sent in part; NULL: none do. Where there is add(), none */
+    size_t (*spared)(const struct fold *f, size_t n);
     /* wide partial sums; 0 where there are none */
     size_t (*wide_bytes)(const struct fold *f, size_t n);
     /* at: index of the range's first element in the bucket */
@@ -63,5 +66,20 @@ struct fold {
     const void *ctx; /* the codec's struct codec_call; outlives the fold */
     size_t unit;     /* elements */
 };
+
+static inline size_t fold_spared(const struct fold *f, size_t n)
+{
+    return f->ops->spared ? f->ops->spared(f, n) : 0;
+}
+
+/* Where codes, and sums, of the bucket's element `at` begin, a multiple of the unit. */
+static inline size_t fold_in_at(const struct fold *f, size_t at)
+{
+    return f->ops->in_bytes(f, at) - fold_spared(f, at);
+}
+static inline size_t fold_out_at(const struct fold *f, size_t at)
+{
+    return f->ops->out_bytes(f, at) - fold_spared(f, at);
+}
 
 #endif

@@ -88,7 +88,7 @@ static struct algo_cut cut_of(const struct pipe *p, size_t s, enum algo_form for
 }
 static size_t place_of(const struct pipe *p, const struct algo_cut *cut, int i)
 {
-    return algo_bytes(&p->call->fold, cut->form, algo_cut_range(cut, i).at);
+    return algo_place(&p->call->fold, cut->form, algo_cut_range(cut, i).at);
 }
 
 static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch, struct layout *l)
@@ -99,7 +99,7 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, void *scratch
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
     for (size_t i = 0; i < WINDOW && i < n_slots; i++)
-        l->slots[i].store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_bytes(&longest, 0));
+        l->slots[i].store = algo_take(&a, (size_t)(n_ranks - 1) * algo_cut_most(&longest));
     return a.used;
 }
 
@@ -124,7 +124,7 @@ static int post(struct pipe *p, size_t s)
     for (int by = 1; by < p->all.n; by++) {
         const int from = around(p, -by);
         TRY(comm_lot_recv(p->comm, &slot->in[CODES], COMM_TAG_DATA, from,
-                          slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0),
+                          slot->store + (size_t)(by - 1) * algo_cut_most(&in),
                           algo_cut_bytes(&in, p->all.me)));
         TRY(comm_lot_recv(p->comm, &slot->in[SUMS], COMM_TAG_SUM, from,
                           p->call->result + place_of(p, &out, from), algo_cut_bytes(&out, from)));
@@ -139,7 +139,7 @@ static void fold(struct pipe *p, size_t s)
     const struct algo_cut in = cut_of(p, s, ALGO_IN), out = cut_of(p, s, ALGO_OUT);
     p->parts[p->all.me] = p->call->codes + place_of(p, &in, p->all.me);
     for (int by = 1; by < p->all.n; by++)
-        p->parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_bytes(&in, 0);
+        p->parts[around(p, -by)] = slot->store + (size_t)(by - 1) * algo_cut_most(&in);
     algo_fold(&p->call->fold, algo_cut_range(&in, p->all.me), ALGO_IN, p->parts, p->all.n,
               p->mem.acc, ALGO_OUT, p->call->result + place_of(p, &out, p->all.me));
     p->comm->count.rounds += p->all.n > 1;
@@ -219,8 +219,8 @@ static bool work(struct pipe *p)
 static int open_lots(struct pipe *p)
 {
     const struct algo_cut in = cut_of(p, 0, ALGO_IN), out = cut_of(p, 0, ALGO_OUT);
-    const size_t places[N_KINDS] = {comm_lot_places(p->comm, algo_cut_bytes(&in, 0)),
-                                    comm_lot_places(p->comm, algo_cut_bytes(&out, 0))};
+    const size_t places[N_KINDS] = {comm_lot_places(p->comm, algo_cut_most(&in)),
+                                    comm_lot_places(p->comm, algo_cut_most(&out))};
     size_t at = 0;
     for (size_t i = 0; i < WINDOW && i < p->n_segments; i++)
         for (int kind = 0; kind < N_KINDS; kind++) {

@@ -32,7 +32,7 @@ static int exchange_all(struct comm *c, const struct algo_call *call, const stru
                         const uint8_t **parts)
 {
     const int n_ranks = comm_n_ranks(c), me = comm_rank(c);
-    const size_t bytes = algo_bytes(&call->fold, ALGO_IN, call->n);
+    const size_t bytes = algo_place(&call->fold, ALGO_IN, call->n);
     parts[me] = call->codes;
     for (int by = 1; by < n_ranks; by++) {
         const int from = (me + n_ranks - by) % n_ranks;

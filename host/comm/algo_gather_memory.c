@@ -41,14 +41,14 @@ static void add_once(void *const *calls, int n_ranks)
               ALGO_OUT, first->result);
     for (int r = 1; r < n_ranks; r++)
         memcpy(((const struct algo_call *)calls[r])->result, first->result,
-               algo_bytes(&first->fold, ALGO_OUT, first->n));
+               algo_place(&first->fold, ALGO_OUT, first->n));
 }
 
 static int memory_run(struct comm *c, const struct algo_call *call)
 {
     const size_t others = (size_t)comm_n_ranks(c) - 1;
     TRY(comm_virtual_once(c, (void *)(uintptr_t)call, add_once));
-    c->count.sent_bytes += others * algo_bytes(&call->fold, ALGO_IN, call->n);
+    c->count.sent_bytes += others * algo_place(&call->fold, ALGO_IN, call->n);
     c->count.rounds += others > 0;
     return 0;
 }

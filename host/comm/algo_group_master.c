@@ -97,8 +97,8 @@ static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
         .fold = f, .form = ALGO_IN, .whole = in.whole, .n_parts = n_ranks / group};
     const struct algo_cut masters_out = {
         .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
-    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_bytes(&in, 0), .n_got = 1};
-    const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_bytes(&out, 0), .n_sent = 1};
+    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_most(&in), .n_got = 1};
+    const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_most(&out), .n_sent = 1};
     int n_legs = algo_leg_add(legs, 0, algo_leg_ring(&in, true), true);
     n_legs = algo_leg_add(legs, n_legs, to, true);
     n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_in, true), false);

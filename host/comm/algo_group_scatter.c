@@ -45,9 +45,9 @@ static size_t lay_out(const struct fold *f, size_t n, int n_ranks, int group, vo
     const struct plan p = make_plan(f, n, n_ranks, group, 0); /* member 0 has the longest part */
     struct algo_arena a = {.base = scratch};
     l->acc = algo_take(&a, algo_acc_bytes(f));
-    l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_bytes(&p.in, 0));
+    l->store = algo_take(&a, (size_t)(group - 1) * algo_cut_most(&p.in));
     l->node = algo_take(&a, algo_bytes(f, p.across.form, p.across.whole.n));
-    l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_bytes(&p.across, 0));
+    l->node_store = algo_take(&a, (size_t)(n_ranks / group - 1) * algo_cut_most(&p.across));
     return a.used;
 }
 

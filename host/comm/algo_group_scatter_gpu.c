@@ -122,7 +122,7 @@ static int post_node(const struct across *a, size_t i)
     const size_t mine = algo_cut_bytes(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
         TRY(comm_recv(a->comm, algo_rank(&a->nodes, around(a, -by)),
-                      a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_bytes(&cut, 0), mine));
+                      a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut), mine));
     for (int by = 1; by < a->nodes.n; by++) {
         const int to = around(a, by);
         TRY(comm_send(a->comm, algo_rank(&a->nodes, to), a->s->wide[i % 2] + algo_cut_at(&cut, to),
@@ -138,7 +138,7 @@ static void add_nodes(const struct across *a, size_t i)
     const uint8_t **parts = a->comm->book;
     parts[a->nodes.me] = a->s->wide[i % 2] + algo_cut_at(&cut, a->nodes.me);
     for (int by = 1; by < a->nodes.n; by++)
-        parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_bytes(&cut, 0);
+        parts[around(a, -by)] = a->s->store[i % 2] + (size_t)(by - 1) * algo_cut_most(&cut);
     algo_fold_blocks(cut.fold, CHUNK, algo_cut_range(&cut, a->nodes.me), a->form, parts, a->nodes.n,
                      a->s->acc, ALGO_OUT, a->s->out[i % 2] + algo_cut_at(&out, a->nodes.me));
 }

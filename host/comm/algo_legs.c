@@ -3,7 +3,7 @@
 
 struct algo_leg algo_leg_ring(const struct algo_cut *cut, bool adds)
 {
-    const uint64_t bytes = algo_cut_bytes(cut, 0);
+    const uint64_t bytes = algo_cut_most(cut);
     return (struct algo_leg){.steps = cut->n_parts - 1,
                              .sent = bytes,
                              .got = bytes,
@@ -14,7 +14,7 @@ struct algo_leg algo_leg_ring(const struct algo_cut *cut, bool adds)
 
 struct algo_leg algo_leg_all(const struct algo_cut *cut, bool adds)
 {
-    const uint64_t bytes = algo_cut_bytes(cut, 0);
+    const uint64_t bytes = algo_cut_most(cut);
     const int others = cut->n_parts - 1;
     return (struct algo_leg){.steps = others > 0,
                              .sent = (uint64_t)others * bytes,

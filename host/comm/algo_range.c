@@ -30,14 +30,26 @@ struct algo_range algo_cut_range(const struct algo_cut *cut, int i)
     return algo_part(cut->whole, cut->fold->unit, cut->n_parts, i);
 }
 
+size_t algo_place(const struct fold *f, enum algo_form form, size_t at)
+{
+    return algo_bytes(f, form, at) - fold_spared(f, at);
+}
+
 size_t algo_cut_at(const struct algo_cut *cut, int i)
 {
-    return algo_bytes(cut->fold, cut->form, algo_cut_range(cut, i).at - cut->whole.at);
+    return algo_place(cut->fold, cut->form, algo_cut_range(cut, i).at) -
+           algo_place(cut->fold, cut->form, cut->whole.at);
 }
 
 size_t algo_cut_bytes(const struct algo_cut *cut, int i)
 {
-    return algo_bytes(cut->fold, cut->form, algo_cut_range(cut, i).n);
+    const struct algo_range r = algo_cut_range(cut, i);
+    return algo_place(cut->fold, cut->form, r.at + r.n) - algo_place(cut->fold, cut->form, r.at);
+}
+
+size_t algo_cut_most(const struct algo_cut *cut)
+{
+    return algo_bytes(cut->fold, cut->form, algo_cut_range(cut, 0).n);
 }
 
 struct algo_set algo_all(const struct comm *c)

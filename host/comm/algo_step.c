@@ -17,7 +17,7 @@ int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_
     parts[set->me] = vector + algo_cut_at(cut, set->me);
     for (int by = 1; by < set->n; by++) { /* everybody starts with another neighbour */
         const int from = around(set, -by);
-        uint8_t *place = store + (size_t)(by - 1) * algo_cut_bytes(cut, 0);
+        uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
         TRY(comm_recv(c, algo_rank(set, from), place, mine));
         parts[from] = place;
     }
@@ -46,7 +46,7 @@ int algo_allgather(struct comm *c, const struct algo_set *set, const struct algo
 size_t algo_hop_bytes(const struct algo_cut *cut)
 {
     const struct algo_cut sums = {cut->fold, ALGO_PART, cut->whole, cut->n_parts};
-    return algo_cut_bytes(&sums, 0);
+    return algo_cut_most(&sums);
 }
 
 int algo_ring_reduce(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,

@@ -26,7 +26,9 @@ enum algo_form {
     ALGO_OUT,  /* codes of the result */
     ALGO_WIDE, /* wide partial sums (exact only) */
 };
-size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n);
+size_t algo_bytes(const struct fold *f, enum algo_form form, size_t n); /* room for n elements */
+size_t algo_place(const struct fold *f, enum algo_form form,
+                  size_t at); /* bytes before element `at` */
 
 /* A vector cut for the members of a set, as it lies in memory in one form. */
 struct algo_cut {
@@ -36,9 +38,9 @@ struct algo_cut {
     int n_parts;
 };
 struct algo_range algo_cut_range(const struct algo_cut *cut, int i);
-size_t algo_cut_at(const struct algo_cut *cut, int i); /* bytes before part i */
-/* bytes of part i; part 0 is the longest */
-size_t algo_cut_bytes(const struct algo_cut *cut, int i);
+size_t algo_cut_at(const struct algo_cut *cut, int i);    /* bytes before part i */
+size_t algo_cut_bytes(const struct algo_cut *cut, int i); /* of part i */
+size_t algo_cut_most(const struct algo_cut *cut);         /* no part has more */
 
 /* ---- sets of ranks: first, first + stride, ...; this rank is member `me` ---- */
 
@@ -79,7 +81,7 @@ void algo_fold_blocks(const struct fold *f, size_t block, struct algo_range r, e
  * comm.h ---- */
 
 /* One round: member i gets part i of everybody's vector.
- *   vector   this rank's, whole      store   [(set->n - 1) * algo_cut_bytes(cut, 0)]
+ *   vector   this rank's, whole      store   [(set->n - 1) * algo_cut_most(cut)]
  *   parts    [set->n] out: where each member's part for this rank lies: in store, its own in vector */
 int algo_alltoall(struct comm *c, const struct algo_set *set, const struct algo_cut *cut,
                   const uint8_t *vector, uint8_t *store, const uint8_t **parts);

@@ -43,7 +43,7 @@ void mates_close(struct mates *m)
 
 size_t mates_store_bytes(const struct mates_link *link, const struct algo_cut *cut)
 {
-    return link->stores ? (size_t)(cut->n_parts - 1) * algo_cut_bytes(cut, 0) : 0;
+    return link->stores ? (size_t)(cut->n_parts - 1) * algo_cut_most(cut) : 0;
 }
 
 int mates_noted(struct mates *m, int rc)
@@ -63,7 +63,9 @@ static void count(struct mates *m, size_t bytes)
 
 int mates_gather(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store)
 {
-    count(m, algo_bytes(cut->fold, cut->form, cut->whole.n) - algo_cut_bytes(cut, m->set.me));
+    const size_t begin = algo_place(cut->fold, cut->form, cut->whole.at),
+                 end = algo_place(cut->fold, cut->form, cut->whole.at + cut->whole.n);
+    count(m, end - begin - algo_cut_bytes(cut, m->set.me));
     return mates_noted(m, m->link->gather(m, cut, codes, store, m->parts));
 }
 

@@ -22,7 +22,7 @@ struct mates_link {
     bool stores; /* gather wants a store */
     int (*open)(struct mates *m);
     void (*close)(struct mates *m);
-    /* parts: [set.n] out: reachable memory. store: [(set.n - 1) * algo_cut_bytes(cut, 0)] device
+    /* parts: [set.n] out: reachable memory. store: [(set.n - 1) * algo_cut_most(cut)] device
      * memory, or NULL */
     int (*gather)(struct mates *m, const struct algo_cut *cut, const uint8_t *codes, uint8_t *store,
                   const uint8_t **parts);

@@ -66,7 +66,7 @@ static int nccl_gather(struct mates *m, const struct algo_cut *cut, const uint8_
     TRY(nccl->group_begin());
     for (int by = 1; by < m->set.n; by++) {
         const int to = (m->set.me + by) % m->set.n, from = (m->set.me - by + m->set.n) % m->set.n;
-        uint8_t *place = store + (size_t)(by - 1) * algo_cut_bytes(cut, 0);
+        uint8_t *place = store + (size_t)(by - 1) * algo_cut_most(cut);
         parts[from] = place;
         if (algo_cut_bytes(cut, to) > 0)
             TRY(nccl->send(m->state, codes + algo_cut_at(cut, to), algo_cut_bytes(cut, to), to,

@@ -81,7 +81,7 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
         const size_t end = to < layer->n ? to : layer->n;
         const int shift =
             codec_shift(codec, reducer_exponent(r, i)) + codec_rescaled(codec, b->call.rescaled[k]);
-        const size_t place = b->fold.ops->out_bytes(&b->fold, layer->at + from);
+        const size_t place = fold_out_at(&b->fold, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
         r->outs[n_spans++] =
             codec_out(codec, r->result + place, end - from, shift, f->step->grads[i] + from);

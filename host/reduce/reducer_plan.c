@@ -24,9 +24,9 @@ int reducer_make_plan(struct reducer *r, bool all_fp32, size_t bucket_bytes)
         for (int k = 0; k < b->n_layers; k++) {
             const struct codec_layer *layer = &b->call.layers[k];
             p->rank_of[layer->index] = (int)(layer - p->placed);
-            p->places[layer->index] = place + f->ops->in_bytes(f, layer->at);
+            p->places[layer->index] = place + fold_in_at(f, layer->at);
         }
-        p->code_bytes += f->ops->in_bytes(f, b->n);
+        p->code_bytes += fold_in_at(f, b->n);
     }
     return 0;
 }
@@ -41,7 +41,8 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
     r->parts[k] = (struct codec_part){.layer = layer, .at = from};
     r->spans[k] = (struct vec_span){
         .x = s->grads[i] + from,
-        .codes = r->codes + plan->places[i] + b->fold.ops->in_bytes(&b->fold, from),
+        .codes = r->codes + plan->places[i] + fold_in_at(&b->fold, layer->at + from) -
+                 fold_in_at(&b->fold, layer->at),
         .n = end > from ? end - from : 0,
         .padded = to - from,
         .at = from,

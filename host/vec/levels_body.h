@@ -79,7 +79,7 @@ static inline void levels_codes(struct level_scheme scheme, const struct level_g
     }
 }
 
-/* codes: of the whole bucket. Returns absmax of x. */
+/* Returns absmax of x. */
 static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n, size_t at,
                            uint64_t key, uint8_t *codes)
 {
@@ -87,7 +87,8 @@ static uint32_t levels_put(const struct levels_rule *r, const float *x, size_t n
     const float max = levels_float(&absmax), scale = r->norm2 ? levels_norm2(x, n, max) : max;
     const struct level_grid grid = level_grid_of(r->scheme, scale);
     memcpy(codes, &scale, sizeof scale);
-    levels_codes(r->scheme, &grid, LEVEL_FLT_MAX, x, n, r->bucket, at, key, codes + sizeof scale);
+    levels_codes(r->scheme, &grid, LEVEL_FLT_MAX, x, n, levels_codes_of(r, n), at, key,
+                 codes + sizeof scale);
     return absmax;
 }
 
@@ -99,12 +100,13 @@ static inline void levels_get(const struct levels_rule *r, const uint8_t *codes,
 {
     const struct level_grid grid = level_grid_of(r->scheme, levels_float(codes));
     const uint32_t bits = r->scheme.bits;
+    const size_t all = levels_codes_of(r, n);
     uint32_t words[LEVELS_BLOCK];
     float values[LEVELS_BLOCK];
     codes += sizeof(float);
     for (size_t i = 0; i < n; i += LEVELS_BLOCK) {
         const size_t own = levels_less(n - i, LEVELS_BLOCK);
-        levels_unpack(bits, codes + i / 8 * bits, levels_less(r->bucket - i, LEVELS_BLOCK), words);
+        levels_unpack(bits, codes + i / 8 * bits, levels_less(all - i, LEVELS_BLOCK), words);
         if (r->scheme.even)
             for (size_t k = 0; k < own; k++)
                 values[k] = level_value_even(grid, words[k]);
@@ -159,20 +161,12 @@ static __attribute__((noinline)) void levels_sum_all(const struct levels_rule *r
     }
 }
 
-static void levels_pad(const struct levels_rule *r, size_t n, size_t padded, uint8_t *codes)
-{
-    const size_t used = levels_bytes(r, n), all = levels_bytes(r, padded);
-    if (all > used)
-        memset(codes + used, 0, all - used);
-}
-
-static uint32_t levels_encode(const struct levels_rule *r, const float *x, size_t n, size_t padded,
-                              size_t at, uint64_t key, uint8_t *codes)
+static uint32_t levels_encode(const struct levels_rule *r, const float *x, size_t n, size_t at,
+                              uint64_t key, uint8_t *codes)
 {
     const uint64_t was = fp_mode_ieee();
     const uint32_t absmax = levels_encode_all(r, x, n, at, key, codes);
     fp_mode_back(was);
-    levels_pad(r, n, padded, codes);
     return absmax;
 }
 
@@ -185,13 +179,11 @@ static void levels_decode(const struct levels_rule *r, const uint8_t *codes, siz
 }
 
 static void levels_sum(const struct levels_rule *r, const uint8_t *const *parts, int n_parts,
-                       size_t skip, size_t n, size_t padded, size_t at, uint64_t key,
-                       uint8_t *codes)
+                       size_t skip, size_t n, size_t at, uint64_t key, uint8_t *codes)
 {
     const uint64_t was = fp_mode_ieee();
     levels_sum_all(r, parts, n_parts, skip, n, at, key, codes);
     fp_mode_back(was);
-    levels_pad(r, n, padded, codes);
 }
 
 static __attribute__((noinline)) void levels_draw_all(uint32_t bits, float scale, float clip,

@@ -8,8 +8,8 @@ static void encode(const struct vec_ops *ops, const struct levels_rule *r, struc
                    int n_spans)
 {
     for (int i = 0; i < n_spans; i++)
-        spans[i].absmax = ops->levels->encode(r, spans[i].x, spans[i].n, spans[i].padded,
-                                              spans[i].at, spans[i].key, spans[i].codes);
+        spans[i].absmax = ops->levels->encode(r, spans[i].x, spans[i].n, spans[i].at, spans[i].key,
+                                              spans[i].codes);
 }
 
 static void decode(const struct vec_ops *ops, const struct levels_rule *r,
@@ -24,7 +24,7 @@ static void sum(const struct vec_ops *ops, const struct levels_rule *r, const ui
 {
     for (int i = 0; i < n_spans; i++)
         ops->levels->sum(r, parts, n_parts, (size_t)(spans[i].codes - codes), spans[i].n,
-                         spans[i].padded, spans[i].at, spans[i].key, spans[i].codes);
+                         spans[i].at, spans[i].key, spans[i].codes);
 }
 
 static void clipped(const struct vec_ops *ops, float times, struct vec_span *spans, int n_spans)

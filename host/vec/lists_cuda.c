@@ -18,7 +18,7 @@ static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r
     struct vec_span *list = lane ? gpu_lane_spans(lane, spans, n_spans) : NULL;
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].padded;
+        n_elems += spans[i].n;
     const bool fine = list && gpu_lane_done(lane, gpu()->vec->levels_encode(r, list, n_spans,
                                                                             n_elems, lane->stream));
     for (int i = 0; i < n_spans; i++)
@@ -49,7 +49,7 @@ static void levels_sum(const struct vec_ops *ops, const struct levels_rule *r,
     const uint8_t **from = list ? gpu_lane_parts(lane, parts, n_parts) : NULL;
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
-        n_elems += spans[i].padded;
+        n_elems += spans[i].n;
     if (from)
         (void)gpu_lane_done(lane, gpu()->vec->levels_sum(r, from, n_parts, list, n_spans, n_elems,
                                                          codes, lane->stream));
@@ -177,7 +177,7 @@ static void pinned_levels_sum(const struct vec_ops *ops, const struct levels_rul
 {
     size_t bytes = 0;
     for (int i = 0; i < n_spans; i++)
-        bytes += (size_t)n_parts * levels_bytes(r, spans[i].padded);
+        bytes += (size_t)n_parts * levels_bytes(r, spans[i].n);
     if (bytes < VEC_CUDA_SUM_MIN)
         level_lists_each.sum(vec_best(), r, parts, n_parts, spans, n_spans, codes);
     else

@@ -1,7 +1,8 @@
 /* vec_levels.h : vectors as buckets of levels: a scale and a few bits an element. The numbers are
  * those of hls/level.h, the layout that of hls/level_lists.h, whatever the instruction set.
  *
- * The last bucket of a vector is as long as all others; codes of what it lacks are 0. */
+ * The last bucket of a vector has codes for its elements, up to a multiple of LEVEL_BUCKET_UNIT; codes
+ * of what it lacks are 0. */
 #ifndef VEC_LEVELS_H
 #define VEC_LEVELS_H
 #include "hls/level_lists.h"
@@ -12,10 +13,10 @@ struct vec_ops;
 /* One of the CPU's backends; as a struct vec_ops says of its own. Element i of x is element at + i of the stream
  * `key`: `at` is a multiple of the bucket. */
 struct vec_levels {
-    /* Codes of x [n], zero bytes from there on to levels_bytes(padded). Returns absmax of x: codes
-     * of what is not finite mean nothing. */
-    uint32_t (*encode)(const struct levels_rule *r, const float *x, size_t n, size_t padded,
-                       size_t at, uint64_t key, uint8_t *codes);
+    /* Codes of x [n]: levels_bytes(n). Returns absmax of x: codes of what is not finite mean
+     * nothing. */
+    uint32_t (*encode)(const struct levels_rule *r, const float *x, size_t n, size_t at,
+                       uint64_t key, uint8_t *codes);
 
     /* x [n] = value / divisor */
     void (*decode)(const struct levels_rule *r, const uint8_t *codes, size_t n, float divisor,
@@ -32,7 +33,7 @@ struct vec_levels {
     /* Values of the parts, each from its byte `skip` on, added in this order by level_add(), and
      * encoded; as encode. */
     void (*sum)(const struct levels_rule *r, const uint8_t *const *parts, int n_parts, size_t skip,
-                size_t n, size_t padded, size_t at, uint64_t key, uint8_t *codes);
+                size_t n, size_t at, uint64_t key, uint8_t *codes);
 };
 
 /* In plain C, for every CPU. */
@@ -41,7 +42,7 @@ extern const struct vec_levels levels_c;
 /* The same over many vectors, for codecs: a launch each on a GPU. ops: the table that they are of.
  * Codes of what is not finite mean nothing. */
 struct vec_level_lists {
-    /* Fills absmax on the way. */
+    /* Fills absmax on the way. A span has no codes behind its elements': padded means nothing. */
     void (*encode)(const struct vec_ops *ops, const struct levels_rule *r, struct vec_span *spans,
                    int n_spans);
     void (*decode)(const struct vec_ops *ops, const struct levels_rule *r,
