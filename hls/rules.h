@@ -23,11 +23,11 @@ struct vec_sum {
     enum mf_overflow overflow;
     struct mf_fmt in;  /* format of the addends */
     struct mf_fmt out; /* format of the result */
+    int out_shift;     /* exact only: the sum is divided by 2^out_shift before its one rounding */
+    int n_ranks;       /* addends at most; sizes the wide partial sums */
     /* nearest, kahan: format of partial sums, those that travel included, which has all numbers of
      * `in` (mf_holds()); e = 0: it is `in` */
     struct mf_fmt acc;
-    int out_shift; /* exact only: the sum is divided by 2^out_shift before its one rounding */
-    int n_ranks;   /* addends at most; sizes the wide partial sums */
 };
 
 /* The format of partial sums. */
