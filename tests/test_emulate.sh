@@ -66,6 +66,7 @@ else
     same 8 --model mlp --algo group-master:2 --format e5m2 --sum nearest --scale const:4
     same 6 --model mlp --algo gather --format e5m2 --sum kahan
     same 4 --model mlp --codec onebit:column
+    same 3 --model mlp --codec onebit --algo gather # each keeps what all sums leave
     same 1 --model lenet5 --codec relgrad --optimizer lars --momentum 0.5
 fi
 

@@ -212,6 +212,7 @@ static void sum(const struct fold *f, size_t at, const uint8_t *const *parts, in
 }
 
 static const struct fold_ops onebit_fold = {
+    .keeps = true,
     .in_bytes = bytes_of,
     .out_bytes = bytes_of,
     .acc_bytes = codec_no_bytes,

@@ -24,6 +24,8 @@ enum {
 
 struct fold;
 struct fold_ops {
+    /* sum() keeps something of the range on the rank whose fold it is: one's sum is not another's. */
+    bool keeps;
     size_t (*in_bytes)(const struct fold *f, size_t n);  /* codes of n elements */
     size_t (*out_bytes)(const struct fold *f, size_t n); /* codes of n summed elements */
     size_t (*acc_bytes)(const struct fold *f, size_t n); /* accumulators of n elements */

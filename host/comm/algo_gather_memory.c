@@ -1,5 +1,6 @@
 /* algo_gather_memory.c : gather of virtual ranks: all would make the same bytes from all codes, so one
- * does, from the others' memory, and P copies of P vectors are never held.
+ * does, from the others' memory, and P copies of P vectors are never held. Sums of which a rank keeps
+ * something are made by each, all the same.
  *
  * Bits, bytes and rounds of algo_gather.c. */
 #include "base/err.h"
@@ -37,11 +38,14 @@ static void add_once(void *const *calls, int n_ranks)
     lay_out(&first->fold, n_ranks, first->scratch, &l);
     for (int r = 0; r < n_ranks; r++)
         l.parts[r] = ((const struct algo_call *)calls[r])->codes;
-    algo_fold(&first->fold, (struct algo_range){.n = first->n}, ALGO_IN, l.parts, n_ranks, l.acc,
-              ALGO_OUT, first->result);
-    for (int r = 1; r < n_ranks; r++)
-        memcpy(((const struct algo_call *)calls[r])->result, first->result,
-               algo_place(&first->fold, ALGO_OUT, first->n));
+    for (int r = 0; r < n_ranks; r++) {
+        const struct algo_call *call = calls[r];
+        if (r == 0 || call->fold.ops->keeps)
+            algo_fold(&call->fold, (struct algo_range){.n = call->n}, ALGO_IN, l.parts, n_ranks,
+                      l.acc, ALGO_OUT, call->result);
+        else
+            memcpy(call->result, first->result, algo_place(&first->fold, ALGO_OUT, first->n));
+    }
 }
 
 static int memory_run(struct comm *c, const struct algo_call *call)
