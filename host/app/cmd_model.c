@@ -50,6 +50,8 @@ static const struct opt opts[] = {
     {"scale", "S", "none", "As in train: some formats have no room for many ranks with aps.",
      OPT_TEXT, AT(scale), 0, 0, 0},
     {"sum", "RULE", NULL, "As in train.", OPT_TEXT, AT(sum), 0, 0, 0},
+    {"acc-format", "F", NULL, "As in train: partial sums travel in it.", OPT_TEXT, AT(acc_format),
+     0, 0, 0},
     {"algo", "LIST", "direct,ring,group-master:16,group-scatter:16,offload",
      "As in train, but for native, which is MPI's own.", OPT_TEXT, AT(algo), 0, 0, 0},
     {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,

@@ -12,8 +12,8 @@ enum { PREDICT_RANKS = 64, PREDICT_LIST = 16, PREDICT_WORD = 48, PREDICT_RANKS_M
 
 struct predict_options {
     const char *ranks, *link, *node_link, *latency, *network, *layers, *size, *format, *out_format,
-        *scale, *sum, *algo, *card_rate, *rates, *compute, *cast_rate, *add_rate, *port_rate,
-        *message;
+        *acc_format, *scale, *sum, *algo, *card_rate, *rates, *compute, *cast_rate, *add_rate,
+        *port_rate, *message;
     double overlap, ranks_per_core, unhidden;
     int64_t image, classes, mtu, card_slots, rates_cores;
     uint64_t bucket_bytes;

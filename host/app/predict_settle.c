@@ -17,6 +17,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                              narrow = {.format = format,
                                        .scale = o->scale,
                                        .sum = o->sum,
+                                       .acc_format = o->acc_format,
                                        .out_format = to ? to + 1 : o->out_format};
     TRY(codec_parse(strcmp(type, "fp32") ? &narrow : &plain, &way.codecs[0]));
     TRY(algo_find(way.by_card ? "auto" : algo, n_ranks, &way.algo, &way.group));

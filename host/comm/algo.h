@@ -67,7 +67,7 @@ struct algo_leg {
     uint64_t added_bytes; /* of addends, that are folded behind the messages */
     bool inside;          /* within a group, of ranks that are near each other */
 };
-enum { ALGO_LEGS = 6 }; /* at most */
+enum { ALGO_LEGS = 8 }; /* at most */
 
 struct algo {
     const char *name;

@@ -93,18 +93,20 @@ static int master_legs(const struct fold *f, size_t n, int n_ranks, int group,
 {
     const struct algo_cut in = {.fold = f, .form = ALGO_IN, .whole = {.n = n}, .n_parts = group};
     const struct algo_cut out = {.fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = group};
+    const struct algo_cut sums = {
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = group};
     const struct algo_cut masters_in = {
-        .fold = f, .form = ALGO_IN, .whole = in.whole, .n_parts = n_ranks / group};
+        .fold = f, .form = ALGO_PART, .whole = in.whole, .n_parts = n_ranks / group};
     const struct algo_cut masters_out = {
         .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks / group};
-    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_most(&in), .n_got = 1};
+    const struct algo_leg to = {.steps = group - 1, .got = algo_cut_most(&sums), .n_got = 1};
     const struct algo_leg from = {.steps = group - 1, .sent = algo_cut_most(&out), .n_sent = 1};
-    int n_legs = algo_leg_add(legs, 0, algo_leg_ring(&in, true), true);
+    int n_legs = algo_leg_ring_reduce(legs, 0, &in, true);
     n_legs = algo_leg_add(legs, n_legs, to, true);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_in, true), false);
-    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_out, false), false);
+    n_legs = algo_leg_ring_reduce(legs, n_legs, &masters_in, false);
+    n_legs = algo_leg_add(legs, n_legs, algo_leg_ring(&masters_out), false);
     n_legs = algo_leg_add(legs, n_legs, from, true);
-    return algo_leg_add(legs, n_legs, algo_leg_ring(&out, false), true);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), true);
 }
 
 static int master_check(const struct codec *codec, int n_ranks, int group)

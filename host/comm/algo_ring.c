@@ -46,8 +46,8 @@ static int ring_legs(const struct fold *f, size_t n, int n_ranks, int group, str
     const struct algo_cut out = {
         .fold = f, .form = ALGO_OUT, .whole = in.whole, .n_parts = n_ranks};
     (void)group;
-    int n_legs = algo_leg_add(legs, 0, algo_leg_ring(&in, true), false);
-    return algo_leg_add(legs, n_legs, algo_leg_ring(&out, false), false);
+    const int n_legs = algo_leg_ring_reduce(legs, 0, &in, false);
+    return algo_leg_add(legs, n_legs, algo_leg_ring(&out), false);
 }
 
 const struct algo algo_ring = {
