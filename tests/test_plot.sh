@@ -143,7 +143,11 @@ refused "line 1: it is longer than 1 MiB" plot loss long
 for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
 refused 'cannot plot more than 64 lines' plot exponents layers
 refused "want a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
-refused "cannot read '.'" plot loss .
+refused "cannot read '.': Is a directory" plot loss .
+ln -s /dev/full full.gp
+refused "cannot write 'full.gp': No space left on device" plot accuracy aps.jsonl --out full.gp
+plot accuracy aps.jsonl --title $'a\nb' --out lines.gp || fail 'a title of two lines'
+grep -q "^set title 'a b' noenhanced" lines.gp || fail "a title of two lines: $(grep -A 1 title lines.gp)"
 plot accuracy aps.jsonl >/dev/full 2>said && fail 'a full disk'
 # a million steps are drawn in seconds
 awk 'BEGIN { print "{\"kind\":\"run\"}"; for (i = 1; i <= 300000; i++) printf "{\"kind\":\"step\",\"step\":%d,\"loss\":1}\n", i }' >many

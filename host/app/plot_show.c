@@ -83,12 +83,12 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* A text between single quotes, of which it has none. */
+/* A text between single quotes, its own ones doubled; a line's end in it would end the command. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
     for (const char *c = text; *c; c++)
-        fputs(*c == '\'' ? "''" : (char[]){*c, '\0'}, to);
+        fputs(*c == '\'' ? "''" : (char[]){*c == '\n' || *c == '\r' ? ' ' : *c, '\0'}, to);
     fputc('\'', to);
 }
 
@@ -147,9 +147,11 @@ static int write_script(const struct plot *p, const char *title, const char *ter
     FILE *f = fopen(path, "w");
     if (!f)
         return ERR(-errno, "cannot write '%s': %s", name, strerror(errno));
+    errno = 0;
     plot_script(p, title, terminal, output, f);
-    const int bad = ferror(f);
-    return fclose(f) || bad ? ERR(-EIO, "cannot write '%s': %s", name, strerror(EIO)) : 0;
+    const bool bad = ferror(f) || fflush(f);
+    const int why = errno ? errno : EIO;
+    return fclose(f) || bad ? ERR(-why, "cannot write '%s': %s", name, strerror(why)) : 0;
 }
 
 /* Runs gnuplot on the program. Returns 0, 1: there is none, or a negative errno with a line. */

@@ -137,6 +137,7 @@ static int read_line(struct jsonl_in *in)
 {
     size_t n = 0;
     int c;
+    errno = 0;
     while ((c = getc(in->f)) != EOF && c != '\n') {
         if (c == '\0' || n == JSONL_LINE_MAX)
             return ERR(-EINVAL, "cannot read '%s', line %llu: %s", in->path,
@@ -145,7 +146,8 @@ static int read_line(struct jsonl_in *in)
         in->line[n++] = (char)c;
     }
     if (ferror(in->f))
-        return ERR(-EIO, "cannot read '%s': %s", in->path, strerror(EIO));
+        return ERR(errno ? -errno : -EIO, "cannot read '%s': %s", in->path,
+                   strerror(errno ? errno : EIO));
     in->line[n] = '\0';
     in->line_no++;
     if (c == EOF && n > 0) /* whole, but for its end? */
