@@ -67,6 +67,10 @@ mf_sum          test_mf_add     s/big.exp - 38/big.exp - 37/
 mf_add          test_mf_add     s/MF_NEAREST, overflow/MF_ZERO, overflow/
 mf_add          test_mf_add     s/MF_NEAREST, overflow/MF_NEAREST, MF_INF/
 mf_add          test_mf_acc     s/mf_unpack(f, b)/mf_unpack(f, a)/
+mf_holds        test_mf_add     s/from.e + from.fn/from.e/
+mf_holds        test_mf_add     s/to.m >= from.m/to.m > from.m/
+mf_holds        test_mf_add     s/to.fn == 0 && //
+mf_widen        test_mf_add     s/MF_INF/MF_SATURATE/
 mf_e5m2         test_mf_add     s/{5, 2, 0}/{5, 2, 1}/
 mf_half         test_mf_add     s/{5, 10, 0}/{5, 9, 0}/
 mf_fp32         test_mf         s/{8, 23, 0}/{8, 22, 0}/

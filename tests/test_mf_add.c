@@ -2,7 +2,7 @@
  *
  * All pairs of codes of every format of 8 and of 4 bits, both overflow policies, against a search
  * over all values in exact integers; random pairs of wider formats; the fp8 paper's truncating add
- * against its definition. With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone,
+ * against its definition; codes in formats that hold theirs. With the argument `quick`: e5m2, e4m3fn and the formats of 4 bits alone,
  * fewer random pairs. */
 #include "check.h"
 #include "hls/philox.h"
@@ -163,6 +163,50 @@ static void check_trunc(void)
     slow_close(&half);
 }
 
+/* ---- a format inside another ---- */
+
+static bool same_number(long double a, long double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* Every code keeps its value in a format that holds it; elsewhere some number is lost. */
+static void check_holds(struct mf_fmt to, struct mf_fmt from)
+{
+    bool lost = false;
+    for (uint32_t code = 0; code < 1u << mf_width(from); code++) {
+        const long double x = slow_dec(from, code);
+        if (mf_holds(to, from))
+            CHECK(same_number(slow_dec(to, mf_widen(to, from, code)), x) &&
+                      mf_widen(to, from, code) >> (mf_width(to) - 1) ==
+                          code >> (mf_width(from) - 1),
+                  "e%um%u of e%um%u: %x is %x", to.e, to.m, from.e, from.m, code,
+                  mf_widen(to, from, code));
+        const uint32_t bits = mf_dec(from, code, 0);
+        lost = lost || !same_number(slow_dec(to, mf_enc(to, bits, 0, MF_NEAREST, MF_INF, 0)), x);
+    }
+    /* e = 1 has no normals, so its few numbers may be in a format with less mantissa */
+    CHECK(lost == !mf_holds(to, from) || from.e == 1, "e%um%u of e%um%u fn %u", to.e, to.m, from.e,
+          from.m, from.fn);
+}
+
+static void check_all_holds(void)
+{
+    const struct mf_fmt e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1}; /* no inf, which e4m3 has */
+    check_holds(e4m3fn, e4m3);
+    check_holds(e4m3fn, e4m3fn);
+    for (uint8_t to_e = 1; to_e <= 8; to_e++)
+        for (uint8_t to_m = 0; to_m <= 12; to_m++) {
+            const struct mf_fmt to = {to_e, to_m, 0};
+            if (to_e + to_m < 2)
+                continue;
+            check_holds(to, (struct mf_fmt){4, 3, 1});
+            for (uint8_t e = 1; e <= 7; e++)
+                for (uint8_t m = e == 1; e + m <= 7; m++)
+                    check_holds(to, (struct mf_fmt){e, m, 0});
+        }
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -178,5 +222,6 @@ int main(int argc, char **argv)
             check_random_pairs((struct mf_fmt){e, m, 0}, n_pairs);
     check_fp32_pairs(100 * n_pairs);
     check_trunc();
+    check_all_holds();
     DONE();
 }

@@ -15,47 +15,6 @@ static const struct pair {
              {{8, 1, 0}, {8, 23, 0}}, {{6, 9, 0}, {6, 13, 0}},  {{3, 3, 0}, {3, 9, 0}}};
 enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* ---- a format inside another ---- */
-
-static bool same_number(long double a, long double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
-/* Every code keeps its value in a format that holds it; elsewhere some number is lost. */
-static void check_holds(struct mf_fmt to, struct mf_fmt from)
-{
-    bool lost = false;
-    for (uint32_t code = 0; code < 1u << mf_width(from); code++) {
-        const long double x = slow_dec(from, code);
-        if (mf_holds(to, from))
-            CHECK(same_number(slow_dec(to, mf_widen(to, from, code)), x) &&
-                      mf_widen(to, from, code) >> (mf_width(to) - 1) ==
-                          code >> (mf_width(from) - 1),
-                  "e%um%u of e%um%u: %x is %x", to.e, to.m, from.e, from.m, code,
-                  mf_widen(to, from, code));
-        const uint32_t bits = mf_dec(from, code, 0);
-        lost = lost || !same_number(slow_dec(to, mf_enc(to, bits, 0, MF_NEAREST, MF_INF, 0)), x);
-    }
-    /* e = 1 has no normals, so its few numbers may be in a format with less mantissa */
-    CHECK(lost == !mf_holds(to, from) || from.e == 1, "e%um%u of e%um%u fn %u", to.e, to.m, from.e,
-          from.m, from.fn);
-}
-
-static void check_all_holds(void)
-{
-    for (uint8_t to_e = 1; to_e <= 8; to_e++)
-        for (uint8_t to_m = 0; to_m <= 12; to_m++) {
-            const struct mf_fmt to = {to_e, to_m, 0};
-            if (to_e + to_m < 2)
-                continue;
-            check_holds(to, e4m3fn);
-            for (uint8_t e = 1; e <= 7; e++)
-                for (uint8_t m = e == 1; e + m <= 7; m++)
-                    check_holds(to, (struct mf_fmt){e, m, 0});
-        }
-}
-
 /* ---- vec_plain against long doubles ---- */
 
 /* a + b of long doubles has 64 bits, which rounds once more without harm (sum_lanes.h). A nan has no
@@ -293,7 +252,6 @@ static void check_ends(const struct pair *f, size_t n)
 int main(int argc, char **argv)
 {
     open_tables();
-    check_all_holds();
     check_all();
     check_exhaustively(argc > 1 && !strcmp(argv[1], "long"));
     check_equals();
