@@ -112,6 +112,8 @@ int main(void)
     refused_words((struct nc_options){.scale = "const:3"}, "scale");
     refused_words((struct nc_options){.algo = "tree"}, "algorithm");
     refused_words((struct nc_options){.algo = "ring", .sum = "exact"}, "ring adds exactly");
+    refused_words((struct nc_options){.acc_format = "e6m9"}, "a format of sums that have none");
+    refused_words((struct nc_options){.rescale = 1}, "scaled anew without aps");
     refused_words((struct nc_options){.algo = "group-scatter:3"}, "4 ranks in threes, 1 in threes");
     refused_words((struct nc_options){.algo = "ring", .scale = "aps-tight"},
                   "aps-tight without exact");
