@@ -2,8 +2,10 @@
  * its size. */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "check.h"
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +68,32 @@ static void too_much(void)
     CHECK(!buf_alloc(SIZE_MAX - 100) && !buf_alloc(SIZE_MAX / 2), "memory that cannot be");
 }
 
+static void test_memory(void)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } cases[] = {{0, "0 B"},
+                 {1023, "1023 B"},
+                 {1536, "1.5 KiB"},
+                 {200 << 10, "200 KiB"},
+                 {(uint64_t)1 << 40, "1.0 TiB"},
+                 {UINT64_MAX, "16384 PiB"}};
+    char words[MEMORY_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(!strcmp(memory_text(cases[i].bytes, words), cases[i].want), "'%s', not '%s'", words,
+              cases[i].want);
+    const size_t n = (size_t)64 << 20;
+    const uint64_t before = memory_peak();
+    char *p = malloc(n);
+    if (p)
+        memset(p, 1, n);
+    CHECK(p && before > 0 && memory_peak() >= before + n / 2, "a peak of %llu bytes, %llu before",
+          (unsigned long long)memory_peak(), (unsigned long long)before);
+    CHECK(memory_available() > 0, "no memory is free");
+    free(p);
+}
+
 int main(void)
 {
     listen(say_two);
@@ -92,5 +120,6 @@ int main(void)
     }
     listen(too_much);
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
+    test_memory();
     DONE();
 }

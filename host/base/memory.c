@@ -1,34 +1,45 @@
 /* memory.c : what Linux says of memory: /proc/meminfo, the control group, getrusage(). */
 #include "base/memory.h"
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
-/* The first number of the first line that the pattern fits. */
-static uint64_t read_number(const char *path, const char *pattern)
+/* The number behind these words, of the first line that begins with them; UINT64_MAX: there is none. */
+static uint64_t read_number(const char *path, const char *words)
 {
-    char line[128];
+    const size_t n_words = strlen(words);
     uint64_t n = UINT64_MAX;
+    char line[128], *end = line;
     FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f) && sscanf(line, pattern, &n) != 1)
-        n = UINT64_MAX;
+    while (f && end == line && fgets(line, sizeof line, f)) {
+        if (strncmp(line, words, n_words))
+            continue;
+        n = strtoull(line + n_words, &end, 10);
+        if (end == line + n_words)
+            n = UINT64_MAX;
+    }
     if (f)
         fclose(f);
     return n;
 }
 
-/* What a control group leaves, as version 2 shows its own to those inside; "max": no limit. */
+/* What a control group leaves, as version 2 shows its own to those inside; "max": no limit. Files that
+ * are cached go where others want room. */
 static uint64_t group_available(void)
 {
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "%" SCNu64),
-                   used = read_number("/sys/fs/cgroup/memory.current", "%" SCNu64);
-    return limit == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : limit > used ? limit - used : 0;
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""),
+                   used = read_number("/sys/fs/cgroup/memory.current", "");
+    const uint64_t cached = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    if (limit == UINT64_MAX || used == UINT64_MAX)
+        return UINT64_MAX;
+    const uint64_t held = cached < used ? used - cached : used;
+    return limit > held ? limit - held : 0;
 }
 
 uint64_t memory_available(void)
 {
-    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %" SCNu64),
-                   group = group_available();
+    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:"), group = group_available();
     const uint64_t machine = kib == UINT64_MAX ? kib : kib << 10;
     return machine < group ? machine : group;
 }
