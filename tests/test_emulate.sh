@@ -158,5 +158,8 @@ refused "diverged" --ranks 3 --lr 1e6 --warmup 0 --steps 80 --format fp32 --scal
 timeout 60 "$n" train --ranks 4 >out 2>said && fail "train took --ranks"
 grep -qF "unknown option '--ranks'" said || fail "train --ranks: $(cat said)"
 
+mpirun -np 3 "$n" emulate --ranks 3 >out 2>said && fail "3 processes emulated"
+[ "$(tr -d '\0' <said | grep '^narrowcast: ')" = "narrowcast: emulate is one process for all ranks, and 3 were started: leave mpirun out" ] || fail "3 processes: $(cat said)"
+
 [ $bad -eq 0 ] && echo "$compared runs were the same"
 exit $bad

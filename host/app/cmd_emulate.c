@@ -3,6 +3,7 @@
 #include "app/train.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "comm/comm_library.h"
 #include "comm/comm_virtual.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -43,6 +44,17 @@ static int run(const struct train_options *o)
     return rc < 0 ? rc : e.status;
 }
 
+/* Several processes would each emulate all ranks, into the same files. */
+static int check_alone(void)
+{
+    int which;
+    const int n = comm_library_started(&which);
+    if (n > 1 && which == 0)
+        (void)ERR(-EINVAL,
+                  "emulate is one process for all ranks, and %d were started: leave mpirun out", n);
+    return n > 1 ? -EINVAL : 0;
+}
+
 int cmd_emulate(int argc, char **argv)
 {
     struct train_options o = {0};
@@ -51,6 +63,7 @@ int cmd_emulate(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
-        opt_help(&emulate_command, stdout);
-    return parsed.help ? 0 : run(&o);
+        return opt_help(&emulate_command, stdout), 0;
+    TRY(check_alone());
+    return run(&o);
 }
