@@ -147,6 +147,8 @@ refused "--link '1G,,2G': want words" model --link 1G,,2G
 refused "--latency '20': want a time" model --latency 20
 refused "--latency '-1us': want a time" model --latency -1us
 refused "--compute 'nan': want a time" model --compute nan
+model --ranks 1 --size 64k --link 1G --algo ring --format e5m2 >out || fail "one rank"
+[ "$(tail -n 1 out | xargs)" = "1 0 0 ring - -" ] || fail "one rank, to which nothing compares: $(tail -n 1 out)"
 refused "--overlap 0.5 needs --compute" model --overlap 0.5
 refused 'give one' model --size 1M --layers layers
 refused 'give one' model --network resnet8 --size 1M

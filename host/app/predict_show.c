@@ -169,7 +169,7 @@ static int print_row(const struct predict *p, const char *type, int n_ranks, dou
         snprintf(text, sizeof text, "%.4g", 1e3 * fp32.cost.step_s);
     printf("%6d %9s", n_ranks, text);
     for (int i = 0; i < p->algos.n; i++) {
-        struct cost cost;
+        struct cost cost = {.steps = 0};
         const int rc = predict_cost(p, p->algos.word[i], type, n_ranks, link_bps, &cost);
         TRY(rc);
         snprintf(text, sizeof text, rc ? "%.4g" : "-", 1e3 * cost.step_s);
@@ -180,7 +180,7 @@ static int print_row(const struct predict *p, const char *type, int n_ranks, dou
         return 0;
     }
     printf("  %-16s", p->algos.word[narrow.algo]);
-    if (fp32.algo < 0) {
+    if (fp32.algo < 0 || narrow.cost.step_s == 0) { /* one rank, say: nothing takes time */
         printf(" %8s %10s\n", "-", "-");
         return 0;
     }
