@@ -149,7 +149,8 @@ static int want_shift(const struct dev_aps *aps, uint32_t absmax)
 {
     struct codec c = {.kind = &codec_minifloat, .n_ranks = (int)aps->n_ranks};
     minifloat_set(&c, &(struct minifloat){.sum = {.in = aps->cast.fmt},
-                                          .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS});
+                                          .scale = aps->tight ? CODEC_APS_TIGHT : CODEC_APS,
+                                          .share = (int)aps->n_ranks});
     return codec_shift(&c, codec_exponent(&c, absmax));
 }
 

@@ -48,7 +48,7 @@ int main(void)
         for (uint32_t i = 0; i < n; i++)
             memcpy(&plain[i], &x[i / 16].w[i % 16], sizeof *plain);
         struct codec codec = {.kind = &codec_minifloat, .n_ranks = (int)p};
-        minifloat_set(&codec, &(struct minifloat){.scale = CODEC_APS});
+        minifloat_set(&codec, &(struct minifloat){.scale = CODEC_APS, .share = (int)p});
         uint32_t want_max = vec_plain.absmax(plain, n), max = 1, status = 1;
         int32_t e = 1000;
         expmax_kernel(x, n, p, &e, &max, &status);
