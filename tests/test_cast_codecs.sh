@@ -2,18 +2,9 @@
 # test_cast_codecs.sh : `narrowcast cast --codec` and back: files that a few lines of Python read as the README says; what is kept from
 # file to file; what is refused.
 set -u
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 command -v python3 >/dev/null || { echo 'skip: no python3'; exit 77; }
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_cast_codecs.sh: $*" >&2
-    bad=1
-}
 python3 - <<'END'
 import random, struct
 random.seed(5)

@@ -2,21 +2,11 @@
 # test_cast_xrt.sh : `cast --on xrt` and `uncast --on xrt` = the CPU, byte for byte, on a simulated card behind the Xilinx runtime:
 # every format of a card, every scale, lengths that fill no beat, several runs; and what a card cannot is refused in one line.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip  no simulated XRT device in this build' && exit 77; }
 export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCAST_SIM_MODEL=c
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
 export TMPDIR="$dir" # where simulated devices see who has them: this test's are its own
-bad=0
-
-fail() {
-    echo "test_cast_xrt.sh: $*" >&2
-    bad=1
-}
 
 # Values of all magnitudes, the same every time: the program's own bytes as fp16, of which fp32 is made.
 values() { # values FILE HOW-MANY

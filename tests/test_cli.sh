@@ -1,19 +1,9 @@
 #!/bin/sh
 # test_cli.sh : the program's subcommands: round trips, and every kind of bad input: one line, non-zero, no partial file.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-ranks=$(cd "$(dirname "$0")/../host" && pwd)/ranks.sh
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-bad=0
-
-fail() {
-    echo "test_cli.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+ranks=$here/../host/ranks.sh
 
 # same WHAT FILE FILE
 same() { cmp -s "$2" "$3" || fail "$1: $2 and $3 differ"; }

@@ -2,22 +2,11 @@
 # test_emulate.sh : `narrowcast emulate --ranks P` against P real ranks: the same checkpoint, byte by byte, resumed by one and by the
 # other; 256 ranks; stopped; refusals. With `long`: 50 steps by every algorithm, sum, scale and codec on 1, 4, 6 and 8 ranks.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0 compared=0
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+compared=0
 steps=5
 [ "${1-}" = long ] && steps=50
-
-fail() {
-    echo "test_emulate.sh: $*" >&2
-    bad=1
-}
 
 # a batch of 48 is shared by 1, 4, 6 and 8 ranks, 5 steps are an epoch
 common="--data synthetic:240,3 --batch 48 --lr 0.05"

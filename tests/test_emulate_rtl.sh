@@ -2,19 +2,10 @@
 # test_emulate_rtl.sh : `narrowcast emulate --reduce-on`: sums of chosen layers by the Verilated card, or by the one in C, are the
 # ranks' own; weights are what they are without; and what no card adds is refused.
 set -u
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl=model && echo 'skip: built without Verilator: --reduce-on rtl'; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-bad=0
-fail() {
-    echo "test_emulate_rtl.sh: $*" >&2
-    bad=1
-}
 common="--data synthetic:240,3 --batch 24 --lr 0.05 --steps 3"
 
 # same SUMS ON OPTIONS...: so many sums of layers by it, and the same checkpoint

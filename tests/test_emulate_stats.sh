@@ -1,15 +1,8 @@
 #!/bin/bash
 # test_emulate_stats.sh : --stats, --quant and --until of emulated ranks: lines and ends of real ones; --memory low keeps no gradients to look at.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL test_emulate_stats.sh: $*" && bad=1; }
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 # as_real OPTIONS...: 4 ranks, real and emulated, say and end alike
 as_real() {

@@ -2,20 +2,9 @@
 # test_micro.sh : `--micro N`: a rank that takes its share in N passes does what N ranks do, bit for bit, where nothing but gradients
 # goes from a rank to another; with batch norms it is the same on emulated ranks, by overlap and after a resume.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 common="--data synthetic:240,3 --batch 24 --lr 0.05"
-fail() {
-    echo "test_micro.sh: $*" >&2
-    bad=1
-}
 # equal WHAT A B: checksums
 equal() { if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: checksum '$2' and '$3': $(tail -n 1 said)"; fi; }
 # shellcheck disable=SC2086

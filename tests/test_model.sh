@@ -1,16 +1,8 @@
 #!/bin/bash
 # test_model.sh : narrowcast model: steps and winners that the papers and the formulas give, rates from files, what is refused.
 set -u
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-bad=0
-fail() {
-    echo "test_model.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 model() { "$B/narrowcast" model "$@"; }
 # field KEY WORDS...: of the one line that has all the words
 field() {

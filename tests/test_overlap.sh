@@ -2,19 +2,8 @@
 # test_overlap.sh : `narrowcast train --overlap on`: the same weights as without, dumps and checkpoints too; a timeline that shows
 # it; ranks that fall silent while buckets travel.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_overlap.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 # on RANKS OPTIONS...: a short run in small buckets
 on() {

@@ -2,16 +2,8 @@
 # test_plot.sh : narrowcast plot: tables and charts of what this program and its benches write, and of files that others have made: one clear
 # line, and no chart.
 set -u
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-bad=0
-fail() {
-    echo "test_plot.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 plot() { "$B/narrowcast" plot "$@"; }
 table() { # table WANT ARGUMENT...: with spaces squeezed
     plot "${@:2}" >out 2>said || fail "plot ${*:2}: $(cat said)"

@@ -2,20 +2,10 @@
 # test_reduce_rtl.sh : `reduce --on` rtl, model (the card in C) and hls = ref = cpu, byte for byte: every format of a card,
 # any number of files, lengths that fill no packet; and what a card cannot add is refused in one line.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 rtl=rtl
 ! grep -q 'built without Verilator' "$B/narrowcast-sim" || { rtl='' && echo 'skip: built without Verilator: --on rtl'; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-bad=0
-
-fail() {
-    echo "test_reduce_rtl.sh: $*" >&2
-    bad=1
-}
 
 # Bytes that look random and are the same every time: the program's own, each file from another place of it.
 seed=1

@@ -1,17 +1,9 @@
 #!/bin/bash
 # test_sim_cli.sh : `narrowcast sim` on the command line: a card that starts, counts, is asked, and ends; what cannot be is one line.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
-cd "$dir"
-bad=0
-fail() {
-    echo "test_sim_cli.sh: $*" >&2
-    bad=1
-}
 refused() { # refused WORDS COMMAND...: fails, and says one line that holds the words
     words=$1
     shift

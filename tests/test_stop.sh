@@ -2,21 +2,11 @@
 # test_stop.sh : `narrowcast train` that is asked to stop, by SIGINT, SIGTERM or SIGUSR1 to mpirun, to ranks.sh or to one rank: it ends
 # with its step and a checkpoint, goes on to the same bits, and at a second signal ends at once.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-ranks=$(cd "$(dirname "$0")/../host" && pwd)/ranks.sh
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+ranks=$here/../host/ranks.sh
 job=
 trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_stop.sh: $*" >&2
-    bad=1
-}
 
 # A shell lets what runs behind it ignore SIGINT: undone.
 train="env --default-signal=INT,TERM"

@@ -1,21 +1,10 @@
 #!/bin/sh
 # test_train.sh : `narrowcast train` on several ranks: the same bits again, by other roads and after a resume; refusals.
 set -eu
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir"
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 : >stderr   # of the runs that should succeed: shown when something failed
 trap 'code=$?; [ $code -eq 0 ] || tail -n 20 "$dir/stderr" >&2; rm -rf "$dir"' EXIT
-bad=0
-
-fail() {
-    echo "test_train.sh: $*" >&2
-    bad=1
-}
 
 # on RANKS OPTIONS...: a short run; a batch of 24 is shared by 1, 2, 4 and 6 ranks, 10 steps are an epoch
 on() {

@@ -2,19 +2,8 @@
 # test_train_files.sh : files of `narrowcast train`: what cannot be written is refused before training, what fails at the end is said
 # below the table, a log that goes on has every step once.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "test_train_files.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 on() { timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const "$@"; }
 

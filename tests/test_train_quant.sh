@@ -2,18 +2,8 @@
 # test_train_quant.sh : `narrowcast train --quant`: fp32's own format changes no bit, others do and the network learns with them; ranks
 # end alike; a checkpoint is of one --quant; what cannot be is refused in a line.
 set -eu
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-cd "$dir"
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() {
-    echo "FAIL test_train_quant.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 on() { # on RANKS OPTIONS...
     launch="mpirun -np $1"

@@ -2,15 +2,8 @@
 # test_train_stats.sh : `narrowcast train --stats`: the lines, their errors against bench_error's on a dump of the same step, what is counted
 # over ranks, lost updates, a step that is skipped, other codecs, a run that goes on, a disk that is full; and no bit of the weights changes.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL test_train_stats.sh: $*" && bad=1; }
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 on() { # on RANKS OPTIONS...
     local launch=(mpirun -np "$1")

@@ -2,15 +2,8 @@
 # test_train_until.sh : `narrowcast train --until`: ends with the first epoch that is good enough, on all ranks; says what it took; the
 # checkpoint goes on. And the share of labels among the first five, where there are more classes.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL test_train_until.sh: $*" && bad=1; }
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 
 on() { # on RANKS OPTIONS...
     local launch=(mpirun -np "$1")

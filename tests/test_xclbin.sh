@@ -2,17 +2,8 @@
 # test_xclbin.sh : `narrowcast xclbin` on the command line: a container is made, shown, held against this version; what cannot be is one
 # line, and no file.
 set -eu
-B=${B:-build}
-case $B in /*) ;; *) B=$PWD/$B ;; esac
-n=$B/narrowcast
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-bad=0
-fail() {
-    echo "test_xclbin.sh: $*" >&2
-    bad=1
-}
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
 refused() { # refused WORDS ARGUMENTS...: fails, and says one line that holds the words
     words=$1
     shift
