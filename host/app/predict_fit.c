@@ -135,7 +135,7 @@ static void list_algos(struct predict_rates *r)
             k++;
         if (k == r->n_of) {
             struct predict_messages *m = &r->of[r->n_of++];
-            snprintf(m->algo, sizeof m->algo, "%s", r->times[i].algo);
+            memcpy(m->algo, r->times[i].algo, sizeof m->algo);
             m->port_s = m->unhidden = -1;
         }
     }
