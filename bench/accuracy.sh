@@ -25,13 +25,7 @@ e3m0 aps-tight"
 common="--model resnet8 --train-samples 20000 --epochs 5 --batch 128 --lr 0.1 --momentum 0.9 --weight-decay 1e-4
         --schedule cosine --warmup 1 --augment crop+flip --overflow saturate"
 
-table() {
-    echo "| format, scale | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
-    echo "|---|---|---|---|---|---|"
-    while read -r name; do
-        row_of "$name" "$base"
-    done <<<"$configs"
-}
+table() { table_of "format, scale" "$base" <<<"$configs"; }
 if [ "${1-}" = --table ]; then
     table
     exit

@@ -52,13 +52,7 @@ esac
 mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
 touch "$tsv"
 . bench/trainings.sh
-table() {
-    echo "| codec | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
-    echo "|---|---|---|---|---|---|"
-    while read -r name _; do
-        row_of "$name" "$base"
-    done <<<"$rows"
-}
+table() { table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"; }
 if [ "$only" ]; then
     table
     exit

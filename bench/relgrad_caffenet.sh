@@ -45,11 +45,7 @@ count_shares() {
     rm -r "$dump"
 }
 table() {
-    echo "| codec | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
-    echo "|---|---|---|---|---|---|"
-    while read -r name _; do
-        row_of "$name" "$base"
-    done <<<"$rows"
+    table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"
     [ ! -f "$shares" ] || cat "$shares"
 }
 if [ "$only" ]; then

@@ -43,3 +43,12 @@ row_of() {
               if (good && n_base && name != base) printf " %+.2f", 100 * (sum / good - base_sum / n_base)
               printf " | %s |\n", bytes }' "$tsv"
 }
+
+# table_of WHAT BASE: a row for each of the names on standard input, a line each; WHAT they are stands above them.
+table_of() {
+    echo "| $1 | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
+    echo "|---|---|---|---|---|---|"
+    while read -r name; do
+        row_of "$name" "$2"
+    done
+}
