@@ -34,7 +34,8 @@ fi
 for seed in ${1:-1 2 3}; do
     while read -r name; do
         # shellcheck disable=SC2086  # options are words
-        train_once "$name" "$seed" 4 --data "idx:$NARROWCAST_DATA/fashion-mnist" $common --format "${name% *}" --scale "${name#* }"
+        launch "$name" "$seed" 4 --data "idx:$NARROWCAST_DATA/fashion-mnist" $common --format "${name% *}" --scale "${name#* }"
     done <<<"$configs"
 done
+settle 1
 table

@@ -61,7 +61,8 @@ fi
 for seed in $seeds; do
     while read -r name options; do
         # shellcheck disable=SC2086  # options are words
-        train_once "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
+        launch "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
     done <<<"$rows"
 done
+settle 1
 table

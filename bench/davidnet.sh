@@ -46,8 +46,9 @@ for seed in $seeds; do
     while IFS='|' read -r name _; do
         read -r format scale overflow <<<"$name"
         # shellcheck disable=SC2086  # options are words
-        train_once "$name" "$seed" "${NP:-8}" --data "cifar10:$NARROWCAST_DATA/cifar10" --device "${DEVICE:-cuda}" $common \
+        launch "$name" "$seed" "${NP:-8}" --data "cifar10:$NARROWCAST_DATA/cifar10" --device "${DEVICE:-cuda}" $common \
             --format "$format" --scale "$scale" --overflow "$overflow" "$@"
     done <<<"$configs"
 done
+settle 1
 table

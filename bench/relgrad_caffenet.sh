@@ -55,10 +55,11 @@ fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
 for seed in $seeds; do
     while read -r name options; do
-        [ -f "$shares" ] || [ "$name" != "$base" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"
+        [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"
         # shellcheck disable=SC2086  # options are words
-        train_once "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
-        count_shares
+        launch "$name" "$seed" 8 --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
     done <<<"$rows"
 done
+settle 1
+count_shares
 table
