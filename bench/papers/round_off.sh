@@ -1,0 +1,78 @@
+#!/bin/bash
+# round_off.sh : the APS paper's Table 9: what the size K of groups does to the round-off of a sum of 256 ranks.
+# usage: [TABLES=DIR] bench/papers.sh [--table] 9 [EPOCHS]      (EPOCHS: "0 2 5")
+# resnet20, 32 images a rank, the gradients of 20 steps behind so many epochs, the same ones for every K: e5m2 and e4m3, aps, rounded at each
+# addition. In groups of K (group-master; 256: one ring); in e4m3 also with a scale of its own for a group's sum (--rescale); and in rank
+# order with Kahan's sums, with one rounding in all (e4m3 also by aps-tight), in fp32.
+# The gradients take 5.6 GB below $B until they are counted; a step takes 20 s of one core.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+tables=${TABLES:-bench/papers}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+behind=${2:-0 2 5}
+ranks=256 share=32 steps=20
+per_epoch=$((50000 / (ranks * share)))
+groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
+
+# sums WAY WORDS...: rows "way layer l2 mean median" of what bench_error says of the gradients in $dump; WAY & stands for the algorithm
+sums() {
+    "$B/bench_error" "$dump" "${@:2}" --json | awk -v way="$1" '
+        function of(key, at) {
+            at = index($0, "\"" key "\":")
+            if (!at) { print "papers.sh: bench_error says no " key >"/dev/stderr"; exit 1 }
+            at = substr($0, at + length(key) + 3)
+            gsub(/^"/, "", at); sub(/[",}].*/, "", at)
+            return at
+        }
+        { name = way; sub(/&/, of("algo"), name)
+          print name "\t" of("layer") "\t" of("l2") "\t" of("mean") "\t" of("median") }'
+}
+
+# all_sums FORMAT: every way to add in it
+all_sums() {
+    sums '&' --format "$1" --algo "$groups" --sum nearest
+    [ "$1" = e5m2 ] || sums '& rescaled' --format "$1" --algo "${groups%,*}" --sum nearest --rescale
+    sums kahan --format "$1" --algo gather --sum kahan
+    sums exact --format "$1" --algo gather --sum exact
+    [ "$1" = e5m2 ] || sums tight --format "$1" --algo gather --sum exact --scale aps-tight
+    sums fp32 --format "$1" --algo gather --sum fp32
+}
+
+# measure EPOCHS: into $tables/table9-FORMAT-EPOCHS.tsv
+measure() {
+    local dump=$B/papers/table9-$1 first=$((per_epoch * $1)) left='' format
+    for format in e5m2 e4m3; do [ -s "$tables/table9-$format-$1.tsv" ] || left+=" $format"; done
+    [ "$left" ] || return 0
+    rm -rf "$dump" && mkdir -p "$(dirname "$dump")"
+    "$B/narrowcast" emulate --ranks $ranks --batch $((ranks * share)) --model resnet20 --data "cifar10:$NARROWCAST_DATA/cifar10" --augment crop+flip \
+        --format fp32 --scale none --algo gather --lr 0.1 --schedule const --steps $((first + steps)) \
+        --dump-gradients "$dump" --dump-first $first --dump-steps $steps
+    for format in $left; do
+        all_sums "$format" >"$tables/table9-$format-$1.tsv.new"
+        mv "$tables/table9-$format-$1.tsv.new" "$tables/table9-$format-$1.tsv"
+    done
+    rm -r "$dump"
+}
+
+# table EPOCHS LAYER TITLE: relative L2 error, median and mean (eq. 5) by K
+table() {
+    local format tsv
+    for format in e5m2 e4m3; do
+        tsv=$tables/table9-$format-$1.tsv
+        [ ! -s "$tsv" ] || awk -F '\t' -v layer="$2" -v title="$format, $3" '
+            $2 == layer { sub(/group-master:256/, "ring", $1); sub(/group-master:/, "K = ", $1)
+                          head = head " | " $1; mark = mark "---|"
+                          for (i = 3; i <= 5; i++) row[i] = row[i] sprintf(" %.2f |", 100 * $i) }
+            END { if (head) print "| " title head " |\n|---|" mark "\n| L2, % |" row[3] "\n| median, % |" row[5] "\n| eq. 5, % |" row[4] "\n" }' "$tsv"
+    done
+}
+
+mkdir -p "$tables"
+if [ ! "$only" ]; then
+    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    for epochs in $behind; do measure "$epochs"; done
+fi
+for epochs in $behind; do table "$epochs" stem.conv.weight "first convolution, $epochs epochs"; done
+for epochs in $behind; do table "$epochs" all "all layers, $epochs epochs"; done

@@ -1,0 +1,116 @@
+#!/bin/bash
+# trained.sh : the papers' tables of accuracies in small: resnet8 on 20,000 images of CIFAR-10, batch 512, 10 epochs, 3 seeds.
+# usage: [TABLES=DIR] bench/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
+# Each finished training is a line of $TABLES/trained.tsv and is not run again; curves of seed 1 stand in $TABLES/curves.
+# "none" travels with the scale that the papers' programs hide in their gradients (CPD sums or divides them before they are cast), and
+# what overflows becomes inf, as in theirs.
+set -eu
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+tables=${TABLES:-bench/papers}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+seeds=${2:-1 2 3}
+tsv=$tables/trained.tsv curves=$tables/curves
+LOGS=$B/papers/trained
+. bench/trainings.sh
+
+# name | the paper's accuracy, % | ranks | options
+common='--model resnet8 --train-samples 20000 --batch 512 --epochs 10 --lr 0.4 --momentum 0.9 --weight-decay 1e-4 --schedule cosine
+        --warmup 1 --augment crop+flip --sum nearest'
+none='--overflow inf --scale const:'
+lars='--optimizer lars --lr 8' # of 0.8, 3.2 and 8 the best after 3 epochs of fp32
+base=fp32
+small="fp32|88.2|8|--format fp32 --scale none --algo ring
+e5m2 aps|88.4|8|--format e5m2 --scale aps --algo ring
+e5m2 none|88.3|8|--format e5m2 ${none}512 --algo ring
+e4m3 aps|88.6|8|--format e4m3 --scale aps --algo ring
+e4m3 none|10.0|8|--format e4m3 ${none}512 --algo ring
+e3m0 aps|81.3|8|--format e3m0 --scale aps --algo ring
+e3m0 none|10.0|8|--format e3m0 ${none}512 --algo ring"
+under_lars="fp32 lars|92.072|8|--format fp32 --scale none --algo ring $lars
+e4m3 aps lars|92.44|8|--format e4m3 --scale aps --algo ring $lars
+e4m3 none lars|92.036|8|--format e4m3 ${none}0.125 --algo ring $lars
+e5m2 aps lars|92.015|8|--format e5m2 --scale aps --algo ring $lars
+e5m2 none lars|91.737|8|--format e5m2 ${none}0.125 --algo ring $lars"
+# Of 256 ranks in groups of 16, the last layer in fp32 unless the name says "all".
+large="fp32 256|76.02|256|--format fp32 --scale none --algo group-master:16
+e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer
+e5m2 none 256|71.00|256|--format e5m2 ${none}0.00390625 --algo group-master:16 --fp32-last-layer
+e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer
+e4m3 none 256|0.1|256|--format e4m3 ${none}0.00390625 --algo group-master:16 --fp32-last-layer
+hybrid 256|76.09|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer --first-epochs-fp32 3"
+last="e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16
+e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer
+e4m3 aps all|75.46|256|--format e4m3 --scale aps --algo group-master:16
+e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer"
+groups="e4m3 aps all 32|74.95|256|--format e4m3 --scale aps --algo group-master:32
+e4m3 aps all|75.46|256|--format e4m3 --scale aps --algo group-master:16
+e5m2 aps all 32|74.91|256|--format e5m2 --scale aps --algo group-master:32
+e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16"
+stages="fp32|-|8|--format fp32 --scale none --algo ring
+relgrad 2 nodes, two stages|-|8|--codec relgrad --algo group-scatter:4 --sum trunc --first-steps-fp32 39
+relgrad 2 nodes, one|-|8|--codec relgrad --algo direct --sum trunc --first-steps-fp32 39
+relgrad 8 nodes, two stages|-|32|--codec relgrad --algo group-scatter:4 --sum trunc --first-steps-fp32 39
+relgrad 8 nodes, one|-|32|--codec relgrad --algo direct --sum trunc --first-steps-fp32 39"
+
+curve=''
+case ${1-} in
+4) rows=$small ;;
+5) rows=$under_lars base='fp32 lars' ;;
+6) rows=$large base='fp32 256' ;;
+7) rows=$last base='fp32 256' ;;
+8) rows=$groups base='fp32 256' ;;
+oyama11) rows=$stages ;;
+fig6) rows=$small curve=1 ;;
+fig10) rows=$large curve=1 ;;
+*) echo "trained.sh: '${1-}': must be 4 5 6 7 8 fig6 fig10 or oyama11" >&2 && exit 2 ;;
+esac
+
+# keep_curves: of the trainings whose logs are there, seed 1's accuracy by epoch
+keep_curves() {
+    local name log
+    while IFS='|' read -r name _; do
+        log=$LOGS-${name// /-}-1.jsonl
+        if [ -f "$log" ] && grep -q "^$name	1	" "$tsv"; then
+            mkdir -p "$curves"
+            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || true # one that diverged at once has none
+        fi
+    done <<<"$rows"
+}
+
+table() {
+    echo '| | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank | the paper'"'"'s, % |'
+    echo '|---|---|---|---|---|---|---|'
+    while IFS='|' read -r name paper _; do
+        row_of "$name" "$base" | sed "s/\$/ $paper |/"
+    done <<<"$rows"
+}
+
+# draw: the curves that are there, as a chart beside the table, or as a table where there is no gnuplot
+draw() {
+    local files=() name
+    while IFS='|' read -r name _; do
+        [ ! -s "$curves/${name// /-}.jsonl" ] || files+=("$curves/${name// /-}.jsonl")
+    done <<<"$rows"
+    [ ${#files[@]} -gt 0 ] || return 0
+    "$B/narrowcast" plot accuracy "${files[@]}"
+    ! command -v gnuplot >/dev/null || "$B/narrowcast" plot accuracy "${files[@]}" --out "$tables/$1.svg"
+}
+
+if [ "$only" ]; then
+    [ -f "$tsv" ] || tsv=/dev/null # none so far
+else
+    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    mkdir -p "$tables" "$(dirname "$LOGS")"
+    touch "$tsv"
+    for seed in $seeds; do
+        while IFS='|' read -r name _ ranks options; do
+            # shellcheck disable=SC2086  # options are words
+            launch "$name" "$seed" "$ranks" --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
+        done <<<"$rows"
+    done
+    settle 1
+    keep_curves
+fi
+if [ "$curve" ]; then draw "$1"; else table; fi
