@@ -2,7 +2,9 @@
 # codec_accuracy.sh : what every kind of --codec does to test accuracy on CIFAR-10, 4 ranks, 10 epochs, beside fp32 and minifloats.
 # usage: NARROWCAST_DATA=DIR bench/codec_accuracy.sh [--table] [resnet8|resnet20 [SEEDS]]      (DIR/cifar10 holds the binary batches)
 # resnet8: 20,000 images, seeds "1 2 3"; resnet20: all 50,000, seeds "1 2". Each finished training is a line of $TABLES/MODEL.tsv and is
-# not run again; --table only prints the table of what is there. TABLES: where they are kept (bench/codec_accuracy).
+# not run again; --table only prints the tables of what is there. TABLES: where they are kept (bench/codec_accuracy).
+# The last seed's trainings of resnet8 also say how near the means that travelled are to the fp64 means of the same gradients, ten times an
+# epoch (MODEL-steps.tsv).
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -28,6 +30,7 @@ fp16                  --format fp16
 e5m2                  --format e5m2
 e4m3                  --format e4m3
 e3m0,tight            --format e3m0 --scale aps-tight
+e3m0,tight,stochastic --format e3m0 --scale aps-tight --round stochastic
 e1m2,tight            --format e1m2 --scale aps-tight --round stochastic
 e1m6,tight            --format e1m6 --scale aps-tight --round stochastic
 qsgd:16               --codec qsgd:16
@@ -41,6 +44,7 @@ ternary               --codec ternary
 relgrad:gradient      --codec relgrad:of=gradient"
     common="--train-samples 20000 $common"
     seeds=${2:-1 2 3}
+    looked_at=3
     ;;
 resnet20) seeds=${2:-1 2} ;;
 *)
@@ -49,10 +53,36 @@ resnet20) seeds=${2:-1 2} ;;
     ;;
 esac
 
-mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
-touch "$tsv"
+steps=${tsv%.tsv}-steps.tsv
+if [ "$only" ]; then
+    [ -f "$tsv" ] || tsv=/dev/null # none so far
+else
+    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
+    touch "$tsv"
+fi
 . bench/trainings.sh
-table() { table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"; }
+
+# keep_steps: of what the trainings' --stats say: name, and means over steps: L2 error, cosine, share of elements that were cast to 0
+keep_steps() {
+    local name stats
+    while read -r name _; do
+        stats=$LOGS-$name.stats
+        if [ -s "$stats" ] && grep -q "^$name	$looked_at	" "$tsv" && ! grep -qs "^$name	" "$steps"; then
+            awk -v name="$name" '
+                function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
+                /"kind":"stats",/ { n += of("n"); lost += of("n") * of("underflow_all") }
+                /"kind":"stats_network"/ { looks++; l2 += of("l2"); cosine += of("cosine") }
+                END { printf "%s\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n }' "$stats" >>"$steps"
+        fi
+    done <<<"$rows"
+}
+
+table() {
+    table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"
+    [ ! -s "$steps" ] || awk -F '\t' '
+        BEGIN { print "\n| codec | L2 error of a step, % | cosine | cast to 0, % |\n|---|---|---|---|" }
+        { printf "| %s | %.1f | %.4f | %.2f |\n", $1, 100 * $2, $3, 100 * $4 }' "$steps"
+}
 if [ "$only" ]; then
     table
     exit
@@ -60,9 +90,11 @@ fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
 for seed in $seeds; do
     while read -r name options; do
+        [ "$seed" != "${looked_at-}" ] || options+=" --stats $LOGS-$name.stats --stats-every 16"
         # shellcheck disable=SC2086  # options are words
         launch "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
     done <<<"$rows"
 done
 settle 1
+keep_steps
 table
