@@ -163,7 +163,7 @@ static int open_bench(struct bench *b)
     const struct nn_setup setup = {.math = nn_math_of(o->precision)};
     const struct nn_ops *ops = on_gpu ? &nn_cuda : &nn_cpu;
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
-    const struct dataset_augment augment = {.crop = 0};
+    const struct dataset_augment augment = {.seed = 0};
     const int side = (int)o->size;
     int n_params;
     size_t n_weights;

@@ -11,6 +11,7 @@
 #include "device/dev.h"
 #include "hls/layer.h"
 #include "hls/rules.h"
+#include "hls/view.h"
 
 struct dev_sgd {      /* one tensor of a step; lists are reachable memory */
     size_t offset, n; /* into weights, gradients, velocities */
@@ -27,7 +28,7 @@ struct dev_feed {
     struct nn_shape image, shown; /* as it waits, and as the network sees it; no smaller */
     int batch;
     float mean[3], inv_std[3];
-    int crop, flip; /* as struct dataset_augment; both 0: none */
+    struct augment augment;
 };
 
 struct dev_nn; /* handles, stream, plans, 16-bit weights */

@@ -1,28 +1,11 @@
-/* feed.cu : images from bytes: normalised, cropped, flipped and scaled as host/nn/sample_images.c
- * does, with the same bits. */
+/* feed.cu : images from bytes: normalised, seen by hls/view.h and scaled as host/nn/sample_images.c does,
+ * with the same bits. */
 #include "device/nn.cuh"
 #include "device/act.cuh"
 #include "hls/bilinear.h"
-#include "hls/draw.h"
+#include "hls/view.h"
 
 enum { FEED_EACH = 4, FEED_CHANNELS = 3 }; /* packs a thread */
-
-/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to
- * left if flipped. */
-struct view {
-    int dy, dx, flip;
-};
-
-static __device__ inline view choose_view(int crop, int flip, const uint64_t *keys, uint32_t image)
-{
-    struct draw draw = draw_open(keys[0], DRAW_AUGMENT, keys[1], image);
-    const uint32_t places = 2 * (uint32_t)crop + 1;
-    view v;
-    v.dy = (int)draw_below(&draw, places) - crop;
-    v.dx = (int)draw_below(&draw, places) - crop;
-    v.flip = flip && draw_u32(&draw) >> 31;
-    return v;
-}
 
 /* What bytes become, by channel, and how the block's image is seen: worked out once a block, the
  * first in double. */
@@ -38,18 +21,24 @@ static __device__ inline void look(const dev_feed &f, const uint32_t *which, con
         l.pixels[i / 256][i % 256] =
             (float)((i % 256 / 255.0 - (double)f.mean[i / 256]) * (double)f.inv_std[i / 256]);
     if (threadIdx.x == 0) {
-        const view none = {0, 0, 0};
-        l.v = f.crop || f.flip ? choose_view(f.crop, f.flip, keys, which[blockIdx.y]) : none;
+        const augment a = f.augment;
+        const view none = {0, 0, 0, 0, 0, 0, 0};
+        l.v = a.crop || a.flip || a.cutout
+                  ? view_choose(a, keys[0], keys[1], which[blockIdx.y], f.image.h, f.image.w)
+                  : none;
     }
     __syncthreads();
 }
 
-/* Pixel (row, col) of the image as it is seen; black outside. */
+/* Pixel (row, col) of the image as it is seen. */
 static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *image, int row,
                                     int col, int channel)
 {
-    const int from_row = row + l.v.dy, from_col = (l.v.flip ? s.w - 1 - col : col) + l.v.dx;
-    const bool in = from_row >= 0 && from_row < s.h && from_col >= 0 && from_col < s.w;
+    if (view_is_cut(l.v, row, col))
+        return 0;
+    const int from_row = view_line(l.v.reflect, row + l.v.dy, s.h);
+    const int from_col = view_line(l.v.reflect, (l.v.flip ? s.w - 1 - col : col) + l.v.dx, s.w);
+    const bool in = from_row >= 0 && from_col >= 0;
     return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
 }
 

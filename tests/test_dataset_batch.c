@@ -150,7 +150,7 @@ static void test_augment(const struct dataset *d, int crop)
     uint32_t index[N];
     int flips = 0, top = 0, left = 0, diagonal = 0, same = 0, last = -1;
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
-        const struct dataset_augment a = {crop, 1, SEED, epoch};
+        const struct dataset_augment a = {{.crop = crop, .flip = 1}, SEED, epoch};
         for (uint32_t i = 0; i < N; i++)
             index[i] = (i * 5 + (uint32_t)epoch) % N;
         dataset_batch(d, false, index, N, &a, x, y);
@@ -188,7 +188,8 @@ static void test_no_flip(const struct dataset *d)
     real *x = calloc(size, sizeof *x);
     int32_t y;
     for (uint32_t i = 0; i < 12; i++) {
-        const struct dataset_augment a = {4, 0, SEED, 1}, b = {4, 1, SEED, 1};
+        const struct dataset_augment a = {{.crop = 4}, SEED, 1},
+                                     b = {{.crop = 4, .flip = 1}, SEED, 1};
         dataset_batch(d, false, &i, 1, &a, x, &y);
         int v = find_view(d, i, 4, x);
         dataset_batch(d, false, &i, 1, &b, x, &y);
@@ -206,7 +207,7 @@ static double place(int to, int n_from, int n_to)
 /* Scaled batches against the definition in double, over the same batch unscaled. */
 static void test_scaled(struct dataset *d, int side)
 {
-    const struct dataset_augment augment = {4, 1, 3, 5};
+    const struct dataset_augment augment = {{4, 1, 1, 8}, 3, 5};
     const uint32_t index[2] = {3, (uint32_t)d->n_train - 2};
     const int h = d->h, w = d->w, c = d->c;
     const size_t n = (size_t)(h * w * c), n_to = (size_t)(side * side * c);

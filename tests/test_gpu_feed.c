@@ -1,10 +1,12 @@
 /* test_gpu_feed.c : images that the GPU makes from bytes are those of dataset_batch(), bit for bit
- * before the rounding to the type of activations: any seed, epoch, image, crop and flip; and a
- * recorded launch follows its keys. */
+ * before the rounding to the type of activations: any seed, epoch, image and augmentation; and
+ * a recorded launch follows its keys. */
 #include "gpu_layers.h"
 #include "nn/dataset.h"
 
 enum { TRAIN = 40 };
+static const struct augment none, usual = {.crop = 4, .flip = 1},
+                                  davidnet = {.crop = 4, .reflect = 1, .flip = 1, .cutout = 8};
 
 struct feed_test {
     struct dataset data;
@@ -18,8 +20,8 @@ struct feed_test {
     void *x;
 };
 
-static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch, int crop,
-                                       int flip, int side)
+static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, int batch,
+                                       struct augment augment, int side)
 {
     struct feed_test t = {.size = (size_t)(h * w * c)};
     t.data = (struct dataset){
@@ -29,11 +31,8 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
     for (size_t i = 0; i < TRAIN * t.size; i++)
         t.data.train_x[i] = (uint8_t)(philox_u32(g->key, i) >> 7);
     t.data.side = side;
-    t.f = (struct dev_feed){.image = {h, w, c},
-                            .shown = dataset_shape(&t.data),
-                            .batch = batch,
-                            .crop = crop,
-                            .flip = flip};
+    t.f = (struct dev_feed){
+        .image = {h, w, c}, .shown = dataset_shape(&t.data), .batch = batch, .augment = augment};
     t.shown = (size_t)(t.f.shown.h * t.f.shown.w * c);
     for (int i = 0; i < c; i++) {
         t.data.mean[i] = t.f.mean[i] = 0.43f + 0.02f * (float)i;
@@ -59,7 +58,7 @@ static void feed_test_close(struct layers *g, struct feed_test *t)
 /* Other images, other keys: on the device, and what must become of them in want. */
 static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t epoch)
 {
-    const struct dataset_augment augment = {t->f.crop, t->f.flip, seed, epoch};
+    const struct dataset_augment augment = {t->f.augment, seed, epoch};
     t->keys[0] = seed;
     t->keys[1] = epoch;
     for (int i = 0; i < t->f.batch; i++) {
@@ -67,15 +66,14 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
         g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size,
                      t->size, g->s);
     }
-    dataset_batch(&t->data, false, t->which, t->f.batch, t->f.crop || t->f.flip ? &augment : NULL,
-                  t->want, t->labels);
+    dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels);
 }
 
 /* side: 0, or what images are scaled to. */
-static void check_feed(struct layers *g, int h, int w, int c, int batch, int crop, int flip,
+static void check_feed(struct layers *g, int h, int w, int c, int batch, struct augment augment,
                        int side)
 {
-    struct feed_test t = feed_test_open(g, h, w, c, batch, crop, flip, side);
+    struct feed_test t = feed_test_open(g, h, w, c, batch, augment, side);
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         next(g, &t, 99 + (epoch << 40), epoch << 31 | epoch);
         g->nn->feed(g->d, &t.f, t.bytes, t.which, t.keys, t.x);
@@ -86,7 +84,7 @@ static void check_feed(struct layers *g, int h, int w, int c, int batch, int cro
 
 static void check_graph(struct layers *g, int side)
 {
-    struct feed_test t = feed_test_open(g, 32, 32, 3, 8, 4, 1, side);
+    struct feed_test t = feed_test_open(g, 32, 32, 3, 8, davidnet, side);
     struct dev_graph *graph;
     if (g->run->graph_begin(g->s) < 0)
         exit(1);
@@ -109,16 +107,20 @@ int main(void)
     for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
         for (g.skew = 0; g.skew < 2; g.skew++) {
             layers_math(&g, layers_maths[m]);
-            check_feed(&g, 32, 32, 3, 40, 4, 1, 0);
-            check_feed(&g, 32, 32, 3, 3, 0, 0, 0);
-            check_feed(&g, 28, 28, 1, 7, 2, 0, 0);
-            check_feed(&g, 33, 31, 3, 5, 0, 1, 0);
-            check_feed(&g, 32, 31, 3, 6, 64, 1, 0); /* packs go over the ends of lines */
-            check_feed(&g, 32, 32, 3, 5, 4, 1, 64);
-            check_feed(&g, 28, 28, 1, 3, 2, 1, 47);
-            check_feed(&g, 33, 31, 3, 2, 0, 1, 70);
-            check_feed(&g, 32, 32, 3, 2, 4, 1, 227);
-            check_feed(&g, 30, 28, 3, 4, 4, 0, 30); /* one side grows */
+            check_feed(&g, 32, 32, 3, 40, usual, 0);
+            check_feed(&g, 32, 32, 3, 3, none, 0);
+            check_feed(&g, 28, 28, 1, 7, (struct augment){.crop = 2}, 0);
+            check_feed(&g, 33, 31, 3, 5, (struct augment){.flip = 1}, 0);
+            /* packs go over the ends of lines */
+            check_feed(&g, 32, 31, 3, 6, (struct augment){.crop = 64, .flip = 1}, 0);
+            check_feed(&g, 32, 32, 3, 40, davidnet, 0);
+            check_feed(&g, 28, 30, 1, 9, (struct augment){.crop = 27, .reflect = 1}, 0);
+            check_feed(&g, 33, 31, 3, 6, (struct augment){.cutout = 31}, 0);
+            check_feed(&g, 32, 32, 3, 5, usual, 64);
+            check_feed(&g, 28, 28, 1, 3, (struct augment){.crop = 2, .flip = 1}, 47);
+            check_feed(&g, 33, 31, 3, 2, (struct augment){.flip = 1}, 70);
+            check_feed(&g, 32, 32, 3, 2, davidnet, 227);
+            check_feed(&g, 30, 28, 3, 4, (struct augment){.crop = 4}, 30); /* one side grows */
             check_graph(&g, 0);
             check_graph(&g, 40);
         }

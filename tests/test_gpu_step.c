@@ -199,7 +199,8 @@ static void check_records(const char *model, struct nn_shape in, const struct nn
  * between. */
 static void check_feed(void)
 {
-    const struct dataset_augment augment = {.crop = 3, .flip = 1, .seed = 7};
+    const struct dataset_augment augment = {
+        .how = {.crop = 3, .reflect = 1, .flip = 1, .cutout = 5}, .seed = 7};
     struct dataset_augment now = augment;
     struct dataset *data;
     struct feed *f;

@@ -8,7 +8,8 @@
 enum { BATCH = 24, STEPS = 5 };
 
 static struct dataset *data;
-static struct dataset_augment augment = {.crop = 3, .flip = 1, .seed = 7};
+static struct dataset_augment augment = {.how = {.crop = 3, .reflect = 1, .flip = 1, .cutout = 5},
+                                         .seed = 7};
 
 static struct nn_model *opened(void)
 {

@@ -60,7 +60,7 @@ paste loss1.txt loss3.txt | awk '{ n++; if ($1 - $2 > 1e-3 || $2 - $1 > 1e-3) ex
     fail "1 and 3 ranks: the losses are $(paste loss1.txt loss3.txt)"
 
 # --- resume from the middle of an epoch, with batch norm, dropout's keys, stochastic rounding and momentum at work ---
-long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop+flip --optimizer lars --warmup 1"
+long="--model resnet8 --epochs 2 --scale aps --round stochastic --augment crop-reflect+flip+cutout:6 --optimizer lars --warmup 1"
 # shellcheck disable=SC2086
 on 2 $long --log whole.jsonl --save whole.ck >whole.txt 2>>stderr
 # shellcheck disable=SC2086
@@ -118,6 +118,8 @@ refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at
 refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" 1 --model vgg19 --image 31
 refused "from 28x28 to 27x27 pixels" 2 --image 27
 refused "--image '228'" 1 --image 228
+refused 'unknown --augment "crop-mirror": want none, or some of crop (or crop-reflect), flip and cutout' 2 --augment crop-mirror
+refused '--augment cutout:29 does not fit images of 28x28: N is 28 at most' 2 --augment flip+cutout:29 --image 40
 refused "cannot read schedule 'exp:0.5': expected exp:G/N" 2 --schedule exp:0.5
 refused "cannot read schedule 'poly': expected poly:P" 1 --schedule poly
 refused "--warmup-from needs --warmup above 0" 1 --warmup 0 --warmup-from 1

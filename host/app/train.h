@@ -66,6 +66,7 @@ struct train {
     struct round_setup round;
 
     struct dataset *data;
+    struct augment augment;
     uint32_t *order; /* [data->n_train] of this epoch */
     int share;       /* images of a step on this rank */
     int micro_share; /* of a micro-batch: of a pass of the network */

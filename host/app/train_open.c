@@ -47,6 +47,7 @@ static int settle(struct train *t)
     t->eval_batch = t->micro_share > EVAL_BATCH_MIN ? t->micro_share : EVAL_BATCH_MIN;
     t->low_memory = o->memory && !strcmp(o->memory, "low");
     TRY(train_device_settle(t));
+    TRY(augment_words(o->augment, &t->augment));
     return schedule_parse(o->schedule, &t->schedule);
 }
 
@@ -90,6 +91,7 @@ static int open_data(struct train *t)
 {
     const struct train_options *o = t->o;
     TRY(dataset_open(o->data, o->train_samples, &t->data));
+    TRY(augment_fits(t->data, &t->augment));
     TRY(dataset_scale(t->data, (int)o->image));
     t->steps_per_epoch = t->data->n_train / o->batch;
     if (!t->steps_per_epoch)
@@ -123,9 +125,7 @@ static int open_model(struct train *t)
     TRY(optim_open(t->nn, nn_model_ctx(t->model), &sgd, t->params, t->n_params, t->n_weights,
                    &t->optim));
 
-    const struct dataset_augment augment = {.crop = strstr(o->augment, "crop") ? 4 : 0,
-                                            .flip = strstr(o->augment, "flip") != NULL,
-                                            .seed = o->seed};
+    const struct dataset_augment augment = {.how = t->augment, .seed = o->seed};
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
     t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);

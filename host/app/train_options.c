@@ -23,8 +23,10 @@ static const struct opt opts[] = {
     {TEXT("data", "SPEC", "synthetic", data, TRAIN_BITS, dataset_help)},
     {"train-samples", "N", "0", "Take the first N/classes training images of every class. 0: all.",
      OPT_SIZE, AT(train_samples), 0, 1e9, TRAIN_BITS},
-    {CHOICE("augment", "none|crop|flip|crop+flip", "none", augment, TRAIN_BITS,
-            "Of training images: random crop from 4 pixels of zero padding, horizontal flip.")},
+    {TEXT("augment", "none|WORD[+WORD...]", "none", augment, TRAIN_BITS,
+          "Of training images: crop (a random place of the image in 4 black pixels of border) or "
+          "crop-reflect (the border mirrors the image), flip (left to right), cutout[:N] (a random "
+          "square of N x N pixels, 8, becomes the mean); as crop-reflect+flip+cutout:8.")},
     {"image", "N", "0",
      "Scale images up to N x N pixels (bilinear), behind --augment; 0: as they are. A network that "
      "needs more than they have says so.",

@@ -19,20 +19,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "hls/layer.h"
+#include "hls/view.h"
 
 enum { DATASET_SIDE_MIN = 28, DATASET_SIDE_MAX = 64, DATASET_CHANNELS_MAX = 3 };
 
 struct nn_feed;
 struct dataset;
 
-/* How training samples are changed before they are used: a crop at a random place of the image
- * inside a black border, then in one case of two a left-right flip. Keyed by (seed, epoch, index of
- * the sample): which rank asks for it, and in which batch, does not matter. The border is pixel 0
- * BEFORE normalisation, as in the usual CIFAR recipe (pad, crop, flip, then normalise); images
- * are scaled last, so that an augmentation means the same at every size. */
+/* How training samples are changed before they are used (hls/view.h). Keyed by (seed, epoch, index
+ * of the sample): which rank asks for it, and in which batch, does not matter. Images are scaled
+ * last, so that an augmentation means the same at every size. */
 struct dataset_augment {
-    int crop; /* pixels of border, 0 = none; usually 4 */
-    int flip; /* 0 or 1 */
+    struct augment how;
     uint64_t seed, epoch;
 };
 
@@ -74,6 +72,11 @@ extern const char dataset_help[];
  * -EINVAL / -ENOENT / -EIO ... with one line that names file and offset. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
+
+/* --augment's word: none, or words with + between them. Returns 0 or -EINVAL with a line. */
+int augment_words(const char *words, struct augment *out);
+/* Are the images large enough for it? Returns 0 or -EINVAL with a line. */
+int augment_fits(const struct dataset *d, const struct augment *a);
 
 /* From now on images are scaled up to side x side pixels, bilinearly (hls/bilinear.h); 0: as they
  * are. Returns 0, or -EINVAL with a line. */

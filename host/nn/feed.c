@@ -44,10 +44,8 @@ static int take_memory(struct feed *f)
 /* Returns 0, -ENOSYS (it takes no bytes, or there are none), or the backend's failure. */
 static int open_backend(struct feed *f)
 {
-    struct nn_feed setup = {.max_batch = f->max_batch,
-                            .crop = f->augment.crop,
-                            .flip = f->augment.flip,
-                            .seed = f->augment.seed};
+    struct nn_feed setup = {
+        .max_batch = f->max_batch, .augment = f->augment.how, .seed = f->augment.seed};
     if (!f->d->samples->bytes_for_gpu)
         return -ENOSYS;
     f->d->samples->bytes_for_gpu(f->d, &setup);

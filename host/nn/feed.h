@@ -3,7 +3,7 @@
  *
  *     feed_open -> feed_next (this step's) -> [feed_next (the step's after it) -> feed_train (this step's)]... -> feed_close
  *
- * A GPU gets bytes and normalises, crops and flips them itself; for a backend that cannot,
+ * A GPU gets bytes and normalises and augments them itself; for a backend that cannot,
  * dataset_batch() does it here. Both give the same images. */
 #ifndef FEED_H
 #define FEED_H
@@ -12,7 +12,7 @@
 
 struct feed;
 
-/* crop, flip, seed: as in struct dataset_augment. max_batch: images of a batch at most, no more
+/* augment: its epoch does not count. max_batch: images of a batch at most, no more
  * than the model's. Model and data set outlive the feed; one feed a model. Returns 0, -ENOMEM, or
  * the backend's failure. */
 int feed_open(struct nn_model *m, const struct dataset *d, const struct dataset_augment *augment,

@@ -109,7 +109,7 @@ void cuda_feed_take(void *ctx, int slot, real *x)
     memcpy(feed.mean, c->feed.mean, sizeof feed.mean);
     memcpy(feed.inv_std, c->feed.inv_std, sizeof feed.inv_std);
     if (s->augment)
-        feed.crop = c->feed.crop, feed.flip = c->feed.flip;
+        feed.augment = c->feed.augment;
     cuda_keep(c, c->run->event_wait(s->copied, c->stream));
     cuda_keep(c, c->ops->feed(c->nn, &feed, s->bytes, s->which, s->keys, x));
     cuda_keep(c, c->run->event_record(s->taken, c->stream));

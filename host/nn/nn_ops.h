@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "hls/layer.h"
+#include "hls/view.h"
 
 struct gemm_rule; /* hls/rules.h */
 struct round_rule;
@@ -54,13 +55,13 @@ struct nn_sgd {
     int n_tensors;
 };
 
-/* Batches of images that come as bytes and are normalised, cropped, flipped and scaled by the
+/* Batches of images that come as bytes and are normalised, augmented and scaled by the
  * backend, bit for bit as dataset_batch() does it (before they are rounded to act_bytes). */
 struct nn_feed {
     struct nn_shape image, shown; /* as they come, and as the network sees them */
     int max_batch;
     float mean[3], inv_std[3]; /* per channel */
-    int crop, flip;            /* as in struct dataset_augment */
+    struct augment augment;    /* of training images */
     uint64_t seed;
 };
 struct nn_bytes {

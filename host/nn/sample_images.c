@@ -1,11 +1,10 @@
 /* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
- * and bytes to normalised pixels, cropped, flipped and scaled. */
+ * and bytes to normalised pixels, as they are seen (hls/view.h) and scaled. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
 #include "hls/bilinear.h"
-#include "hls/draw.h"
 #include "nn/dataset.h"
 #include "nn/model.h"
 #include "nn/nn_ops.h"
@@ -77,38 +76,26 @@ static void fill_pixels(const struct dataset *d, struct pixels *p)
             p->of[c][v] = (real)((v / 255.0 - (double)d->mean[c]) * (double)d->inv_std[c]);
 }
 
-/* Where an image is taken from: pixel (y, x) shows the image at (y + dy, x + dx), read right to
- * left if flipped. */
-struct view {
-    int dy, dx, flip;
-};
-
-static struct view choose_view(const struct dataset_augment *a, uint32_t image)
-{
-    struct draw draw = draw_open(a->seed, DRAW_AUGMENT, a->epoch, image);
-    uint32_t places = 2 * (uint32_t)a->crop + 1;
-    struct view v;
-    v.dy = (int)draw_below(&draw, places) - a->crop;
-    v.dx = (int)draw_below(&draw, places) - a->crop;
-    v.flip = a->flip && draw_u32(&draw) >> 31;
-    return v;
-}
-
 static void fill_image(const struct dataset *d, const struct pixels *p, const uint8_t *image,
                        struct view v, real *x)
 {
     for (int row = 0; row < d->h; row++) {
-        int from_row = row + v.dy;
-        const uint8_t *line =
-            from_row >= 0 && from_row < d->h ? image + from_row * d->w * d->c : NULL;
+        const int from_row = view_line(v.reflect, row + v.dy, d->h);
+        const uint8_t *line = from_row >= 0 ? image + from_row * d->w * d->c : NULL;
         for (int col = 0; col < d->w; col++) {
-            int from_col = (v.flip ? d->w - 1 - col : col) + v.dx;
-            const uint8_t *from =
-                line && from_col >= 0 && from_col < d->w ? line + from_col * d->c : NULL;
+            const int from_col = view_line(v.reflect, (v.flip ? d->w - 1 - col : col) + v.dx, d->w);
+            const uint8_t *from = line && from_col >= 0 ? line + from_col * d->c : NULL;
             for (int c = 0; c < d->c; c++)
                 *x++ = p->of[c][from ? from[c] : 0];
         }
     }
+}
+
+static void cut_square(const struct dataset *d, struct view v, real *x)
+{
+    for (int row = v.cut_y; row < v.cut_y + v.cut; row++)
+        for (int i = v.cut_x * d->c; i < (v.cut_x + v.cut) * d->c; i++)
+            x[row * d->w * d->c + i] = 0;
 }
 
 /* One line of `to` pixels from one of `from`. */
@@ -150,10 +137,14 @@ static void images_to_real(const struct dataset *d, bool test, const uint32_t *i
     real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before it is scaled */
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
-        const struct view v = augment ? choose_view(augment, index[i]) : (struct view){0};
-        fill_image(d, &p, images + index[i] * size, v, d->side ? own : x);
+        const struct view v =
+            augment ? view_choose(augment->how, augment->seed, augment->epoch, index[i], d->h, d->w)
+                    : (struct view){0};
+        real *const seen = d->side ? own : x;
+        fill_image(d, &p, images + index[i] * size, v, seen);
+        cut_square(d, v, seen);
         if (d->side)
-            scale_image(from, own, to, x);
+            scale_image(from, seen, to, x);
     }
 }
 
