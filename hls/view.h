@@ -4,7 +4,7 @@
  *     image in a border --window at a random place--> --left to right, in one case of two--> --a square becomes 0-->
  *           crop, reflect                                   flip                                  cutout
  *
- * As DavidNet does it: https://github.com/davidcpage/cifar10-fast, core.py and torch_backend.py. */
+ * As DavidNet does it: https://github.com/davidcpage/cifar10-fast, core.py. */
 #ifndef VIEW_H
 #define VIEW_H
 #include "hls/draw.h"

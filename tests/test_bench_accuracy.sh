@@ -20,14 +20,14 @@ while [ "$1" != -np ]; do shift; done
 shift 2
 exec "$@"
 END
-# e5m2 crashes while there is a file "crash"; e4m3 without a scale diverges; all else ends with 90 % and the seed's number in points
+# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/ran"
 case "$*" in
 *'--format e5m2 --scale aps '*) if [ -e "$here/crash" ]; then kill -SEGV $$; fi ;;
-*'--format e4m3 --scale none '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
+*'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
     case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
@@ -50,8 +50,11 @@ for bench in accuracy davidnet; do
     [ "$(wc -l <"$B/ran")" -eq 21 ] || fail "$bench.sh ran $(wc -l <"$B/ran") trainings, not 21"
     bench/$bench.sh --table >"$dir/table"
     [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 | +0.00 | 77 |' "$dir/table")" -eq 8 ] || fail "$bench.sh: $(cat "$dir/table")"
-    grep -q '^| e4m3 none.* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
+    grep -q '^| e4m3 [nc].* | 2, 2 diverged | - | - | | - |' "$dir/table" || fail "$bench.sh: $(cat "$dir/table")"
 done
+# the paper's scale of gradients where there is no APS, and then alone inf
+[ "$(grep -c 'e[0-9]m[0-9] --scale const:512 --overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: not const:512: $(cat "$B/ran")"
+[ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
 bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
 rm -f "$B/ran" "$B/accuracy.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
