@@ -73,6 +73,42 @@ static void names(void)
     CHECK(!unlink(stale), "a temporary file of somebody else is gone");
 }
 
+/* By any spelling, through links, before and after it is made. */
+static void two_names(void)
+{
+    static const char *const same[][2] =
+        {{"new", "./new"},  {"new", "f//../new"},    {"f/new", "g/new"},
+         {"new", "to_new"}, {"to_new", "to_to_new"}, {"f/../new", "to_new"},
+         {"is", "is"},      {"is", "hard"},          {"hard", "to_is"},
+         {"f", "g"},        {"/no_new", "//no_new"}},
+                             *const other[][2] = {{"new", "f/new"},
+                                                  {"new", "newer"},
+                                                  {"is", "new"},
+                                                  {"is", "is2"},
+                                                  {"none/new", "none/old"},
+                                                  {"loop", "loop2"},
+                                                  {"/dev/null", "/dev/null"},
+                                                  {"null", "/dev/null"}};
+    CHECK(!mkdir("f", 0777) && !symlink("f", "g") && !symlink("new", "to_new") &&
+              !symlink("f/../to_new", "to_to_new") && !symlink("loop2", "loop") &&
+              !symlink("loop", "loop2") && !symlink("/dev/null", "null"),
+          "links");
+    FILE *is = fopen("is", "w"), *is2 = fopen("is2", "w");
+    CHECK(is && is2 && !link("is", "hard") && !symlink("is", "to_is"), "files");
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        CHECK(file_same(same[i][0], same[i][1]) && file_same(same[i][1], same[i][0]),
+              "'%s' is not '%s'", same[i][0], same[i][1]);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        CHECK(!file_same(other[i][0], other[i][1]) && !file_same(other[i][1], other[i][0]),
+              "'%s' is '%s'", other[i][0], other[i][1]);
+    fclose(is), fclose(is2);
+    static const char *const made[] = {"is",     "is2",       "hard", "to_is", "g",
+                                       "to_new", "to_to_new", "loop", "loop2", "null"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        unlink(made[i]);
+    rmdir("f");
+}
+
 int main(void)
 {
     char folder[] = "/tmp/test_file.XXXXXX";
@@ -83,6 +119,7 @@ int main(void)
     full_for_a_while(true);
     full_for_a_while(false);
     names();
+    two_names();
     err_release(false);
     CHECK(!rmdir(folder), "'%s' was left with files in it", folder);
     DONE();

@@ -25,6 +25,22 @@ for o in save trace log; do
 done
 refused "--log and --save both name 'same': must be two files" --log same --save same
 refused "--trace and --resume both name 'same': must be two files" --trace same --resume same
+# however one spells it: there is a file, there is none yet, it is behind links
+touch there
+mkdir sub
+ln there hard
+ln -s there soft
+ln -s ../none sub/dangling
+refused "--log 'there' and --stats './there' are one file: must be two" --stats ./there --log there
+refused "--log 'none' and --save 'sub/../none' are one file: must be two" --log none --save sub/../none
+refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" --stats "$PWD/none" --trace sub/dangling
+refused "--log 'soft' and --stats 'hard' are one file: must be two" --log soft --stats hard
+refused "--stats 'hard' and --resume 'there' are one file: must be two" --stats hard --resume there
+[ ! -s there ] && [ ! -e none ] || fail "a file was written before it was refused"
+on --steps 1 --log /dev/stdout --stats /dev/stdout 2>said | cat >both || fail "two into one pipe: $(cat said)"
+grep -q '"kind":"step"' both && grep -q '"kind":"stats' both || fail "two into one pipe: $(cat both)"
+on --steps 1 --log /dev/null --trace /dev/null --stats /dev/null >/dev/null 2>said || fail "/dev/null: $(cat said)"
+on --steps 1 --log hard --stats sub/there --save sub/dangling >/dev/null 2>said || fail "files of like names: $(cat said)"
 refused "--resume '': must be a name" --resume=
 refused "--dump-gradients '': must be a name" --dump-gradients=
 refused "longer than 8192 bytes" --data "synthetic:$(printf '%09000d' 240),3"

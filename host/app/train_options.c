@@ -316,19 +316,7 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
     if (!o->stats && opt_given(&train_command, p, "stats-every"))
         return ERR(-EINVAL, "--stats-every needs --stats FILE");
-    const char *const files[][2] = {{"log", o->log},       {"trace", o->trace},
-                                    {"stats", o->stats},   {"save", o->save},
-                                    {"resume", o->resume}, {"dump-gradients", o->dump_dir}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i][1] && !*files[i][1])
-            return ERR(-EINVAL, "--%s '': must be a name", files[i][0]);
-    /* the first three would be written over one another, or over a checkpoint */
-    for (int i = 0; i < 3; i++)
-        for (int j = i + 1; j < 5; j++)
-            if (files[i][1] && files[j][1] && !strcmp(files[i][1], files[j][1]) &&
-                strncmp(files[i][1], "/dev/", 5))
-                return ERR(-EINVAL, "--%s and --%s both name '%s': must be two files", files[i][0],
-                           files[j][0], files[i][1]);
+    TRY(train_files_check(o));
     if (o->warmup == 0 && opt_given(&train_command, p, "warmup-from"))
         return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
     if (o->nesterov && strcmp(o->optimizer, "sgd"))

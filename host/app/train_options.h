@@ -50,4 +50,7 @@ extern const struct opt_command train_command, emulate_command;
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
+/* Has each file a name, and one of its own? Returns 0 or -EINVAL with a line. */
+int train_files_check(const struct train_options *o);
+
 #endif

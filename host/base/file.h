@@ -1,6 +1,7 @@
 /* file.h : files read in blocks, and files that are written whole or not at all. */
 #ifndef FILE_H
 #define FILE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,5 +48,9 @@ void file_out_discard(struct file_out *out); /* legal when zeroed and after comm
 /* Could path be written now? Better asked before the work than after it. Returns 0 or a negative
  * errno with a line. */
 int file_out_check(const char *path);
+
+/* Do both names lead to one file, though it be there only when it has been written, so that what is
+ * written by one is lost to the other? Not where both may write as they go: devices, pipes of /dev. */
+bool file_same(const char *a, const char *b);
 
 #endif
