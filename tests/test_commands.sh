@@ -55,7 +55,7 @@ not_here() {
     'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'* | 'bench/relgrad_caffenet.sh --table'* | 'bench/papers.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh*) echo 'many trainings' ;;
     esac
-    case $1 in *gnuplot*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
+    case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
 
 # How a command is made short.

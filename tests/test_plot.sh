@@ -108,9 +108,14 @@ else
     echo 'skip  charts: no gnuplot'
 fi
 mkdir empty
-PATH=$dir/empty "$B/narrowcast" plot accuracy aps.jsonl --out none.svg >out 2>said || fail "without gnuplot: $(cat said)"
-grep -q "warning: no gnuplot here: a table, and no 'none.svg'" said || fail "without gnuplot: $(cat said)"
+without() { PATH=$dir/empty "$B/narrowcast" "$@"; }
+for chart in none.svg none.png; do
+    refused "cannot draw '$chart': no gnuplot in PATH: install it (gnuplot-nox), or leave out --out" without plot accuracy aps.jsonl --out $chart
+done
+[ -z "$(find . -name 'none.svg*' -o -name 'none.png*')" ] || fail "left behind without gnuplot: $(ls)"
+without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(cat said)"
 grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
+without plot accuracy aps.jsonl --out none.gp 2>said && [ -s none.gp ] || fail "a program without gnuplot: $(cat said)"
 
 # what moves a cursor on a terminal is not printed
 printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor

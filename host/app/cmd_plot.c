@@ -12,8 +12,8 @@ struct plot_options {
 #define AT(field) offsetof(struct plot_options, field)
 static const struct opt opts[] = {
     {"out", "FILE", NULL,
-     "The chart: FILE.svg or FILE.png, by gnuplot, or FILE.gp, the program for it. Default, and "
-     "where there is no gnuplot: a table on standard output.",
+     "The chart: FILE.svg or FILE.png, by gnuplot, or FILE.gp, the program for it. Default: "
+     "a table on standard output.",
      OPT_TEXT, AT(out), 0, 0, 0},
     {"title", "TEXT", "", "Above the chart.", OPT_TEXT, AT(title), 0, 0, 0},
 };
@@ -44,12 +44,8 @@ static const struct opt_command command = {
 
 static int show(const struct plot *p, const struct plot_options *o)
 {
-    if (o->out) {
-        const int rc = plot_chart(p, o->title, o->out);
-        if (rc <= 0)
-            return rc;
-        err_warn("no gnuplot here: a table, and no '%s'", o->out);
-    }
+    if (o->out)
+        return plot_chart(p, o->title, o->out);
     plot_table(p, stdout);
     return 0;
 }

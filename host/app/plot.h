@@ -89,8 +89,8 @@ void plot_table(const struct plot *p, FILE *to);
 void plot_script(const struct plot *p, const char *title, const char *terminal, const char *output,
                  FILE *to);
 
-/* path: .svg, .png, or .gp: the program alone. The chart takes its name when it is whole. Returns 0, 1:
- * there is no gnuplot, or a negative errno with a line. */
+/* path: .svg, .png, or .gp: the program alone. The chart takes its name when it is whole. Returns 0
+ * or a negative errno with a line; also where there is no gnuplot. */
 int plot_chart(const struct plot *p, const char *title, const char *path);
 
 #endif

@@ -154,8 +154,8 @@ static int write_script(const struct plot *p, const char *title, const char *ter
     return fclose(f) || bad ? ERR(-why, "cannot write '%s': %s", name, strerror(why)) : 0;
 }
 
-/* Runs gnuplot on the program. Returns 0, 1: there is none, or a negative errno with a line. */
-static int run_gnuplot(const char *script)
+/* Runs gnuplot on the program, for a chart of that name. Returns 0 or a negative errno with a line. */
+static int run_gnuplot(const char *script, const char *name)
 {
     char *argv[] = {"gnuplot", (char *)script, NULL};
     extern char **environ;
@@ -163,7 +163,10 @@ static int run_gnuplot(const char *script)
     int status;
     const int rc = posix_spawnp(&pid, "gnuplot", NULL, NULL, argv, environ);
     if (rc == ENOENT || rc == EACCES)
-        return 1;
+        return ERR(-rc,
+                   "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave out "
+                   "--out for a table, or name a .gp for its program",
+                   name);
     if (rc)
         return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
     while (waitpid(pid, &status, 0) < 0)
@@ -188,7 +191,7 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     snprintf(chart, sizeof chart, "%s.%d", path, (int)getpid());
     int rc = write_script(p, title, svg ? "svg" : "pngcairo", chart, script, path);
     if (rc == 0)
-        rc = run_gnuplot(script);
+        rc = run_gnuplot(script, path);
     if (rc == 0 && rename(chart, path))
         rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
     unlink(script);
