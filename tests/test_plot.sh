@@ -82,6 +82,17 @@ table 'exponent stats: e4m3 aps (of what is not 0, %)
 -12 12.5
 -11 50
 -10 37.5' model-exponents stats.jsonl
+table 'exponent stats: layer1 (of what is not 0, %)
+-11 100' exponents stats.jsonl --layers layer1
+sed 's/layer1"/s0b0.conv1.weight"/' stats.jsonl >parts.jsonl
+table 'exponent parts: e4m3 aps (of what is not 0, %)
+-11 100' model-exponents parts.jsonl --layers s0b0
+table 'layer parts: e4m3 aps (shift)
+0 5
+1 -3' shift parts.jsonl --layers layer0,s0b0.conv1
+refused "--layers: no row is of 's0b'" plot shift parts.jsonl --layers layer0,s0b
+refused "--layers 'layer0': rows for loss are not of layers" plot loss aps.jsonl --layers layer0
+refused '--layers: 64 names at most' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
 table 'layer stats: e4m3 aps (shift)
 0 5
 1 -3' shift stats.jsonl
@@ -138,7 +149,8 @@ refused "cannot read 'broken', line 3: want a JSON object" plot loss broken
 head -c 2000000 /dev/zero | tr '\0' ' ' >long
 refused "line 1: it is longer than 1 MiB" plot loss long
 for i in $(seq 70); do echo "{\"kind\":\"stats\",\"step\":1,\"index\":$i,\"layer\":\"l$i\",\"first\":0,\"bins_all\":[1]}"; done >layers
-refused 'cannot plot more than 64 lines' plot exponents layers
+refused 'cannot plot more than 64 lines: give fewer files, or --layers' plot exponents layers
+[ "$(plot exponents layers --layers l7,l70 | wc -l)" = 2 ] || fail 'two layers of many'
 refused "want a name that ends in .svg, .png or .gp" plot loss aps.jsonl --out chart.pdf
 refused "cannot read '.': Is a directory" plot loss .
 ln -s /dev/full full.gp

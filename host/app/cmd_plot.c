@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct plot_options {
-    const char *out, *title;
+    const char *out, *title, *layers;
 };
 
 #define AT(field) offsetof(struct plot_options, field)
@@ -16,6 +16,9 @@ static const struct opt opts[] = {
      "a table on standard output.",
      OPT_TEXT, AT(out), 0, 0, 0},
     {"title", "TEXT", "", "Above the chart.", OPT_TEXT, AT(title), 0, 0, 0},
+    {"layers", "NAME,...", NULL,
+     "Of --stats' files only the layers of these names (s1b0: all that begin with s1b0.).",
+     OPT_TEXT, AT(layers), 0, 0, 0},
 };
 
 static void list_kinds(FILE *to)
@@ -35,6 +38,8 @@ static const struct opt_command command = {
         "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale none --log none.jsonl\n"
         "  host/ranks.sh 4 build/narrowcast train --format e3m0 --scale aps --log aps.jsonl\n"
         "  build/narrowcast plot accuracy none.jsonl aps.jsonl --out accuracy.svg\n"
+        "  build/narrowcast train --stats stats.jsonl\n"
+        "  build/narrowcast plot exponents stats.jsonl --layers s0b0,classifier\n"
         "  build/narrowcast model --json --size 64k --link 10G >model.json\n"
         "  build/narrowcast plot model model.json --out model.png\n",
     .opts = opts,
@@ -63,7 +68,7 @@ int cmd_plot(int argc, char **argv)
     struct plot *p = calloc(1, sizeof *p);
     if (!p)
         return ERR(-ENOMEM, "cannot plot: no memory");
-    int rc = plot_read(p, kind, parsed.args + 1, parsed.n_args - 1);
+    int rc = plot_read(p, kind, o.layers, parsed.args + 1, parsed.n_args - 1);
     if (rc == 0)
         rc = show(p, &o);
     plot_close(p);

@@ -7,9 +7,16 @@
 #include "base/jsonl_read.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-enum { PLOT_NAME = 96, PLOT_SERIES = 64, PLOT_TICKS = 128, PLOT_POINTS = 1 << 20 };
+enum {
+    PLOT_NAME = 96,
+    PLOT_SERIES = 64,
+    PLOT_LAYERS = 64,
+    PLOT_TICKS = 128,
+    PLOT_POINTS = 1 << 20
+};
 
 struct plot_point {
     double x, y;
@@ -25,6 +32,8 @@ struct plot_series {
 struct plot_kind;
 struct plot {
     const struct plot_kind *kind;
+    const char *layers;  /* names of those that are drawn, with commas between; NULL: all */
+    uint64_t layers_met; /* bit i: a row had the i-th of them */
     struct plot_series series[PLOT_SERIES];
     int n_series;
     char tick[PLOT_TICKS][PLOT_NAME]; /* of bars: what stands below bar x = 0, 1, ... */
@@ -47,6 +56,7 @@ struct plot_kind {
     const char *x, *y; /* of the axes */
     bool log_x, log_y, bars;
     bool shares; /* what is drawn of a series are its parts of its sum, % */
+    bool layers; /* its rows are of layers, of which some can be chosen */
     /* Takes a line. Returns 1, 0: it is of another kind, or a negative errno with a line. */
     int (*row)(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 };
@@ -67,9 +77,10 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
 int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
-/* Reads all lines of all files. Returns 0 or a negative errno with a line; also where a file has no
- * row of the kind. plot_close() in any case. */
-int plot_read(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths);
+/* Reads all lines of all files. layers: see struct plot. Returns 0 or a negative errno with a line; also
+ * where a file has no row of the kind, or none a layer that was named. plot_close() in any case. */
+int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
+              int n_paths);
 void plot_close(struct plot *p);
 
 /* The series of that name, or a new one; the bar of that name. Negative errno with a line: too many. */

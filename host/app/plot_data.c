@@ -32,7 +32,8 @@ int plot_series_of(struct plot *p, const char *name)
     if (found >= 0)
         return found;
     if (p->n_series == PLOT_SERIES)
-        return ERR(-EINVAL, "cannot plot more than %d lines: give fewer files", PLOT_SERIES);
+        return ERR(-EINVAL, "cannot plot more than %d lines: give fewer files%s", PLOT_SERIES,
+                   p->kind->layers ? ", or --layers" : "");
     memcpy(p->series[p->n_series].name, cleaned, sizeof cleaned);
     return p->n_series++;
 }
@@ -163,11 +164,42 @@ static int read_file(struct plot *p, const char *path)
     return rc;
 }
 
-int plot_read(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths)
+/* Before anything is read. Returns 0 or -EINVAL with a line. */
+static int check_layers(const struct plot *p)
 {
-    *p = (struct plot){.kind = kind};
+    int n = 1;
+    if (!p->layers)
+        return 0;
+    if (!p->kind->layers)
+        return ERR(-EINVAL, "--layers '%s': rows for %s are not of layers", p->layers,
+                   p->kind->name);
+    for (const char *c = p->layers; *c; c++)
+        n += *c == ',';
+    return n > PLOT_LAYERS ? ERR(-EINVAL, "--layers: %d names at most", PLOT_LAYERS) : 0;
+}
+
+/* Has a row had each of them? */
+static int check_met(const struct plot *p)
+{
+    const char *at = p->layers;
+    for (int i = 0; at; i++) {
+        const size_t n = strcspn(at, ",");
+        if (!(p->layers_met >> i & 1))
+            return ERR(-EINVAL, "--layers: no row is of '%.*s' (s1b0: all that begin with s1b0.)",
+                       (int)n, at);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
+}
+
+int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,
+              int n_paths)
+{
+    *p = (struct plot){.kind = kind, .layers = layers};
+    TRY(check_layers(p));
     for (int i = 0; i < n_paths; i++)
         TRY(read_file(p, paths[i]));
+    TRY(check_met(p));
     if (p->n_points == 0)
         return ERR(-EINVAL, "cannot plot %s of '%s': no number in it is finite", kind->name,
                    paths[0]);

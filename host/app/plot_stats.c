@@ -2,24 +2,44 @@
  * All ranks' values, of the last step that a file has. */
 #include "app/plot.h"
 #include "base/err.h"
+#include "base/word.h"
 #include <math.h>
 #include <string.h>
 
 enum { BINS = 1024 };
 
-/* Is it a layer's row? A later step takes the place of all that was drawn of the file. */
-static bool of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+/* Is the layer to be drawn? */
+static bool chosen(struct plot *p, const char *layer)
 {
+    bool found = !p->layers;
+    const char *at = p->layers;
+    for (int i = 0; at; i++) {
+        const size_t n = strcspn(at, ",");
+        if (word_is_part(layer, at, n))
+            p->layers_met |= UINT64_C(1) << i, found = true;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return found;
+}
+
+/* Is it a layer's row, and one that is drawn? A later step takes the place of all that was drawn of the
+ * file. */
+enum { NO_LAYER, LEFT_OUT, DRAWN };
+static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    char layer[PLOT_NAME];
     plot_run_name(f, in);
     if (!jsonl_in_is(in, "stats"))
-        return false;
+        return NO_LAYER;
+    if (!chosen(p, plot_word(in, "layer", layer)))
+        return LEFT_OUT;
     const double step = plot_real(in, "step");
     for (int s = f->first_series; s < p->n_series && step > f->step; s++) {
         p->n_points -= p->series[s].n;
         p->series[s].n = 0;
     }
     f->step = step > f->step ? step : f->step;
-    return true;
+    return DRAWN;
 }
 
 static const char *file_name(const struct plot_file *f)
@@ -52,8 +72,9 @@ static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
     char layer[PLOT_NAME], name[PLOT_NAME];
-    if (!of_layer(p, f, in))
-        return 0;
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
     snprintf(name, sizeof name, "%.40s: %.40s", f->name, plot_word(in, "layer", layer));
     const int s = plot_series_here(p, f, name);
     return s < 0 ? s : add_bins(p, s, in);
@@ -61,8 +82,9 @@ int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_i
 
 int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
 {
-    if (!of_layer(p, f, in))
-        return 0;
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
     const int s = plot_series_here(p, f, file_name(f));
     return s < 0 ? s : add_bins(p, s, in);
 }
@@ -70,8 +92,11 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
 static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *key,
                     double times)
 {
-    if (!of_layer(p, f, in) || !isfinite(plot_real(in, key)))
-        return 0;
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    if (!isfinite(plot_real(in, key)))
+        return NO_LAYER;
     const int s = plot_series_here(p, f, file_name(f));
     const int rc = s < 0 ? s : plot_add(p, s, plot_real(in, "index"), times * plot_real(in, key));
     return rc < 0 ? rc : 1;

@@ -24,18 +24,12 @@ static const char *model_of(const char *word, const char **names)
     return word_has_name(word, "model", names) ? "c" : NULL;
 }
 
-/* Is it the layer, or what it is a part of? "s1b0" is of "s1b0.conv1.weight". */
-static bool is_part_of(const char *layer, const char *name, size_t n)
-{
-    return !strncmp(layer, name, n) && (layer[n] == '.' || !layer[n]);
-}
-
 /* The layers of one name. Returns 0 or -EINVAL with a line. */
 static int choose(const struct train *t, const char *name, size_t n, bool *layers)
 {
     int n_found = 0;
     for (int i = 0; i < t->n_params; i++)
-        if (is_part_of(t->params[i].name, name, n))
+        if (word_is_part(t->params[i].name, name, n))
             layers[i] = ++n_found;
     return n_found
                ? 0

@@ -1,4 +1,5 @@
-/* word.h : words of the form NAME or NAME:REST, which choose a row of a table. */
+/* word.h : words of the form NAME or NAME:REST, which choose a row of a table; and NAME.REST, a part of
+ * what has that name. */
 #ifndef WORD_H
 #define WORD_H
 #include <stdbool.h>
@@ -14,6 +15,12 @@ static inline bool word_has_name(const char *word, const char *name, const char 
         return false;
     *rest = word[length] ? word + length + 1 : NULL;
     return true;
+}
+
+/* Is it what name [n] names, or a part of it? "s1b0" names "s1b0.conv1.weight". */
+static inline bool word_is_part(const char *word, const char *name, size_t n)
+{
+    return !strncmp(word, name, n) && (word[n] == '.' || !word[n]);
 }
 
 #endif
