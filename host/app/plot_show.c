@@ -127,7 +127,9 @@ void plot_script(const struct plot *p, const char *title, const char *terminal, 
     fprintf(to, "plot ");
     for (int s = 0; s < p->n_series; s++) {
         fprintf(to, "%s$series%d using ", s ? ", \\\n     " : "", s);
-        fprintf(to, p->kind->bars ? "2" : "1:2 with linespoints pointtype 7 pointsize 0.5");
+        fprintf(to, p->kind->bars     ? "2"
+                    : p->kind->shares ? "1:2 with lines linewidth 2"
+                                      : "1:2 with linespoints pointtype 7 pointsize 0.5");
         fprintf(to, " title ");
         quoted(p->series[s].name, to);
     }

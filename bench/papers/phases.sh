@@ -1,0 +1,121 @@
+#!/bin/bash
+# phases.sh : the APS paper's Fig. 11: res5c's three layers of ResNet-50 (1048576, 2359296 and 1048576 weights), each in an all-reduce of its own and
+# all in one: fp16 by MPI's own all-reduce against e5m2 with aps, whose exponents travel first. 4 nodes with 1 Gbit/s, by netlab.sh.
+# usage: bench/papers/phases.sh [--table] fig11
+# environment: RUNS [9] of REPS [5] repetitions, of which a run's figure is the median; they take two minutes. NODES [4]; LINK [1gbit]
+# A run that ended is 15 rows of $TABLES/fig11.tsv (bench/papers): run, what, algorithm, format, and in us exponents, codes, casts (means over ranks)
+# and time (the slowest rank's). It is not run again; fig11.svg, where there is gnuplot, shows the medians of the runs. --table only prints.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
+export TABLES=${TABLES:-bench/papers}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+[ "${1-}" = fig11 ] || { echo "phases.sh: '${1-}': must be a figure: fig11" >&2 && exit 2; }
+tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
+
+# One run, on the nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
+bench() {
+    # shellcheck disable=SC2086  # several words
+    mpirun $NETLAB_MPI -np "$NODES" "$B/bench_allreduce" --layers 1048576,2359296,1048576 --fused --algo ring,direct --format e5m2 \
+        --reps "$REPS" --json 2> >(grep -v setpgid >&2)
+}
+
+# rows RUN: of what bench_allreduce said. Layers go by their order, since two have one size.
+rows() {
+    awk -v run="$1" '
+        function of(key, at) {
+            at = index($0, "\"" key "\":")
+            if (!at) { print "phases.sh: bench_allreduce says no " key >"/dev/stderr"; bad = 1; exit 1 }
+            at = substr($0, at + length(key) + 3)
+            gsub(/^"/, "", at); sub(/[",}].*/, "", at)
+            return at
+        }
+        index($0, "{\"kind\":\"phase\"") == 1 {
+            if (of("wrong") + 0) { print "phases.sh: wrong sums: " $0 >"/dev/stderr"; bad = 1; exit 1 }
+            who = of("algo") " " of("type")
+            what = of("layer")
+            if (what ~ /^[0-9]+$/) what = substr("abc", ++n[who], 1)
+            print run "\t" what "\t" of("algo") "\t" of("type") "\t" of("exponents_us") "\t" of("codes_us") "\t" of("casts_us") "\t" of("time_us")
+            n_rows++
+        }
+        END { if (!bad && n_rows != 15) print "phases.sh: " n_rows + 0 " rows, not 15" >"/dev/stderr"; exit bad || n_rows != 15 }' "$said"
+}
+
+measure() {
+    local run
+    mkdir -p "$B/papers" && touch "$tsv"
+    for run in $(seq "$RUNS"); do
+        ! grep -q "^$run	" "$tsv" || continue
+        [ -n "${NETLAB_MPI-}" ] || exec bench/netlab.sh -n "$NODES" -r "$LINK" -- bash bench/papers/phases.sh fig11
+        echo "phases.sh: run $run of $RUNS" >&2
+        bench >"$said"
+        rows "$run" >"$said.rows"
+        cat "$tsv" "$said.rows" >"$tsv.new" && mv "$tsv.new" "$tsv" # all rows of a run or none
+    done
+}
+
+# medians FORM: over runs; as a Markdown table, or "json" as bench_allreduce would say them.
+medians() {
+    awk -F '\t' -v form="$1" '
+        function middle(text, n, i, k, x, t) {
+            n = split(text, x, " ")
+            for (i = 2; i <= n; i++) for (k = i; k > 1 && x[k] + 0 < x[k - 1] + 0; k--) { t = x[k]; x[k] = x[k - 1]; x[k - 1] = t }
+            low = x[1]; high = x[n]
+            return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
+        }
+        function range(text, m) { m = middle(text); return sprintf("%.2f (%.2f .. %.2f)", m, low, high) }
+        {
+            key = $2 FS $3 FS $4
+            if (!(key in n)) order[++n_keys] = key
+            n[key]++
+            exponents[key] = exponents[key] " " $5 / 1000; codes[key] = codes[key] " " $6 / 1000; casts[key] = casts[key] " " $7 / 1000
+            time[key] = time[key] " " $8 / 1000; share[key] = share[key] " " 100 * $5 / $8
+            of_run[$1, key] = $8; runs[$1] = 1
+        }
+        END {
+            if (!n_keys) exit 1
+            name["a"] = "2a"; name["b"] = "2b"; name["c"] = "2c"
+            if (form != "json") {
+                print "| layers | algorithm | format | exponents | codes | casts | time | exponents, % of it | fp16 / this |"
+                print "|---|---|---|---|---|---|---|---|---|"
+            }
+            for (i = 1; i <= n_keys; i++) {
+                key = order[i]; split(key, k, FS)
+                what = k[1] in name ? "res5c_" name[k[1]] : k[1]
+                if (form == "json") {
+                    printf "{\"kind\":\"phase\",\"layer\":\"%s\",\"algo\":\"%s\",\"type\":\"%s\",\"exponents_us\":%g,", what, k[2], k[3], 1000 * middle(exponents[key])
+                    printf "\"codes_us\":%g,\"casts_us\":%g,\"time_us\":%g}\n", 1000 * middle(codes[key]), 1000 * middle(casts[key]), 1000 * middle(time[key])
+                    continue
+                }
+                ratio = ""
+                for (r in runs) ratio = ratio " " of_run[r, k[1] FS "native" FS "fp16"] / of_run[r, key]
+                printf "| %s | %s | %s | %.1f | %.1f | %.1f |", what, k[2], k[3], middle(exponents[key]), middle(codes[key]), middle(casts[key])
+                m = middle(time[key])
+                printf " %.1f (%.1f .. %.1f) | %.0f |", m, low, high, middle(share[key])
+                print k[3] == "fp16" ? " |" : " " range(ratio) " |"
+            }
+            if (form == "json") exit
+            print "\n| | " n[order[1]] " runs: one by one / fused |\n|---|---|"
+            for (i = 1; i <= n_keys; i++) {
+                split(order[i], k, FS)
+                if (k[1] != "fused") continue
+                ratio = ""
+                for (r in runs) ratio = ratio " " of_run[r, "one by one" FS k[2] FS k[3]] / of_run[r, order[i]]
+                printf "| %s %s | %s |\n", k[2], k[3], range(ratio)
+            }
+        }' "$tsv"
+}
+
+draw() {
+    medians json >"$said"
+    "$B/narrowcast" plot phases "$said" --title "APS paper, Fig. 11: res5c's layers on $NODES nodes, $LINK" --out "$B/papers/fig11.svg" >/dev/null 2>&1 || return 0
+    [ ! -s "$B/papers/fig11.svg" ] || mv "$B/papers/fig11.svg" "$svg"
+}
+
+mkdir -p "$TABLES"
+if [ ! "$only" ]; then
+    measure
+    draw
+fi
+[ ! -s "$tsv" ] || medians table
