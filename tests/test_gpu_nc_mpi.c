@@ -11,9 +11,12 @@
 
 enum { SEED = 31, N_LAYERS = 4, STEPS = 4, N_ALL = 70000 + 10 + 513 + 9000 };
 static const struct nc_layer layers[N_LAYERS] = {
-    {"a", 70000, 0}, {"b", 10, 0}, {"c", 513, 1}, {"d", 9000, 0}};
+    {.name = "a", .n = 70000, .column = 7, .stride = 50},
+    {.name = "b", .n = 10},
+    {.name = "c", .n = 513, .fp32 = 1},
+    {.name = "d", .n = 9000, .column = 90, .stride = 1}};
 static const struct dev_library *lib;
-static float grads[N_ALL];
+static float grads[N_ALL], own_weights[N_ALL];
 
 static void copy(void *dst, const void *src, size_t bytes)
 {
@@ -43,19 +46,30 @@ static int steps(struct nc_options *o, const char *device, float *result)
 {
     struct nc *nc = NULL;
     struct nc_report report = {0};
+    struct nc_layer own[N_LAYERS];
     float *list[N_LAYERS];
     o->device = device;
     const bool gpu = device != NULL;
-    if (nc_open(o, layers, N_LAYERS, &nc) < 0)
+    float *on_gpu = gpu ? lib->run->alloc(sizeof grads) : NULL,
+          *weights = gpu ? lib->run->alloc(sizeof grads) : own_weights;
+    lists(weights, list);
+    for (int i = 0; i < N_LAYERS; i++) {
+        own[i] = layers[i];
+        own[i].weights = own[i].fp32 ? NULL : list[i];
+    }
+    if (nc_open(o, own, N_LAYERS, &nc) < 0)
         return 1;
-    float *on_gpu = gpu ? lib->run->alloc(sizeof grads) : NULL;
     for (int step = 0; step < STEPS; step++) {
+        fill(N_ALL, step); /* the same on all ranks, others in each step */
+        memcpy(own_weights, grads, sizeof grads);
         fill(nc_rank(nc), step);
         const bool last = step == STEPS - 1;
         if (last && nc_rank(nc) == nc_n_ranks(nc) - 1)
             grads[70003] = INFINITY;
-        if (gpu)
+        if (gpu) {
+            copy(weights, own_weights, sizeof grads);
             copy(on_gpu, grads, sizeof grads);
+        }
         lists(gpu ? on_gpu : grads, list);
         const int rc = nc_allreduce(nc, list, &report);
         CHECK(rc == last, "step %d: %d", step, rc);
@@ -67,8 +81,10 @@ static int steps(struct nc_options *o, const char *device, float *result)
         else
             memcpy(result + (size_t)step * N_ALL, grads, sizeof grads);
     }
-    lib->run->free(on_gpu);
     nc_close(nc);
+    lib->run->free(on_gpu);
+    if (gpu)
+        lib->run->free(weights);
     return 0;
 }
 
@@ -96,10 +112,11 @@ int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
     lib = gpu_fixture_choose();
-    /* One job keeps MPI, so that the others may come and go. */
-    const struct nc_layer one = {"one", 8, 0};
+    /* One job keeps MPI and its rank's GPU, so that the others may come and go. */
+    const struct nc_layer one = {.name = "one", .n = 8};
     struct nc *keep = NULL;
     struct nc_options o = nc_options_default();
+    o.device = "cuda";
     if (nc_open(&o, &one, 1, &keep) < 0)
         return 1;
     const int n_ranks = nc_n_ranks(keep);
@@ -108,6 +125,8 @@ int main(void)
     if (n_ranks > 1)
         check_job(NULL, "fp16", "none", "ring");
     check_job("onebit", NULL, NULL, "auto");
+    check_job("onebit:column", NULL, NULL, "auto");
+    check_job("relgrad", NULL, NULL, "auto");
     check_job("relgrad:of=gradient", NULL, NULL, n_ranks == 4 ? "group-scatter:2" : "auto");
     struct nc *nc = NULL;
     o.device = "gpu";

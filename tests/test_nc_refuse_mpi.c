@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 static int rank, n_ranks;
-static const struct nc_layer fine[] = {{"a", 10, 0}, {"b", 20, 0}};
+static const struct nc_layer fine[] = {{.name = "a", .n = 10}, {.name = "b", .n = 20}};
 
 /* Lines of all ranks together. */
 static int lines_of_all(const char *text)
@@ -54,10 +54,13 @@ static void test_ranks_differ(void)
     const bool odd = rank == n_ranks - 1 && n_ranks > 1;
     const int want = n_ranks > 1 ? -EPROTO : 0;
     struct nc_options o = nc_options_default();
-    const struct nc_layer other_n[] = {{"a", odd ? 11 : 10, 0}, {"b", 20, 0}},
-                          other_fp32[] = {{"a", 10, 0}, {"b", 20, odd}};
+    const struct nc_layer other_n[] = {{.n = odd ? 11 : 10}, {.n = 20}},
+                          other_fp32[] = {{.n = 10}, {.n = 20, .fp32 = odd}},
+                          other_columns[] = {{.n = 10},
+                                             {.n = 20, .column = 5, .stride = odd ? 2 : 4}};
     refused(&o, other_n, 2, want, "layer sizes differ");
     refused(&o, other_fp32, 2, want, "fp32 layers differ");
+    refused(&o, other_columns, 2, want, "columns differ");
     refused(&o, fine, odd ? 1 : 2, want, "numbers of layers differ");
     o.scale = odd ? "aps" : "none";
     refused(&o, fine, 2, want, "scales differ");
@@ -123,7 +126,7 @@ int main(void)
     refused_words((struct nc_options){.offload = "udp://nowhere"}, "a card without a port");
     struct nc_options o = nc_options_default();
     refused(&o, fine, 0, -EINVAL, "no layers");
-    refused(&o, &(struct nc_layer){"empty", 0, 0}, 1, -EINVAL, "an empty layer");
+    refused(&o, &(struct nc_layer){.name = "empty"}, 1, -EINVAL, "an empty layer");
     o.bucket_bytes = 0;
     refused(&o, fine, 2, -EINVAL, "no bytes in a bucket");
     o = nc_options_default();

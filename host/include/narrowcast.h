@@ -12,7 +12,8 @@
  *
  *     int main(void)
  *     {
- *         const struct nc_layer layers[] = {{"fc.weight", 784 * 10, 0}, {"fc.bias", 10, 0}};
+ *         const struct nc_layer layers[] = {{.name = "fc.weight", .n = 784 * 10},
+ *                                           {.name = "fc.bias", .n = 10}};
  *         float *const grads[] = {weight, bias};
  *         struct nc_options options = nc_options_default();
  *         struct nc_report report;
@@ -81,8 +82,8 @@ struct nc_options {
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
     uint64_t seed;       /* of stochastic rounding */
     const char *device;  /* where gradients are: cpu, or cuda (below) */
-    /* minifloat, which the first six words describe; qsgd:B, onebit[:D], ternary (of onebit:column
-     * each layer is one column), relgrad:of=gradient */
+    /* minifloat, which the first six words describe; qsgd:B, onebit[:D|column], ternary,
+     * relgrad[:...] */
     const char *codec;
     const char *xclbin; /* of xrt: the card's container; NULL: NARROWCAST_XCLBIN names it */
     /* cpu, or, with algo group-scatter:K of K ranks, xrt: a card in rank 0's machine adds */
@@ -104,10 +105,20 @@ struct nc_options {
  * seed 1. */
 NC_API struct nc_options nc_options_default(void);
 
+/* Name the fields ({.name = "fc.bias", .n = 10}), or begin with zeroes: there may be more one day. */
 struct nc_layer {
     const char *name; /* for messages; need not outlive nc_open */
     size_t n;         /* elements, > 0 */
     int fp32;         /* not 0: travels in fp32 whatever the format */
+    /* For codec onebit:column: a column has so many elements, so far apart, and columns lie side by
+     * side in runs of column * stride, of which n is a multiple. A linear layer [out][in]: out and
+     * in; a convolution [out][ky][kx][in]: kx and in; [out][in][ky][kx]: kx and 1. Both 0: the
+     * layer is one column, as a bias is. */
+    size_t column, stride;
+    /* For codec relgrad, which looks at layers that are not fp32: [n] what gradients are gradients
+     * of, of the same bits on every rank, where gradients are (with "cuda" a device pointer). They
+     * are read by each nc_allreduce(), and stay in place until nc_close. NULL: not known */
+    const float *weights;
 };
 
 struct nc_report {

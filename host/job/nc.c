@@ -23,21 +23,46 @@ struct nc_options nc_options_default(void)
     return (struct nc_options){.bucket_bytes = (size_t)1 << 20, .deadline_s = 600, .seed = 1};
 }
 
-/* What this rank can find wrong alone. *out: [n_layers], to be freed. */
+static const char *name_of(const struct nc_layer *l)
+{
+    return l->name ? l->name : "?";
+}
+
+static int check_columns(const struct nc_layer *l)
+{
+    const int either = l->column || l->stride, both = l->column && l->stride;
+    if (either && (!both || l->n % l->column || l->n / l->column % l->stride))
+        return ERR(-EINVAL,
+                   "cannot cut layer \"%s\" of %zu elements into columns of %zu, %zu apart: need "
+                   "column * stride to divide its elements, or both 0",
+                   name_of(l), l->n, l->column, l->stride);
+    return 0;
+}
+
+/* What this rank can find wrong alone. *out, *weights: [n_layers], to be freed, after a failure
+ * too. */
 static int copy_layers(const char *device, const struct nc_layer *layers, int n_layers,
-                       struct reducer_layer **out)
+                       struct reducer_layer **out, const float ***weights)
 {
     if (n_layers < 1)
         return ERR(-EINVAL, "cannot open %d layers: need at least 1", n_layers);
     if (strcmp(device, "cpu") && strcmp(device, "cuda"))
         return ERR(-EINVAL, "unknown device \"%s\": need cpu or cuda", device);
-    struct reducer_layer *copy = buf_alloc((size_t)n_layers * sizeof *copy);
-    if (!copy)
-        return -ENOMEM;
     for (int i = 0; i < n_layers; i++)
-        copy[i] = (struct reducer_layer){
-            .name = layers[i].name, .n = layers[i].n, .fp32 = layers[i].fp32 != 0};
-    *out = copy;
+        TRY(check_columns(&layers[i]));
+    *out = buf_alloc((size_t)n_layers * sizeof **out);
+    *weights = buf_alloc((size_t)n_layers * sizeof **weights);
+    if (!*out || !*weights)
+        return -ENOMEM;
+    for (int i = 0; i < n_layers; i++) {
+        const struct nc_layer *l = &layers[i];
+        (*out)[i] = (struct reducer_layer){.name = l->name,
+                                           .n = l->n,
+                                           .fp32 = l->fp32 != 0,
+                                           .column = l->column,
+                                           .stride = l->stride};
+        (*weights)[i] = l->weights;
+    }
     return 0;
 }
 
@@ -62,16 +87,17 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
         .node_sum = o->node_sum};
 }
 
-/* This interface is handed gradients alone. */
-static int check_weights(const struct codec *codec)
+/* A codec that divides by weights has those of all layers that it may look at. */
+static int check_weights(const struct codec *codec, const struct nc_layer *layers, int n_layers)
 {
     char text[CODEC_TEXT_BYTES];
-    return codec_asks_weights(codec)
-               ? ERR(-EINVAL,
-                     "cannot take codec \"%s\": it divides by weights, which nc_allreduce() is not "
-                     "given; need relgrad:of=gradient or another kind",
-                     codec_describe(codec, text))
-               : 0;
+    for (int i = 0; i < n_layers && codec_asks_weights(codec); i++)
+        if (!layers[i].fp32 && !layers[i].weights)
+            return ERR(-EINVAL,
+                       "cannot take codec \"%s\": it divides by weights, and layer \"%s\" has "
+                       "none; need nc_layer.weights, relgrad:of=gradient or another kind",
+                       codec_describe(codec, text), name_of(&layers[i]));
+    return 0;
 }
 
 /* All ranks. */
@@ -81,17 +107,21 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     const char *device = o->device ? o->device : "cpu";
     const struct job_words words = words_of(o, device);
     struct reducer_layer *copy = NULL;
+    const float **weights = NULL;
     err_hold();
-    int rc = comm_agree(nc->comm, copy_layers(device, layers, n_layers, &copy));
+    int rc = comm_agree(nc->comm, copy_layers(device, layers, n_layers, &copy, &weights));
     if (rc == 0)
         rc = job_settle(nc->comm, &words, &nc->job);
     if (rc == 0) {
         err_hold();
-        rc = comm_agree(nc->comm, check_weights(&nc->job.codec));
+        rc = comm_agree(nc->comm, check_weights(&nc->job.codec, layers, n_layers));
     }
     if (rc == 0)
         rc = job_open(&nc->job, copy, n_layers);
+    if (rc == 0)
+        reducer_set_weights(nc->job.reducer, weights);
     free(copy);
+    free(weights);
     return rc;
 }
 
