@@ -17,16 +17,6 @@ struct acc_job {
     size_t n;
 };
 
-/* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
-static __device__ inline uint32_t own_bits(struct mf_fmt f, uint32_t code)
-{
-    return code & (0xffffffffu >> (32 - mf_width(f)));
-}
-static __device__ inline uint32_t spread(struct mf_fmt f, uint32_t code)
-{
-    return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
-}
-
 /* T: float where the format allows it, else double. */
 template <class T>
 static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k32, void *acc,
@@ -48,16 +38,16 @@ static __global__ void k_fold(struct acc_job job, sum_fmt<T> k, sum_fmt<float> k
             *a = __fadd_rn(job.first ? 0.0f : *a, __fmul_rn(sum_value(k32, code), job.unit));
         } else if (job.rule == VEC_KAHAN) {
             uint32_t *a = (uint32_t *)acc + 2 * i;
-            const uint32_t s = job.first ? 0 : spread(job.in, a[0]),
-                           c = job.first ? 0 : spread(job.in, a[1]);
-            const uint32_t y = sum_add(k, code, c ^ k.minus), t = sum_add(k, s, y);
-            a[1] = own_bits(job.in, sum_add(k, sum_add(k, t, s ^ k.minus), y ^ k.minus));
-            a[0] = own_bits(job.in, t);
+            struct sum_acc both = {job.first ? 0 : pack_spread(job.in, a[0]),
+                                   job.first ? 0 : pack_spread(job.in, a[1])};
+            sum_kahan(k, sum_add(k, code, both.too_much ^ k.minus), &both);
+            a[0] = pack_own_bits(job.in, both.sum);
+            a[1] = pack_own_bits(job.in, both.too_much);
         } else {
             uint32_t *a = (uint32_t *)acc + i;
-            const uint32_t s = job.first ? 0 : spread(job.in, *a);
-            *a = own_bits(job.in, job.rule == VEC_TRUNC ? sum_add_trunc(k32, s, code)
-                                                        : sum_add(k, s, code));
+            const uint32_t s = job.first ? 0 : pack_spread(job.in, *a);
+            *a = pack_own_bits(job.in, job.rule == VEC_TRUNC ? sum_add_trunc(k32, s, code)
+                                                             : sum_add(k, s, code));
         }
     }
 }

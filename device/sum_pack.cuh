@@ -34,6 +34,16 @@ template <int W> static __device__ inline uint32_t pack_code(const pack_words<W>
     return word;
 }
 
+/* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
+static __device__ inline uint32_t pack_own_bits(struct mf_fmt f, uint32_t code)
+{
+    return code & (0xffffffffu >> (32 - mf_width(f)));
+}
+static __device__ inline uint32_t pack_spread(struct mf_fmt f, uint32_t code)
+{
+    return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
+}
+
 /* Bits that are not 0 when a code's magnitude is `inf` or above, for one word.
  *     | s mmmmmmm | s mmmmmmm | ...   ->   | 0 mmmmmmm | ... + (128 - inf) each: bit 7 shows it, nothing is carried on */
 template <int W> static __device__ inline uint32_t pack_special(uint32_t word, uint32_t inf)

@@ -5,7 +5,7 @@
  * power of two, and multiplying by it is exact, since the wider format holds the other's numbers:
  *
  *     addend's float   v * 2^(bias(in) - 127)   -- * 2^(bias(acc) - bias(in)) -->   v * 2^(bias(acc) - 127)   partial sum's */
-#include "device/sum_parts.cuh"
+#include "device/sum_walk.cuh"
 #include "device/vec.cuh"
 
 template <class T> struct partial_fmt {
@@ -17,11 +17,6 @@ template <class T> struct partial_fmt {
     int shift; /* the end is divided by 2^shift */
 };
 
-/* kahan: what the sum has too much; else 0. */
-struct partial_acc {
-    uint32_t sum, too_much;
-};
-
 template <class T>
 static __device__ inline uint32_t partial_plus(const partial_fmt<T> &k, uint32_t acc, uint32_t code)
 {
@@ -29,17 +24,12 @@ static __device__ inline uint32_t partial_plus(const partial_fmt<T> &k, uint32_t
 }
 
 template <class T>
-static __device__ inline void partial_add(const partial_fmt<T> &k, uint32_t code,
-                                          struct partial_acc *a)
+static __device__ inline void partial_add(const partial_fmt<T> &k, uint32_t code, struct sum_acc *a)
 {
-    if (!k.kahan) {
+    if (k.kahan)
+        sum_kahan(k.acc, partial_plus(k, a->too_much ^ k.acc.minus, code), a);
+    else
         a->sum = partial_plus(k, a->sum, code);
-        return;
-    }
-    const uint32_t s = a->sum, y = partial_plus(k, a->too_much ^ k.acc.minus, code),
-                   t = sum_add(k.acc, s, y);
-    a->too_much = sum_add(k.acc, sum_add(k.acc, t, s ^ k.acc.minus), y ^ k.acc.minus);
-    a->sum = t;
 }
 
 template <class T>
@@ -50,66 +40,17 @@ static __device__ inline uint32_t partial_final(const partial_fmt<T> &k, uint32_
     return sum_final(v, k.out, k.overflow);
 }
 
-/* A code in its own bits, and with its sign spread over the upper ones, as adders have it. */
-static __device__ inline uint32_t own_bits(struct mf_fmt f, uint32_t code)
-{
-    return code & (0xffffffffu >> (32 - mf_width(f)));
-}
-static __device__ inline uint32_t spread(struct mf_fmt f, uint32_t code)
-{
-    return (uint32_t)((int32_t)(code << (32 - mf_width(f))) >> (32 - mf_width(f)));
-}
-
-/* Addends of 8 bits: sixteen at a time, in registers. */
 template <class T>
-static __global__ void k_partial_sum8(struct sum_job job, partial_fmt<T> k, size_t n_chunks)
+static __device__ inline void rule_add(const struct sum_job &, const partial_fmt<T> &k,
+                                       uint32_t code, struct sum_acc *acc)
 {
-    __shared__ const uint8_t *near[PARTS_NEAR];
-    const unsigned w_out = mf_width(k.out);
-    parts_fetch(job, near);
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
-         c += (size_t)gridDim.x * blockDim.x) {
-        const size_t left = parts_left(c, job.n);
-        struct partial_acc acc[PACK_CODES] = {};
-        uint32_t codes[PACK_CODES];
-#pragma unroll 1
-        for (int p = 0; p < job.n_parts; p++) {
-            pack_words<8> part;
-            pack_load(parts_at(job, near, p) + parts_byte(c, 8), 8, left, &part);
-#pragma unroll
-            for (int i = 0; i < PACK_CODES; i++)
-                partial_add(k, pack_code(part, i), &acc[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < PACK_CODES; i++)
-            codes[i] = partial_final(k, acc[i].sum);
-        pack_store(job.codes + parts_byte(c, w_out), w_out, left, codes);
-    }
+    partial_add(k, code, acc);
 }
-
-/* Addends of any width, one by one. */
 template <class T>
-static __global__ void k_partial_sum(struct sum_job job, partial_fmt<T> k, size_t n_chunks)
+static __device__ inline uint32_t rule_end(const struct sum_job &, const partial_fmt<T> &k,
+                                           struct sum_acc acc)
 {
-    __shared__ const uint8_t *near[PARTS_NEAR];
-    const unsigned w = mf_width(k.in_fmt);
-    parts_fetch(job, near);
-    for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
-         c += (size_t)gridDim.x * blockDim.x) {
-        const size_t left = parts_left(c, job.n);
-        const unsigned bytes = pack_bytes(w, left);
-        struct pack_writer to = pack_writer_at(job.codes, c, mf_width(k.out));
-#pragma unroll 1
-        for (size_t i = 0; i < PACK_CODES && i < left; i++) {
-            struct partial_acc acc = {0, 0};
-#pragma unroll 1
-            for (int p = 0; p < job.n_parts; p++)
-                partial_add(k, pack_at(parts_at(job, near, p) + parts_byte(c, w), bytes, w, i),
-                            &acc);
-            pack_write_code(&to, partial_final(k, acc.sum));
-        }
-        pack_write_rest(&to);
-    }
+    return partial_final(k, acc.sum);
 }
 
 /* A partial sum that has come, and one addend. */
@@ -145,16 +86,16 @@ static __global__ void k_partial_fold(partial_fmt<T> k, uint32_t *acc, const uin
          i += (size_t)gridDim.x * blockDim.x) {
         const size_t at = i / 8 * w;
         uint32_t *place = acc + (k.kahan ? 2 * i : i);
-        struct partial_acc a = {0, 0};
+        struct sum_acc a = {0, 0};
         if (!first)
-            a.sum = spread(k.acc_fmt, place[0]);
+            a.sum = pack_spread(k.acc_fmt, place[0]);
         if (!first && k.kahan)
-            a.too_much = spread(k.acc_fmt, place[1]);
+            a.too_much = pack_spread(k.acc_fmt, place[1]);
         partial_add(k, pack_at(codes + at, (unsigned)(bytes - at < 64 ? bytes - at : 64), w, i % 8),
                     &a);
-        place[0] = own_bits(k.acc_fmt, a.sum);
+        place[0] = pack_own_bits(k.acc_fmt, a.sum);
         if (k.kahan)
-            place[1] = own_bits(k.acc_fmt, a.too_much);
+            place[1] = pack_own_bits(k.acc_fmt, a.too_much);
     }
 }
 
@@ -184,24 +125,21 @@ static bool asks_double(const struct vec_sum *sum)
 }
 
 template <class T>
-static void launch_sum(const struct sum_job &job, const struct vec_sum *sum, unsigned grid,
-                       size_t n_chunks, cudaStream_t s)
+static void launch_sum(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s)
 {
     const partial_fmt<T> k = partial_fmt_of<T>(sum, job.out, job.shift);
     if (mf_width(sum->in) == 8)
-        k_partial_sum8<T><<<grid, CU_THREADS, 0, s>>>(job, k, n_chunks);
+        walk_sixteen<8>(job, k, s);
     else
-        k_partial_sum<T><<<grid, CU_THREADS, 0, s>>>(job, k, n_chunks);
+        walk_each(job, k, s);
 }
 
 int vec_gpu_sum_partial(const struct sum_job &job, const struct vec_sum *sum, cudaStream_t s)
 {
-    const size_t n_chunks = parts_chunks(job.n);
-    const unsigned grid = cu_blocks_most(n_chunks, PARTS_PER_SM);
     if (asks_double(sum))
-        launch_sum<double>(job, sum, grid, n_chunks, s);
+        launch_sum<double>(job, sum, s);
     else
-        launch_sum<float>(job, sum, grid, n_chunks, s);
+        launch_sum<float>(job, sum, s);
     return cu_check("sum");
 }
 

@@ -91,6 +91,20 @@ static __device__ inline uint32_t sum_add(const sum_fmt<T> &k, uint32_t a, uint3
     return sum_code(k, lane<T>::add(sum_value(k, a), sum_value(k, b)));
 }
 
+/* sum: a code, or what its rule makes of it; too_much: Kahan's, what the sum has too much. */
+struct sum_acc {
+    uint32_t sum, too_much;
+};
+
+/* Kahan's step, k the format of sums, y the addend less what was too much. */
+template <class T>
+static __device__ inline void sum_kahan(const sum_fmt<T> &k, uint32_t y, struct sum_acc *acc)
+{
+    const uint32_t s = acc->sum, t = sum_add(k, s, y);
+    acc->too_much = sum_add(k, sum_add(k, t, s ^ k.minus), y ^ k.minus);
+    acc->sum = t;
+}
+
 /* As mf_e5m2_trunc_add(). The fp32 sum rounds to the half that the exact sum rounds to: both
  * addends have 3 bits. Here a half's fields are a float's, too. */
 static __device__ inline uint32_t sum_add_trunc(const sum_fmt<float> &k, uint32_t a, uint32_t b)
