@@ -47,17 +47,14 @@ static __global__ void __launch_bounds__(THREADS, PER_SM)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, false, TILE);
-        int now = -1; /* the span that `largest` is of */
-        uint32_t largest = 0;
+        struct span_max found = {-1, 0};
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
-            if (i != now && now >= 0)
-                block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
-            now = i;
-            largest = max(largest, tile_largest(&list.span[i], span_list_within(&list, i, tile)));
+            span_max_at(&found, i, spans + from, warps);
+            found.largest =
+                max(found.largest, tile_largest(&list.span[i], span_list_within(&list, i, tile)));
         }
-        if (now >= 0)
-            block_max_to(&spans[from + now].absmax, largest, warps);
+        span_max_at(&found, -1, spans + from, warps);
         __syncthreads();
     }
 }

@@ -97,6 +97,22 @@ static __device__ inline void block_max_to(uint32_t *to, uint32_t value, uint32_
     __syncthreads();
 }
 
+/* The largest magnitude of one span after the other, as a block comes to their tiles. */
+struct span_max {
+    int now; /* the span that `largest` is of; -1: none yet */
+    uint32_t largest;
+};
+
+/* The block is at span i of the list now; -1: at its end. What it found in the span before goes to that.
+ * Whole block; shared [32]. */
+template <class SPAN>
+static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans, uint32_t *shared)
+{
+    if (i != m->now && m->now >= 0)
+        block_max_to(&spans[m->now].absmax, m->largest, shared), m->largest = 0;
+    m->now = i;
+}
+
 /* absmax of all spans = 0: a kernel of its own, launched before one that raises them. Of
  * absmax.cu. */
 int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s);

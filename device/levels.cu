@@ -204,13 +204,11 @@ static __global__ void __launch_bounds__(THREADS, 4)
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles =
             span_list_load(&list, spans + from, n, false, tile_of(TEAM, r.bucket));
-        int now = -1; /* the span that `largest` is of */
-        uint32_t largest = 0;
+        struct span_max found = {-1, 0};
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
-            if (!SUMS && i != now && now >= 0)
-                block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
-            now = i;
+            if (!SUMS)
+                span_max_at(&found, i, spans + from, warps);
             const struct vec_span *span = &list.span[i];
             const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
             for (uint32_t k = 0; k < each; k++) {
@@ -226,12 +224,12 @@ static __global__ void __launch_bounds__(THREADS, 4)
                                                 team_shared};
                 const uint32_t own = SUMS ? bucket_add<TEAM>(&r, &b, &p) : bucket_load<TEAM>(&b);
                 const uint32_t max_all = team_max<TEAM>(own, team_shared);
-                largest = max(largest, own);
+                found.largest = max(found.largest, own);
                 bucket_put<TEAM>(&r, &b, max_all);
             }
         }
-        if (!SUMS && now >= 0)
-            block_max_to(&spans[from + now].absmax, largest, warps);
+        if (!SUMS)
+            span_max_at(&found, -1, spans + from, warps);
         __syncthreads();
     }
 }

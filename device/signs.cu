@@ -291,24 +291,22 @@ static __global__ void __launch_bounds__(THREADS, SUMS ? 3 : 4)
     for (int from = 0; from < n_spans; from += LIST_SPANS) {
         const int n = min(n_spans - from, (int)LIST_SPANS);
         const uint64_t tiles = span_list_load(&list, spans + from, n, true, THREADS);
-        int now = -1; /* the span that `largest` is of */
-        uint32_t largest = 0;
+        struct span_max found = {-1, 0};
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
-            if (!SUMS && i != now && now >= 0)
-                block_max_to(&spans[from + now].absmax, largest, warps), largest = 0;
-            now = i;
+            if (!SUMS)
+                span_max_at(&found, i, spans + from, warps);
             const struct signs_span *s = &list.span[i];
             const size_t thread = span_list_within(&list, i, tile) * THREADS + threadIdx.x,
                          number = s->rule.stride == 1 ? thread / LEVEL_LANES : thread;
             const struct signs_column c = column_at(&s->rule, s->n, s->padded, number, s->codes);
             if (s->rule.stride == 1)
-                largest = max(largest, encode_half<SUMS>(s, &p, &c));
+                found.largest = max(found.largest, encode_half<SUMS>(s, &p, &c));
             else if (c.there)
-                largest = max(largest, encode_thread<SUMS>(s, &p, &c));
+                found.largest = max(found.largest, encode_thread<SUMS>(s, &p, &c));
         }
-        if (!SUMS && now >= 0)
-            block_max_to(&spans[from + now].absmax, largest, warps);
+        if (!SUMS)
+            span_max_at(&found, -1, spans + from, warps);
         __syncthreads();
     }
 }
