@@ -38,22 +38,19 @@ int reducer_low_check(const struct reducer *r)
     return 0;
 }
 
-/* Where bucket i's accumulators begin; of i = n_buckets: the bytes of all. */
-static size_t place_of(const struct plan *p, int i)
+/* Of one bucket's accumulators; those of all lie behind each other. */
+static size_t acc_room(const struct bucket *b)
 {
-    size_t at = 0;
-    for (int k = 0; k < i; k++) {
-        const struct bucket *b = &p->buckets[k];
-        at += (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
-    }
-    return at;
+    return (b->fold.ops->acc_bytes(&b->fold, b->n) + 63) & ~(size_t)63;
 }
 
 size_t reducer_low_bytes(const struct reducer *r)
 {
     size_t most = 0;
-    for (int i = 0; i < 2; i++) {
-        const size_t bytes = place_of(&r->plans[i], r->plans[i].n_buckets);
+    for (int p = 0; p < 2; p++) {
+        size_t bytes = 0;
+        for (int i = 0; i < r->plans[p].n_buckets; i++)
+            bytes += acc_room(&r->plans[p].buckets[i]);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -73,14 +70,16 @@ static void add_codes(const struct reducing *s)
 {
     struct reducer *r = s->r;
     const struct plan *p = &r->plans[r->force_fp32];
+    uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
         struct bucket_flow casting = {.step = s, .bucket = b};
         struct algo_flow flow = bucket_flow(&casting);
         flow.need(flow.arg, 0, b->n);
         s->report->codec_s += casting.codec_s;
-        b->fold.ops->add(&b->fold, 0, (uint8_t *)r->scratch + place_of(p, i),
-                         r->codes + p->places[b->last], b->n, comm_rank(r->comm) == 0);
+        b->fold.ops->add(&b->fold, 0, acc, r->codes + p->places[b->last], b->n,
+                         comm_rank(r->comm) == 0);
+        acc += acc_room(b);
     }
 }
 
@@ -89,10 +88,12 @@ static void make_means(const struct reducing *s)
 {
     struct reducer *r = s->r;
     const struct plan *p = &r->plans[r->force_fp32];
+    uint8_t *acc = r->scratch;
     for (int i = 0; i < p->n_buckets; i++) {
         const struct bucket *b = &p->buckets[i];
         struct bucket_flow casting = {.step = s, .bucket = b};
-        b->fold.ops->done(&b->fold, 0, (uint8_t *)r->scratch + place_of(p, i), b->n, r->result);
+        b->fold.ops->done(&b->fold, 0, acc, b->n, r->result);
+        acc += acc_room(b);
         bucket_decode(&casting);
         s->report->codec_s += casting.codec_s;
     }
