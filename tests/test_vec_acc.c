@@ -2,7 +2,7 @@
  * doubles, every instruction set of this CPU against vec_plain, and against rules that are the same
  * where formats are. */
 #include "mf_slow.h"
-#include "sum_codes.h"
+#include "sum_tables.h"
 #include "vec_inputs.h"
 
 static const struct pair {
@@ -46,7 +46,6 @@ static uint32_t slow_sum(struct slow *acc, struct slow *out, const struct vec_su
 }
 
 static uint32_t got[N];
-static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
 
 static void check_plain(const struct vec_sum *sum, int p)
 {
@@ -74,15 +73,6 @@ static void check_plain(const struct vec_sum *sum, int p)
 
 /* ---- every table against vec_plain ---- */
 
-static void compare(const struct vec_ops *t, const struct vec_sum *s, const char *what, int p,
-                    size_t n, struct mf_fmt out)
-{
-    CHECK(memcmp(box_want, box_got, vec_bytes(out, n) + GUARD) == 0,
-          "%s: %s: rule %d e%um%u fn %u in e%um%u of %d ranks, n %zu -> e%um%u overflow %d",
-          t->name, what, (int)s->rule, s->in.e, s->in.m, s->in.fn, s->acc.e, s->acc.m, p, n, out.e,
-          out.m, (int)s->overflow);
-}
-
 /* The first ranks' sum as it travels, and the last one's codes. */
 static void check_hop(const struct vec_ops *t, const struct vec_sum *s, const uint8_t *const *parts,
                       int p, size_t n, struct mf_fmt out)
@@ -93,40 +83,17 @@ static void check_hop(const struct vec_ops *t, const struct vec_sum *s, const ui
     vec_plain.sum(s, parts, p, n, out, 0, box_want + 1);
     vec_plain.sum(s, parts, p - 1, n, s->acc, 0, partial + 3);
     t->hop(s, partial + 3, parts[p - 1], n, out, box_got + 1);
-    compare(t, s, "hop", p, n, out);
+    compare(t, s, "hop", p, n, out, 0);
     if (mf_same(out, s->acc)) {
         memcpy(box_got + 1, partial + 3, vec_bytes(out, n));
         t->hop(s, box_got + 1, parts[p - 1], n, out, box_got + 1);
-        compare(t, s, "hop in place", p, n, out);
+        compare(t, s, "hop in place", p, n, out, 0);
     }
 }
 
-static void check_tables(const struct vec_sum *s, int p, size_t n, struct mf_fmt out)
+static void check_sum(const struct vec_sum *s, int p, size_t n, struct mf_fmt out)
 {
-    static uint64_t acc_want[N + 1], acc_got[N + 1];
-    const uint8_t *parts[MAX_P];
-    for (int r = 0; r < p; r++)
-        parts[r] = packed[r] + 1;
-    memset(acc_want, CANARY, sizeof acc_want);
-    memset(box_want, CANARY, sizeof box_want);
-    for (int r = 0; r < p; r++)
-        vec_plain.fold(s, acc_want, parts[r], n, r == 0);
-    vec_plain.finish(s, acc_want, n, out, 0, box_want + 1);
-    for (int i = 0; i < n_tables; i++) {
-        const struct vec_ops *t = &tables[i];
-        memset(acc_got, CANARY, sizeof acc_got);
-        memset(box_got, CANARY, sizeof box_got);
-        for (int r = 0; r < p; r++)
-            t->fold(s, acc_got, parts[r], n, r == 0);
-        CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
-              "%s: fold: rule %d e%um%u in e%um%u of %d ranks, n %zu", t->name, (int)s->rule,
-              s->in.e, s->in.m, s->acc.e, s->acc.m, p, n);
-        t->finish(s, acc_got, n, out, 0, box_got + 1);
-        compare(t, s, "finish", p, n, out);
-        memset(box_got, CANARY, sizeof box_got);
-        t->sum(s, parts, p, n, out, 0, box_got + 1);
-        compare(t, s, "sum", p, n, out);
-    }
+    const uint8_t *const *parts = check_tables(s, p, n, out, 0);
     for (int i = 0; i < n_tables && s->rule == VEC_NEAREST && p > 1; i++)
         check_hop(&tables[i], s, parts, p, n, out);
 }
@@ -146,8 +113,8 @@ static void check_all(void)
                                               .acc = pairs[i].acc,
                                               .out = outs[turn / 2 % 5]};
                     check_plain(&s, p);
-                    check_tables(&s, p, N, s.out);
-                    check_tables(&s, p, (size_t)(turn % 131), s.acc);
+                    check_sum(&s, p, N, s.out);
+                    check_sum(&s, p, (size_t)(turn % 131), s.acc);
                 }
             }
 }

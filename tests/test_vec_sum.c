@@ -1,61 +1,12 @@
 /* test_vec_sum.c : the sums of every instruction set that this CPU has equal vec_plain's, to the
  * last bit. */
-#include "sum_codes.h"
+#include "sum_tables.h"
 #include "vec_inputs.h"
 #ifdef VEC_X86
 #include <xmmintrin.h>
 #endif
 
 /* ---- sums of many ranks ---- */
-
-static uint8_t box_want[N * 4 + GUARD], box_got[N * 4 + GUARD];
-
-static void compare(const struct vec_ops *t, const struct vec_sum *s, const char *what, int p,
-                    size_t n, struct mf_fmt out, int shift)
-{
-    const size_t bytes = vec_bytes(out, n);
-    CHECK(memcmp(box_want, box_got, bytes + GUARD) == 0,
-          "%s: %s: rule %d e%um%u fn %u of %d ranks, n %zu -> e%um%u shift %d overflow %d", t->name,
-          what, (int)s->rule, s->in.e, s->in.m, s->in.fn, p, n, out.e, out.m, shift,
-          (int)s->overflow);
-}
-
-static uint64_t acc_want[N + 1], acc_got[N + 1];
-
-static void check_sum(const struct vec_sum *s, int p, size_t n, struct mf_fmt out, int shift)
-{
-    const uint8_t *parts[MAX_P];
-    for (int r = 0; r < p; r++)
-        parts[r] = packed[r] + 1;
-    memset(acc_want, CANARY, sizeof acc_want);
-    memset(box_want, CANARY, sizeof box_want);
-    for (int r = 0; r < p; r++)
-        vec_plain.fold(s, acc_want, parts[r], n, r == 0);
-    vec_plain.finish(s, acc_want, n, out, shift, box_want + 1);
-    for (int i = 0; i < n_tables; i++) {
-        const struct vec_ops *t = &tables[i];
-        memset(acc_got, CANARY, sizeof acc_got);
-        memset(box_got, CANARY, sizeof box_got);
-        for (int r = 0; r < p; r++)
-            t->fold(s, acc_got, parts[r], n, r == 0);
-        if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
-            CHECK(memcmp(acc_want, acc_got, sizeof acc_got) == 0,
-                  "%s: fold: rule %d e%um%u fn %u of %d ranks, n %zu", t->name, (int)s->rule,
-                  s->in.e, s->in.m, s->in.fn, p, n);
-        t->finish(s, acc_got, n, out, shift, box_got + 1);
-        compare(t, s, "finish", p, n, out, shift);
-        memset(box_got, CANARY, sizeof box_got);
-        t->sum(s, parts, p, n, out, shift, box_got + 1);
-        compare(t, s, "sum", p, n, out, shift);
-        if (mf_width(out) == mf_width(s->in)) { /* in place of the last part */
-            memcpy(box_got + 1, parts[p - 1], vec_bytes(out, n));
-            parts[p - 1] = box_got + 1;
-            t->sum(s, parts, p, n, out, shift, box_got + 1);
-            parts[p - 1] = packed[p - 1] + 1;
-            compare(t, s, "sum in place", p, n, out, shift);
-        }
-    }
-}
 
 static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 0}, {4, 3, 1},  {3, 0, 0},
                                      {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
@@ -71,10 +22,10 @@ static void check_exact(struct mf_fmt f, int p, int turn)
                                   .in = f,
                                   .out = outs[o],
                                   .n_ranks = p};
-        check_sum(&s, p, N, outs[o], (turn + o) % 10);
+        check_tables(&s, p, N, outs[o], (turn + o) % 10);
     }
     const struct vec_sum same = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
-    check_sum(&same, p, N, f, 0);
+    check_tables(&same, p, N, f, 0);
 }
 
 static void check_all_exact(void)
@@ -102,7 +53,7 @@ static void check_all_exact(void)
                                       .out = outs[o],
                                       .n_ranks = 3};
             fill(s.in, FINITE, 3, n);
-            check_sum(&s, 3, n, outs[o], 2);
+            check_tables(&s, 3, n, outs[o], 2);
         }
 }
 
@@ -178,7 +129,7 @@ static void check_other_rules(void)
                         .out = out,
                         .n_ranks = p};
                     if (rule != VEC_TRUNC || f == 0)
-                        check_sum(&s, p, turn % 5 ? N : (size_t)(turn % 131), out, 0);
+                        check_tables(&s, p, turn % 5 ? N : (size_t)(turn % 131), out, 0);
                 }
             }
 }
