@@ -1,7 +1,8 @@
 #!/bin/sh
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh and papers.sh, with a program in place of narrowcast that only says what a training says: a
 # crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and no row's rule for
-# overflow is its own unless the row says so; gradients of one training are counted once, and kept until they are.
+# overflow is its own unless the row says so; gradients of one training are counted once, and kept until they are; a table
+# of nothing, of codec_accuracy.sh too, leaves no file.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -69,6 +70,11 @@ cat >"$B/bench_shares" <<'END'
 END
 chmod +x "$B/bench_shares"
 rm -f "$B/ran"
+for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20'; do
+    # shellcheck disable=SC2086  # options are words
+    [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
+    [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
+done
 mkdir "$B/codec_accuracy"
 touch "$B/codec_accuracy/broken"
 if bench/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
