@@ -126,7 +126,7 @@ done
 [ -z "$(find . -name 'none.svg*' -o -name 'none.png*')" ] || fail "left behind without gnuplot: $(ls)"
 without plot accuracy aps.jsonl >out 2>said || fail "a table without gnuplot: $(cat said)"
 grep -q '^1  *25' out || fail "no table without gnuplot: $(cat out)"
-without plot accuracy aps.jsonl --out none.gp 2>said && [ -s none.gp ] || fail "a program without gnuplot: $(cat said)"
+if ! without plot accuracy aps.jsonl --out none.gp 2>said || [ ! -s none.gp ]; then fail "a program without gnuplot: $(cat said)"; fi
 
 # what moves a cursor on a terminal is not printed
 printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor

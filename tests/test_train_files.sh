@@ -36,9 +36,9 @@ refused "--log 'none' and --save 'sub/../none' are one file: must be two" --log 
 refused "--trace 'sub/dangling' and --stats '$PWD/none' are one file: must be two" --stats "$PWD/none" --trace sub/dangling
 refused "--log 'soft' and --stats 'hard' are one file: must be two" --log soft --stats hard
 refused "--stats 'hard' and --resume 'there' are one file: must be two" --stats hard --resume there
-[ ! -s there ] && [ ! -e none ] || fail "a file was written before it was refused"
+if [ -s there ] || [ -e none ]; then fail "a file was written before it was refused"; fi
 on --steps 1 --log /dev/stdout --stats /dev/stdout 2>said | cat >both || fail "two into one pipe: $(cat said)"
-grep -q '"kind":"step"' both && grep -q '"kind":"stats' both || fail "two into one pipe: $(cat both)"
+for kind in step stats_network; do grep -q "\"kind\":\"$kind\"" both || fail "two into one pipe: $(cat both)"; done
 on --steps 1 --log /dev/null --trace /dev/null --stats /dev/null >/dev/null 2>said || fail "/dev/null: $(cat said)"
 on --steps 1 --log hard --stats sub/there --save sub/dangling >/dev/null 2>said || fail "files of like names: $(cat said)"
 refused "--resume '': must be a name" --resume=
