@@ -44,7 +44,7 @@ ternary               --codec ternary
 relgrad:gradient      --codec relgrad:of=gradient"
     common="--train-samples 20000 $common"
     seeds=${2:-1 2 3}
-    looked_at=3
+    look_at=3 look_every=16
     ;;
 resnet20) seeds=${2:-1 2} ;;
 *)
@@ -53,7 +53,6 @@ resnet20) seeds=${2:-1 2} ;;
     ;;
 esac
 
-steps=${tsv%.tsv}-steps.tsv
 if [ "$only" ]; then
     [ -f "$tsv" ] || tsv=/dev/null # none so far
 else
@@ -62,26 +61,10 @@ else
 fi
 . bench/trainings.sh
 
-# keep_steps: of what the trainings' --stats say: name, and means over steps: L2 error, cosine, share of elements that were cast to 0
-keep_steps() {
-    local name stats
-    while read -r name _; do
-        stats=$LOGS-$name.stats
-        if [ -s "$stats" ] && grep -q "^$name	$looked_at	" "$tsv" && ! grep -qs "^$name	" "$steps"; then
-            awk -v name="$name" '
-                function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
-                /"kind":"stats",/ { n += of("n"); lost += of("n") * of("underflow_all") }
-                /"kind":"stats_network"/ { looks++; l2 += of("l2"); cosine += of("cosine") }
-                END { printf "%s\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n }' "$stats" >>"$steps"
-        fi
-    done <<<"$rows"
-}
-
+names=$(cut -d " " -f 1 <<<"$rows")
 table() {
-    table_of codec "$base" <<<"$(cut -d " " -f 1 <<<"$rows")"
-    [ ! -s "$steps" ] || awk -F '\t' '
-        BEGIN { print "\n| codec | L2 error of a step, % | cosine | cast to 0, % |\n|---|---|---|---|" }
-        { printf "| %s | %.1f | %.4f | %.2f |\n", $1, 100 * $2, $3, 100 * $4 }' "$steps"
+    table_of codec "$base" <<<"$names"
+    steps_of codec <<<"$names"
 }
 if [ "$only" ]; then
     table
@@ -90,11 +73,9 @@ fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
 for seed in $seeds; do
     while read -r name options; do
-        [ "$seed" != "${looked_at-}" ] || options+=" --stats $LOGS-$name.stats --stats-every 16"
         # shellcheck disable=SC2086  # options are words
         launch "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
     done <<<"$rows"
 done
 settle 1
-keep_steps
 table

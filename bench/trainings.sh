@@ -3,20 +3,25 @@
 # Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
 # A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank. It is not run again.
 # What a training says goes to files named after $LOGS, or after the table where that is not set.
+# Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
+# gradients: lines of the table's neighbour $steps.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 JOBS=${JOBS:-$(nproc)}
 running=()
+steps=${tsv%.tsv}-steps.tsv
+look_at=${look_at-} look_every=${look_every-}
 
 # A line that was not finished is no training.
 [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
 
 # train_once NAME SEED RANKS OPTION...
 train_once() {
-    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes
+    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes look=()
     grep -q "^$name	$seed	" "$tsv" && return
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
-    if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
+    [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
+    if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out")
     fi
     grep -q 'training has diverged' "$log.out" && accuracy=diverged
@@ -27,6 +32,16 @@ train_once() {
     fi
     bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
     printf '%s\t%s\t%s\t%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" | tee -a "$tsv"
+    [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
+}
+
+# step_of NAME FILE: of what a training's --stats say: name, and means over steps: L2 error, cosine, share of elements that were cast to 0
+step_of() {
+    awk -v name="$1" '
+        function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
+        /"kind":"stats",/ { n += of("n"); lost += of("n") * of("underflow_all") }
+        /"kind":"stats_network"/ && of("l2") != "null" { looks++; l2 += of("l2"); cosine += of("cosine") }
+        END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n }' "$2"
 }
 
 # launch NAME SEED RANKS OPTION...: train_once beside those that run already
@@ -75,4 +90,12 @@ table_of() {
     while read -r name; do
         row_of "$name" "$2"
     done
+}
+
+# steps_of WHAT: a row for each of the names on standard input that $steps has
+steps_of() {
+    [ -s "$steps" ] || return 0
+    awk -F '\t' -v what="$1" '
+        NR == FNR { row[$1] = sprintf("| %s | %.1f | %.4f | %.2f |", $1, 100 * $2, $3, 100 * $4); next }
+        $0 in row { if (!n++) print "\n| " what " | L2 error of a step, % | cosine | cast to 0, % |\n|---|---|---|---|"; print row[$0] }' "$steps" -
 }

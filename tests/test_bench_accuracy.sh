@@ -31,10 +31,12 @@ case "$*" in
 *'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
-    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
 [ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9}' >"$log"
+[ -z "${stats-}" ] || printf '%s\n' '{"kind":"stats","n":3,"underflow_all":0.25}' '{"kind":"stats","n":1,"underflow_all":0.5}' \
+    '{"kind":"stats_network","l2":0.5,"cosine":0.75}' '{"kind":"stats_network","l2":1.5,"cosine":0.25}' '{"kind":"stats_network","l2":null,"cosine":null}' >"$stats"
 echo "accuracy 0.9$seed"
 END
 chmod +x "$dir/bin/mpirun" "$B/narrowcast"
@@ -96,6 +98,8 @@ for which in 4 5 6 7 8 fig6 fig10 oyama11; do bench/papers.sh $which 1 >"$dir/ta
     fail "not the papers' gradient scales: $(cat "$B/ran")"
 grep -q '^| e4m3 aps | 1 | 91.00 | 91.00 .. 91.00 | +0.00 | 77 | 88.6 |$' "$dir/table-4" || fail "papers.sh 4: $(cat "$dir/table-4")"
 [ "$(find "$TABLES/curves" -name '*.jsonl' | wc -l)" -eq 26 ] || fail "not a curve of each training: $(ls "$TABLES/curves")"
+bench/papers.sh 8 2 >"$dir/out" 2>&1 || fail "papers.sh 8: $(cat "$dir/out")"
+[ "$(grep -c '^| e[45]m. aps all.* | 100.0 | 0.5000 | 31.25 |$' "$dir/out")" -eq 4 ] || fail "papers.sh 8 says nothing of the steps: $(cat "$dir/out")"
 cat >"$B/bench_error" <<'END'
 #!/bin/sh
 echo '{"algo":"ring","layer":"all","l2":0.5,"mean":0.25,"median":0.125}'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # trained.sh : the papers' tables of accuracies in small: resnet8 on 20,000 images of CIFAR-10, batch 512, 10 epochs, 3 seeds.
 # usage: [TABLES=DIR] bench/papers.sh [--table] 4|5|6|7|8|fig6|fig10|oyama11 [SEEDS]
-# Each finished training is a line of $TABLES/trained.tsv and is not run again; curves of seed 1 stand in $TABLES/curves.
+# Each finished training is a line of $TABLES/trained.tsv and is not run again; curves of seed 1 stand in $TABLES/curves; of seed 2, means over steps,
+# how near the mean of the gradients that travelled is to the true one stands in $TABLES/trained-steps.tsv.
 # "none" travels with the scale that the papers' programs hide in their gradients (CPD sums or divides them before they are cast), and
 # what overflows becomes inf, as in theirs.
 set -eu
@@ -12,6 +13,7 @@ only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${2:-1 2 3}
 tsv=$tables/trained.tsv curves=$tables/curves
+look_at=2 look_every=8
 LOGS=$B/papers/trained
 . bench/trainings.sh
 
@@ -85,6 +87,7 @@ table() {
     while IFS='|' read -r name paper _; do
         row_of "$name" "$base" | sed "s/\$/ $paper |/"
     done <<<"$rows"
+    cut -d "|" -f 1 <<<"$rows" | steps_of ""
 }
 
 # draw: the curves that are there, as a chart beside the table, or as a table where there is no gnuplot
