@@ -41,6 +41,27 @@ static void hold_three_print(void)
     err_release(true);
 }
 
+static void add_three(void)
+{
+    err_hold();
+    err_warn("slow");
+    err_add(", not to a warning");
+    say_two();
+    err_add(", for a ring%s", ": take more");
+    err_release(true);
+    say_two();
+    err_add(", too late");
+}
+
+static void add_long(void)
+{
+    err_hold();
+    (void)ERR(-EIO, "too much");
+    for (int i = 0; i < 100; i++)
+        err_add(" of %d", i);
+    err_release(true);
+}
+
 static void hold_drop(void)
 {
     err_hold();
@@ -103,6 +124,15 @@ int main(void)
     listen(hold_three_print);
     CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'",
           text);
+    listen(add_three);
+    CHECK(!strcmp(text,
+                  "narrowcast: cannot open ring of 1 ranks: need at least 2, for a ring: take "
+                  "more\nnarrowcast: cannot open ring of 1 ranks: need at least 2\n"
+                  "narrowcast: warning: slot late\n"),
+          "added: '%s'", text);
+    listen(add_long);
+    CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strstr(text, "too much of 0 of 1 "),
+          "one line, cut: '%s'", text);
     listen(hold_drop);
     CHECK(!text[0], "dropped: '%s'", text);
     listen(long_line);

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include "base/buf.h"
+#include "base/err.h"
+#include "capture.h"
 #include "check.h"
 #include "hls/philox.h"
 #include "nn/model.h"
@@ -279,6 +282,39 @@ static void check_failure(void)
     free_data(d);
 }
 
+static int left; /* allocations that go well */
+
+static void *alloc_some(void *ctx, size_t bytes)
+{
+    return left-- > 0 ? nn_cpu.alloc(ctx, bytes) : buf_alloc(SIZE_MAX / 2);
+}
+
+/* Whatever memory is not there, one line says so, and what would take less where that is the number of
+ * images: not of weights, their gradients and statistics, which come first. */
+static void check_memory(void)
+{
+    struct nn_ops ops = nn_cpu;
+    const struct nn_setup setup = {.fewer = "a smaller batch"};
+    const char *want = " bytes, for 5 images at a time: fewer by a smaller batch\n";
+    struct nn_model *m;
+    ops.alloc = ops.alloc_shared = alloc_some;
+    int rc = -ENOMEM;
+    for (int k = 0; rc < 0; k++) {
+        struct capture said;
+        left = k;
+        capture_begin(&said);
+        err_hold();
+        rc = nn_model_open(&ops, &setup, "resnet8", (struct nn_shape){SIDE, SIDE, 1}, CLASSES, 5, 1,
+                           &m);
+        err_release(true);
+        const char *line = capture_end(&said);
+        CHECK((rc == -ENOMEM || (rc == 0 && k > 20)) && capture_lines(line) == (rc < 0) &&
+                  (rc == 0 || (strstr(line, want) != NULL) == (k >= 3)),
+              "%d allocations, then %d: \"%s\"", k, rc, line);
+    }
+    nn_model_close(m);
+}
+
 /* In evaluation the answer for an image does not depend on its neighbours, and nothing of the model
  * changes. */
 static void check_eval(const char *model)
@@ -339,6 +375,7 @@ int main(void)
     check_size("mlp", (struct nn_shape){28, 28, 1}, 784 * 128 + 128 + 128 * 128 + 128 + 1290);
     check_failure();
     check_refusals();
+    check_memory();
     check_learns("mlp", 0.02, 30);
     check_learns("lenet5", 0.03, 50);
     check_learns("resnet8", 0.05, 16);

@@ -47,6 +47,8 @@ static int settle(struct train *t)
     t->eval_batch = t->micro_share > EVAL_BATCH_MIN ? t->micro_share : EVAL_BATCH_MIN;
     t->low_memory = o->memory && !strcmp(o->memory, "low");
     TRY(train_device_settle(t));
+    t->setup.fewer =
+        t->eval_batch > EVAL_BATCH_MIN ? "a smaller --batch or a larger --micro" : NULL;
     TRY(augment_words(o->augment, &t->augment));
     return schedule_parse(o->schedule, &t->schedule);
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct err_lines err_own, *err = &err_own;
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,6 +32,22 @@ int err_say(int code, const char *format, ...)
     say(true, format, ap);
     va_end(ap);
     return code;
+}
+
+void err_add(const char *format, ...)
+{
+    char text[448];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    pthread_mutex_lock(&err_lock);
+    if (err->held && err->full_of_error) {
+        const size_t n = strcspn(err->line, "\n");
+        snprintf(err->line + n, sizeof err->line - n - 1, "%s", text);
+        strcat(err->line, "\n");
+    }
+    pthread_mutex_unlock(&err_lock);
 }
 
 void err_warn(const char *format, ...)

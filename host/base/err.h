@@ -21,6 +21,10 @@
 
 int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds to the error that is held, if there is one: what a caller further up knows, who alone can say what
+ * would help. One that is not held has been said. */
+void err_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Says one line that is no failure ("narrowcast: warning: ..."). Held like errors are. */
 void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -59,6 +59,7 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         free(m);
         return rc;
     }
+    m->fewer = setup ? setup->fewer : NULL;
     set_loss_scale(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {

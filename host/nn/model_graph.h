@@ -93,6 +93,7 @@ struct nn_model {
     const struct nn_ops *ops;
     void *ctx;
     int max_batch;
+    const char *fewer; /* as nn_setup's */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;

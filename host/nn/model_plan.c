@@ -165,15 +165,19 @@ static int group_params(struct nn_model *m)
     return 0;
 }
 
-int graph_plan(struct nn_model *m, uint64_t seed)
+static int plan_weights(struct nn_model *m)
 {
-    assert(!m->failed && m->n_heads > 0);
-    TRY(group_params(m));
     TRY(get_reals(m, m->n_weights, &m->weights));
     TRY(get_reals(m, m->n_weights, &m->own_grads));
     TRY(get_reals(m, m->n_stats, &m->own_stats));
     m->grads = m->own_grads;
     m->stats = m->own_stats;
+    return 0;
+}
+
+/* What grows with the number of images. */
+static int plan_passes(struct nn_model *m)
+{
     TRY(plan_shared(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
@@ -181,7 +185,19 @@ int graph_plan(struct nn_model *m, uint64_t seed)
     for (int i = 0; i < m->n_nodes; i++)
         TRY(get_acts(m, out_elements(m, &m->nodes[i]), &m->nodes[i].y));
     TRY(plan_gradients(m));
-    TRY(plan_nodes(m));
+    return plan_nodes(m);
+}
+
+int graph_plan(struct nn_model *m, uint64_t seed)
+{
+    assert(!m->failed && m->n_heads > 0);
+    TRY(group_params(m));
+    TRY(plan_weights(m));
+    const int rc = plan_passes(m);
+    if (rc == -ENOMEM)
+        err_add(", for %d images at a time%s%s", m->max_batch, m->fewer ? ": fewer by " : "",
+                m->fewer ? m->fewer : "");
+    TRY(rc);
     TRY(put_start_values(m, seed));
     return m->ops->wait(m->ctx);
 }
