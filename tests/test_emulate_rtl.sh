@@ -22,6 +22,7 @@ same 9 $rtl:stem --ranks 4 --model resnet8 --format e5m2 --scale aps            
 same 69 model --ranks 3 --model resnet8 --format e4m3 --algo gather --bucket-bytes 4k     # all 23 of them
 same 9 model:hidden1,hidden2.weight --ranks 8 --model mlp --format e3m0 --scale aps-tight --algo group-scatter:2 --overflow inf
 same 2 model:classifier --ranks 2 --model mlp --first-steps-fp32 2                       # fp32 does not go there
+same 6 model:hidden2,classifier --ranks 2 --model mlp --fp32-last-layer --format e5m2     # nor this
 
 # refused WORDS OPTIONS...
 refused() {
@@ -35,6 +36,10 @@ refused "a card cannot add by --sum kahan: it adds exactly" --ranks 4 --reduce-o
 refused "cannot add codes of qsgd:4" --ranks 4 --reduce-on model --codec qsgd:4
 refused "needs the codes of all ranks at once: --memory full" --ranks 4 --reduce-on model --memory low
 refused "has no layer 'conv9': the first is 'hidden1.weight', the last 'classifier.bias'" --ranks 4 --reduce-on rtl:hidden1,conv9
+refused "--reduce-on model:classifier would add nothing: these layers travel in fp32" --ranks 4 --reduce-on model:classifier --fp32-last-layer
+refused "--reduce-on model:hidden1.bias would add nothing: these layers travel in fp32" --ranks 4 --reduce-on model:hidden1.bias --quantise large
+refused "--reduce-on model would add nothing: all 3 steps travel in fp32" --ranks 4 --reduce-on model --first-steps-fp32 3
+refused "--reduce-on model would add nothing: all 3 steps travel in fp32" --ranks 4 --reduce-on model --first-epochs-fp32 1
 refused "cannot read --reduce-on 'gate': want cpu, rtl or model" --ranks 4 --reduce-on gate
 refused "a card cannot add 80 ranks: 64 at most" --ranks 80 --batch 80 --reduce-on model
 exit $bad

@@ -51,6 +51,25 @@ static int choose_all(const struct train *t, const char *names, bool *layers)
     return 0;
 }
 
+/* What travels in fp32 does not go there: some of these layers must not, in some step. */
+static int check_narrow(const struct train *t, const bool *layers)
+{
+    const struct train_options *o = t->o;
+    if (o->first_steps_fp32 >= t->n_steps ||
+        (uint64_t)o->first_epochs_fp32 * t->steps_per_epoch >= t->n_steps)
+        return ERR(-EINVAL,
+                   "--reduce-on %s would add nothing: all %llu steps travel in fp32 "
+                   "(--first-steps-fp32, --first-epochs-fp32)",
+                   o->reduce_on, (unsigned long long)t->n_steps);
+    for (int i = 0; i < t->n_params; i++)
+        if (layers[i] && codec_tag(reducer_codec(t->job.reducer, i)) == codec_tag(&t->job.codec))
+            return 0;
+    return ERR(-EINVAL,
+               "--reduce-on %s would add nothing: these layers travel in fp32 (--fp32-last-layer, "
+               "--quantise large)",
+               o->reduce_on);
+}
+
 static int add(void *arg, const uint8_t *const *parts, size_t n, uint8_t *sums)
 {
     return sim_sum_add(arg, parts, n, sums);
@@ -96,6 +115,7 @@ int train_core_open(struct train *t)
     if (!t->core->layers)
         return -ENOMEM;
     TRY(choose_all(t, names ? names : "", t->core->layers));
+    TRY(check_narrow(t, t->core->layers));
     TRY(sim_sum_open(sum, t->n_ranks, "ranks", model, NULL, &t->core->card));
     return open_core(t->core, t, sum);
 }
