@@ -8,6 +8,9 @@
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 JOBS=${JOBS:-$(nproc)}
+case $JOBS in
+0* | *[!0-9]*) echo "${0##*/}: JOBS '$JOBS': must be a number of trainings at once, from 1 on" >&2 && exit 2 ;;
+esac
 running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
@@ -18,8 +21,8 @@ look_at=${look_at-} look_every=${look_every-}
 # train_once NAME SEED RANKS OPTION...
 train_once() {
     local name=$1 seed=$2 ranks=$3 log accuracy='' bytes look=()
-    grep -q "^$name	$seed	" "$tsv" && return
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
+    grep -q "^$name	$seed	" "$tsv" && return
     [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
     if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out")

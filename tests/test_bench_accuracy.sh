@@ -1,8 +1,8 @@
 #!/bin/sh
-# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh and papers.sh, with a program in place of narrowcast that only says what a training says: a
-# crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and no row's rule for
-# overflow is its own unless the row says so; gradients of one training are counted once, and kept until they are; a table
-# of nothing, of codec_accuracy.sh too, leaves no file.
+# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh and papers.sh, with a program in place of narrowcast that only says
+# what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
+# no row's rule for overflow is its own unless the row says so; gradients
+# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -62,6 +62,10 @@ bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of ano
 rm -f "$B/ran" "$B/accuracy.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
+
+rm "$B/ran" "$B/accuracy.tsv"
+if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
+[ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
 
 # 6 rows of 2 seeds; a count that fails once
 export TABLES="$dir/tables"
