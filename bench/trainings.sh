@@ -15,6 +15,16 @@ running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
 
+# Trainings end with who runs them: each is a group of processes of its own, which Ctrl-C alone would not reach.
+stop() {
+    local pid
+    for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
+}
+trap stop EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 # A line that was not finished is no training.
 [ ! -s "$tsv" ] || [ -z "$(tail -c 1 "$tsv")" ] || sed -i '$d' "$tsv"
 
@@ -50,7 +60,9 @@ step_of() {
 # launch NAME SEED RANKS OPTION...: train_once beside those that run already
 launch() {
     settle "$JOBS"
+    set -m
     train_once "$@" &
+    set +m
     running+=($!)
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
-# no row's rule for overflow is its own unless the row says so; gradients
+# no row's rule for overflow is its own unless the row says so; one that is stopped stops its trainings; gradients
 # of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,11 +21,13 @@ while [ "$1" != -np ]; do shift; done
 shift 2
 exec "$@"
 END
-# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points
+# e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points, after the
+# seconds that a file "slow" names
 cat >"$B/narrowcast" <<'END'
 #!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/ran"
+if [ -e "$here/slow" ]; then sleep "$(cat "$here/slow")" && echo "$*" >>"$here/ended"; fi
 case "$*" in
 *'--format e5m2 --scale aps '*) if [ -e "$here/crash" ]; then kill -SEGV $$; fi ;;
 *'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
@@ -63,7 +65,17 @@ rm -f "$B/ran" "$B/accuracy.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
+# who is stopped stops its trainings
 rm "$B/ran" "$B/accuracy.tsv"
+echo 2 >"$B/slow"
+JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
+until [ "$(grep -cs . "$B/ran")" = 2 ]; do sleep 0.1; done
+kill $!
+if wait $!; then fail 'who was stopped says that all went well'; fi
+sleep 3
+[ ! -e "$B/ended" ] || fail 'trainings go on when the script was stopped'
+[ ! -s "$B/accuracy.tsv" ] || fail "who was stopped has accuracies: $(cat "$B/accuracy.tsv")"
+rm "$B/slow" "$B/ran"
 if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
 
