@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and its like source it.
 # Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
-# A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank. It is not run again.
+# A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank. It is not run again; scripts that run at once
+# share what is left of one table.
 # What a training says goes to files named after $LOGS, or after the table where that is not set.
 # Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
 # gradients: lines of the table's neighbour $steps.
@@ -30,8 +31,11 @@ trap 'exit 143' TERM
 
 # train_once NAME SEED RANKS OPTION...
 train_once() {
-    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes look=()
+    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes lock look=()
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
+    grep -q "^$name	$seed	" "$tsv" && return
+    exec {lock}>>"$log.out" # another script may be at it
+    flock "$lock"
     grep -q "^$name	$seed	" "$tsv" && return
     [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
     if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
-# no row's rule for overflow is its own unless the row says so; one that is stopped stops its trainings; gradients
+# no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
 # of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
 set -eu
 cd "$(dirname "$0")/.."
@@ -65,8 +65,17 @@ rm -f "$B/ran" "$B/accuracy.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
-# who is stopped stops its trainings
+# two at once on one table: every training once
 rm "$B/ran" "$B/accuracy.tsv"
+echo 0.2 >"$B/slow"
+JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
+JOBS=2 bench/accuracy.sh 1 >"$dir/table" 2>&1 || fail "the second at once: $(cat "$dir/table")"
+wait $! || fail "the first at once: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 10 ] || fail "two at once ran $(wc -l <"$B/ran") trainings, not 10"
+[ "$(sort -u "$B/accuracy.tsv" | wc -l)" -eq "$(wc -l <"$B/accuracy.tsv")" ] || fail "two at once: $(cat "$B/accuracy.tsv")"
+
+# who is stopped stops its trainings
+rm "$B/ran" "$B/ended" "$B/accuracy.tsv"
 echo 2 >"$B/slow"
 JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
 until [ "$(grep -cs . "$B/ran")" = 2 ]; do sleep 0.1; done
