@@ -81,8 +81,9 @@ counts() {
 }
 
 draw() { # draw KIND WORDS...: not where there is no gnuplot
-    "$B/narrowcast" plot "$@" --out "$seen/chart.svg" >/dev/null
-    if [ -s "$seen/chart.svg" ]; then mv "$seen/chart.svg" "$svg"; fi
+    command -v gnuplot >/dev/null || return 0
+    "$B/narrowcast" plot "$@" --out "$seen/chart.svg"
+    mv "$seen/chart.svg" "$svg"
 }
 
 measure() {
