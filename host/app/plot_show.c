@@ -179,6 +179,20 @@ static int run_gnuplot(const char *script, const char *name)
                : ERR(-EIO, "gnuplot did not make the chart: it said why");
 }
 
+/* gnuplot says nothing of a disk that is full. */
+static bool is_whole(const char *chart, bool svg)
+{
+    const char *const end = svg ? "</svg>" : "IEND";
+    char tail[16];
+    FILE *f = fopen(chart, "r");
+    if (!f)
+        return false;
+    const bool enough = !fseek(f, -(long)sizeof tail, SEEK_END);
+    const size_t n = enough ? fread(tail, 1, sizeof tail, f) : 0;
+    fclose(f);
+    return memmem(tail, n, end, strlen(end)) != NULL;
+}
+
 int plot_chart(const struct plot *p, const char *title, const char *path)
 {
     const bool svg = ends_with(path, ".svg");
@@ -194,6 +208,8 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
     int rc = write_script(p, title, svg ? "svg" : "pngcairo", chart, script, path);
     if (rc == 0)
         rc = run_gnuplot(script, path);
+    if (rc == 0 && !is_whole(chart, svg))
+        rc = ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
     if (rc == 0 && rename(chart, path))
         rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
     unlink(script);
