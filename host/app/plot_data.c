@@ -89,7 +89,7 @@ static int by_x(const void *a, const void *b)
     return p->order > q->order ? 1 : -1;
 }
 
-/* All points are there. */
+/* All points are there. Of one x the last counts; of shares the sum. */
 static void finish(struct plot_series *s, bool shares)
 {
     size_t n = 0;
@@ -97,7 +97,9 @@ static void finish(struct plot_series *s, bool shares)
     if (s->n > 0)
         qsort(s->point, s->n, sizeof *s->point, by_x);
     for (size_t i = 0; i < s->n; i++) {
-        n -= n > 0 && s->point[n - 1].x == s->point[i].x;
+        const bool again = n > 0 && s->point[n - 1].x == s->point[i].x;
+        n -= again;
+        s->point[i].y += again && shares ? s->point[n].y : 0;
         s->point[n++] = s->point[i];
     }
     s->n = n;

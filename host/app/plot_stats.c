@@ -47,7 +47,7 @@ static const char *file_name(const struct plot_file *f)
     return f->of[0] ? f->of : f->name;
 }
 
-/* Counts of exponents, added to those that the series has. */
+/* Counts of exponents: those of one exponent are added up in the end. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
     double bins[BINS];
@@ -55,17 +55,8 @@ static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
     size_t n = 0;
     if (!jsonl_in_list(in, "bins_all", bins, BINS, &n) || n > BINS)
         return 0;
-    for (size_t i = 0; i < n; i++) {
-        struct plot_series *to = &p->series[s];
-        const double x = first + (double)i;
-        size_t at = 0;
-        while (at < to->n && to->point[at].x != x)
-            at++;
-        if (at < to->n && isfinite(bins[i]))
-            to->point[at].y += bins[i];
-        else if (at == to->n)
-            TRY(plot_add(p, s, x, bins[i]));
-    }
+    for (size_t i = 0; i < n; i++)
+        TRY(plot_add(p, s, first + (double)i, bins[i]));
     return 1;
 }
 
