@@ -23,6 +23,8 @@ tsv=$TABLES/$figure.tsv svg=$TABLES/$figure.svg
 
 # The training images, and so few to test on that testing is no matter.
 images() {
+    [ -f "$NARROWCAST_DATA/cifar10/test_batch.bin" ] ||
+        { echo "seen.sh: no cifar10/test_batch.bin in '$NARROWCAST_DATA': NARROWCAST_DATA must be the folder that holds it" >&2 && exit 1; }
     rm -rf "$seen/cifar10" && mkdir -p "$seen/cifar10"
     local file
     for file in "$NARROWCAST_DATA"/cifar10/data_batch_*.bin; do ln -s "$(readlink -f "$file")" "$seen/cifar10/"; done
