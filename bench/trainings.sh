@@ -31,7 +31,7 @@ trap 'exit 143' TERM
 
 # train_once NAME SEED RANKS OPTION...
 train_once() {
-    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes lock look=()
+    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' lock look=()
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
     grep -q "^$name	$seed	" "$tsv" && return
     exec {lock}>>"$log.out" # another script may be at it
@@ -41,13 +41,13 @@ train_once() {
     if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
         accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out")
     fi
-    grep -q 'training has diverged' "$log.out" && accuracy=diverged
+    grep -q 'training has diverged' "$log.out" && accuracy=diverged # its last steps were not taken
     if [ -z "$accuracy" ]; then
         tail -n 5 "$log.out" >&2
         echo "${0##*/}: \"$name\", seed $seed failed, see $log.out; the trainings that ended are in $tsv" >&2
         return 1
     fi
-    bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
+    [ "$accuracy" = diverged ] || bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
     printf '%s\t%s\t%s\t%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" | tee -a "$tsv"
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }

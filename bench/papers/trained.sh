@@ -76,7 +76,7 @@ keep_curves() {
         log=$LOGS-${name// /-}-1.jsonl
         if [ -f "$log" ] && grep -q "^$name	1	" "$tsv"; then
             mkdir -p "$curves"
-            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || true # one that diverged at once has none
+            grep '"kind":"epoch"' "$log" >"$curves/${name// /-}.jsonl" || rm "$curves/${name// /-}.jsonl" # one that diverged at once has none
         fi
     done <<<"$rows"
 }
