@@ -82,7 +82,7 @@ keep_curves() {
 }
 
 table() {
-    echo '| | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank | the paper'"'"'s, % |'
+    echo '| row | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank | the paper'"'"'s, % |'
     echo '|---|---|---|---|---|---|---|'
     while IFS='|' read -r name paper _; do
         row_of "$name" "$base" | sed "s/\$/ $paper |/"
