@@ -87,7 +87,7 @@ table() {
     while IFS='|' read -r name paper _; do
         row_of "$name" "$base" | sed "s/\$/ $paper |/"
     done <<<"$rows"
-    cut -d "|" -f 1 <<<"$rows" | steps_of ""
+    cut -d "|" -f 1 <<<"$rows" | steps_of row
 }
 
 # draw: the curves that are there, as a chart beside the table, or as a table where there is no gnuplot
