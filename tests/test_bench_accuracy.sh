@@ -7,20 +7,13 @@ set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-export B="$dir/build" NARROWCAST_DATA="$dir" PATH="$dir/bin:$PATH"
-mkdir "$B" "$dir/bin"
+export B="$dir/build" NARROWCAST_DATA="$dir"
+mkdir "$B"
 bad=0
 fail() {
     echo "test_bench_accuracy.sh: $*" >&2
     bad=1
 }
-# mpirun: one "rank" instead of N
-cat >"$dir/bin/mpirun" <<'END'
-#!/bin/sh
-while [ "$1" != -np ]; do shift; done
-shift 2
-exec "$@"
-END
 # e5m2 crashes while there is a file "crash"; e4m3 without APS diverges; all else ends with 90 % and the seed's number in points, after the
 # seconds that a file "slow" names
 cat >"$B/narrowcast" <<'END'
@@ -41,7 +34,7 @@ done
     '{"kind":"stats_network","l2":0.5,"cosine":0.75}' '{"kind":"stats_network","l2":1.5,"cosine":0.25}' '{"kind":"stats_network","l2":null,"cosine":null}' >"$stats"
 echo "accuracy 0.9$seed"
 END
-chmod +x "$dir/bin/mpirun" "$B/narrowcast"
+chmod +x "$B/narrowcast"
 
 for bench in accuracy davidnet; do
     rm -f "$B/ran"

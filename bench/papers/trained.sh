@@ -35,21 +35,25 @@ e4m3 aps lars|92.44|8|--format e4m3 --scale aps --algo ring $lars
 e4m3 none lars|92.036|8|--format e4m3 ${none}0.125 --algo ring $lars
 e5m2 aps lars|92.015|8|--format e5m2 --scale aps --algo ring $lars
 e5m2 none lars|91.737|8|--format e5m2 ${none}0.125 --algo ring $lars"
-# Of 256 ranks in groups of 16, the last layer in fp32 unless the name says "all".
+# Of 256 ranks in groups of 16, the last layer in fp32 unless the name says "all". First rows of two tables.
+e5m2_256="e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer"
+e4m3_256="e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer"
+e5m2_all="e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16"
+e4m3_all="e4m3 aps all|75.46|256|--format e4m3 --scale aps --algo group-master:16"
 large="fp32 256|76.02|256|--format fp32 --scale none --algo group-master:16
-e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer
+$e5m2_256
 e5m2 none 256|71.00|256|--format e5m2 ${none}0.00390625 --algo group-master:16 --fp32-last-layer
-e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer
+$e4m3_256
 e4m3 none 256|0.1|256|--format e4m3 ${none}0.00390625 --algo group-master:16 --fp32-last-layer
 hybrid 256|76.09|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer --first-epochs-fp32 3"
-last="e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16
-e5m2 aps 256|75.98|256|--format e5m2 --scale aps --algo group-master:16 --fp32-last-layer
-e4m3 aps all|75.46|256|--format e4m3 --scale aps --algo group-master:16
-e4m3 aps 256|75.93|256|--format e4m3 --scale aps --algo group-master:16 --fp32-last-layer"
+last="$e5m2_all
+$e5m2_256
+$e4m3_all
+$e4m3_256"
 groups="e4m3 aps all 32|74.95|256|--format e4m3 --scale aps --algo group-master:32
-e4m3 aps all|75.46|256|--format e4m3 --scale aps --algo group-master:16
+$e4m3_all
 e5m2 aps all 32|74.91|256|--format e5m2 --scale aps --algo group-master:32
-e5m2 aps all|75.08|256|--format e5m2 --scale aps --algo group-master:16"
+$e5m2_all"
 stages="fp32|-|8|--format fp32 --scale none --algo ring
 relgrad 2 nodes, two stages|-|8|--codec relgrad --algo group-scatter:4 --sum trunc --first-steps-fp32 39
 relgrad 2 nodes, one|-|8|--codec relgrad --algo direct --sum trunc --first-steps-fp32 39
