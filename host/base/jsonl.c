@@ -6,9 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-static int failed(const struct jsonl *j, int code)
+/* One line for a file, however many lines it then lacks. */
+static int failed(struct jsonl *j, int code)
 {
-    return ERR(-code, "cannot write '%s': %s", j->path, strerror(code));
+    if (!j->failed)
+        ERR(-code, "cannot write '%s': %s", j->path, strerror(code));
+    j->failed = true;
+    return -code;
 }
 
 int jsonl_open(struct jsonl *j, const char *path, bool append)

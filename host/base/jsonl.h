@@ -10,6 +10,7 @@ struct jsonl {
     FILE *f;
     const char *path; /* the caller's, outlives this */
     bool first;       /* no key written in this object yet */
+    bool failed;      /* a line could not be written, and that was said */
 };
 
 /* append: keeps what the file holds. Returns 0 or a negative errno with a line. */
@@ -27,8 +28,8 @@ void jsonl_number(struct jsonl *j, const char *key, const char *digits);
 void jsonl_uint(struct jsonl *j, const char *key, uint64_t value);
 void jsonl_int(struct jsonl *j, const char *key, int64_t value);
 void jsonl_bool(struct jsonl *j, const char *key, bool value);
-/* Ends the line and hands it to the system. Returns 0 or a negative errno with a line (disk
- * full). */
+/* Ends the line and hands it to the system. Returns 0 or a negative errno (disk full), the first time
+ * with a line. */
 int jsonl_end(struct jsonl *j);
 
 #endif
