@@ -8,7 +8,7 @@ enum { MAX_REPS = 1000 };
 struct options {
     const char *algo, *format, *out_format, *scale, *sum, *sizes, *mpi, *label, *offload, *fabric,
         *layers;
-    int64_t factor, reps, warmup, slots, virtual_ranks;
+    int64_t factor, reps, warmup, rest_ms, slots, virtual_ranks;
     bool json, fused;
 };
 
@@ -37,6 +37,11 @@ static const struct opt opts[] = {
      "Runs of everything at each size. With fewer than 100 the p99 is the slowest.", OPT_INT,
      AT(reps), 1, MAX_REPS, 0},
     {"warmup", "N", "2", "Runs before those, not counted.", OPT_INT, AT(warmup), 0, 100, 0},
+    {"rest-ms", "N", "0",
+     "Of --sizes: milliseconds of rest before each run, as while a step computes: a port that a "
+     "token bucket "
+     "shapes has its burst again.",
+     OPT_INT, AT(rest_ms), 0, 10000, 0},
     {"mpi", "WORD", NULL,
      "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",
      OPT_TEXT, AT(mpi), 0, 0, 0},

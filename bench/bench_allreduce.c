@@ -57,6 +57,9 @@ static int run(struct contender *c, size_t rep)
                                                 (uint64_t)b.n_ranks};
     if (!c->peer) /* in place */
         memcpy(b.x, b.own, 4 * b.n);
+    const struct timespec rest = {.tv_sec = b.o.rest_ms / 1000,
+                                  .tv_nsec = b.o.rest_ms % 1000 * 1000000};
+    nanosleep(&rest, NULL);
     TRY(comm_barrier(b.comm));
     const uint64_t port_before = port_sent();
     const double start = clock_s();

@@ -125,8 +125,11 @@ static void test_hierarchy(void)
 
 static void test_rates(void)
 {
-    const struct cost_rates rates = {
-        .encode_s = 1e-9, .decode_s = 2e-9, .add_s = 3e-9, .port_s = 1e-10, .message_s = 1e-6};
+    const struct cost_rates rates = {.encode_s = 1e-9,
+                                     .decode_s = 2e-9,
+                                     .add_s = 3e-9,
+                                     .port_s = cost_flat(1e-10),
+                                     .message_s = 1e-6};
     struct ask q = {.algo = "ring", .n_ranks = 2, .rates = rates, .layers = {{.n = n}}};
     const double bytes = (double)n, half = bytes / 2, wire = half / payload;
     const double exponents = a + 1e-6 + 1 / payload, casts = 4 * bytes * 3e-9;
@@ -136,7 +139,7 @@ static void test_rates(void)
     same("casts", c.cast_s, casts);
     same("additions", c.add_s, 2 * half * 3e-9);
     same("port", c.port_s, 2 * 2 * half * 1e-10);
-    q.rates.unhidden = 1;
+    q.rates.unhidden = cost_flat(1);
     same("and its port", answer(&q).reduce_s,
          casts + exponents + 2 * (a + 1e-6 + wire + 2 * half * 1e-10) + 2 * half * 3e-9);
 
@@ -154,6 +157,45 @@ static void test_rates(void)
     same("one rank", answer(&q).reduce_s, 4 * bytes * 1e-9 + bytes * 3e-9);
 }
 
+/* A number by length; half way is half way between the logarithms. */
+static void test_curve(void)
+{
+    struct cost_curve c = {.n = 3, .bytes = {1 << 20, 1 << 22, 1 << 26}, .at = {8, 4, 2}};
+    same("shorter than all", cost_at(&c, 100), 8);
+    same("the first", cost_at(&c, 1 << 20), 8);
+    same("between", cost_at(&c, 1 << 21), 6);
+    same("far between", cost_at(&c, 1 << 25), 2.5);
+    same("the last", cost_at(&c, 1 << 26), 2);
+    same("longer than all", cost_at(&c, 1e12), 2);
+    c.n = 0;
+    same("none", cost_at(&c, 1 << 20), 0);
+    const struct cost_curve flat = cost_flat(3);
+    same("flat", cost_at(&flat, 1e9), 3);
+
+    /* two layers in buckets of their own: each has its length's */
+    struct ask q = {
+        .algo = "ring", .n_ranks = 2, .layers = {{.n = 1 << 18}, {.n = 1 << 20}}, .n_layers = 2};
+    q.rates.port_s = (struct cost_curve){.n = 2, .bytes = {1 << 20, 1 << 22}, .at = {4e-9, 1e-9}};
+    same("each bucket's", answer(&q).port_s, 2 * (1 << 18) * 4e-9 + 2 * (1 << 20) * 1e-9);
+}
+
+/* Two ranks exchange halves twice. What fits into the burst takes no time; while a port waits it gets it back. */
+static void test_burst(void)
+{
+    struct ask q = {.algo = "ring", .n_ranks = 2, .layers = {{.n = n}}};
+    const double half = (double)n / 2, once = a * payload;
+    const double casts_none = answer(&q).reduce_s - 2 * half / payload;
+    q.cluster.burst_bytes = half / 2;
+    same("half a step", answer(&q).reduce_s, casts_none + (2 * half - half / 2 - once) / payload);
+    same("and its wire", answer(&q).wire_s, (2 * half - half / 2 - once) / payload);
+    q.cluster.burst_bytes = 3 * half;
+    same("all of it", answer(&q).reduce_s, casts_none);
+    q.algo = "direct"; /* waits stand before its wire */
+    const double without = (q.cluster.burst_bytes = 0, answer(&q).reduce_s);
+    q.cluster.burst_bytes = half;
+    same("direct", without - answer(&q).reduce_s, half / payload);
+}
+
 /* ---- cards ---- */
 
 static void test_card(void)
@@ -167,10 +209,10 @@ static void test_card(void)
     q.layers[0].n = frames * each - 96; /* the last frame is shorter; as many are under way */
     same("a short end", answer(&q).reduce_s, wire - 96 * 8e-9 + 2 * a + rounds);
     q.layers[0].n = frames * each;
-    q.cluster.card_bytes_s = 1e7; /* 4 ranks' frames without IP */
+    q.cluster.card_s = cost_flat(1e-7); /* 4 ranks' frames without IP */
     same("slow card", answer(&q).reduce_s,
          4 * (double)frames * (frame - 28) / 1e7 + 2 * a + rounds);
-    q.cluster.card_bytes_s = 0;
+    q.cluster.card_s.n = 0;
     q.cluster.card_slots = 2, q.cluster.latency_s = 1e-3; /* 5 windows, one behind the other */
     same("far card", answer(&q).reduce_s,
          5 * 2e-3 + 2e-3 + 2 * (1e-3 + 1 / payload) + 2 * (1e-3 + 8 / payload));
@@ -215,6 +257,8 @@ int main(void)
     test_algorithms();
     test_hierarchy();
     test_rates();
+    test_curve();
+    test_burst();
     test_card();
     test_steps();
     DONE();

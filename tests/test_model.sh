@@ -117,8 +117,31 @@ times card none >>made
 model --ranks 4 --size 4M --rates made --rates-cores 2 --algo ring --format e5m2 --link 2.5G >out || fail failed
 grep -q '^latency  *70\(.[0-4]\)* us' out || fail "latency: $(head -n 3 out)"
 model --ranks 4 --size 4M --rates made --rates-cores 2 --algo offload --card-rate measured --format e5m2 --link 2.5G >card || fail failed
-grep -q '^card  *0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
-grep -q '^messages  *ring: 3 GB/s by a core, 0.4 of what' out || fail "port: $(head -n 3 out)"
+grep -q '^card  *e5m2: 0.25 GB/s from all ranks, an answer in 1[34][0-9]\(.[0-9]\)* us' card || fail "card: $(head -n 6 card)"
+grep -q '^messages  *ring e5m2: 3 GB/s by a core; 0.4 of what' out || fail "port: $(head -n 6 out)"
+
+# --- each length and type has its own; between two lengths, half way is half way ---
+cp rates made
+for made in 1M,e5m2,3G 16M,e5m2,1G 4M,e4m3,8G; do
+    IFS=, read -r size type port <<<"$made"
+    model --json --ranks 4 --size "$size" --link 1000T --algo ring --format "$type" --latency 0 --rates rates --ranks-per-core 2 --port-rate "$port" >row ||
+        fail failed
+    times row none >>made
+done
+as=(--json --ranks 4 --size 4M --link 1000T --algo ring --latency 0 --ranks-per-core 2)
+for made in e5m2,1.5G e4m3,8G; do
+    model "${as[@]}" --format "${made%,*}" --rates made --rates-cores 2 >out || fail failed
+    found=$(field step_s '"kind":"model"')
+    model "${as[@]}" --format "${made%,*}" --rates rates --port-rate "${made#*,}" >out || fail failed
+    holds "$found > 0.999 * $(field step_s '"kind":"model"') && $found < 1.001 * $(field step_s '"kind":"model"')" "$made: $found"
+done
+
+# --- a port that is shaped: what its burst holds takes no time on the wire ---
+model --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
+holds "$(field wire_s '"kind":"model"') == 0" 'a burst'
+yes '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":4,"size":4194304,"time_us":5}' | head -n 2049 >many
+model --rates many --size 1M >out 2>&1 && fail 'more rows than there is room for'
+[ "$(cat out)" = "narrowcast: cannot use 'many': more than 2048 all-reduces" ] || fail "many: $(cat out)"
 
 # --- fp32, which they are held against, takes none of their words ---
 model --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --sum exact --out-format e4m3 --scale aps-tight --json >out || fail failed

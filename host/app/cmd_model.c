@@ -24,6 +24,10 @@ static const struct opt opts[] = {
      "20us.",
      OPT_TEXT, AT(latency), 0, 0, 0},
     {"mtu", "N", "1500", "Bytes of a frame of the network.", OPT_INT, AT(mtu), 576, 9216, 0},
+    {"burst", "N", "0",
+     "Bytes that a port sends at once when a step begins, before its rate holds: of one that a "
+     "token bucket shapes, as a virtual machine's. Of the links of --rates, too.",
+     OPT_SIZE, AT(burst), 0, 1e12, 0},
     {"card-rate", "RATE", NULL,
      "Bytes a second that a card takes from all ranks, for --algo offload; measured: as those of "
      "--rates. Default: a beat a clock of the core.",
@@ -133,15 +137,17 @@ static int given_rates(const struct predict_options *o, struct predict *p)
 /* The card's core takes a beat a clock, by its estimate. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
-    p->cluster.card_bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
-    if (!o->card_rate)
+    double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
+    const bool measured = o->card_rate && !strcmp(o->card_rate, "measured");
+    if (o->card_rate && !measured)
+        TRY(predict_rate("card-rate", o->card_rate, &bytes_s));
+    p->cluster.card_s = cost_flat(1 / bytes_s);
+    if (!measured)
         return 0;
-    if (strcmp(o->card_rate, "measured"))
-        return predict_rate("card-rate", o->card_rate, &p->cluster.card_bytes_s);
-    if (p->rates.card_bytes_s <= 0)
-        return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card of 1 "
-                            "MiB at least");
-    p->cluster.card_bytes_s = p->rates.card_bytes_s;
+    p->card_measured = true;
+    if (predict_messages_of(&p->rates, "offload", "").card_s.n == 0)
+        return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card of "
+                            "256 KiB at least");
     p->cluster.card_rtt_s = fmax(p->rates.card_rtt_s, 0);
     return 0;
 }
@@ -165,6 +171,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     TRY(predict_words("algo", o->algo, &p->algos));
     p->cluster.mtu = (int)o->mtu;
     p->cluster.card_slots = (int)o->card_slots;
+    p->cluster.burst_bytes = (double)o->burst;
     TRY(given_rates(o, p));
     p->rates.latency_s = -1;
     if (o->rates) {
@@ -204,6 +211,35 @@ static int check_words(const struct predict *p, bool named)
     return 0;
 }
 
+/* Seconds a byte as GB/s, from the shortest all-reduce to the longest. */
+static void say_speeds(const struct cost_curve *c)
+{
+    for (int i = 0; i < c->n; i++)
+        printf("%s%.3g", i ? ", " : "", 1e-9 / c->at[i]);
+    printf(" GB/s");
+}
+
+static void say_messages(const struct predict *p, const char *algo, const char *type)
+{
+    const struct predict_messages m = predict_messages_of(&p->rates, algo, type);
+    if (!strcmp(algo, "offload")) {
+        if (!p->card_measured)
+            return;
+        printf("card           %s: ", type);
+        say_speeds(&m.card_s);
+        printf(" from all ranks, an answer in %.4g us\n",
+               1e6 *
+                   (p->cluster.card_rtt_s > 0 ? p->cluster.card_rtt_s : 2 * p->cluster.latency_s));
+    } else if (m.port_s.n > 0 && p->port_bytes_s <= 0) {
+        printf("messages       %s %s: ", algo, type);
+        say_speeds(&m.port_s);
+        printf(" by a core; ");
+        for (int i = 0; i < m.unhidden.n; i++)
+            printf("%s%.2g", i ? ", " : "", p->unhidden >= 0 ? p->unhidden : m.unhidden.at[i]);
+        printf("%s of what wire and CPU do at a time is not hidden\n", m.unhidden.n ? "" : "0");
+    }
+}
+
 static void say_rates(const struct predict *p)
 {
     const struct predict_rates *r = &p->rates;
@@ -215,18 +251,9 @@ static void say_rates(const struct predict *p)
                p->cast_bytes_s > 0 ? "" : p->o->rates);
     if (p->port_bytes_s > 0)
         printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
-    for (int i = 0; i < r->n_of && p->port_bytes_s <= 0; i++) {
-        const struct predict_messages m = predict_messages_of(r, r->of[i].algo);
-        if (m.port_s > 0)
-            printf("messages       %s: %.3g GB/s by a core, %.2g of what wire and CPU do at a time "
-                   "is not hidden\n",
-                   r->of[i].algo, 1e-9 / m.port_s, p->unhidden >= 0 ? p->unhidden : m.unhidden);
-    }
-    if (p->o->card_rate && !strcmp(p->o->card_rate, "measured"))
-        printf("card           %.3g GB/s from all ranks, an answer in %.4g us\n",
-               1e-9 * p->cluster.card_bytes_s,
-               1e6 *
-                   (p->cluster.card_rtt_s > 0 ? p->cluster.card_rtt_s : 2 * p->cluster.latency_s));
+    for (int i = 0; i < r->n_of; i++)
+        if (*r->of[i].type)
+            say_messages(p, r->of[i].algo, r->of[i].type);
 }
 
 static int show_layers(struct predict *p, const char *what)

@@ -16,7 +16,7 @@ struct predict_options {
         *port_rate, *message;
     double overlap, ranks_per_core, unhidden;
     int64_t image, classes, mtu, card_slots, rates_cores;
-    uint64_t bucket_bytes;
+    uint64_t bucket_bytes, burst;
     bool json;
 };
 
@@ -52,7 +52,7 @@ int predict_layers_size(uint64_t bytes, struct reducer_layer **layers, int *n);
 /* ---- rates (predict_rates.c, predict_fit.c) ---- */
 
 enum predict_kind { PREDICT_ENCODE, PREDICT_DECODE, PREDICT_ADD, PREDICT_SUM, PREDICT_KINDS };
-enum { PREDICT_RATES = 64, PREDICT_TIMES = 512 };
+enum { PREDICT_RATES = 64, PREDICT_TIMES = 2048, PREDICT_MESSAGES = 48 };
 
 /* Bytes a second of one core, of a format; several rows of it: their mean. */
 struct predict_rate_row {
@@ -69,19 +69,21 @@ struct predict_time_row {
     double bytes, seconds, bps; /* fp32 bytes; bps: 0: no limit */
 };
 
-/* The CPU's part of messages, by an algorithm: seconds a byte of a core, struct cost_rates.unhidden. */
+/* What long all-reduces of this algorithm and type tell, as struct cost_rates and cost_cluster have it;
+ * "": of any. A curve without a point: nothing. */
 struct predict_messages {
-    char algo[PREDICT_WORD];
-    double port_s, unhidden;
+    char algo[PREDICT_WORD], type[PREDICT_WORD];
+    struct cost_curve port_s, unhidden, card_s;
 };
 
 struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
-    /* what the times tell (predict_fit.c); negative: nothing */
-    double latency_s, card_bytes_s, card_rtt_s;
-    struct predict_messages all, of[PREDICT_LIST]; /* of: of each algorithm that was measured */
+    /* what the times tell (predict_fit.c); negative, or without a point: nothing */
+    double latency_s, card_rtt_s;
+    /* of all, then of each algorithm, then of each of its types */
+    struct predict_messages of[PREDICT_MESSAGES];
     int n_of;
 };
 
@@ -92,6 +94,9 @@ int predict_rates_read(const char *path, struct predict_rates *out);
 /* Of a settled codec: what the rows say of its formats; the slowest row of that kind where they have
  * none. Each is 0 where there is no row of a kind. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
+
+/* All takes so many times as long. */
+void predict_share_core(struct cost_rates *rates, double ranks);
 
 /* ---- all-reduces (predict_settle.c) ---- */
 
@@ -108,13 +113,15 @@ struct predict_way {
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out);
 
-/* Of this algorithm, else of all; numbers that nothing tells are 0. */
-struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo);
+/* Each curve is that of the algorithm and type, else of the algorithm, else of all. */
+struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
+                                            const char *type);
 
 /* Finds latency, port rate, what is not hidden, a card's answer and rate, each so that the formulas
  * meet the times, the median of which is taken: from short all-reduces; from long ones without a
- * limit; from long ones over links; from short and from long ones through a card. Algorithms differ in how they keep a port
- * busy: the two in the middle are found for each. */
+ * limit; from long ones over links; from short and from long ones through a card. What is found from
+ * long ones is found for each length, algorithm and type: a byte of 1 MiB takes a CPU longer than one
+ * of 64 MiB, and one of e3m0 stands for twice as many elements as one of e5m2. */
 void predict_fit(const struct predict_options *o, struct predict_rates *r);
 
 /* ---- tables (predict_show.c) ---- */
@@ -128,6 +135,7 @@ struct predict {
     double compute_s;
     double cast_bytes_s, add_bytes_s, port_bytes_s, message_s; /* given; 0: not */
     double unhidden;                                           /* given; negative: not */
+    bool card_measured; /* cluster.card_s is what rates tell */
     struct reducer_layer *layers;
     int n_layers;
     const char *what; /* the layers, in words */

@@ -9,23 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 4096, LONG = 1 << 20 }; /* bytes of fp32 */
+enum { SHORT = 4096, LONG = 256 << 10 }; /* bytes of fp32 */
 static const double no_limit_bps = 1e15;
 
 enum fitted { LATENCY, PORT, UNHIDDEN, CARD_RTT, CARD };
-
-/* Ranks that shared a core when the row was measured. */
-static double per_core_of(const struct predict_options *o, int n_ranks)
-{
-    return fmax(1, (double)n_ranks / (double)o->rates_cores);
-}
 
 /* Seconds by the formulas, with x for what is fitted; negative: no such all-reduce, or no memory. */
 static double formula(const struct predict_options *o, const struct predict_rates *r,
                       const struct predict_time_row *row, enum fitted what, double x)
 {
     const struct reducer_layer layer = {.name = "", .n = (size_t)row->bytes / 4};
-    const struct predict_messages known = predict_messages_of(r, row->algo);
+    const struct predict_messages known = predict_messages_of(r, row->algo, row->type);
     struct predict_way way;
     struct cost cost;
     err_hold();
@@ -33,19 +27,19 @@ static double formula(const struct predict_options *o, const struct predict_rate
     err_release(false);
     if (rc < 0)
         return -1;
-    const double per_core = per_core_of(o, row->n_ranks);
     for (int i = 0; i < 2; i++) {
         struct cost_rates *to = &way.rates[i];
         *to = predict_rates_of(r, &way.codecs[i]);
-        to->encode_s *= per_core, to->decode_s *= per_core, to->add_s *= per_core;
-        to->port_s = (what == PORT ? x : known.port_s) * per_core;
-        to->unhidden = what == UNHIDDEN ? x : known.unhidden;
+        to->port_s = what == PORT ? cost_flat(x) : known.port_s;
+        to->unhidden = what == UNHIDDEN ? cost_flat(x) : known.unhidden;
+        predict_share_core(to, fmax(1, (double)row->n_ranks / (double)o->rates_cores));
     }
     const struct cost_cluster cluster = {.n_ranks = row->n_ranks,
                                          .link_bps = row->bps > 0 ? row->bps : no_limit_bps,
+                                         .burst_bytes = (double)o->burst,
                                          .latency_s = what == LATENCY ? x : fmax(r->latency_s, 0),
                                          .mtu = (int)o->mtu,
-                                         .card_bytes_s = what == CARD ? 1 / x : 0,
+                                         .card_s = cost_flat(what == CARD ? x : 0),
                                          .card_rtt_s =
                                              what == CARD_RTT ? x : fmax(r->card_rtt_s, 0),
                                          .card_slots = (int)o->card_slots};
@@ -75,6 +69,14 @@ static double meet(const struct predict_options *o, const struct predict_rates *
     return (low + high) / 2;
 }
 
+/* Is there such an all-reduce, and does what is fitted change its time? */
+static bool depends(const struct predict_options *o, const struct predict_rates *r,
+                    const struct predict_time_row *row, enum fitted what, double most)
+{
+    const double least = formula(o, r, row, what, 0);
+    return least > 0 && formula(o, r, row, what, most) > 1.001 * least;
+}
+
 static bool tells(const struct predict_time_row *row, enum fitted what)
 {
     const bool by_card = !strcmp(row->algo, "offload");
@@ -98,60 +100,99 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the rows of an algorithm; NULL: of all. -1: no row tells. */
+/* Is the row of the algorithm and type of m, "" being any? */
+static bool is_of(const struct predict_time_row *row, const struct predict_messages *m)
+{
+    return (!*m->algo || !strcmp(m->algo, row->algo)) && (!*m->type || !strcmp(m->type, row->type));
+}
+
+/* What the rows of an algorithm and type say that are so many bytes long (0: of any length); -1: no
+ * row tells. */
 static double median_of(const struct predict_options *o, const struct predict_rates *r,
-                        const char *algo, enum fitted what, double most)
+                        const struct predict_messages *m, enum fitted what, double bytes,
+                        double most)
 {
     double found[PREDICT_TIMES];
     size_t n = 0;
-    for (int i = 0; i < r->n_times; i++)
-        if ((!algo || !strcmp(algo, r->times[i].algo)) && tells(&r->times[i], what) &&
-            formula(o, r, &r->times[i], what, most / 2) > 0)
-            found[n++] = meet(o, r, &r->times[i], what, most);
+    for (int i = 0; i < r->n_times; i++) {
+        const struct predict_time_row *row = &r->times[i];
+        if (is_of(row, m) && tells(row, what) && (bytes == 0 || row->bytes == bytes) &&
+            depends(o, r, row, what, most))
+            found[n++] = meet(o, r, row, what, most);
+    }
     if (n == 0)
         return -1;
     qsort(found, n, sizeof *found, by_size);
     return n % 2 ? found[n / 2] : (found[n / 2 - 1] + found[n / 2]) / 2;
 }
 
-struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo)
+/* The length that follows; 0: none. */
+static double next_length(const struct predict_rates *r, double bytes)
 {
-    struct predict_messages m = r->all;
-    for (int i = 0; i < r->n_of; i++)
-        if (!strcmp(algo, r->of[i].algo)) {
-            m.port_s = r->of[i].port_s >= 0 ? r->of[i].port_s : m.port_s;
-            m.unhidden = r->of[i].unhidden >= 0 ? r->of[i].unhidden : m.unhidden;
-        }
-    m.port_s = fmax(m.port_s, 0);
-    m.unhidden = fmax(m.unhidden, 0);
-    return m;
+    double next = 0;
+    for (int i = 0; i < r->n_times; i++)
+        if (r->times[i].bytes > bytes && (next == 0 || r->times[i].bytes < next))
+            next = r->times[i].bytes;
+    return next;
 }
 
-static void list_algos(struct predict_rates *r)
+/* What each length says, the shortest first. */
+static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
+                                  const struct predict_messages *m, enum fitted what, double most)
 {
-    for (int i = 0; i < r->n_times && r->n_of < PREDICT_LIST; i++) {
-        int k = 0;
-        while (k < r->n_of && strcmp(r->of[k].algo, r->times[i].algo) != 0)
-            k++;
-        if (k == r->n_of) {
-            struct predict_messages *m = &r->of[r->n_of++];
-            memcpy(m->algo, r->times[i].algo, sizeof m->algo);
-            m->port_s = m->unhidden = -1;
-        }
+    struct cost_curve c = {.n = 0};
+    for (double bytes = 0; c.n < COST_POINTS && (bytes = next_length(r, bytes)) > 0;) {
+        const double found = median_of(o, r, m, what, bytes, most);
+        if (found >= 0)
+            c.bytes[c.n] = bytes, c.at[c.n++] = found;
     }
+    return c;
+}
+
+struct predict_messages predict_messages_of(const struct predict_rates *r, const char *algo,
+                                            const char *type)
+{
+    struct predict_messages out = {.algo = ""};
+    for (int i = 0; i < r->n_of; i++) {
+        const struct predict_messages *m = &r->of[i];
+        if ((*m->algo && strcmp(m->algo, algo) != 0) || (*m->type && strcmp(m->type, type) != 0))
+            continue;
+        if (m->port_s.n > 0)
+            out.port_s = m->port_s;
+        if (m->unhidden.n > 0)
+            out.unhidden = m->unhidden;
+        if (m->card_s.n > 0)
+            out.card_s = m->card_s;
+    }
+    return out;
+}
+
+static void list(struct predict_rates *r, const char *algo, const char *type)
+{
+    for (int i = 0; i < r->n_of; i++)
+        if (!strcmp(r->of[i].algo, algo) && !strcmp(r->of[i].type, type))
+            return;
+    if (r->n_of == PREDICT_MESSAGES)
+        return;
+    struct predict_messages *m = &r->of[r->n_of++];
+    snprintf(m->algo, sizeof m->algo, "%s", algo);
+    snprintf(m->type, sizeof m->type, "%s", type);
 }
 
 void predict_fit(const struct predict_options *o, struct predict_rates *r)
 {
-    r->latency_s = median_of(o, r, NULL, LATENCY, 1);
-    list_algos(r);
-    r->all.port_s = median_of(o, r, NULL, PORT, 1e-6);
+    const struct predict_messages any = {.algo = ""};
+    list(r, "", "");
+    for (int i = 0; i < r->n_times; i++)
+        list(r, r->times[i].algo, "");
+    for (int i = 0; i < r->n_times; i++)
+        list(r, r->times[i].algo, r->times[i].type);
+    r->latency_s = median_of(o, r, &any, LATENCY, 0, 1);
     for (int i = 0; i < r->n_of; i++)
-        r->of[i].port_s = median_of(o, r, r->of[i].algo, PORT, 1e-6);
-    r->all.unhidden = median_of(o, r, NULL, UNHIDDEN, 1);
+        r->of[i].port_s = curve_of(o, r, &r->of[i], PORT, 1e-6);
     for (int i = 0; i < r->n_of; i++)
-        r->of[i].unhidden = median_of(o, r, r->of[i].algo, UNHIDDEN, 1);
-    r->card_rtt_s = median_of(o, r, NULL, CARD_RTT, 1);
-    const double card_s = median_of(o, r, NULL, CARD, 1e-6);
-    r->card_bytes_s = card_s > 0 ? 1 / card_s : -1;
+        r->of[i].unhidden = curve_of(o, r, &r->of[i], UNHIDDEN, 1);
+    r->card_rtt_s = median_of(o, r, &any, CARD_RTT, 0, 1);
+    for (int i = 0; i < r->n_of; i++)
+        r->of[i].card_s = curve_of(o, r, &r->of[i], CARD, 1e-6);
 }

@@ -65,35 +65,39 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
-static void take_time(const struct jsonl_in *in, struct predict_rates *r)
+static int take_time(const struct jsonl_in *in, struct predict_rates *r)
 {
     struct predict_time_row row = {.bps = 0};
     char label[PREDICT_WORD] = "";
     double ranks, us;
-    if (r->n_times == PREDICT_TIMES || !jsonl_in_text(in, "algo", row.algo, sizeof row.algo) ||
+    if (!jsonl_in_text(in, "algo", row.algo, sizeof row.algo) ||
         !jsonl_in_text(in, "type", row.type, sizeof row.type) ||
         !jsonl_in_real(in, "ranks", &ranks) || !jsonl_in_real(in, "size", &row.bytes) ||
         !jsonl_in_real(in, "time_us", &us) || !strncmp(row.algo, "mpi:", 4) || us <= 0 ||
         ranks < 1 || ranks > PREDICT_RANKS_MAX || row.bytes < 4 || row.bytes > 0x1p42)
-        return;
+        return 0;
+    if (r->n_times == PREDICT_TIMES)
+        return ERR(-EINVAL, "cannot use '%s': more than %d all-reduces", in->path, PREDICT_TIMES);
     jsonl_in_text(in, "label", label, sizeof label);
     row.n_ranks = (int)ranks;
     row.seconds = 1e-6 * us;
     row.bps = predict_label_bps(label);
     r->times[r->n_times++] = row;
+    return 0;
 }
 
 int predict_rates_read(const char *path, struct predict_rates *out)
 {
     struct jsonl_in in;
     int rc;
-    *out = (struct predict_rates){.latency_s = -1, .card_bytes_s = -1, .card_rtt_s = -1};
+    *out = (struct predict_rates){.latency_s = -1, .card_rtt_s = -1};
     TRY(jsonl_in_open(&in, path));
-    while ((rc = jsonl_in_next(&in)) > 0)
+    while ((rc = jsonl_in_next(&in)) > 0) {
         if (jsonl_in_is(&in, "cast"))
             take_cast(&in, out);
-        else if (jsonl_in_is(&in, "allreduce"))
-            take_time(&in, out);
+        else if (jsonl_in_is(&in, "allreduce") && (rc = take_time(&in, out)) < 0)
+            break;
+    }
     jsonl_in_close(&in);
     if (rc == 0 && out->n_rows == 0 && out->n_times == 0)
         rc = ERR(-EINVAL,
@@ -126,4 +130,12 @@ struct cost_rates predict_rates_of(const struct predict_rates *r, const struct c
         .decode_s = seconds_of(r, PREDICT_DECODE, sum->out),
         .add_s = seconds_of(r, one_by_one ? PREDICT_ADD : PREDICT_SUM, sum->in),
     };
+}
+
+void predict_share_core(struct cost_rates *rates, double ranks)
+{
+    rates->encode_s *= ranks, rates->decode_s *= ranks, rates->add_s *= ranks;
+    rates->message_s *= ranks;
+    for (int i = 0; i < rates->port_s.n; i++)
+        rates->port_s.at[i] *= ranks;
 }

@@ -7,20 +7,18 @@
 #include <string.h>
 
 /* What is not given is the file's. */
-static struct cost_rates rates_of(const struct predict *p, const char *algo,
+static struct cost_rates rates_of(const struct predict *p, const struct predict_messages *messages,
                                   const struct codec *codec)
 {
-    const struct predict_messages messages = predict_messages_of(&p->rates, algo);
-    const double per_core = p->o->ranks_per_core;
     struct cost_rates r = predict_rates_of(&p->rates, codec);
     if (p->cast_bytes_s > 0)
         r.encode_s = r.decode_s = 1 / p->cast_bytes_s;
     if (p->add_bytes_s > 0)
         r.add_s = 1 / p->add_bytes_s;
-    r.port_s = p->port_bytes_s > 0 ? 1 / p->port_bytes_s : messages.port_s;
-    r.encode_s *= per_core, r.decode_s *= per_core, r.add_s *= per_core, r.port_s *= per_core;
-    r.message_s = p->message_s * per_core;
-    r.unhidden = p->unhidden >= 0 ? p->unhidden : messages.unhidden;
+    r.port_s = p->port_bytes_s > 0 ? cost_flat(1 / p->port_bytes_s) : messages->port_s;
+    r.message_s = p->message_s;
+    r.unhidden = p->unhidden >= 0 ? cost_flat(p->unhidden) : messages->unhidden;
+    predict_share_core(&r, p->o->ranks_per_core);
     return r;
 }
 
@@ -34,8 +32,11 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, in
     err_release(false);
     if (rc < 0)
         return 0;
+    const struct predict_messages messages = predict_messages_of(&p->rates, algo, type);
     for (int i = 0; i < 2; i++)
-        way.rates[i] = rates_of(p, algo, &way.codecs[i]);
+        way.rates[i] = rates_of(p, &messages, &way.codecs[i]);
+    if (p->card_measured)
+        cluster.card_s = messages.card_s;
     cluster.n_ranks = n_ranks;
     cluster.link_bps = link_bps;
     const struct cost_job job = {.layers = p->layers,

@@ -13,7 +13,7 @@
  *     card                n/B + RTT: packets go up while results come down
  *     exponents           a log2 P
  *
- * A link carries as many bytes each way at a time. What the wire and the CPU do at a time takes as
+ * A port that waits gets its burst back. A link carries as many bytes each way at a time. What the wire and the CPU do at a time takes as
  * long as the longer of the two, and `unhidden` of the shorter (0: they hinder each other in
  * nothing). */
 #ifndef COST_H
@@ -21,25 +21,36 @@
 #include "comm/algo.h"
 #include "reduce/reducer.h"
 
+/* A number that depends on how long an all-reduce is: its value at so many bytes of fp32, which rise;
+ * between two on a logarithmic scale, beyond them the nearest. Without a point: 0. */
+enum { COST_POINTS = 16 };
+struct cost_curve {
+    int n;
+    double bytes[COST_POINTS], at[COST_POINTS];
+};
+double cost_at(const struct cost_curve *c, double bytes);
+struct cost_curve cost_flat(double value);
+
 struct cost_cluster {
     int n_ranks;
     double link_bps;      /* of a rank's port, bits a second each way */
     double node_link_bps; /* within a group of group-*:K; 0: as link_bps */
-    double latency_s;     /* of a message without bytes, one way */
-    int mtu;              /* of Ethernet: how much of a link is payload */
-    double card_bytes_s;  /* codes that a card takes from all ranks; 0: as many as come */
-    double card_rtt_s;    /* until a card answers a packet; 0: two latencies */
-    int card_slots;       /* packets of a rank that are under way */
+    double burst_bytes; /* that a port sends at once when a step begins: of a shaped one; else 0 */
+    double latency_s;   /* of a message without bytes, one way */
+    int mtu;            /* of Ethernet: how much of a link is payload */
+    struct cost_curve card_s; /* a byte of codes that a card takes from all ranks; 0: no time */
+    double card_rtt_s;        /* until a card answers a packet; 0: two latencies */
+    int card_slots;           /* packets of a rank that are under way */
 };
 
 /* What a rank's CPU takes, of a codec. Seconds a byte; 0: nothing, or not known. */
 struct cost_rates {
-    double encode_s;  /* of fp32: exponents and codes, in one pass */
-    double decode_s;  /* of fp32 */
-    double add_s;     /* of addends */
-    double port_s;    /* of messages, sent or got */
-    double message_s; /* a message */
-    double unhidden;  /* 0..1 */
+    double encode_s;            /* of fp32: exponents and codes, in one pass */
+    double decode_s;            /* of fp32 */
+    double add_s;               /* of addends */
+    double message_s;           /* a message */
+    struct cost_curve port_s;   /* of messages, sent or got */
+    struct cost_curve unhidden; /* 0..1 */
 };
 
 struct cost_job {
@@ -68,6 +79,7 @@ struct cost {
     uint64_t steps;           /* that wait for each other */
     uint64_t bytes;           /* payload that the busiest port carries one way */
     int n_buckets;
+    double burst_gone; /* bytes of a port's burst that it has not got back */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -77,6 +89,10 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
 
 /* Payload bytes a second that TCP has of a link. */
 double cost_payload_s(double bps, int mtu);
+
+/* Seconds of so many bytes at payload_s bytes a second; takes from *sum what is left of the burst. */
+double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
+                   double payload_s);
 
 /* x and y seconds at a time. */
 double cost_together(double x, double y, double unhidden);

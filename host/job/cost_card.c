@@ -28,13 +28,15 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
     const double up = (double)vec_bytes(codes->in, n) + headers,
                  down = (double)vec_bytes(codes->out, n) + headers;
     const double rtt = cluster->card_rtt_s > 0 ? cluster->card_rtt_s : 2 * cluster->latency_s;
-    const double wire = 8 * ((up > down ? up : down) + frames * ETHERNET) / cluster->link_bps;
+    const double carried = (up > down ? up : down) + frames * ETHERNET;
+    const double wire = cost_wire_s(cluster, sum, carried, cluster->link_bps / 8);
     const double window = cluster->card_slots > 0 ? frames / cluster->card_slots * rtt : 0;
-    const double card = cluster->card_bytes_s > 0
-                            ? cluster->n_ranks * (up - frames * UDP_HEADERS) / cluster->card_bytes_s
-                            : 0;
-    const double port = (up + down) * rates->port_s + 2 * frames * rates->message_s;
-    const double decodes = 4 * (double)n * rates->decode_s;
+    const double bytes = 4 * (double)n;
+    const double card =
+        cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
+    const double port =
+        (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
+    const double decodes = bytes * rates->decode_s;
     const double slowest = wire > window   ? wire > card ? wire : card
                            : window > card ? window
                                            : card;
@@ -42,5 +44,5 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
     sum->bytes += (uint64_t)(up > down ? up : down);
     sum->latency_s += rtt, sum->wire_s += slowest;
     sum->port_s += port, sum->cast_s += decodes;
-    sum->reduce_s += rtt + cost_together(slowest, port + decodes, rates->unhidden);
+    sum->reduce_s += rtt + cost_together(slowest, port + decodes, cost_at(&rates->unhidden, bytes));
 }

@@ -1,5 +1,6 @@
 /* cost_messages.c : seconds of messages: the legs of an algorithm on links of a speed. */
 #include "job/cost.h"
+#include <math.h>
 
 enum {
     TCP_HEADERS = 52, /* IP, TCP and its time stamps */
@@ -9,6 +10,22 @@ enum {
 double cost_payload_s(double bps, int mtu)
 {
     return bps / 8 * (mtu - TCP_HEADERS) / (mtu + ETHERNET);
+}
+
+double cost_at(const struct cost_curve *c, double bytes)
+{
+    int i = 0;
+    while (i < c->n && c->bytes[i] < bytes)
+        i++;
+    if (i == 0 || i == c->n)
+        return c->n == 0 ? 0 : c->at[i == 0 ? 0 : i - 1];
+    const double x = log(bytes / c->bytes[i - 1]) / log(c->bytes[i] / c->bytes[i - 1]);
+    return c->at[i - 1] + x * (c->at[i] - c->at[i - 1]);
+}
+
+struct cost_curve cost_flat(double value)
+{
+    return (struct cost_curve){.n = 1, .bytes = {1}, .at = {value}};
 }
 
 double cost_together(double x, double y, double unhidden)
@@ -30,45 +47,71 @@ static uint64_t larger(uint64_t x, uint64_t y)
     return x > y ? x : y;
 }
 
+double cost_wire_s(const struct cost_cluster *cluster, struct cost *sum, double bytes,
+                   double payload_s)
+{
+    const double at_once = fmin(bytes, cluster->burst_bytes - sum->burst_gone);
+    sum->burst_gone += at_once;
+    return (bytes - at_once) / payload_s;
+}
+
 /* One step of a leg, each part alone. */
 struct step_time {
-    double waits, wire, port, adds;
+    double waits, bytes, payload_s, port, adds;
 };
 static struct step_time time_step(const struct cost_cluster *cluster,
-                                  const struct cost_rates *rates, const struct algo_leg *leg)
+                                  const struct cost_rates *rates, double port_s,
+                                  const struct algo_leg *leg)
 {
     const double bps =
         leg->inside && cluster->node_link_bps > 0 ? cluster->node_link_bps : cluster->link_bps;
     const double messages = leg->n_sent > leg->n_got ? leg->n_sent : leg->n_got;
     return (struct step_time){.waits = cluster->latency_s + messages * rates->message_s,
-                              .wire = (double)larger(leg->sent, leg->got) /
-                                      cost_payload_s(bps, cluster->mtu),
-                              .port = (double)(leg->sent + leg->got) * rates->port_s,
+                              .bytes = (double)larger(leg->sent, leg->got),
+                              .payload_s = cost_payload_s(bps, cluster->mtu),
+                              .port = (double)(leg->sent + leg->got) * port_s,
                               .adds = (double)leg->added_bytes * rates->add_s};
+}
+
+/* The wire beside the CPU, between waits and additions that wait for it; meanwhile the port rests. */
+static void take(const struct cost_cluster *cluster, const struct step_time *t, double cpu,
+                 double adds, double unhidden, struct cost *sum)
+{
+    const double wire = cost_wire_s(cluster, sum, t->bytes, t->payload_s), rest = t->waits + adds;
+    sum->wire_s += wire;
+    sum->reduce_s += rest + cost_together(wire, cpu, unhidden);
+    sum->burst_gone = fmax(0, sum->burst_gone - rest * t->payload_s);
 }
 
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct fold *f, size_t n, struct cost *sum)
 {
     const struct cost_rates *rates = &job->rates[kind];
-    const double decodes = 4 * (double)n * rates->decode_s;
+    const double bytes = 4 * (double)n, decodes = bytes * rates->decode_s;
+    const double port_s = cost_at(&rates->port_s, bytes),
+                 unhidden = cost_at(&rates->unhidden, bytes);
     struct algo_leg legs[ALGO_LEGS];
     const int n_legs = job->algo->legs(f, n, cluster->n_ranks, job->group, legs);
-    double waits = 0, wire = 0, port = 0, adds = 0, one_by_one = 0;
+    struct step_time all = {.waits = 0};
     for (int i = 0; i < n_legs; i++) {
-        const struct step_time t = time_step(cluster, rates, &legs[i]);
+        const struct step_time t = time_step(cluster, rates, port_s, &legs[i]);
         const double steps = legs[i].steps;
-        waits += steps * t.waits, wire += steps * t.wire;
-        port += steps * t.port, adds += steps * t.adds;
-        one_by_one += steps * (t.waits + cost_together(t.wire, t.port, rates->unhidden) + t.adds);
+        all.waits += steps * t.waits, all.bytes += steps * t.bytes, all.payload_s = t.payload_s;
+        all.port += steps * t.port, all.adds += steps * t.adds;
+        for (int step = 0; step < legs[i].steps && !job->algo->flows; step++)
+            take(cluster, &t, t.port, t.adds, unhidden, sum);
         sum->steps += (uint64_t)legs[i].steps;
         sum->bytes += (uint64_t)legs[i].steps * larger(legs[i].sent, legs[i].got);
     }
-    if (n_legs == 0) /* one rank: its codes, rounded as a sum */
-        adds = one_by_one = (double)f->ops->in_bytes(f, n) * rates->add_s;
-    sum->latency_s += waits, sum->wire_s += wire;
-    sum->port_s += port, sum->add_s += adds, sum->cast_s += decodes;
-    sum->reduce_s += job->algo->flows
-                         ? waits + cost_together(wire, port + adds + decodes, rates->unhidden)
-                         : one_by_one + decodes;
+    if (job->algo->flows && n_legs > 0) {
+        take(cluster, &all, all.port + all.adds + decodes, 0, unhidden, sum);
+    } else {
+        if (n_legs == 0) { /* one rank: its codes, rounded as a sum */
+            all.adds = (double)f->ops->in_bytes(f, n) * rates->add_s;
+            sum->reduce_s += all.adds;
+        }
+        sum->reduce_s += decodes;
+    }
+    sum->latency_s += all.waits, sum->port_s += all.port;
+    sum->add_s += all.adds, sum->cast_s += decodes;
 }
