@@ -64,7 +64,7 @@ plot model predicted >out || fail 'plot model'
 
 # --- what train --stats writes: the last step counts ---
 stats() { # stats STEP INDEX FIRST BINS UNDERFLOW SHIFT
-    echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6}"
+    echo "{\"kind\":\"stats\",\"step\":$1,\"index\":$2,\"layer\":\"layer$2\",\"first\":$3,\"bins\":[9],\"bins_all\":$4,\"underflow_all\":$5,\"shift\":$6,\"l2\":$(awk "BEGIN { print $5 / 2 }")}"
 }
 {
     echo '{"kind":"run","codec":"minifloat","format":"e4m3","scale":"aps"}'
@@ -100,6 +100,10 @@ table 'layer stats: e4m3 aps (underflow, %)
 0 25
 1 6.25' underflow stats.jsonl
 
+table 'layer stats: e4m3 aps (L2 error, %)
+0 12.5
+1 3.125' error stats.jsonl
+
 # --- charts: by the name; what a file is called and what stands in it is text, and no program ---
 cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
@@ -112,7 +116,7 @@ if [ -n "$(command -v gnuplot)" ]; then
     plot phases phases --out bars.png 2>said || fail "png: $(cat said)"
     [ "$(head -c 4 bars.png | tail -c 3)" = PNG ] || fail 'no png'
     [ ! -e hit ] || fail 'a name was run'
-    for kind in exponents model-exponents shift underflow; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
+    for kind in exponents model-exponents shift underflow error; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
     refused "cannot write 'nowhere/a.svg" plot accuracy aps.jsonl --out nowhere/a.svg
     [ -z "$(find . -name '*.gp' ! -name chart.gp -o -name '*.svg.*' -o -name '*.png.*')" ] || fail "left behind: $(ls)"
 else

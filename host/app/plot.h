@@ -76,6 +76,7 @@ int plot_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_i
 int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
 /* Reads all lines of all files. layers: see struct plot. Returns 0 or a negative errno with a line; also
  * where a file has no row of the kind, or none a layer that was named. plot_close() in any case. */

@@ -179,6 +179,13 @@ const struct plot_kind plot_kinds[] = {
      .y = "underflow, %",
      .layers = true,
      .row = plot_underflow_row},
+    {.name = "error",
+     .about = "how far each layer's mean over ranks is from the true one, a line a file, of " STATS,
+     .wants = STATS,
+     .x = "layer",
+     .y = "L2 error, %",
+     .layers = true,
+     .row = plot_error_row},
     {.name = NULL},
 };
 

@@ -102,3 +102,8 @@ int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_i
 {
     return by_layer(p, f, in, "underflow_all", 100);
 }
+
+int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    return by_layer(p, f, in, "l2", 100);
+}
