@@ -136,6 +136,15 @@ for made in e5m2,1.5G e4m3,8G; do
     holds "$found > 0.999 * $(field step_s '"kind":"model"') && $found < 1.001 * $(field step_s '"kind":"model"')" "$made: $found"
 done
 
+# --- more lengths than a curve holds: the longest counts; what cannot be modelled says nothing ---
+for i in $(seq 20); do
+    echo "{\"kind\":\"allreduce\",\"algo\":\"ring\",\"type\":\"fp32\",\"ranks\":2,\"size\":$((i * 1048576)),\"time_us\":$((i == 20 ? 40000 : i * 1000))}"
+done >made
+echo '{"kind":"allreduce","algo":"native","type":"e5m2","ranks":2,"size":1048576,"time_us":1000}' >>made
+model --rates made --rates-cores 2 --ranks 2 --size 1M --algo ring --format fp32 >out || fail failed
+grep -q '^messages  *ring fp32: 2.1, .*, 1.05 GB/s' out || fail "20 lengths: $(cat out)"
+grep -q '^messages  *native' out && fail 'the time of native was used'
+
 # --- a port that is shaped: what its burst holds takes no time on the wire ---
 model --json --ranks 4 --size 256k --link 1G --algo direct --format e5m2 --burst 128k >out || fail failed
 holds "$(field wire_s '"kind":"model"') == 0" 'a burst'

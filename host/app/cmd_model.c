@@ -252,7 +252,7 @@ static void say_rates(const struct predict *p)
     if (p->port_bytes_s > 0)
         printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
     for (int i = 0; i < r->n_of; i++)
-        if (*r->of[i].type)
+        if (*r->of[i].type && (r->of[i].port_s.n > 0 || r->of[i].card_s.n > 0))
             say_messages(p, r->of[i].algo, r->of[i].type);
 }
 

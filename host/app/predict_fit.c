@@ -136,15 +136,17 @@ static double next_length(const struct predict_rates *r, double bytes)
     return next;
 }
 
-/* What each length says, the shortest first. */
+/* What each length says, the shortest first; of more lengths than a curve holds the longest is kept. */
 static struct cost_curve curve_of(const struct predict_options *o, const struct predict_rates *r,
                                   const struct predict_messages *m, enum fitted what, double most)
 {
     struct cost_curve c = {.n = 0};
-    for (double bytes = 0; c.n < COST_POINTS && (bytes = next_length(r, bytes)) > 0;) {
+    for (double bytes = 0; (bytes = next_length(r, bytes)) > 0;) {
         const double found = median_of(o, r, m, what, bytes, most);
-        if (found >= 0)
-            c.bytes[c.n] = bytes, c.at[c.n++] = found;
+        if (found < 0)
+            continue;
+        const int i = c.n < COST_POINTS ? c.n++ : COST_POINTS - 1;
+        c.bytes[i] = bytes, c.at[i] = found;
     }
     return c;
 }
