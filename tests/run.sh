@@ -4,7 +4,7 @@
 # usage: run.sh [--long | --check] PROGRAM|SCRIPT...     exit 0 when none failed and each that was asked for has a verdict
 # --long: all get the argument `long`. --check: scripts get the argument `check`.
 # A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second. These
-# run last, one at a time; all else in the order given, two at a time.
+# run last, one at a time; all else in the order given, $JOBS (3) at a time: scripts wait more than they compute, so that 3 keep two cores busy.
 # Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
 set -u
 here=$(dirname "$0")
@@ -94,7 +94,7 @@ for t in "$@"; do
         for p in $ranks; do several+=("$p" "$t"); done
         continue
     fi
-    fewer "${JOBS:-2}"
+    fewer "${JOBS:-3}"
     case $t in
     *.sh) start "$name" bash "$t" $mode ;;
     *) start "$name" "$t" $long ;;
