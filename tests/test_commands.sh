@@ -73,6 +73,7 @@ shorter() {
     c=${c/RATES=\"100mbit:4*none:4\" bench\/breakeven.sh 16M/RATES=none:2 bench\/breakeven.sh 16k --reps 2}
     case $c in
     *narrowcast\ train\ --help) ;;
+    *narrowcast\ emulate*'--dump-gradients'*) c="${c/--ranks 256/--ranks 8} --data synthetic:240,3 --batch 24 --dump-steps 2 --steps 2" ;;
     *narrowcast\ emulate*) c=${c/--ranks 256/--ranks 8} && c="${c/:16/:4} --data synthetic:240,3 --batch 24 --steps 2" ;;
     *narrowcast\ train*'--epochs 5'*) c=${c/--epochs 5/--epochs 1} ;;
     *narrowcast\ train*'--resume'*) c="$c --data synthetic:240,3 --batch 24 --steps 2" ;;
