@@ -39,8 +39,7 @@ static const struct opt opts[] = {
     {"warmup", "N", "2", "Runs before those, not counted.", OPT_INT, AT(warmup), 0, 100, 0},
     {"rest-ms", "N", "0",
      "Of --sizes: milliseconds of rest before each run, as while a step computes: a port that a "
-     "token bucket "
-     "shapes has its burst again.",
+     "token bucket shapes has its burst again.",
      OPT_INT, AT(rest_ms), 0, 10000, 0},
     {"mpi", "WORD", NULL,
      "Compare with this algorithm of Open MPI (ring, rabenseifner, ...), not with the fastest.",

@@ -59,7 +59,8 @@ static int run(struct contender *c, size_t rep)
         memcpy(b.x, b.own, 4 * b.n);
     const struct timespec rest = {.tv_sec = b.o.rest_ms / 1000,
                                   .tv_nsec = b.o.rest_ms % 1000 * 1000000};
-    nanosleep(&rest, NULL);
+    if (b.o.rest_ms > 0)
+        nanosleep(&rest, NULL);
     TRY(comm_barrier(b.comm));
     const uint64_t port_before = port_sent();
     const double start = clock_s();
