@@ -8,7 +8,7 @@ library=$B/libnarrowcast_fabric.so
 train=("$n" train --data 'synthetic:240,3' --batch 24 --model mlp --steps 2 --offload sim:c --fabric)
 
 # --- not loaded where nobody asks ---
-loads() { LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
+loads() { rm -f loaded.*; LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/loaded "$@" >out 2>err && grep -qs 'libfabric\.so' "$dir"/loaded.*; }
 for command in --help info "cast --help"; do
     # shellcheck disable=SC2086
     if loads "$n" $command; then fail "$command loads libfabric"; fi
