@@ -25,7 +25,7 @@ struct train_options {
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
-    const char *device, *precision, *loss_scale, *gemm, *quant;
+    const char *device, *precision, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
     const char *log, *stats, *trace, *save, *resume;
     uint64_t stats_every;

@@ -22,9 +22,12 @@
 #define CBLAS(name) cblas_s##name
 #endif
 
+struct winograd_kernels; /* nn/winograd.h */
+
 struct cpu {
     double gemm_s;
-    const struct gemm_rule *gemm; /* NULL: CBLAS */
+    const struct gemm_rule *gemm;            /* NULL: CBLAS */
+    const struct winograd_kernels *winograd; /* for windows that it fits; NULL: for none */
 };
 
 /* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, all row-major; ta, tb: a is stored [k][m], b
@@ -52,7 +55,7 @@ void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
 /* conv2d in one group: what the slots do for a window without groups, and for each group of one
  * that has them (cpu_conv_groups.c). */
-size_t cpu_conv_whole_scratch(const struct nn_window *g);
+size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g);
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch);
 void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, const real *x,

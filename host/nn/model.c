@@ -26,6 +26,13 @@ enum nn_math nn_math_of(const char *word)
     return (enum nn_math)math;
 }
 
+enum nn_conv nn_conv_of(const char *word)
+{
+    return !strcmp(word, "gemm")       ? NN_CONV_GEMM
+           : !strcmp(word, "winograd") ? NN_CONV_WINOGRAD
+                                       : NN_CONV_AUTO;
+}
+
 static int check(const char *name, struct nn_shape in, int n_classes, int max_batch)
 {
     if (in.h < NN_SIDE_MIN || in.h > NN_SIDE_MAX || in.w < NN_SIDE_MIN || in.w > NN_SIDE_MAX ||

@@ -28,6 +28,9 @@ struct nn_param {
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
 enum nn_math nn_math_of(const char *word);
 
+/* Likewise of --conv: auto, winograd, gemm. */
+enum nn_conv nn_conv_of(const char *word);
+
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 227 };
 
 /* All names that nn_model_open takes: a sentence. */

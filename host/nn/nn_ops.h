@@ -30,6 +30,10 @@ struct gemm_rule; /* hls/rules.h */
 struct round_rule;
 struct round_setup; /* nn/round_ops.h */
 
+/* How the CPU convolves: by winograd.h where it fits and this CPU can; the same, or it is refused;
+ * by im2row and GEMM alone. A GPU times its own ways. */
+enum nn_conv { NN_CONV_AUTO, NN_CONV_WINOGRAD, NN_CONV_GEMM };
+
 /* What a context is opened for; a NULL instead means fp32. */
 struct nn_setup {
     enum nn_math math;
@@ -37,6 +41,7 @@ struct nn_setup {
     double loss_scale;
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
+    enum nn_conv conv; /* with a rule for products there is GEMM alone */
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
