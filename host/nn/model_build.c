@@ -100,9 +100,9 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
 }
 
 /* Windows along a side; 0: it is too small. */
-static int walked(int size, int k, int stride, int pad, enum graph_rest rest)
+static int walked(int size, struct nn_window g, enum graph_rest rest)
 {
-    const int way = size + 2 * pad - k;
+    const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;
     if (rest == REST_IN)
         return way + stride > 0 ? (way + stride - 1) / stride + 1 : 0;
     return way >= 0 ? way / stride + 1 : 0;
@@ -112,10 +112,9 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
                   enum graph_rest rest)
 {
     struct nn_window *g = &node->window;
-    assert(pad < k && (rest == REST_OUT || (pad == 0 && stride <= k)));
     g->k = k, g->stride = stride, g->pad = pad;
-    g->out = (struct nn_shape){walked(g->in.h, k, stride, pad, rest),
-                               walked(g->in.w, k, stride, pad, rest), out_c};
+    assert(pad <= window_reach(*g) && (rest == REST_OUT || (pad == 0 && stride <= k)));
+    g->out = (struct nn_shape){walked(g->in.h, *g, rest), walked(g->in.w, *g, rest), out_c};
     if (g->out.h < 1 || g->out.w < 1) { /* the rest is built all the same */
         g->out.h = g->out.w = 1;
         m->too_small = true;

@@ -140,14 +140,17 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, enum graph_role role);
 /* The columns of the last parameter, unless it is one. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* A window that walks over its input; what remains at the end is left out, or, rounded up, gets a
+/* A window that walks over its input, of the dilation that it has already; what remains at the end is left out, or, rounded up, gets a
  * window that reaches over it. An image that is smaller than one window is noted: m->too_small. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
-/* Variants of nodes of the table: conv2d in groups, pooling that rounds up. */
+/* Variants of nodes of the table: conv2d in groups, with taps so far apart and stride 1, pooling that
+ * rounds up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
                       int pad, int groups, bool bias);
+int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
+                       int dilation, bool bias);
 int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
 /* For each kind its row, and a function that appends one node that reads node `in` and returns its
