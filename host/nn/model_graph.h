@@ -32,11 +32,16 @@ struct layer_kind {
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
 
+/* Tensors that are joined at most. */
+enum { GRAPH_PARTS = 4 };
+
 struct node {
     const struct layer_kind *kind; /* NULL: the input */
     int in;                        /* node that is read; -1: none (the input) */
     /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
     int addend;
+    /* concat: nodes whose channels follow those of `in` */
+    int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     double p;                /* dropout: probability; scale: the factor; lrn: alpha */
