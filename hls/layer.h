@@ -68,9 +68,10 @@ struct nn_norm {
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
 struct nn_result {
-    double loss_sum; /* over the batch */
+    double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
+    int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* samples whose label is among the NN_TOP largest */
+    int n_top; /* labels among the NN_TOP largest */
 };
 enum { NN_TOP = 5 };
 

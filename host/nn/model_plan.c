@@ -139,8 +139,10 @@ static int plan_shared(struct nn_model *m)
     void *p;
     TRY(get_shared(m, sizeof *m->key, &p));
     m->key = p;
-    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    TRY(get_shared(m, (size_t)m->max_batch * (size_t)m->target.n * sizeof *m->labels, &p));
     m->labels = p;
+    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
+    m->lengths = p;
     TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
     m->results = p;
     TRY(get_shared(m, sizeof *m->scale_now, &p));
