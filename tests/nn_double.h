@@ -30,6 +30,7 @@
 #include "host/nn/model_train.c"
 #include "host/nn/model_walk.c"
 #include "host/nn/model_zoo.c"
+#include "host/nn/model_zoo_inception.c"
 #include "host/nn/model_zoo_plain.c"
 #include "host/nn/model_zoo_wide.c"
 

@@ -154,14 +154,16 @@ static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
     static const int blocks[4] = {2, 1, 1, 2};
     struct nn_model *m = opened(in);
-    wide_resnet(m, blocks, bottleneck, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, bottleneck, CLASSES);
     return m;
 }
 
 static struct nn_model *narrow_davidnet(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    davidnet(m, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    graph_davidnet(m, 0, CLASSES);
     return m;
 }
 

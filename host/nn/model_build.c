@@ -17,7 +17,7 @@ static void *grown(void *list, int n, size_t item_bytes)
 
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
-    *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .n_nodes = 1};
+    *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .width = 1, .n_nodes = 1};
     m->nodes = grown(NULL, 0, sizeof *m->nodes);
     if (!m->nodes)
         return ERR(-ENOMEM, "cannot build a model: no memory");
@@ -101,6 +101,17 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
     m->target = target;
     m->heads = list;
     list[m->n_heads++] = (struct graph_head){node, loss, weight};
+}
+
+int graph_width_of(const struct nn_model *m, int channels, int multiple)
+{
+    const int n = (int)(channels * m->width + 0.5), least = n < 1 ? 1 : n;
+    return (least + multiple - 1) / multiple * multiple;
+}
+
+int graph_width(const struct nn_model *m, int channels)
+{
+    return graph_width_of(m, channels, 1);
 }
 
 /* Windows along a side; 0: it is too small. */

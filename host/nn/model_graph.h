@@ -101,6 +101,7 @@ struct nn_model {
     void *ctx;
     int max_batch;
     const char *fewer; /* as nn_setup's */
+    double width;      /* factor on the channels and hidden units of a network by name */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
@@ -154,6 +155,10 @@ void graph_columns(struct nn_model *m, size_t column, size_t stride);
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
+/* Channels or hidden units of a network's layer, of which the network was published with so many: times
+ * m->width, the nearest whole number (halves up), 1 at least, then up to a multiple. */
+int graph_width(const struct nn_model *m, int channels);
+int graph_width_of(const struct nn_model *m, int channels, int multiple);
 /* Variants of nodes of the table: conv2d in groups, with taps so far apart and stride 1, pooling that
  * rounds up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
@@ -182,14 +187,19 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
 
+/* From so many pixels a side on the large networks halve an image before their first block. */
+enum { STEM_SIDE = 64 };
+
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_wide.c: depth 18 or 50; davidnet has one alone. model_zoo_plain.c: each has one. */
+/* model_zoo_wide.c: depth 18, 50 or 152; the others have one alone. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
 void graph_alexnet(struct nn_model *m, int depth, int n_classes);
+void graph_googlenet(struct nn_model *m, int depth, int n_classes);
+void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
