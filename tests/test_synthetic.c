@@ -50,8 +50,8 @@ static void test_same_bytes(void)
 /* Normalised images. */
 struct images {
     size_t n;
-    float *x;   /* [n, PIXELS] */
-    uint8_t *y; /* [n] */
+    float *x;    /* [n, PIXELS] */
+    uint16_t *y; /* [n] */
 };
 
 static struct images take(const struct dataset *d, bool test)

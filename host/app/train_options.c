@@ -30,8 +30,9 @@ static const struct opt opts[] = {
     {"image", "N", "0",
      "Scale images up to N x N pixels (bilinear), behind --augment; 0: as they are. A network that "
      "needs more than they have says so.",
-     OPT_INT, AT(image), 0, NN_SIDE_MAX, TRAIN_BITS},
+     OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
+    {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",

@@ -76,6 +76,11 @@ static void share_buffers(struct nn_model *m)
             passed_on = node->kind->in_place && node->addend < 0;
             in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
+        for (const int *part = node->more; part < node->more + node->n_more; part++) {
+            assert(*part > 0 &&
+                   m->nodes[*part].buffer < 0); /* else: an earlier reader stands behind */
+            m->nodes[*part].buffer = take(m, out_elements(m, &m->nodes[*part]));
+        }
         if (node->addend >= 0) {
             assert(node->addend > 0 && m->nodes[node->addend].buffer < 0);
             m->nodes[node->addend].buffer = mine;
@@ -134,8 +139,10 @@ static int plan_shared(struct nn_model *m)
     void *p;
     TRY(get_shared(m, sizeof *m->key, &p));
     m->key = p;
-    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    TRY(get_shared(m, (size_t)m->max_batch * (size_t)m->target.n * sizeof *m->labels, &p));
     m->labels = p;
+    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
+    m->lengths = p;
     TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
     m->results = p;
     TRY(get_shared(m, sizeof *m->scale_now, &p));

@@ -44,6 +44,8 @@ struct nn_setup {
     enum nn_conv conv; /* with a rule for products there is GEMM alone */
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
+    /* factor on the channels and hidden units of a network's layers, for the model alone; 0 is 1 */
+    double width;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
     const char *fewer;
 };

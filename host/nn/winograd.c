@@ -29,7 +29,8 @@ const char *winograd_isa(const struct winograd_kernels *by)
 bool winograd_fits(const struct nn_window *g)
 {
     return g->k == 3 && g->stride == 1 && g->pad == 1 && g->groups <= 1 &&
-           g->in.c % WINOGRAD_CHANNELS == 0 && g->out.c % WINOGRAD_CHANNELS == 0;
+           window_dilation(*g) == 1 && g->in.c % WINOGRAD_CHANNELS == 0 &&
+           g->out.c % WINOGRAD_CHANNELS == 0;
 }
 
 /* ---- memory ---- */

@@ -30,7 +30,7 @@ const struct winograd_kernels *winograd_best(void);
 const char *winograd_isa(const struct winograd_kernels *by);
 
 /* A window that it is for: 3x3, stride 1, a border of 1, channels and filters in sixteens, one
- * group. */
+ * group, taps side by side. */
 bool winograd_fits(const struct nn_window *g);
 
 size_t winograd_scratch(const struct nn_window *g); /* bytes, on 64 */
