@@ -19,7 +19,7 @@ struct layer_kind {
     /* The backward pass can add to the dx that another reader of `in` has left. */
     bool adds_dx;
     /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
-    size_t (*kept_bytes)(const struct node *node);
+    size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
     /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
      * Returns 0 or -errno. NULL: nothing to plan. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
@@ -39,6 +39,7 @@ struct node {
     int addend;
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
+    int cells;               /* lstm */
     double p;                /* dropout: probability; scale: the factor; lrn: alpha */
     int first_param, n_params;
     size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
@@ -111,6 +112,8 @@ struct nn_model {
     /* Shared memory: what changes from pass to pass, and what comes out. */
     uint64_t *key; /* of dropout */
     int32_t *labels;
+    int32_t
+        *lengths; /* [max_batch] steps of each sample; the image's h where it has none of its own */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
     uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */

@@ -109,7 +109,7 @@ static int plan_nodes(struct nn_model *m)
             TRY(node->kind->plan(m, node, &bytes));
         most = bytes > most ? bytes : most;
         if (node->kind->kept_bytes)
-            TRY(get_memory(m, node->kind->kept_bytes(node), &node->kept));
+            TRY(get_memory(m, node->kind->kept_bytes(m, node), &node->kept));
     }
     return get_memory(m, most, &m->scratch);
 }
@@ -136,6 +136,8 @@ static int plan_shared(struct nn_model *m)
     m->key = p;
     TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
     m->labels = p;
+    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
+    m->lengths = p;
     TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
     m->results = p;
     TRY(get_shared(m, sizeof *m->scale_now, &p));

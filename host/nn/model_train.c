@@ -24,6 +24,8 @@ static void begin(struct nn_model *m, const struct source *s, uint64_t key)
     *m->key = key;
     *m->scale_now = (float)m->scale.value;
     memcpy(m->labels, s->labels, (size_t)s->batch * sizeof *s->labels);
+    for (int i = 0; i < s->batch; i++)
+        m->lengths[i] = m->nodes[0].window.out.h;
     memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
     if (s->x)
         m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, s->batch), s->x,

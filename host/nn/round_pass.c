@@ -51,6 +51,44 @@ void round_linear_backward(void *ctx, int batch, int in, int out, const real *x,
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
 }
 
+/* Sums, cells and the way through time stay as the backend has them: what leaves the layer is
+ * rounded. */
+static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
+{
+    struct nn_lstm g = *f;
+    g.wx = round_weight(r, f->wx);
+    g.wr = round_weight(r, f->wr);
+    g.wp = round_weight(r, f->wp);
+    g.peep = round_weight(r, f->peep);
+    g.bias = round_weight(r, f->bias);
+    return g;
+}
+
+int round_lstm_plan(void *ctx, const struct nn_lstm *f, int max_batch, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->lstm_plan(r->ctx, f, max_batch, scratch_bytes);
+}
+
+void round_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                        const real *x, real *y, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_forward(r->ctx, &g, batch, lengths, x, y, kept, scratch);
+    round_values(r, ROUND_ACT, (size_t)batch * (size_t)f->steps * (size_t)f->out, y);
+}
+
+void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                         const real *x, const real *y, real *dy, real *dx,
+                         const struct nn_lstm_grads *dw, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
+}
+
 /* ---- batch norm ---- */
 
 int round_norm_plan(void *ctx, int c, size_t *scratch_bytes)
