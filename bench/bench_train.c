@@ -141,7 +141,7 @@ static int make_data(struct bench *b)
                                .n_classes = CLASSES,
                                .n_train = n,
                                .train_x = buf_alloc(bytes),
-                               .train_y = buf_alloc(n),
+                               .train_y = buf_alloc(n * sizeof *b->data.train_y),
                                .mean = {0.5f, 0.5f, 0.5f},
                                .inv_std = {4, 4, 4}};
     b->order = buf_alloc(n * sizeof *b->order);
@@ -150,7 +150,7 @@ static int make_data(struct bench *b)
     for (size_t i = 0; i < bytes; i++)
         b->data.train_x[i] = (uint8_t)(i * 2654435761u >> 24);
     for (size_t i = 0; i < n; i++) {
-        b->data.train_y[i] = (uint8_t)(i % CLASSES);
+        b->data.train_y[i] = (uint16_t)(i % CLASSES);
         b->order[i] = (uint32_t)i;
     }
     return 0;

@@ -81,6 +81,7 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
     }
     if (tid == 0) {
         result->loss_sum = loss[0];
+        result->n_labels = batch;
         result->n_correct = hits[0];
         result->n_top = tops[0];
     }

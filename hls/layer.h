@@ -67,9 +67,10 @@ struct nn_lstm_grads {
 enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
 
 struct nn_result {
-    double loss_sum; /* over the batch */
+    double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
+    int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* samples whose label is among the NN_TOP largest */
+    int n_top; /* labels among the NN_TOP largest */
 };
 enum { NN_TOP = 5 };
 

@@ -128,7 +128,9 @@ struct answer {
 
 static inline struct answer answer_of(struct nn_model *m, const struct images *d)
 {
-    struct answer a = {.r = nn_model_train(m, d->x, d->labels, d->n, 3, NULL, NULL)};
+    struct answer a = {
+        .r = nn_model_train(m, &(struct nn_batch){.n = d->n, .x = d->x, .labels = d->labels}, 3,
+                            NULL, NULL)};
     a.grads = fetch(m, nn_model_grads(m));
     return a;
 }

@@ -38,8 +38,12 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
 static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
                        const struct images *d, enum nn_math math, double moved_loss)
 {
-    const double a = nn_model_eval(cpu, d->x, d->labels, d->n - 1).loss_sum;
-    const double b = nn_model_eval(gpu, d->x, d->labels, d->n - 1).loss_sum;
+    const double a =
+        nn_model_eval(cpu, &(struct nn_batch){.n = d->n - 1, .x = d->x, .labels = d->labels})
+            .loss_sum;
+    const double b =
+        nn_model_eval(gpu, &(struct nn_batch){.n = d->n - 1, .x = d->x, .labels = d->labels})
+            .loss_sum;
     CHECK(fabs(a - b) <= 8 * moved_loss + 64 * half_unit(math) * fabs(a),
           "%s: evaluation %g, on the cpu %g", name, b, a);
 }

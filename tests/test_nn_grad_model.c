@@ -40,7 +40,10 @@ static uint64_t pattern(const struct nn_model *m)
 /* Mean loss in training mode, dropout key 3. */
 static double loss(struct case_data *c)
 {
-    return nn_model_train(c->m, c->x, c->labels, BATCH, 3, NULL, NULL).loss_sum / BATCH;
+    return nn_model_train(c->m, &(struct nn_batch){.n = BATCH, .x = c->x, .labels = c->labels}, 3,
+                          NULL, NULL)
+               .loss_sum /
+           BATCH;
 }
 
 static void check_model(const char *name, struct nn_model *m)

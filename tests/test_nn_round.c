@@ -152,7 +152,9 @@ static void check(const char *name, const char *words, int shift, bool same_as_p
           "%s: gradients are %s those without", words, same_as_plain ? "not" : "still");
     CHECK(n_differ(round->weights, plain->weights, slow->n_weights) == 0,
           "%s: the optimiser's weights have changed", words);
-    const double eval = nn_model_eval(round, d.x, d.labels, BATCH).loss_sum,
+    const double eval = nn_model_eval(round,
+                                      &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels})
+                            .loss_sum,
                  want_eval = slow_pass(slow, &s, &d, false).loss_sum;
     CHECK(same(eval, want_eval), "%s: evaluation %.9g, slow %.9g", words, eval, want_eval);
     printf("%-7s %-46s loss %.6f, without %.6f\n", name, words, a.r.loss_sum, p.r.loss_sum);

@@ -26,9 +26,10 @@
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
-/* Of this rank's images of the epoch so far, without those of skipped steps. */
+/* Of this rank's labels of the epoch so far (one an image, or one for each pixel), without those of
+ * skipped steps. */
 struct train_sums {
-    double loss, correct, images;
+    double loss, correct, labels;
 };
 
 /* What a checkpoint holds beside weights, velocities and statistics. */

@@ -51,11 +51,10 @@ static struct tested test_share(struct train *t)
     for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
         while (next < end && feed_waiting(t->feed) < NN_SLOTS)
             next += feed_test(t, next, end);
-        const size_t left = end - at;
         const struct nn_result r = feed_eval(t->feed);
         all.sums.loss += r.loss_sum;
         all.sums.correct += r.n_correct;
-        all.sums.images += (double)(left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch);
+        all.sums.labels += r.n_labels;
         all.top += r.n_top;
     }
     return all;
@@ -65,8 +64,8 @@ static struct tested test_share(struct train *t)
 static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
     const struct train_sums *test = &tested->sums;
-    double all[7] = {trained->loss, trained->correct, trained->images, test->loss,
-                     test->correct, test->images,     tested->top};
+    double all[7] = {trained->loss, trained->correct, trained->labels, test->loss,
+                     test->correct, test->labels,     tested->top};
     TRY(comm_sum_f64(t->comm, all, 7));
     *trained = (struct train_sums){all[0], all[1], all[2]};
     *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6]};
@@ -99,11 +98,11 @@ int train_epoch_end(struct train *t, bool keep)
 
     const struct report_epoch epoch = {
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
-        .train_loss = mean(trained.loss, trained.images),
-        .train_accuracy = mean(trained.correct, trained.images),
-        .test_loss = mean(tested.sums.loss, tested.sums.images),
-        .test_accuracy = mean(tested.sums.correct, tested.sums.images),
-        .test_top = mean(tested.top, tested.sums.images),
+        .train_loss = mean(trained.loss, trained.labels),
+        .train_accuracy = mean(trained.correct, trained.labels),
+        .test_loss = mean(tested.sums.loss, tested.sums.labels),
+        .test_accuracy = mean(tested.sums.correct, tested.sums.labels),
+        .test_top = mean(tested.top, tested.sums.labels),
         .checksum = weights_crc,
     };
     TRY(train_agree(t, compare_ranks(t, epoch.checksum)));

@@ -111,7 +111,10 @@ static int open_model(struct train *t)
 {
     const struct train_options *o = t->o;
     const struct dataset *d = t->data;
+    struct nn_target wants;
     nn_cpu_threads((int)o->threads);
+    TRY(nn_model_wants(o->model, dataset_shape(d), d->n_classes, &wants));
+    TRY(dataset_suits(t->data, o->model, wants));
     TRY(nn_model_open(t->nn, &t->setup, o->model, dataset_shape(d), d->n_classes, t->eval_batch,
                       o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);

@@ -30,7 +30,7 @@ static const struct opt opts[] = {
     {"image", "N", "0",
      "Scale images up to N x N pixels (bilinear), behind --augment; 0: as they are. A network that "
      "needs more than they have says so.",
-     OPT_INT, AT(image), 0, NN_SIDE_MAX, TRAIN_BITS},
+     OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
 
     {GROUP("how long, how fast")},

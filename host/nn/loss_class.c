@@ -9,7 +9,13 @@ static void class_pass(struct nn_model *m, const struct node *node, int batch, r
     m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->labels, dy, result);
 }
 
-const struct loss_kind loss_class = {.name = "class", .pass = class_pass};
+static struct nn_target class_target(const struct node *node)
+{
+    (void)node;
+    return (struct nn_target){NN_CLASS, 1};
+}
+
+const struct loss_kind loss_class = {.name = "class", .target = class_target, .pass = class_pass};
 
 /* How many stand before z[label] by size, the first of equals first; if any is nan, NN_TOP or
  * more. */
@@ -26,7 +32,7 @@ void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, con
                       real *dlogits, struct nn_result *result)
 {
     (void)ctx;
-    *result = (struct nn_result){.loss_sum = 0};
+    *result = (struct nn_result){.n_labels = batch};
     for (int b = 0; b < batch; b++) {
         const real *z = logits + (size_t)b * (size_t)classes;
         real top = z[0];

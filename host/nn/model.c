@@ -26,10 +26,25 @@ enum nn_math nn_math_of(const char *word)
     return (enum nn_math)math;
 }
 
+static bool is_image(struct nn_shape in)
+{
+    return in.h >= NN_SIDE_MIN && in.h <= NN_SIDE_MAX && in.w >= NN_SIDE_MIN &&
+           in.w <= NN_SIDE_MAX && (in.c == 1 || in.c == 3);
+}
+
+static bool is_sequence(struct nn_shape in)
+{
+    return in.w == 1 && in.h >= 1 && in.h <= NN_STEPS_MAX && in.c >= 1 && in.c <= NN_FEATURES_MAX;
+}
+
 static int check(const char *name, struct nn_shape in, int n_classes, int max_batch)
 {
-    if (in.h < NN_SIDE_MIN || in.h > NN_SIDE_MAX || in.w < NN_SIDE_MIN || in.w > NN_SIDE_MAX ||
-        (in.c != 1 && in.c != 3))
+    if (in.w == 1 && !is_sequence(in))
+        return ERR(-EINVAL,
+                   "cannot build model '%s' for sequences of %d steps of %d features: need 1 to %d "
+                   "steps of 1 to %d",
+                   name, in.h, in.c, NN_STEPS_MAX, NN_FEATURES_MAX);
+    if (in.w != 1 && !is_image(in))
         return ERR(-EINVAL,
                    "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side, 1 "
                    "or 3 channels",
@@ -85,6 +100,24 @@ int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn
     }
     graph_fini(&m);
     return rc;
+}
+
+int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out)
+{
+    struct nn_model m;
+    TRY(check(name, in, n_classes, 1));
+    int rc = graph_init(&m, NULL, in, 1);
+    if (rc == 0)
+        rc = graph_by_name(&m, name, n_classes);
+    if (rc == 0)
+        *out = m.target;
+    graph_fini(&m);
+    return rc;
+}
+
+struct nn_target nn_model_target(const struct nn_model *m)
+{
+    return m->target;
 }
 
 void nn_model_close(struct nn_model *m)

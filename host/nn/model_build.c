@@ -95,6 +95,10 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
         m->failed = -ENOMEM;
         return;
     }
+    const struct nn_target target = loss->target(&m->nodes[node]);
+    assert(m->n_heads == 0 || m->failed || m->too_small || /* else: they want other labels */
+           (target.kind == m->target.kind && target.n == m->target.n));
+    m->target = target;
     m->heads = list;
     list[m->n_heads++] = (struct graph_head){node, loss, weight};
 }

@@ -53,6 +53,8 @@ struct node {
 /* What is done with a node's output: a row for each LOSS of hls/layers.def, in loss_*.c. */
 struct loss_kind {
     const char *name;
+    /* The labels of a sample that it wants for this output. */
+    struct nn_target (*target)(const struct node *node);
     /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
@@ -108,12 +110,12 @@ struct nn_model {
     int n_buffers;
     void *scratch;
     struct nn_loss_scale scale; /* fp16; else value 1 */
+    struct nn_target target;    /* the labels of a sample, of all heads */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
-    uint64_t *key; /* of dropout */
-    int32_t *labels;
-    int32_t
-        *lengths; /* [max_batch] steps of each sample; the image's h where it has none of its own */
+    uint64_t *key;    /* of dropout */
+    int32_t *labels;  /* [max_batch, target.n] */
+    int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
     uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */
@@ -162,8 +164,8 @@ enum { NO_ADDEND = -1 };
 #define LOSS(kind, passes) extern const struct loss_kind loss_##kind;
 #include "hls/layers.def"
 
-/* One more head. The network's result is the first one's, but for the loss: the weighted sum of
- * all. */
+/* One more head, which wants the labels that all others want. The network's result is the first
+ * one's, but for the loss: the weighted sum of all. */
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
 /* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */

@@ -134,7 +134,7 @@ static int plan_shared(struct nn_model *m)
     void *p;
     TRY(get_shared(m, sizeof *m->key, &p));
     m->key = p;
-    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    TRY(get_shared(m, (size_t)m->max_batch * (size_t)m->target.n * sizeof *m->labels, &p));
     m->labels = p;
     TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
     m->lengths = p;

@@ -9,13 +9,11 @@
 #include "nn/model.h"
 #include "nn/nn_ops.h"
 
-enum { CLASSES_MAX = UINT8_MAX + 1 };
-
 /* Keeps the first n/n_classes training images of every class, in their order. */
 static int take_subset(struct dataset *d, size_t n)
 {
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
-    size_t has[CLASSES_MAX] = {0}, taken[CLASSES_MAX] = {0}, to = 0;
+    size_t has[DATASET_CLASSES_MAX] = {0}, taken[DATASET_CLASSES_MAX] = {0}, to = 0;
     if (n % (size_t)d->n_classes)
         return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes",
                    n, d->n_classes);
@@ -110,8 +108,8 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
 /* y [to] = x [from]. Lines of x are scaled as they are met, the last two are kept. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
-    struct bilinear across[NN_SIDE_MAX];
-    real lines[2][NN_SIDE_MAX * DATASET_CHANNELS_MAX];
+    struct bilinear across[DATASET_SCALED_MAX];
+    real lines[2][DATASET_SCALED_MAX * DATASET_CHANNELS_MAX];
     const int n = to.w * to.c, pitch = from.w * from.c;
     int next = 0; /* of x */
     for (int col = 0; col < to.w; col++)
@@ -149,11 +147,14 @@ static void images_to_real(const struct dataset *d, bool test, const uint32_t *i
 }
 
 static void images_labels(const struct dataset *d, bool test, const uint32_t *index, int n,
-                          int32_t *labels)
+                          const struct dataset_augment *augment, int32_t *labels, int32_t *lengths)
 {
-    const uint8_t *y = test ? d->test_y : d->train_y;
+    const uint16_t *y = test ? d->test_y : d->train_y;
+    (void)augment; /* an image is what it is, seen from wherever */
     for (int i = 0; i < n; i++)
         labels[i] = y[index[i]];
+    for (int i = 0; lengths && i < n; i++)
+        lengths[i] = dataset_shape(d).h;
 }
 
 static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
@@ -165,6 +166,10 @@ static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 }
 
 const struct sample_ops sample_images = {
+    .name = "images",
+    .target = NN_CLASS,
+    .augments = AUGMENT_CROP | AUGMENT_REFLECT | AUGMENT_FLIP | AUGMENT_CUTOUT,
+    .scales = true,
     .settle = images_settle,
     .to_real = images_to_real,
     .labels = images_labels,

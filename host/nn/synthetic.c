@@ -76,14 +76,14 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
 
 /* Makes n images, classes in turn. set: 0 for training, 1 for the test. */
 static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
-                    uint8_t **x, uint8_t **y)
+                    uint8_t **x, uint16_t **y)
 {
     *x = malloc(n * SIDE * SIDE);
-    *y = malloc(n);
+    *y = malloc(n * sizeof **y);
     if (!*x || !*y)
         return ERR(-ENOMEM, "cannot allocate %zu synthetic images", n);
     for (size_t i = 0; i < n; i++) {
-        (*y)[i] = (uint8_t)(i % CLASSES);
+        (*y)[i] = (uint16_t)(i % CLASSES);
         struct draw draw = draw_open(seed, DRAW_IMAGE, set, (uint32_t)i);
         make_image(&patterns[(*y)[i]], &draw, *x + i * SIDE * SIDE);
     }
