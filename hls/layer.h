@@ -70,8 +70,10 @@ struct nn_result {
     double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
     int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* labels among the NN_TOP largest */
+    int n_top;   /* labels among the NN_TOP largest */
+    int n_edits; /* ctc: between transcripts found and wanted */
 };
 enum { NN_TOP = 5 };
+enum { CTC_LABELS_MAX = 256 }; /* of a transcript */
 
 #endif

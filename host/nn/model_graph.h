@@ -55,6 +55,8 @@ struct loss_kind {
     const char *name;
     /* The labels of a sample that it wants for this output. */
     struct nn_target (*target)(const struct node *node);
+    /* Once, before the first pass: how much scratch it wants. Returns 0 or -errno. NULL: none. */
+    int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
     /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,

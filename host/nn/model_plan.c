@@ -111,6 +111,12 @@ static int plan_nodes(struct nn_model *m)
         if (node->kind->kept_bytes)
             TRY(get_memory(m, node->kind->kept_bytes(m, node), &node->kept));
     }
+    for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
+        size_t bytes = 0;
+        if (head->loss->plan)
+            TRY(head->loss->plan(m, &m->nodes[head->node], &bytes));
+        most = bytes > most ? bytes : most;
+    }
     return get_memory(m, most, &m->scratch);
 }
 

@@ -251,6 +251,24 @@ void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
 }
 
+int round_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
+                   size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->ctc_plan(r->ctx, max_batch, steps, classes, targets, scratch_bytes);
+}
+
+void round_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, const real *logits,
+                    const int32_t *lengths, const int32_t *labels, real *dlogits,
+                    struct nn_result *result, void *scratch)
+{
+    struct rounder *r = ctx;
+    r->below->ctc_loss(r->ctx, batch, steps, classes, targets, logits, lengths, labels, dlogits,
+                       result, scratch);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)steps * (size_t)classes, dlogits);
+}
+
 void round_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
 {
     const struct rounder *r = ctx;
