@@ -25,6 +25,7 @@
 #include "host/nn/layer_shortcut.c"
 #include "host/nn/loss_class.c"
 #include "host/nn/loss_ctc.c"
+#include "host/nn/loss_dense.c"
 #include "host/nn/model.c"
 #include "host/nn/model_build.c"
 #include "host/nn/model_plan.c"

@@ -135,6 +135,18 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return 0;
 }
 
+/* Of what the first head tells apart, where there are not too many for a table. */
+static int plan_confusion(struct nn_model *m)
+{
+    const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;
+    void *p;
+    if (!m->heads[0].loss->confuses || n > NN_MAP_CLASSES_MAX)
+        return 0;
+    TRY(get_shared(m, n * n * sizeof *m->confusion, &p));
+    m->confusion = p;
+    return 0;
+}
+
 static int plan_shared(struct nn_model *m)
 {
     void *p;
@@ -150,7 +162,7 @@ static int plan_shared(struct nn_model *m)
     m->scale_now = p;
     TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
     m->marks = p;
-    return 0;
+    return plan_confusion(m);
 }
 
 /* A norm's few params wait for those of the convolution that it follows: one call less for every
