@@ -67,12 +67,27 @@ struct nn_norm {
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
+/* An LSTM with peepholes and a projection (layers.def has its equations) over sequences of at most so
+ * many steps. */
+struct nn_lstm {
+    int steps, in, cells, out;
+    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells] */
+    const real *peep, *bias;  /* [3 cells], [4 cells] */
+};
+/* Gradients of those. */
+struct nn_lstm_grads {
+    real *wx, *wr, *wp, *peep, *bias;
+};
+enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
+
 struct nn_result {
     double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
     int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* labels among the NN_TOP largest */
+    int n_top;   /* labels among the NN_TOP largest */
+    int n_edits; /* ctc: between transcripts found and wanted */
 };
 enum { NN_TOP = 5 };
+enum { CTC_LABELS_MAX = 256 }; /* of a transcript */
 
 #endif

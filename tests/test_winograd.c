@@ -202,14 +202,15 @@ static void check(int batch, int h, int w, int in, int out, bool bias, bool add)
 
 static void check_fits(void)
 {
+    enum { OTHERS = 7 };
     const struct nn_window is = {
         .in = {8, 8, 16}, .out = {8, 8, 16}, .k = 3, .stride = 1, .pad = 1};
-    struct nn_window not [6] = {is, is, is, is, is, is};
-    not [0].k = 1, not [1].stride = 2, not [2].pad = 0, not [3].in.c = 24, not [4].out.c = 10,
-        not [5].groups = 2;
+    struct nn_window other[OTHERS] = {is, is, is, is, is, is, is};
+    other[0].k = 1, other[1].stride = 2, other[2].pad = 0, other[3].in.c = 24, other[4].out.c = 10,
+    other[5].groups = 2, other[6].dilation = 2;
     CHECK(winograd_fits(&is), "16 to 16");
-    for (int i = 0; i < 6; i++)
-        CHECK(!winograd_fits(&not [i]), "window %d", i);
+    for (int i = 0; i < OTHERS; i++)
+        CHECK(!winograd_fits(&other[i]), "window %d", i);
 }
 
 int main(void)

@@ -19,7 +19,7 @@ struct layer_kind {
     /* The backward pass can add to the dx that another reader of `in` has left. */
     bool adds_dx;
     /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
-    size_t (*kept_bytes)(const struct node *node);
+    size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
     /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
      * Returns 0 or -errno. NULL: nothing to plan. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
@@ -44,6 +44,7 @@ struct node {
     int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
+    int cells;               /* lstm */
     double p;                /* dropout: probability; scale: the factor; lrn: alpha */
     int first_param, n_params;
     size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
@@ -59,6 +60,9 @@ struct loss_kind {
     const char *name;
     /* The labels of a sample that it wants for this output. */
     struct nn_target (*target)(const struct node *node);
+    /* As a layer_kind's. */
+    int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
+    bool confuses; /* it fills m->confusion, where there is one: that of the first head */
     /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
@@ -123,7 +127,8 @@ struct nn_model {
     int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
-    uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */
+    uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
+    uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
     struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;

@@ -51,6 +51,44 @@ void round_linear_backward(void *ctx, int batch, int in, int out, const real *x,
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
 }
 
+/* Sums, cells and the way through time stay as the backend has them: what leaves the layer is
+ * rounded. */
+static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
+{
+    struct nn_lstm g = *f;
+    g.wx = round_weight(r, f->wx);
+    g.wr = round_weight(r, f->wr);
+    g.wp = round_weight(r, f->wp);
+    g.peep = round_weight(r, f->peep);
+    g.bias = round_weight(r, f->bias);
+    return g;
+}
+
+int round_lstm_plan(void *ctx, const struct nn_lstm *f, int max_batch, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->lstm_plan(r->ctx, f, max_batch, scratch_bytes);
+}
+
+void round_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                        const real *x, real *y, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_forward(r->ctx, &g, batch, lengths, x, y, kept, scratch);
+    round_values(r, ROUND_ACT, (size_t)batch * (size_t)f->steps * (size_t)f->out, y);
+}
+
+void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                         const real *x, const real *y, real *dy, real *dx,
+                         const struct nn_lstm_grads *dw, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
+}
+
 /* ---- batch norm ---- */
 
 int round_norm_plan(void *ctx, int c, size_t *scratch_bytes)
@@ -239,6 +277,40 @@ void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
     r->below->softmax_loss(r->ctx, batch, classes, logits, labels, dlogits, result);
     r->back |= dlogits != NULL;
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
+}
+
+int round_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
+                   size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->ctc_plan(r->ctx, max_batch, steps, classes, targets, scratch_bytes);
+}
+
+void round_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, const real *logits,
+                    const int32_t *lengths, const int32_t *labels, real *dlogits,
+                    struct nn_result *result, void *scratch)
+{
+    struct rounder *r = ctx;
+    r->below->ctc_loss(r->ctx, batch, steps, classes, targets, logits, lengths, labels, dlogits,
+                       result, scratch);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)steps * (size_t)classes, dlogits);
+}
+
+int round_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->dense_plan(r->ctx, max_rows, classes, scratch_bytes);
+}
+
+void round_dense_loss(void *ctx, int rows, int classes, const real *logits, const int32_t *labels,
+                      real *dlogits, uint32_t *confusion, struct nn_result *result, void *scratch)
+{
+    struct rounder *r = ctx;
+    r->below->dense_loss(r->ctx, rows, classes, logits, labels, dlogits, confusion, result,
+                         scratch);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)rows * (size_t)classes, dlogits);
 }
 
 void round_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
