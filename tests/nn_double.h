@@ -23,6 +23,7 @@
 #include "host/nn/layer_shortcut.c"
 #include "host/nn/loss_class.c"
 #include "host/nn/model.c"
+#include "host/nn/model_block.c"
 #include "host/nn/model_build.c"
 #include "host/nn/model_plan.c"
 #include "host/nn/model_train.c"

@@ -62,6 +62,7 @@ struct train {
     const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
     bool on_gpu;             /* that is a GPU, which is open */
     struct nn_setup setup;
+    struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
 

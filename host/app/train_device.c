@@ -31,6 +31,8 @@ int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
     t->setup = (struct nn_setup){.math = nn_math_of(o->precision)};
+    TRY(nn_block_words(o->block, &t->block));
+    t->setup.block = &t->block;
     TRY(loss_scale_of(o->loss_scale, &t->setup.loss_scale));
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);

@@ -32,6 +32,7 @@ static const struct opt opts[] = {
      "needs more than they have says so.",
      OPT_INT, AT(image), 0, NN_SIDE_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
+    {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",

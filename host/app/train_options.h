@@ -4,7 +4,7 @@
 #include "base/opt.h"
 
 struct train_options {
-    const char *data, *augment, *model;
+    const char *data, *augment, *model, *block;
     uint64_t train_samples;
     int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */

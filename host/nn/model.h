@@ -28,6 +28,17 @@ struct nn_param {
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
 enum nn_math nn_math_of(const char *word);
 
+/* The form of residual blocks. Source: pure fp16 paper, 4. */
+struct nn_block {
+    bool swapped;    /* relu(gamma * (shortcut + factor * normalised) + beta) ends a block */
+    bool zero_gamma; /* the last gamma of a block begins at 0 */
+    double factor;   /* of every norm of a block, behind gamma and beta, but as above in swapped */
+};
+/* What nn_block_words reads: a sentence. */
+extern const char nn_block_help[];
+/* plain[:K], zero-gamma[:K] or swap[:K], K above 0 and up to 1. Returns 0 or -EINVAL with a line. */
+int nn_block_words(const char *word, struct nn_block *out);
+
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 227 };
 
 /* All names that nn_model_open takes: a sentence. */

@@ -29,6 +29,7 @@
 struct gemm_rule; /* hls/rules.h */
 struct round_rule;
 struct round_setup; /* nn/round_ops.h */
+struct nn_block;    /* nn/model.h */
 
 /* What a context is opened for; a NULL instead means fp32. */
 struct nn_setup {
@@ -39,6 +40,8 @@ struct nn_setup {
     const struct gemm_rule *gemm;
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
+    /* the form of residual blocks, for the model alone; NULL: plain */
+    const struct nn_block *block;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
     const char *fewer;
 };

@@ -77,15 +77,18 @@ void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x
 
 /* A backend may work out anew what passed the ReLU, before rounding: what was rounded to zero is
  * taken out first. */
-void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
-                         real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
+void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                         real *dbeta, void *scratch)
 {
     const struct rounder *r = ctx;
     const size_t all = n * (size_t)f->c;
     if (f->relu && r->setup.of[ROUND_ACT].on)
         r->below->relu_backward(r->ctx, all, y, dy, dy);
-    r->below->norm_backward(r->ctx, f, n, x, y, dy, dx, dgamma, dbeta, scratch);
+    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     round_values(r, ROUND_ERROR, all, dx);
+    if (f->swapped) /* gamma has multiplied it */
+        round_values(r, ROUND_ERROR, all, dy);
 }
 
 /* ---- values that are handed on: rounded already ---- */
