@@ -58,6 +58,12 @@ struct nn_sgd {
     bool nesterov;
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
+    /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
+     * factors; r stands for that:
+     *     d = r(g + r(decay * w)), with LARS r(trust's factor * d)
+     *     v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
+     * It lives as long as the plan. */
+    const struct round_rule *round;
 };
 
 /* Batches of images that come as bytes and are normalised, augmented and scaled by the
