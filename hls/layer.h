@@ -49,7 +49,8 @@ MF_FN int window_reach(struct nn_window g)
 }
 
 /* Batch norm over n pixels of c channels, with what may follow it:
- * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
+ * y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, swapped,
+ * y = relu(gamma * (addend + k * (x - mean) / sqrt(var + eps)) + beta); k is the factor. */
 struct nn_norm {
     int c;
     bool relu;
@@ -62,6 +63,8 @@ struct nn_norm {
     real *run_mean, *run_var; /* [c] */
     /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
     real *mean, *inv_std;
+    real factor;  /* 1: none */
+    bool swapped; /* gamma and beta stand behind the addition, which there is */
 };
 
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */

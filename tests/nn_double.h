@@ -29,6 +29,7 @@
 #include "host/nn/loss_ctc.c"
 #include "host/nn/loss_dense.c"
 #include "host/nn/model.c"
+#include "host/nn/model_block.c"
 #include "host/nn/model_build.c"
 #include "host/nn/model_plan.c"
 #include "host/nn/model_train.c"

@@ -5,6 +5,7 @@
 #include "base/beside.h"
 #include "comm/comm_library.h"
 #include "nn/blas.h"
+#include "nn/round_ops.h"
 #include "offload/wire_plugin.h"
 #include "vec/vec.h"
 #include <zlib.h>
@@ -22,6 +23,7 @@ void info_build(struct info *info)
     info_add(info, "vec backend", "%s", vec_best()->name);
     info_add(info, "MPI", "%s", mpi);
     info_add(info, "CBLAS", "%s", blas_config());
+    info_add(info, "wider in fp16-pure", "%s", round_pure_wide);
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[INFO_VALUE], path[PATH_MAX];
     wire_plugin_about(fabric, sizeof fabric);

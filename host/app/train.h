@@ -63,6 +63,7 @@ struct train {
     const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
     bool on_gpu;             /* that is a GPU, which is open */
     struct nn_setup setup;
+    struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
 
@@ -148,6 +149,10 @@ int train_device_settle(struct train *t);
 int train_device_open(struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
+
+/* fp16-pure: the means over ranks of params [first, first + n), in t->grads, are rounded as
+ * --reduce-in has it; else nothing. */
+void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */

@@ -73,7 +73,7 @@ static int settle_job(struct train *t)
                                     .quantise = o->quantise,
                                     .seed = o->seed,
                                     .algo = o->algo,
-                                    .gpu = job_if(o->device, "cuda"),
+                                    .gpu = train_is_pure(o) ? JOB_NO : job_if(o->device, "cuda"),
                                     .overlap =
                                         train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,

@@ -33,6 +33,7 @@ static const struct opt opts[] = {
      OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
+    {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",
@@ -162,9 +163,13 @@ static const struct opt opts[] = {
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
-    {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
+    {CHOICE("precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and "
-            "the optimiser stay fp32.")},
+            "the optimiser stay fp32. fp16-pure, on the CPU: of all tensors, each rounded to e5m10 "
+            "as soon as it is made.")},
+    {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
+            "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
+            "the optimiser reads them, or are left in fp32.")},
     {TEXT(
         "loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
         "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
@@ -331,11 +336,12 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
         return ERR(-EINVAL, "--nesterov needs --momentum above 0");
     if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--trust needs --optimizer lars");
-    if (strcmp(o->precision, "fp16") && !strstr(o->quant, "error=") &&
+    const bool pure = train_is_pure(o);
+    if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
         opt_given(&train_command, p, "loss-scale"))
         return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
                             "the exponents of fp32");
-    if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32"))
+    if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32") && !pure)
         return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
                    o->precision);
     if (!strcmp(o->device, "cuda") && opt_given(&train_command, p, "conv"))
@@ -343,12 +349,23 @@ static int check(const struct train_options *o, const struct opt_parsed *p)
     if (strcmp(o->gemm, "fp32") && !strcmp(o->conv, "winograd"))
         return ERR(-EINVAL, "--gemm %s rounds every product: it needs --conv gemm or auto",
                    o->gemm);
-    if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32"))
+    if (!strcmp(o->device, "cuda") && pure)
+        return ERR(-EINVAL, "--precision fp16-pure rounds what the CPU computes: it needs --device "
+                            "cpu");
+    if (!pure && opt_given(&train_command, p, "reduce-in"))
+        return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
+                            "weights are fp32");
+    if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32") && !pure)
         return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
     if (strcmp(o->quant, "none") && strcmp(o->precision, "fp32"))
         return ERR(-EINVAL, "--quant %s rounds fp32 activations: it needs --precision fp32",
                    o->quant);
     return 0;
+}
+
+bool train_is_pure(const struct train_options *o)
+{
+    return !strcmp(o->precision, "fp16-pure");
 }
 
 /* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then

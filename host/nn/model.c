@@ -74,6 +74,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     int rc = graph_init(m, ops, in, max_batch);
     if (setup && setup->width > 0)
         m->width = setup->width;
+    if (setup && setup->block)
+        m->block = *setup->block;
     if (rc == 0)
         rc = graph_by_name(m, name, n_classes);
     if (rc == 0)

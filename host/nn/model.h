@@ -32,6 +32,17 @@ enum nn_math nn_math_of(const char *word);
 /* Likewise of --conv: auto, winograd, gemm. */
 enum nn_conv nn_conv_of(const char *word);
 
+/* The form of residual blocks. Source: pure fp16 paper, 4. */
+struct nn_block {
+    bool swapped;    /* relu(gamma * (shortcut + factor * normalised) + beta) ends a block */
+    bool zero_gamma; /* the last gamma of a block begins at 0 */
+    double factor;   /* of every norm of a block, behind gamma and beta, but as above in swapped */
+};
+/* What nn_block_words reads: a sentence. */
+extern const char nn_block_help[];
+/* plain[:K], zero-gamma[:K] or swap[:K], K above 0 and up to 1. Returns 0 or -EINVAL with a line. */
+int nn_block_words(const char *word, struct nn_block *out);
+
 /* Of images; a sample of width 1 is a sequence: so many time steps (h) of so many features (c). */
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };
 

@@ -17,7 +17,8 @@ static void *grown(void *list, int n, size_t item_bytes)
 
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
-    *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .width = 1, .n_nodes = 1};
+    *m = (struct nn_model){
+        .ops = ops, .max_batch = max_batch, .width = 1, .block.factor = 1, .n_nodes = 1};
     m->nodes = grown(NULL, 0, sizeof *m->nodes);
     if (!m->nodes)
         return ERR(-ENOMEM, "cannot build a model: no memory");

@@ -45,7 +45,9 @@ struct node {
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     int cells;               /* lstm */
-    double p;                /* dropout: probability; scale: the factor; lrn: alpha */
+    bool swapped;            /* norm: gamma and beta stand behind the addition */
+    bool zero_gamma;         /* norm: gammas begin at 0 */
+    double p;                /* dropout: probability; scale and norm: the factor; lrn: alpha */
     int first_param, n_params;
     size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
     bool add_dx; /* another reader of `in` has left its gradient already: add */
@@ -111,6 +113,8 @@ struct nn_model {
     struct node *nodes;
     struct nn_param *params;
     struct graph_head *heads;
+    struct nn_block block; /* the form of residual blocks, of which there are so many */
+    int n_blocks;
     struct node spare; /* is built on where there was no memory for another node: `failed` */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
@@ -194,6 +198,13 @@ void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t s
 
 /* From so many pixels a side on the large networks halve an image before their first block. */
 enum { STEM_SIDE = 64 };
+
+/* The norm of a branch of a residual block; the one that ends it, which has an addend: in the form
+ * of m->block. Return its index. */
+int graph_inside_block(struct nn_model *m, int norm);
+int graph_ends_block(struct nn_model *m, int norm);
+/* Has it blocks, if their form is not the plain one? Returns 0 or -EINVAL with a line. */
+int graph_block_fits(const struct nn_model *m, const char *name);
 
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);

@@ -7,6 +7,12 @@ static size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+static size_t filters(const struct nn_window *g)
+{
+    const int groups = g->groups ? g->groups : 1;
+    return (size_t)g->out.c * (size_t)(g->k * g->k) * (size_t)(g->in.c / groups);
+}
+
 /* ---- with weights ---- */
 
 int round_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
@@ -32,6 +38,8 @@ void round_conv_backward(void *ctx, const struct nn_window *g, int batch, const 
     r->below->conv_backward(r->ctx, g, batch, x, round_weight(r, w), dy, dx, add, dw, dbias,
                             scratch);
     round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+    round_values(r, ROUND_GRAD, filters(g), dw);
+    round_values(r, ROUND_GRAD, (size_t)g->out.c, dbias);
 }
 
 void round_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
@@ -49,6 +57,8 @@ void round_linear_backward(void *ctx, int batch, int in, int out, const real *x,
     const struct rounder *r = ctx;
     r->below->linear_backward(r->ctx, batch, in, out, x, round_weight(r, w), dy, dx, dw, dbias);
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
+    round_values(r, ROUND_GRAD, (size_t)out * (size_t)in, dw);
+    round_values(r, ROUND_GRAD, (size_t)out, dbias);
 }
 
 /* Sums, cells and the way through time stay as the backend has them: what leaves the layer is
@@ -103,6 +113,8 @@ void round_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real
     const struct rounder *r = ctx;
     r->below->norm_forward(r->ctx, f, n, x, addend, y, scratch);
     round_values(r, ROUND_ACT, n * (size_t)f->c, y);
+    round_values(r, ROUND_STATE, (size_t)f->c, f->run_mean);
+    round_values(r, ROUND_STATE, (size_t)f->c, f->run_var);
 }
 
 void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x,
@@ -115,15 +127,20 @@ void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x
 
 /* A backend may work out anew what passed the ReLU, before rounding: what was rounded to zero is
  * taken out first. */
-void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
-                         real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
+void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                         real *dbeta, void *scratch)
 {
     const struct rounder *r = ctx;
     const size_t all = n * (size_t)f->c;
     if (f->relu && r->setup.of[ROUND_ACT].on)
         r->below->relu_backward(r->ctx, all, y, dy, dy);
-    r->below->norm_backward(r->ctx, f, n, x, y, dy, dx, dgamma, dbeta, scratch);
+    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     round_values(r, ROUND_ERROR, all, dx);
+    if (f->swapped) /* gamma has multiplied it */
+        round_values(r, ROUND_ERROR, all, dy);
+    round_values(r, ROUND_GRAD, (size_t)f->c, dgamma);
+    round_values(r, ROUND_GRAD, (size_t)f->c, dbeta);
 }
 
 /* ---- values that are handed on: rounded already ---- */
