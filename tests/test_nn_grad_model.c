@@ -170,7 +170,8 @@ static struct nn_model *build_basic(struct nn_model *m)
 static struct nn_model *build_bottlenecks(struct nn_model *m)
 {
     static const int blocks[4] = {2, 1, 1, 2};
-    wide_resnet(m, blocks, true, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, true, CLASSES);
     return m;
 }
 

@@ -299,75 +299,6 @@ const struct opt_command emulate_command = {
 };
 
 /* What is said of how real ranks and cards are reached says nothing of emulated ones. */
-static int check_emulated(const struct train_options *o, const struct opt_parsed *p)
-{
-    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (opt_given(&emulate_command, p, names[i]))
-            return ERR(-EINVAL,
-                       "--%s means nothing to emulated ranks, which share a process: leave it out, "
-                       "or take train",
-                       names[i]);
-    if (o->stats && o->memory && !strcmp(o->memory, "low"))
-        return ERR(-EINVAL, "--stats looks at gradients that --memory low does not keep: it needs "
-                            "--memory full");
-    return 0;
-}
-
-static int check(const struct train_options *o, const struct opt_parsed *p)
-{
-    if (o->steps && opt_given(&train_command, p, "epochs"))
-        return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
-    if (o->save_every && !o->save)
-        return ERR(-EINVAL, "--save-every %llu needs --save FILE",
-                   (unsigned long long)o->save_every);
-    if (!o->dump_dir &&
-        (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
-        return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
-    if (!o->stats && opt_given(&train_command, p, "stats-every"))
-        return ERR(-EINVAL, "--stats-every needs --stats FILE");
-    TRY(train_files_check(o));
-    if (o->warmup == 0 && opt_given(&train_command, p, "warmup-from"))
-        return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
-    if (o->nesterov && strcmp(o->optimizer, "sgd"))
-        return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
-    if (o->nesterov && o->momentum == 0)
-        return ERR(-EINVAL, "--nesterov needs --momentum above 0");
-    if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
-        return ERR(-EINVAL, "--trust needs --optimizer lars");
-    const bool pure = train_is_pure(o);
-    if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
-        opt_given(&train_command, p, "loss-scale"))
-        return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
-                            "the exponents of fp32");
-    if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32") && !pure)
-        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
-                   o->precision);
-    if (!strcmp(o->device, "cuda") && opt_given(&train_command, p, "conv"))
-        return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
-    if (strcmp(o->gemm, "fp32") && !strcmp(o->conv, "winograd"))
-        return ERR(-EINVAL, "--gemm %s rounds every product: it needs --conv gemm or auto",
-                   o->gemm);
-    if (!strcmp(o->device, "cuda") && pure)
-        return ERR(-EINVAL, "--precision fp16-pure rounds what the CPU computes: it needs --device "
-                            "cpu");
-    if (!pure && opt_given(&train_command, p, "reduce-in"))
-        return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
-                            "weights are fp32");
-    if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32") && !pure)
-        return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
-    if (strcmp(o->quant, "none") && strcmp(o->precision, "fp32"))
-        return ERR(-EINVAL, "--quant %s rounds fp32 activations: it needs --precision fp32",
-                   o->quant);
-    return 0;
-}
-
-bool train_is_pure(const struct train_options *o)
-{
-    return !strcmp(o->precision, "fp16-pure");
-}
-
 /* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then
  * these refuse them. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
@@ -393,9 +324,7 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
 {
     struct train_options read = {0};
     TRY(opt_parse(command, argc, argv, &read, parsed));
-    TRY(check(&read, parsed));
-    if (command == &emulate_command)
-        TRY(check_emulated(&read, parsed));
+    TRY(train_options_check(command, &read, parsed));
     if (read.steps)
         read.epochs = 0;
     forget_formats(&read, parsed);

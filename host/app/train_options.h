@@ -51,6 +51,10 @@ extern const struct opt_command train_command, emulate_command;
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
 
+/* Do they go together? Returns 0 or -EINVAL with a line. */
+int train_options_check(const struct opt_command *command, const struct train_options *o,
+                        const struct opt_parsed *p);
+
 /* --precision fp16-pure */
 bool train_is_pure(const struct train_options *o);
 

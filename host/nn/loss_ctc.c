@@ -95,7 +95,7 @@ static void sum_exps(struct ctc *c)
 }
 
 /* Fills a; returns the logarithm of the transcript's probability. */
-static double forward(struct ctc *c)
+static double paths_forward(struct ctc *c)
 {
     const double none = -(double)INFINITY;
     const int n = c->n_states;
@@ -133,7 +133,7 @@ static void step_back(struct ctc *c, int t)
 }
 
 /* dz [steps][classes], over `batch`. */
-static void backward(struct ctc *c, double log_all, int batch, real *dz)
+static void paths_backward(struct ctc *c, double log_all, int batch, real *dz)
 {
     for (int t = c->steps - 1; t >= 0; t--) {
         const real *z = c->z + (size_t)t * (size_t)c->classes;
@@ -228,9 +228,9 @@ void cpu_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, con
         if (!has_path(&c))
             continue;
         sum_exps(&c);
-        const double log_all = forward(&c);
+        const double log_all = paths_forward(&c);
         result->loss_sum -= log_all;
         if (dz)
-            backward(&c, log_all, batch, dz);
+            paths_backward(&c, log_all, batch, dz);
     }
 }
