@@ -24,6 +24,7 @@
 #include "host/nn/layer_scale.c"
 #include "host/nn/layer_shortcut.c"
 #include "host/nn/loss_class.c"
+#include "host/nn/loss_dense.c"
 #include "host/nn/model.c"
 #include "host/nn/model_build.c"
 #include "host/nn/model_plan.c"

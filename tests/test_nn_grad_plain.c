@@ -164,6 +164,36 @@ static void check_loss(void *ctx, int batch, int classes, double scale)
     close_layer(&l);
 }
 
+/* ---- the same for rows, of which some do not count: a mean over the others ---- */
+static void dense_y(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, NULL, NULL, &r, NULL);
+    l->y[0] = r.n_labels ? r.loss_sum / r.n_labels : 0;
+}
+
+static void dense_d(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, NULL, &r, NULL);
+}
+
+/* every: so many rows count, in turn; 0: none */
+static void check_dense(void *ctx, int rows, int classes, int every)
+{
+    struct layer l = {
+        .batch = rows, .ctx = ctx, .g.in.c = classes, .forward = dense_y, .backward = dense_d};
+    snprintf(l.name, sizeof l.name, "loss of %d rows, %d classes, every %d", rows, classes, every);
+    add_var(&l, (size_t)(rows * classes), 1);
+    set_output(&l, 1);
+    l.r[0] = 1;
+    l.labels = calloc((size_t)rows, sizeof *l.labels);
+    for (int i = 0; i < rows; i++)
+        l.labels[i] = every && i % every == 0 ? (i * 3 + 1) % classes : i % 2 ? -1 : 255;
+    check_layer(&l);
+    close_layer(&l);
+}
+
 int main(void)
 {
     void *ctx = open_cpu();
@@ -175,6 +205,9 @@ int main(void)
     check_loss(ctx, 1, 2, 1);
     check_loss(ctx, 5, 10, 4);
     check_loss(ctx, 3, 10, 30);
+    check_dense(ctx, 7, 5, 1);
+    check_dense(ctx, 30, 19, 3);
+    check_dense(ctx, 6, 4, 0);
     close_cpu(ctx);
     DONE();
 }

@@ -59,6 +59,12 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
                              const real *w, const real *dy, real *dx, bool add, real *dw,
                              real *dbias, void *scratch);
 
+/* Softmax cross-entropy of one row of logits: adds to the result what its label costs; dz [classes]
+ * = gradient of loss / n, NULL: not wanted. Returns how many stand before the label by size, the
+ * first of equals first; where one is nan NN_TOP or more. */
+int cpu_softmax_row(int classes, const real *z, int label, int n, real *dz,
+                    struct nn_result *result);
+
 /* One function for each slot. */
 #define PLAN(name, params, args) int cpu_##name(void *ctx, LIST params);
 #define PASS(name, params, args) void cpu_##name(void *ctx, LIST params);

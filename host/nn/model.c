@@ -138,7 +138,8 @@ void nn_model_close(struct nn_model *m)
     void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key, m->labels, m->lengths, m->results, m->scale_now, m->marks};
+    void *shared[] = {m->key,       m->labels,    m->lengths, m->results,
+                      m->scale_now, m->confusion, m->marks};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);
@@ -201,6 +202,12 @@ int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n)
 {
     m->ops->put(m->ctx, to, host, n * sizeof *to);
     return m->ops->wait(m->ctx);
+}
+
+const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
+{
+    *n_classes = m->confusion ? m->nodes[m->heads[0].node].window.out.c : 0;
+    return m->confusion;
 }
 
 int nn_model_failed(const struct nn_model *m)

@@ -112,6 +112,11 @@ struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, ui
 /* Forward in evaluation mode (running statistics, no dropout). */
 struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b);
 
+/* Of the last evaluation, alive until close: labels of class i that were taken for class j stand at
+ * i * n_classes + j. NULL: none is made (one label a sample, or more than NN_MAP_CLASSES_MAX
+ * classes). */
+const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
+
 /* The first failure of the backend in a pass; 0: none. */
 int nn_model_failed(const struct nn_model *m);
 

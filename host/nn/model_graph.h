@@ -59,6 +59,9 @@ struct loss_kind {
     const char *name;
     /* The labels of a sample that it wants for this output. */
     struct nn_target (*target)(const struct node *node);
+    /* As a layer_kind's. */
+    int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
+    bool confuses; /* it fills m->confusion, where there is one: that of the first head */
     /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
@@ -123,7 +126,8 @@ struct nn_model {
     int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
-    uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */
+    uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
+    uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
     struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;

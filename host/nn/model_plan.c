@@ -116,6 +116,12 @@ static int plan_nodes(struct nn_model *m)
         if (node->kind->kept_bytes)
             TRY(get_memory(m, node->kind->kept_bytes(node), &node->kept));
     }
+    for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
+        size_t bytes = 0;
+        if (head->loss->plan)
+            TRY(head->loss->plan(m, &m->nodes[head->node], &bytes));
+        most = bytes > most ? bytes : most;
+    }
     return get_memory(m, most, &m->scratch);
 }
 
@@ -134,6 +140,18 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return 0;
 }
 
+/* Of what the first head tells apart, where there are not too many for a table. */
+static int plan_confusion(struct nn_model *m)
+{
+    const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;
+    void *p;
+    if (!m->heads[0].loss->confuses || n > NN_MAP_CLASSES_MAX)
+        return 0;
+    TRY(get_shared(m, n * n * sizeof *m->confusion, &p));
+    m->confusion = p;
+    return 0;
+}
+
 static int plan_shared(struct nn_model *m)
 {
     void *p;
@@ -149,7 +167,7 @@ static int plan_shared(struct nn_model *m)
     m->scale_now = p;
     TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
     m->marks = p;
-    return 0;
+    return plan_confusion(m);
 }
 
 /* A norm's few params wait for those of the convolution that it follows: one call less for every

@@ -241,6 +241,22 @@ void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
 }
 
+int round_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->dense_plan(r->ctx, max_rows, classes, scratch_bytes);
+}
+
+void round_dense_loss(void *ctx, int rows, int classes, const real *logits, const int32_t *labels,
+                      real *dlogits, uint32_t *confusion, struct nn_result *result, void *scratch)
+{
+    struct rounder *r = ctx;
+    r->below->dense_loss(r->ctx, rows, classes, logits, labels, dlogits, confusion, result,
+                         scratch);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)rows * (size_t)classes, dlogits);
+}
+
 void round_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
 {
     const struct rounder *r = ctx;

@@ -10,8 +10,9 @@ enum nn_target_kind {
 };
 enum { NN_TARGET_KINDS = NN_TRANSCRIPT + 1 };
 
-/* Where a sample has no label that counts. */
-enum { NN_IGNORED = -1 };
+/* Where a sample has no label that counts. A label map's bytes say it by the last value, and the one
+ * before is kept free. */
+enum { NN_IGNORED = -1, NN_MAP_CLASSES_MAX = 254, NN_MAP_IGNORED = 255 };
 
 struct nn_target {
     enum nn_target_kind kind;
