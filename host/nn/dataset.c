@@ -108,6 +108,8 @@ void dataset_close(struct dataset *d)
     free(d->train_y);
     free(d->test_x);
     free(d->test_y);
+    free(d->train_map);
+    free(d->test_map);
     if (d->samples && d->samples->close)
         d->samples->close(d);
     free(d);
