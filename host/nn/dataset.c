@@ -70,6 +70,11 @@ struct nn_target dataset_target(const struct dataset *d)
     return (struct nn_target){d->samples->target, n[d->samples->target]};
 }
 
+bool dataset_is_map(const struct dataset *d)
+{
+    return d->samples->target == NN_DENSE && d->w > 1;
+}
+
 static const char *const target_words[NN_TARGET_KINDS] = {
     [NN_CLASS] = "one label a sample",
     [NN_DENSE] = "a label for each pixel or time step",

@@ -87,8 +87,9 @@ struct dataset {
     char name[64]; /* the spec, cut if it is long */
 };
 
-/* The labels of a sample. */
+/* The labels of a sample; are they those of an image's pixels? */
 struct nn_target dataset_target(const struct dataset *d);
+bool dataset_is_map(const struct dataset *d);
 /* Can a network learn from it whose heads want this? model: its name. Returns 0 or -EINVAL with a
  * line. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);
