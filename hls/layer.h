@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/loss_scale.h"
 
 /* The number that layers compute in: float, or double in the tests that hold every gradient against
  * central differences (-DNN_REAL_DOUBLE). */
@@ -52,6 +53,9 @@ struct nn_norm {
 
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
+
+/* What the passes that take moments may leave behind. */
+enum { MOMENTS_SCRATCH = 4096 };
 
 struct nn_result {
     double loss_sum; /* over the batch */

@@ -144,8 +144,11 @@ static int open_own(struct train *t)
     t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
     t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
     t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
-    if (!t->layers || !t->own_stats || !t->wide)
+    t->n_scales = nn_model_n_scales(t->model);
+    t->scales = buf_alloc(t->n_scales * sizeof *t->scales);
+    if (!t->layers || !t->own_stats || !t->wide || !t->scales)
         return -ENOMEM;
+    nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = t->grads + t->params[i].offset;
     return 0;
@@ -239,6 +242,7 @@ void train_close(struct train *t)
     train_core_close(t->core);
     job_close(&t->job);
     train_trace_close(t);
+    free(t->scales);
     free(t->wide);
     free(t->own_stats);
     free(t->layers);

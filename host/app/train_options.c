@@ -164,11 +164,13 @@ static const struct opt opts[] = {
     {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and "
             "the optimiser stay fp32.")},
-    {TEXT(
-        "loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
-        "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
-        "from 65536 on, half after a step with inf or nan, twice after 2000 without. With --quant "
-        "error=F they are rounded as if it were; auto: 1.")},
+    {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
+          "With --precision fp16 or --quant error=F: what gradients of activations are multiplied "
+          "by, so that small ones stay. none; K: all of them, at the loss; dynamic: from 65536 on, "
+          "half after a step with inf or nan, twice after 2000 without; "
+          "adaptive[:T,every,A,max]: a scale of its own for each layer, such that a share T "
+          "(0.001) of its products underflow, found anew in every (1) step; A, max (65504): all of "
+          "them together and one at most. auto: dynamic with fp16, else none.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
           "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
           "rounded to this format, as e5m10 or e6m9+kahan.")},

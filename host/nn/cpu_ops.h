@@ -25,7 +25,11 @@
 struct cpu {
     double gemm_s;
     const struct gemm_rule *gemm; /* NULL: CBLAS */
+    const float *scale;           /* of gradients of activations; NULL: 1 */
 };
+
+/* Gradients of weights, which were made of scaled ones, leave without the scale. NULL: none. */
+void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
 
 /* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, all row-major; ta, tb: a is stored [k][m], b
  * is stored [n][k]. beta is 0 or 1. By a rule where the context has one; the doubles of tests have

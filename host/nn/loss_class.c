@@ -25,7 +25,8 @@ static int n_before(int classes, const real *z, int label)
 void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
                       real *dlogits, struct nn_result *result)
 {
-    (void)ctx;
+    const struct cpu *cpu = ctx;
+    const double k = cpu->scale ? (double)*cpu->scale : 1;
     *result = (struct nn_result){.loss_sum = 0};
     for (int b = 0; b < batch; b++) {
         const real *z = logits + (size_t)b * (size_t)classes;
@@ -43,7 +44,7 @@ void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, con
         for (int j = 0; dlogits && j < classes; j++) {
             double share = exp((double)(z[j] - top)) / sum;
             dlogits[(size_t)b * (size_t)classes + (size_t)j] =
-                (real)((share - (j == labels[b])) / batch);
+                (real)((share - (j == labels[b])) / batch * k);
         }
     }
 }

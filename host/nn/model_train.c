@@ -23,6 +23,8 @@ static void begin(struct nn_model *m, const struct source *s, uint64_t key)
 {
     *m->key = key;
     *m->scale_now = (float)m->scale.value;
+    if (m->adaptive)
+        graph_scale_begin(m);
     memcpy(m->labels, s->labels, (size_t)s->batch * sizeof *s->labels);
     memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
     if (s->x)
