@@ -31,10 +31,10 @@ struct cpu {
     const float *scale;                      /* of gradients of activations; NULL: 1 */
 };
 
-/* What losses multiply their gradients by. */
+/* What losses multiply their gradients by. NULL: 1. */
 static inline double cpu_scale_of(const struct cpu *cpu)
 {
-    return cpu->scale ? (double)*cpu->scale : 1;
+    return cpu && cpu->scale ? (double)*cpu->scale : 1;
 }
 /* Gradients of weights, which were made of scaled ones, leave without the scale. NULL: none. */
 void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
