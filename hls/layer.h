@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/loss_scale.h"
 #include "hls/mf.h"
 
 /* The number that layers compute in: float, or double in the tests that hold every gradient against
@@ -82,6 +83,9 @@ struct nn_lstm_grads {
     real *wx, *wr, *wp, *peep, *bias;
 };
 enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
+
+/* What the passes that take moments may leave behind. */
+enum { MOMENTS_SCRATCH = 4096 };
 
 struct nn_result {
     double loss_sum; /* over the labels that count: one a sample, or one for each pixel */

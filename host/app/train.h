@@ -66,6 +66,7 @@ struct train {
     struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
+    struct scale_setup scaling;
 
     struct dataset *data;
     struct augment augment;
@@ -79,6 +80,8 @@ struct train {
     const struct nn_param *params;
     int n_params;
     real *weights, *grads, *stats; /* grads, stats: of this rank, emulated ones' too */
+    float *scales;                 /* [n_scales] of layers, this rank's, host memory */
+    size_t n_scales;               /* --loss-scale adaptive; else 0 */
     real *micro_sum; /* [n_weights] gradients of micro-batches so far; NULL: there is one */
     float **layers;  /* [n_params] into grads */
     size_t n_weights, n_stats;

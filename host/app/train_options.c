@@ -170,11 +170,13 @@ static const struct opt opts[] = {
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
             "the optimiser reads them, or are left in fp32.")},
-    {TEXT(
-        "loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
-        "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
-        "from 65536 on, half after a step with inf or nan, twice after 2000 without. With --quant "
-        "error=F they are rounded as if it were; auto: 1.")},
+    {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
+          "With --precision fp16 or --quant error=F: what gradients of activations are multiplied "
+          "by, so that small ones stay. none; K: all of them, at the loss; dynamic: from 65536 on, "
+          "half after a step with inf or nan, twice after 2000 without; "
+          "adaptive[:T,every,A,max]: a scale of its own for each layer, such that a share T "
+          "(0.001) of its products underflow, found anew in every (1) step; A, max (65504): all of "
+          "them together and one at most. auto: dynamic with fp16, else none.")},
     {CHOICE(
         "conv", "auto|winograd|gemm", "auto", conv, TRAIN_BITS,
         "How a CPU convolves. winograd: windows of 3x3 in 2.25 times fewer products, all others "

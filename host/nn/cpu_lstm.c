@@ -238,6 +238,16 @@ static void sum_rows(const struct nn_lstm *f, const struct packed *p, const stru
         }
 }
 
+static void unscale(const struct cpu *cpu, const struct nn_lstm *f, const struct nn_lstm_grads *dw)
+{
+    const size_t c = (size_t)f->cells, wide = LSTM_GATES * c;
+    cpu_unscale(cpu, wide * (size_t)f->in, dw->wx);
+    cpu_unscale(cpu, wide * (size_t)f->out, dw->wr);
+    cpu_unscale(cpu, (size_t)f->out * c, dw->wp);
+    cpu_unscale(cpu, LSTM_PEEPS * c, dw->peep);
+    cpu_unscale(cpu, wide, dw->bias);
+}
+
 void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
                        const real *x, const real *y, real *dy, real *dx,
                        const struct nn_lstm_grads *dw, real *kept, void *scratch)
@@ -264,6 +274,7 @@ void cpu_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int3
         cpu_gemm(ctx, true, false, wide, f->out, later,
                  k.gates + (size_t)p.active[0] * (size_t)wide, wide, p.r, f->out, 0, dw->wr,
                  f->out);
+    unscale(ctx, f, dw);
     if (!dx)
         return;
     cpu_gemm(ctx, false, false, p.rows, f->in, wide, k.gates, wide, f->wx, f->in, 0, p.x, f->in);

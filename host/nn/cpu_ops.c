@@ -105,7 +105,7 @@ static void cpu_record_close(void *ctx, void *record)
     (void)ctx, (void)record;
 }
 
-/* Layers read the weights themselves, and no gradient leaves the range of a float. */
+/* Layers read the weights themselves. */
 static int cpu_weights_plan(void *ctx, const real *w, size_t n)
 {
     (void)ctx, (void)w, (void)n;
@@ -119,7 +119,8 @@ static void cpu_weights(void *ctx)
 
 static void cpu_loss_scale(void *ctx, const float *scale)
 {
-    (void)ctx, (void)scale;
+    struct cpu *cpu = ctx;
+    cpu->scale = scale;
 }
 
 static int cpu_input_plan(void *ctx, size_t max_n)

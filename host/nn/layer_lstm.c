@@ -99,8 +99,15 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
                           node->kept, m->scratch);
 }
 
+/* Of the gates' gradients; those of earlier steps among them have been through the node already. */
+static double lstm_node_terms(const struct node *node)
+{
+    return LSTM_GATES * node->cells;
+}
+
 const struct layer_kind layer_lstm = {
     .name = "lstm",
+    .dx_terms = lstm_node_terms,
     .kept_bytes = lstm_node_kept,
     .plan = lstm_node_plan,
     .draw = lstm_node_draw,

@@ -132,8 +132,8 @@ static void step_back(struct ctc *c, int t)
                         s + 2 < n && leaps(c, s + 2) ? c->b_behind[s + 2] : none);
 }
 
-/* dz [steps][classes], over `batch`. */
-static void paths_backward(struct ctc *c, double log_all, int batch, real *dz)
+/* dz [steps][classes], over `batch`, times the scale. */
+static void paths_backward(struct ctc *c, double log_all, int batch, double scale, real *dz)
 {
     for (int t = c->steps - 1; t >= 0; t--) {
         const real *z = c->z + (size_t)t * (size_t)c->classes;
@@ -145,7 +145,7 @@ static void paths_backward(struct ctc *c, double log_all, int batch, real *dz)
             c->share[s & 1 ? c->labels[s / 2] : 0] += exp(a[s] + c->b[s] - log_all);
         for (int k = 0; k < c->classes; k++)
             dz[(size_t)t * (size_t)c->classes + (size_t)k] =
-                (real)((exp((double)z[k] - c->log_sum[t]) - c->share[k]) / batch);
+                (real)((exp((double)z[k] - c->log_sum[t]) - c->share[k]) / batch * scale);
     }
 }
 
@@ -211,7 +211,6 @@ void cpu_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, con
                   const int32_t *lengths, const int32_t *labels, real *dlogits,
                   struct nn_result *result, void *scratch)
 {
-    (void)ctx;
     *result = (struct nn_result){.loss_sum = 0};
     for (int i = 0; i < batch; i++) {
         const size_t at = (size_t)i * (size_t)steps * (size_t)classes;
@@ -231,6 +230,6 @@ void cpu_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, con
         const double log_all = paths_forward(&c);
         result->loss_sum -= log_all;
         if (dz)
-            paths_backward(&c, log_all, batch, dz);
+            paths_backward(&c, log_all, batch, cpu_scale_of(ctx), dz);
     }
 }

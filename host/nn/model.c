@@ -5,17 +5,6 @@
 #include "base/err.h"
 #include "nn/model_graph.h"
 
-enum { FIRST_SCALE = 65536 };
-
-static void set_loss_scale(struct nn_model *m, const struct nn_setup *setup)
-{
-    m->scale = (struct nn_loss_scale){.value = 1};
-    if (!setup || setup->math != NN_FP16)
-        return;
-    m->scale.moving = setup->loss_scale == 0;
-    m->scale.value = m->scale.moving ? FIRST_SCALE : setup->loss_scale;
-}
-
 enum nn_math nn_math_of(const char *word)
 {
     static const char *const words[] = {
@@ -86,7 +75,7 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         return rc;
     }
     m->fewer = setup ? setup->fewer : NULL;
-    set_loss_scale(m, setup);
+    graph_scale_open(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {
         nn_model_close(m);
@@ -147,8 +136,8 @@ void nn_model_close(struct nn_model *m)
     void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key,       m->labels,    m->lengths, m->results,
-                      m->scale_now, m->confusion, m->marks};
+    void *shared[] = {m->key,       m->labels, m->lengths, m->results, m->scale_now,
+                      m->confusion, m->marks,  m->scales,  m->refresh};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);
@@ -222,24 +211,4 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
 int nn_model_failed(const struct nn_model *m)
 {
     return m->failed;
-}
-
-struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
-{
-    return &m->scale;
-}
-
-void nn_model_loss_scale_update(struct nn_model *m, bool finite)
-{
-    enum { GOOD = 2000 };
-    struct nn_loss_scale *s = &m->scale;
-    if (!s->moving)
-        return;
-    s->n_good = finite ? s->n_good + 1 : 0;
-    if (!finite && s->value > 1)
-        s->value /= 2;
-    if (s->n_good == GOOD) {
-        s->value = s->value < 0x1p24 ? s->value * 2 : s->value;
-        s->n_good = 0;
-    }
 }

@@ -134,17 +134,23 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
 /* The first failure of the backend in a pass; 0: none. */
 int nn_model_failed(const struct nn_model *m);
 
-/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite,
- * doubled after 2000 good ones in a row. Part of a run's state; the same on all ranks if they are
- * told the same. */
+/* The factor on the loss in fp16 (and where setup says scaled): fixed, or moving: halved when a
+ * step's gradients are not finite, doubled after 2000 good ones in a row. Where layers have scales of
+ * their own: 1. Part of a run's state; the same on all ranks if they are told the same. */
 struct nn_loss_scale {
     double value;
-    uint32_t n_good; /* steps in a row */
+    uint32_t n_good; /* steps in a row; adaptive: since the layers' scales were refreshed */
     bool moving;
 };
 struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m);
 /* After every step: were the gradients finite (on all ranks)? */
 void nn_model_loss_scale_update(struct nn_model *m, bool finite);
+
+/* Adaptive: the layers' own scales [n], what a rank keeps of them from step to step; n 0 elsewhere.
+ * In host memory, between passes; put takes what get gave. */
+size_t nn_model_n_scales(const struct nn_model *m);
+void nn_model_scales_get(const struct nn_model *m, float *to);
+void nn_model_scales_put(struct nn_model *m, const float *from);
 
 /* Seconds spent inside the backend's GEMMs since open, for the bench's share. */
 double nn_model_gemm_s(const struct nn_model *m);

@@ -28,6 +28,9 @@ struct layer_kind {
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
+    /* Terms of a sum of dx, of a kind that multiplies dy by weights: it has a scale of its own,
+     * where the model has such. NULL: it hands its scale on. */
+    double (*dx_terms)(const struct node *node);
     /* dx of `in` and of the addend, gradients of its parameters. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
@@ -122,7 +125,9 @@ struct nn_model {
     struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
     int n_buffers;
     void *scratch;
-    struct nn_loss_scale scale; /* fp16; else value 1 */
+    struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
+    bool adaptive;              /* layers have scales of their own, by this */
+    struct scale_setup scaling;
     struct nn_target target;    /* the labels of a sample, of all heads */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
@@ -131,6 +136,8 @@ struct nn_model {
     int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
+    struct node_scale *scales; /* [n_nodes] adaptive; else NULL */
+    uint32_t *refresh;         /* not 0: the rule is asked in this pass */
     uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
     uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
@@ -234,6 +241,14 @@ struct graph_ready {
  * then. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
+/* What the setup says of scales, before graph_plan. */
+void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
+/* Adaptive: their memory, before any pass; the loss's scale, in every pass before what a head's
+ * gradient is; what node i's gradient carries, before its backward pass. */
+int graph_scale_plan(struct nn_model *m);
+void graph_scale_begin(struct nn_model *m);
+void graph_scale_head(struct nn_model *m, const struct graph_head *head);
+void graph_scale_node(struct nn_model *m, int i, int batch);
 /* Tells of all groups that are marked and have not been told of. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);

@@ -106,7 +106,7 @@ static int plan_gradients(struct nn_model *m)
 
 static int plan_nodes(struct nn_model *m)
 {
-    size_t most = 0;
+    size_t most = m->adaptive ? MOMENTS_SCRATCH : 0;
     for (int i = 1; i < m->n_nodes; i++) {
         struct node *node = &m->nodes[i];
         size_t bytes = 0;
@@ -204,6 +204,7 @@ static int plan_weights(struct nn_model *m)
 static int plan_passes(struct nn_model *m)
 {
     TRY(plan_shared(m));
+    TRY(m->adaptive ? graph_scale_plan(m) : 0);
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
     TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));
