@@ -165,6 +165,9 @@ int main(void)
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
     check_model("kinds", (struct nn_shape){12, 11, 3}, 6, 6, NN_FP16, ADAPTIVE);
+    for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
+        check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
+    check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
                 0); /* the first of the moving scales */
