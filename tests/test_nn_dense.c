@@ -144,9 +144,13 @@ static void check_head(void)
               eval.n_labels == BATCH * PIXELS - (BATCH * PIXELS + 5) / 6,
           "%u labels, %u hits, by the result %d and %d", counted, hits, eval.n_labels,
           eval.n_correct);
+    const struct nn_batch fewer = {2, x, NULL, labels, NULL};
+    nn_model_train(m, &fewer, 1, NULL, NULL);
     const struct nn_result train = nn_model_train(m, &all, 1, NULL, NULL);
-    CHECK(train.loss_sum == eval.loss_sum && !memcmp(sums, confusion, sizeof sums),
-          "a training pass counts confusions, or its loss is another");
+    CHECK(train.loss_sum == eval.loss_sum, "loss %g, in training %g", eval.loss_sum,
+          train.loss_sum);
+    nn_model_train(m, &fewer, 1, NULL, NULL);
+    CHECK(!memcmp(sums, confusion, sizeof sums), "a training pass counts confusions");
     double loss = 0;
     for (int i = 0; i < BATCH; i++) {
         const struct nn_batch one = {1, x + i * PIXELS * 3, NULL, labels + i * PIXELS, NULL};

@@ -86,6 +86,8 @@ struct train {
     real *host;
     real *own_stats; /* [n_stats] spare, host memory */
     double *wide;    /* [n_stats] spare, host memory */
+    /* [n_classes][n_classes] of the test images, summed over ranks; NULL: no label maps */
+    double *confusion;
     struct optim *optim;
     struct schedule schedule;
 

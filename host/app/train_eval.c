@@ -40,6 +40,15 @@ struct tested {
     double top; /* labels among the NN_TOP largest */
 };
 
+/* What the last pass took pixels for. */
+static void count_confusions(struct train *t)
+{
+    int n;
+    const uint32_t *confusion = nn_model_confusion(t->model, &n);
+    for (int i = 0; t->confusion && i < n * n; i++)
+        t->confusion[i] += confusion[i];
+}
+
 /* This rank's part of the test images; parts differ by one image at most. */
 static struct tested test_share(struct train *t)
 {
@@ -48,6 +57,8 @@ static struct tested test_share(struct train *t)
     struct tested all = {.top = 0};
     size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
     train_emulate_turn(t);
+    for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
+        t->confusion[i] = 0;
     for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
         while (next < end && feed_waiting(t->feed) < NN_SLOTS)
             next += feed_test(t, next, end);
@@ -56,6 +67,7 @@ static struct tested test_share(struct train *t)
         all.sums.correct += r.n_correct;
         all.sums.labels += r.n_labels;
         all.top += r.n_top;
+        count_confusions(t);
     }
     return all;
 }
@@ -69,7 +81,8 @@ static int add_up(struct train *t, struct train_sums *trained, struct tested *te
     TRY(comm_sum_f64(t->comm, all, 7));
     *trained = (struct train_sums){all[0], all[1], all[2]};
     *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6]};
-    return 0;
+    const size_t n = (size_t)t->data->n_classes;
+    return t->confusion ? comm_sum_f64(t->comm, t->confusion, n * n) : 0;
 }
 
 static int compare_ranks(struct train *t, uint32_t checksum)
@@ -96,7 +109,7 @@ int train_epoch_end(struct train *t, bool keep)
     uint32_t weights_crc;
     TRY(checksum(t, &weights_crc));
 
-    const struct report_epoch epoch = {
+    struct report_epoch epoch = {
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
         .train_loss = mean(trained.loss, trained.labels),
         .train_accuracy = mean(trained.correct, trained.labels),
@@ -105,6 +118,8 @@ int train_epoch_end(struct train *t, bool keep)
         .test_top = mean(tested.top, tested.sums.labels),
         .checksum = weights_crc,
     };
+    if (t->confusion)
+        epoch.map = segmentation_of(t->confusion, t->data->n_classes);
     TRY(train_agree(t, compare_ranks(t, epoch.checksum)));
     const int rc = report_epoch(t, &epoch);
     if (!t->pending)

@@ -147,6 +147,10 @@ static int open_own(struct train *t)
     t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
     t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
     t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
+    const size_t n_classes = (size_t)t->data->n_classes;
+    if (dataset_is_map(t->data) &&
+        !(t->confusion = buf_alloc(n_classes * n_classes * sizeof *t->confusion)))
+        return -ENOMEM;
     if (!t->layers || !t->own_stats || !t->wide)
         return -ENOMEM;
     for (int i = 0; i < t->n_params; i++)
@@ -242,6 +246,7 @@ void train_close(struct train *t)
     train_core_close(t->core);
     job_close(&t->job);
     train_trace_close(t);
+    free(t->confusion);
     free(t->wide);
     free(t->own_stats);
     free(t->layers);

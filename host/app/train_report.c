@@ -130,10 +130,29 @@ int report_step(struct train *t, const struct report_step *step)
     return jsonl_end(&r->log);
 }
 
-/* Among five of five classes any label is. */
+/* Among five of five classes any label is; and of pixels nobody asks it. */
 static bool shows_top(const struct train *t)
 {
-    return t->data->n_classes > NN_TOP;
+    return t->data->n_classes > NN_TOP && !t->confusion;
+}
+
+static void log_map(const struct train *t, const struct segmentation *map, struct jsonl *log)
+{
+    if (!t->confusion)
+        return;
+    jsonl_real(log, "test_miou", map->mean_iou);
+    jsonl_real(log, "test_macc", map->mean_accuracy);
+}
+
+static void print_accuracy(const struct train *t, const struct report_epoch *e)
+{
+    printf("accuracy       %.2f %% of %zu test images", 100 * e->test_accuracy, t->data->n_test);
+    if (shows_top(t))
+        printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
+    if (t->confusion)
+        printf(", by pixels; mIoU %.2f %%, mAcc %.2f %%", 100 * e->map.mean_iou,
+               100 * e->map.mean_accuracy);
+    printf("\n");
 }
 
 int report_epoch(struct train *t, const struct report_epoch *epoch)
@@ -150,6 +169,8 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     fprintf(stderr, "  test accuracy %.4f", epoch->test_accuracy);
     if (shows_top(t))
         fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
+    if (t->confusion)
+        fprintf(stderr, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
     fputc('\n', stderr);
     if (!r->log.f)
         return 0;
@@ -164,6 +185,7 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
     if (shows_top(t))
         jsonl_real(&r->log, "test_top5", epoch->test_top);
+    log_map(t, &epoch->map, &r->log);
     jsonl_real(&r->log, "train_s", r->all.seconds);
     jsonl_uint(&r->log, "train_bytes", r->sent_bytes);
     jsonl_uint(&r->log, "skipped", t->state.skipped);
@@ -226,10 +248,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->job.codec, codec),
            t->job.offload ? "offload" : t->job.algo->name, group);
     train_offload_print(t);
-    printf("accuracy       %.2f %% of %zu test images", 100 * e->test_accuracy, t->data->n_test);
-    if (shows_top(t))
-        printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
-    printf("\n");
+    print_accuracy(t, e);
     print_until(t, sent_bytes);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",

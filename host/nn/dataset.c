@@ -70,6 +70,11 @@ struct nn_target dataset_target(const struct dataset *d)
     return (struct nn_target){d->samples->target, n[d->samples->target]};
 }
 
+bool dataset_is_map(const struct dataset *d)
+{
+    return d->samples->target == NN_DENSE && d->w > 1;
+}
+
 static const char *const target_words[NN_TARGET_KINDS] = {
     [NN_CLASS] = "one label a sample",
     [NN_DENSE] = "a label for each pixel or time step",
@@ -108,6 +113,8 @@ void dataset_close(struct dataset *d)
     free(d->train_y);
     free(d->test_x);
     free(d->test_y);
+    free(d->train_map);
+    free(d->test_map);
     if (d->samples && d->samples->close)
         d->samples->close(d);
     free(d);

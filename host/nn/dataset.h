@@ -8,6 +8,9 @@
  *   cifar10:DIR     the binary version: data_batch_{1..5}.bin, test_batch.bin
  *   synthetic[:n,seed]   n generated 28x28 training images (n/4 for the test) that no linear model
  *                        can separate
+ * and images with a label map, NN_SIDE_MIN..NN_SIDE_MAX (model.h) pixels a side:
+ *   shapes[:n,seed]      n generated 64x64 training images (n/4 for the test) of discs, rings,
+ *                        rectangles, crosses and triangles
  * Files may be plain or .gz.
  *
  * Images may be scaled up on their way (dataset_scale), to what a network wants.
@@ -63,6 +66,8 @@ struct sample_ops {
 };
 /* (pixel / 255 - mean) * inv_std, one label an image */
 extern const struct sample_ops sample_images;
+/* the same with a label for each pixel; the border that a crop shows is black, and does not count */
+extern const struct sample_ops sample_maps;
 
 struct dataset {
     const struct sample_ops *samples;
@@ -71,6 +76,8 @@ struct dataset {
     size_t n_train, n_test;     /* both > 0 */
     uint8_t *train_x, *test_x;  /* images: [n, h, w, c] */
     uint16_t *train_y, *test_y; /* NN_CLASS: [n], each < n_classes */
+    /* NN_DENSE: [n, h, w], each < n_classes (NN_MAP_CLASSES_MAX at most) or NN_MAP_IGNORED */
+    uint8_t *train_map, *test_map;
     /* NN_TRANSCRIPT: labels of the longest; from dataset_suits on as many as the network takes */
     int n_transcript;
     void *own; /* of the kind; NULL: nothing */
@@ -80,8 +87,9 @@ struct dataset {
     char name[64]; /* the spec, cut if it is long */
 };
 
-/* The labels of a sample. */
+/* The labels of a sample; are they those of an image's pixels? */
 struct nn_target dataset_target(const struct dataset *d);
+bool dataset_is_map(const struct dataset *d);
 /* Can a network learn from it whose heads want this? model: its name. Returns 0 or -EINVAL with a
  * line. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);

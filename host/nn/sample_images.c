@@ -1,11 +1,12 @@
 /* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
- * and bytes to normalised pixels, as they are seen (hls/view.h) and scaled. */
+ * and bytes to normalised pixels, as they are seen (hls/view.h) and scaled. All but the labels is
+ * that of label maps, too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
 #include "hls/bilinear.h"
-#include "nn/dataset.h"
+#include "nn/sample_images.h"
 #include "nn/model.h"
 #include "nn/nn_ops.h"
 
@@ -39,7 +40,7 @@ static int take_subset(struct dataset *d, size_t n)
 
 /* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of
  * 1. */
-static void find_moments(struct dataset *d)
+void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
     for (size_t c = 0; c < n_channels; c++) {
@@ -58,7 +59,7 @@ static int images_settle(struct dataset *d, size_t subset)
 {
     if (subset)
         TRY(take_subset(d, subset));
-    find_moments(d);
+    images_moments(d);
     return 0;
 }
 
@@ -124,8 +125,13 @@ static void scale_image(struct nn_shape from, const real *x, struct nn_shape to,
     }
 }
 
-static void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
-                           const struct dataset_augment *augment, real *x)
+struct view images_view(const struct dataset *d, const struct dataset_augment *a, uint32_t index)
+{
+    return a ? view_choose(a->how, a->seed, a->epoch, index, d->h, d->w) : (struct view){0};
+}
+
+void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
+                    const struct dataset_augment *augment, real *x)
 {
     const struct nn_shape from = {d->h, d->w, d->c}, to = dataset_shape(d);
     const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c,
@@ -135,9 +141,7 @@ static void images_to_real(const struct dataset *d, bool test, const uint32_t *i
     real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before it is scaled */
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
-        const struct view v =
-            augment ? view_choose(augment->how, augment->seed, augment->epoch, index[i], d->h, d->w)
-                    : (struct view){0};
+        const struct view v = images_view(d, augment, index[i]);
         real *const seen = d->side ? own : x;
         fill_image(d, &p, images + index[i] * size, v, seen);
         cut_square(d, v, seen);
@@ -157,7 +161,7 @@ static void images_labels(const struct dataset *d, bool test, const uint32_t *in
         lengths[i] = dataset_shape(d).h;
 }
 
-static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
+void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 {
     out->image = (struct nn_shape){d->h, d->w, d->c};
     out->shown = dataset_shape(d);

@@ -9,13 +9,12 @@
  * W and -W have the same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
 #include "base/err.h"
 #include "hls/draw.h"
+#include "nn/source_words.h"
 #include "nn/sources.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CLASSES = 10, SIDE = 28, TORUS = 32, PEAK = 127, SHIFT = 6, NOISE = 56 };
-enum { N_DEFAULT = 8000, N_MIN = 40, N_MAX = 1000000, SEED_DEFAULT = 1 };
+enum { N_DEFAULT = 8000, SEED_DEFAULT = 1 };
 
 struct pattern {
     int32_t at[TORUS][TORUS]; /* -PEAK..PEAK */
@@ -90,44 +89,12 @@ static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set,
     return 0;
 }
 
-/* Reads a decimal number of digits alone. Returns where it ended, NULL when there is none. */
-static const char *parse_u64(const char *s, uint64_t *out)
-{
-    if (*s < '0' || *s > '9')
-        return NULL;
-    char *end;
-    errno = 0;
-    *out = strtoull(s, &end, 10);
-    return errno ? NULL : end;
-}
-
-static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
-{
-    const char *s = parse_u64(arg, n);
-    if (s && *s++ == ',')
-        s = parse_u64(s, seed);
-    else
-        s = NULL;
-    if (!s || *s)
-        return ERR(
-            -EINVAL,
-            "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)",
-            arg);
-    if (*n < N_MIN || *n > N_MAX || *n % CLASSES)
-        return ERR(
-            -EINVAL,
-            "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
-            (unsigned long long)*n, CLASSES, N_MIN, N_MAX);
-    return 0;
-}
-
 /* arg: "n,seed" (n training images, a multiple of 10 from 40 on; n/4 for the test) or NULL for the
  * default. The same n and seed give the same bytes on every machine: all is integers. */
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
-    if (arg)
-        TRY(parse_arg(arg, &n, &seed));
+    TRY(source_words("synthetic", arg, CLASSES, &n, &seed));
     struct pattern patterns[CLASSES];
     for (uint32_t k = 0; k < CLASSES; k++)
         make_pattern(seed, k, &patterns[k]);
