@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/mf.h"
 
 /* The number that layers compute in: float, or double in the tests that hold every gradient against
  * central differences (-DNN_REAL_DOUBLE). */
@@ -32,7 +33,20 @@ struct nn_window {
     /* conv2d: pixels that its products take at once, at least (conv_block.h). 0: what the nearest
      * cache holds, which suits narrow layers; CBLAS has to pack wide filters for every block */
     int block_least;
+    /* conv2d: the k*k pixels lie so far apart in either direction; 0 is 1: side by side */
+    int dilation;
 };
+
+MF_FN int window_dilation(struct nn_window g)
+{
+    return g.dilation > 1 ? g.dilation : 1;
+}
+
+/* From the first pixel under a window to the last, along a side. */
+MF_FN int window_reach(struct nn_window g)
+{
+    return (g.k - 1) * window_dilation(g);
+}
 
 /* Batch norm over n pixels of c channels, with what may follow it:
  * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */

@@ -12,6 +12,8 @@
 #include "host/nn/cpu_round.c"
 #include "host/nn/cpu_sgd.c"
 #include "host/nn/layer_add.c"
+#include "host/nn/layer_bilinear.c"
+#include "host/nn/layer_concat.c"
 #include "host/nn/layer_conv.c"
 #include "host/nn/layer_dropout.c"
 #include "host/nn/layer_linear.c"
@@ -32,6 +34,7 @@
 #include "host/nn/model_train.c"
 #include "host/nn/model_walk.c"
 #include "host/nn/model_zoo.c"
+#include "host/nn/model_zoo_inception.c"
 #include "host/nn/model_zoo_plain.c"
 #include "host/nn/model_zoo_wide.c"
 

@@ -154,14 +154,16 @@ static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
     static const int blocks[4] = {2, 1, 1, 2};
     struct nn_model *m = opened(in);
-    wide_resnet(m, blocks, bottleneck, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, bottleneck, CLASSES);
     return m;
 }
 
 static struct nn_model *narrow_davidnet(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    davidnet(m, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    graph_davidnet(m, 0, CLASSES);
     return m;
 }
 
@@ -183,6 +185,43 @@ static struct nn_model *two_heads(struct nn_shape in)
     y = graph_norm(m, graph_conv(m, x, "conv2", 5, 3, 1, 1, false), "norm2", -1, true);
     y = graph_linear(m, graph_mean(m, y), "classifier", CLASSES, true);
     graph_head(m, y, &loss_class, 1);
+    return m;
+}
+
+/* Two inception blocks, the second pooled beside them, and a pooling of its own for a head between them:
+ * tensors that three convolutions and two poolings read, and whose gradients are slices of another's. */
+static struct nn_model *branches(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_conv(m, 0, "conv1", 4, 3, 1, 1, true);
+    for (int i = 0; i < 2; i++) {
+        const int a = graph_relu(m, graph_conv(m, x, "1x1", 3, 1, 1, 0, true));
+        int b = graph_relu(m, graph_conv(m, x, "reduce", 2, 1, 1, 0, true));
+        b = graph_norm(m, graph_conv(m, b, "3x3", 5, 3, 1, 1, false), "norm", -1, true);
+        const int c = graph_relu(m, graph_conv(m, x, "5x5", 2, 5, 1, 2, true));
+        const int d = graph_conv(m, graph_pool_max(m, x, 3, 1, 1), "pool", 2, 1, 1, 0, true);
+        x = graph_concat(m, (const int[]){a, b, c, d}, 4);
+        if (i == 1)
+            continue;
+        const int y = graph_pool_avg(m, x, 3, 2, 0);
+        graph_head(m, graph_linear(m, y, "side", CLASSES, true), &loss_class, 0.3);
+    }
+    graph_head(m, graph_linear(m, graph_mean(m, x), "classifier", CLASSES, true), &loss_class, 1);
+    return m;
+}
+
+/* What FCN adds: taps that lie apart, a tensor joined with what was made of it, outputs scaled up. */
+static struct nn_model *dense(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 2, 1, false), "norm1", -1, true);
+    int y = graph_conv_dilated(m, x, "conv2", 5, 3, 2, 2, false);
+    y = graph_norm(m, y, "norm2", -1, true);
+    y = graph_conv_dilated(m, y, "conv3", 3, 3, 4, 4, true);
+    y = graph_concat(m, (const int[]){x, graph_relu(m, y)}, 2);
+    y = graph_conv(m, y, "conv4", 2, 1, 1, 0, true);
+    y = graph_bilinear(m, y, in.h, in.w);
+    graph_head(m, graph_linear(m, y, "classifier", CLASSES, true), &loss_class, 1);
     return m;
 }
 
@@ -237,6 +276,8 @@ int main(void)
     check_model("davidnet, 4 channels, 8x9x1",
                 planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
     check_model("two heads, 7x6x2", planned(two_heads((struct nn_shape){7, 6, 2})));
+    check_model("branches, 7x6x3", planned(branches((struct nn_shape){7, 6, 3})));
+    check_model("dense, 9x14x3", planned(dense((struct nn_shape){9, 14, 3})));
     check_model("700 layers", long_chain(700));
     check_model("mlp", named("mlp"));
     check_model("lenet5", named("lenet5"));

@@ -18,7 +18,9 @@
 WEIGHTLESS(max, pool_max_forward(l->ctx, &l->g, l->batch, X, l->y),
            pool_max_backward(l->ctx, &l->g, l->batch, X, l->y, l->dy, DX))
 WEIGHTLESS(avg, pool_avg_forward(l->ctx, &l->g, l->batch, X, l->y),
-           pool_avg_backward(l->ctx, &l->g, l->batch, l->dy, DX))
+           pool_avg_backward(l->ctx, &l->g, l->batch, l->dy, DX, false))
+WEIGHTLESS(bilinear, bilinear_forward(l->ctx, l->g.in, l->g.out, l->batch, X, l->y),
+           bilinear_backward(l->ctx, l->g.in, l->g.out, l->batch, l->dy, DX))
 WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, X, l->y),
            mean_backward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, l->dy, DX))
 WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
@@ -82,6 +84,52 @@ static void check_all_weightless(void *ctx)
         struct nn_window half = {.in = in, .out = {(in.h + 1) / 2, (in.w + 1) / 2, 2 * in.c}};
         check_weightless(ctx, "shortcut", shortcut_y, shortcut_d, 3, half);
     }
+}
+
+/* To any larger size, and to their own. */
+static void check_bilinear(void *ctx)
+{
+    static const int sides[][4] = {{3, 4, 24, 32}, {1, 5, 7, 9},  {4, 3, 4, 3},
+                                   {5, 2, 11, 3},  {7, 6, 8, 13}, {2, 1, 9, 1}};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (int c = 1; c <= 19; c += 9) {
+            const int *s = sides[i];
+            struct nn_window g = {.in = {s[0], s[1], c}, .out = {s[2], s[3], c}};
+            check_weightless(ctx, "bilinear", bilinear_y, bilinear_d, 2, g);
+        }
+}
+
+/* ---- concat: three tensors ---- */
+static void concat_y(struct layer *l)
+{
+    const int all = l->g.out.c;
+    for (int k = 0, at = 0; k < l->n_vars; k++) {
+        const int c = (int)(l->vars[k].n / (l->n_y / (size_t)all));
+        nn_cpu.concat_forward(l->ctx, l->n_y / (size_t)all, c, l->vars[k].v, at, all, l->y);
+        at += c;
+    }
+}
+
+static void concat_d(struct layer *l)
+{
+    const int all = l->g.out.c;
+    for (int k = 0, at = 0; k < l->n_vars; k++) {
+        const int c = (int)(l->vars[k].n / (l->n_y / (size_t)all));
+        nn_cpu.concat_backward(l->ctx, l->n_y / (size_t)all, c, l->dy, at, all, l->vars[k].d);
+        at += c;
+    }
+}
+
+static void check_concat(void *ctx, int pixels, int a, int b, int c)
+{
+    struct layer l = {.ctx = ctx, .g.out.c = a + b + c, .forward = concat_y, .backward = concat_d};
+    snprintf(l.name, sizeof l.name, "concat of %d, %d and %d channels", a, b, c);
+    add_var(&l, (size_t)(pixels * a), 1);
+    add_var(&l, (size_t)(pixels * b), 2);
+    add_var(&l, (size_t)(pixels * c), 3);
+    set_output(&l, (size_t)(pixels * (a + b + c)));
+    check_layer(&l);
+    close_layer(&l);
 }
 
 /* ---- softmax cross-entropy: its value is the function, no weights needed ---- */
@@ -150,6 +198,10 @@ int main(void)
 {
     void *ctx = open_cpu();
     check_all_weightless(ctx);
+    check_bilinear(ctx);
+    check_concat(ctx, 1, 1, 1, 1);
+    check_concat(ctx, 6, 3, 17, 2);
+    check_concat(ctx, 20, 16, 8, 33);
     check_loss(ctx, 1, 2, 1);
     check_loss(ctx, 5, 10, 4);
     check_loss(ctx, 3, 10, 30);

@@ -95,7 +95,7 @@ static struct round_setup setup_of(const char *words, int shift)
     return s;
 }
 
-/* Windows that overlap, so that their gradients add up. */
+/* Windows that overlap, so that their gradients add up; a tensor that two read, scaled up and joined. */
 static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_setup *setup,
                                    struct nn_shape in)
 {
@@ -105,6 +105,8 @@ static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_set
     m->scale.value = 1;
     int x = graph_pool_max(m, graph_conv(m, 0, "conv1", 6, 3, 1, 1, true), 3, 1, 1);
     x = graph_pool_avg(m, graph_conv(m, x, "conv2", 6, 3, 1, 1, true), 3, 1, 1);
+    const int y = graph_bilinear(m, graph_pool_avg(m, x, 3, 2, 0), in.h, in.w);
+    x = graph_concat(m, (const int[]){y, graph_conv(m, x, "conv3", 4, 1, 1, 0, true)}, 2);
     x = graph_linear(m, graph_pool_max(m, x, 3, 2, 0), "classifier", CLASSES, true);
     graph_head(m, x, &loss_class, 1);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)

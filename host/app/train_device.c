@@ -30,7 +30,7 @@ static int loss_scale_of(const char *word, double *out)
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
-    t->setup = (struct nn_setup){.math = nn_math_of(o->precision)};
+    t->setup = (struct nn_setup){.math = nn_math_of(o->precision), .width = o->width};
     TRY(loss_scale_of(o->loss_scale, &t->setup.loss_scale));
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);

@@ -32,6 +32,7 @@ static const struct opt opts[] = {
      "needs more than they have says so.",
      OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
+    {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",

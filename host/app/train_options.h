@@ -6,6 +6,7 @@
 struct train_options {
     const char *data, *augment, *model;
     uint64_t train_samples;
+    double width;          /* factor on the model's channels */
     int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */
     double until;          /* test accuracy; 0: none */

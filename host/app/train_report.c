@@ -238,7 +238,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     const struct report_time *all = &r->all;
     char codec[CODEC_TEXT_BYTES];
     printf("\n");
-    printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
+    printf("model          %s, ", t->o->model);
+    if (t->o->width != 1)
+        printf("width %g, ", t->o->width);
+    printf("%zu weights, on %s\n", t->n_weights, t->data->name);
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
            t->n_ranks > 1 ? "s" : "", (unsigned long long)t->state.step,
            (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);

@@ -30,13 +30,17 @@ static size_t n_pixels(struct nn_shape s, int batch)
 /* The convolution that carries dy back to dx, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
-    return (struct nn_window){
-        .in = g->out, .out = g->in, .k = g->k, .stride = 1, .pad = g->k - 1 - g->pad};
+    return (struct nn_window){.in = g->out,
+                              .out = g->in,
+                              .k = g->k,
+                              .stride = 1,
+                              .pad = window_reach(*g) - g->pad,
+                              .dilation = g->dilation};
 }
 
 static bool can_turn(const struct nn_window *g)
 {
-    return g->stride == 1 && g->pad < g->k;
+    return g->stride == 1 && g->pad <= window_reach(*g);
 }
 
 struct scratch {
@@ -148,6 +152,46 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
+/* The first value of the pixel that a tap of the window over p falls on, from the first image on; -1:
+ * outside. */
+static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
+{
+    const int y = p.y * g->stride - g->pad + ky * g->dilation,
+              x = p.x * g->stride - g->pad + kx * g->dilation;
+    if (y < 0 || y >= g->in.h || x < 0 || x >= g->in.w)
+        return -1;
+    return (((ptrdiff_t)p.image * g->in.h + y) * g->in.w + x) * g->in.c;
+}
+
+/* im2row where taps lie apart: one after the other. */
+static void dilated_rows(const struct nn_window *g, const real *x, size_t first, int n, real *rows)
+{
+    const size_t bytes = (size_t)g->in.c * sizeof *rows;
+    struct place p = place_of(g, first);
+    for (int i = 0; i < n; i++, advance(g, &p, 1))
+        for (int tap = 0; tap < g->k * g->k; tap++, rows += g->in.c) {
+            const ptrdiff_t from = tap_at(g, p, tap / g->k, tap % g->k);
+            if (from >= 0)
+                memcpy(rows, x + from, bytes);
+            else
+                memset(rows, 0, bytes);
+        }
+}
+
+/* And back. */
+CPU_HOT static void dilated_rows_add(const struct nn_window *g, const real *restrict rows,
+                                     size_t first, int n, real *restrict dx)
+{
+    const int c = g->in.c;
+    struct place p = place_of(g, first);
+    for (int i = 0; i < n; i++, advance(g, &p, 1))
+        for (int tap = 0; tap < g->k * g->k; tap++, rows += c) {
+            const ptrdiff_t to = tap_at(g, p, tap / g->k, tap % g->k);
+            for (int j = 0; to >= 0 && j < c; j++)
+                dx[to + j] += rows[j];
+        }
+}
+
 static inline int clamp(int v, int low, int high)
 {
     return v < low ? low : v > high ? high : v;
@@ -158,6 +202,10 @@ static inline int clamp(int v, int low, int high)
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
+    if (g->dilation > 1) {
+        dilated_rows(g, x, first, n, rows);
+        return;
+    }
     int row = g->k * g->k * g->in.c;
     /* Output columns [left, right) have whole windows. */
     int left = (g->pad + g->stride - 1) / g->stride,
@@ -179,6 +227,10 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
 CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first,
                                int n, real *restrict dx)
 {
+    if (g->dilation > 1) {
+        dilated_rows_add(g, rows, first, n, dx);
+        return;
+    }
     int c = g->in.c, line = g->k * c, pitch = g->in.w * c;
     struct place p = place_of(g, first);
     for (int i = 0; i < n; i++, advance(g, &p, 1), rows += g->k * line) {

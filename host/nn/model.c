@@ -65,6 +65,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     if (!m)
         return ERR(-ENOMEM, "cannot open model '%s': no memory", name);
     int rc = graph_init(m, ops, in, max_batch);
+    if (setup && setup->width > 0)
+        m->width = setup->width;
     if (rc == 0)
         rc = graph_by_name(m, name, n_classes);
     if (rc == 0)
@@ -85,12 +87,13 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     return 0;
 }
 
-int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
-                  int *n_params)
+int nn_model_list(const char *name, double width, struct nn_shape in, int n_classes,
+                  struct nn_param **params, int *n_params)
 {
     struct nn_model m;
     TRY(check(name, in, n_classes, 1));
     int rc = graph_init(&m, NULL, in, 1);
+    m.width = width;
     if (rc == 0)
         rc = graph_by_name(&m, name, n_classes);
     if (rc == 0) {

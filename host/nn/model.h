@@ -35,6 +35,11 @@ enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MA
 /* All names that nn_model_open takes: a sentence. */
 extern const char nn_model_help[];
 
+/* What nn_setup's width does: a sentence. Its bounds. */
+extern const char nn_width_help[];
+#define NN_WIDTH_MIN 0.01
+#define NN_WIDTH_MAX 4
+
 /* setup: of the backend's context; NULL: fp32. name: one of models.def. in:
  * NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels (from 64 on resnet18 and resnet50 begin
  * with a 7x7 convolution and a pooling), or a sequence. max_batch: samples a call at most. seed: of the weights; the
@@ -46,8 +51,8 @@ void nn_model_close(struct nn_model *m);
 
 /* What it would have to learn, and nothing is opened: params [*n_params], in forward order, that
  * free() gives back. Returns 0, -EINVAL with a line, -ENOMEM. */
-int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
-                  int *n_params);
+int nn_model_list(const char *name, double width, struct nn_shape in, int n_classes,
+                  struct nn_param **params, int *n_params);
 
 /* The labels of a sample that its heads want, before it is opened and after. wants: returns 0,
  * -EINVAL with a line, -ENOMEM. */

@@ -32,11 +32,16 @@ struct layer_kind {
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
 
+/* Tensors that are joined at most. */
+enum { GRAPH_PARTS = 4 };
+
 struct node {
     const struct layer_kind *kind; /* NULL: the input */
     int in;                        /* node that is read; -1: none (the input) */
     /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
     int addend;
+    /* concat: nodes whose channels follow those of `in` */
+    int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
     int cells;               /* lstm */
@@ -100,6 +105,7 @@ struct nn_model {
     void *ctx;
     int max_batch;
     const char *fewer; /* as nn_setup's */
+    double width;      /* factor on the channels and hidden units of a network by name */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
@@ -149,14 +155,21 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, enum graph_role role);
 /* The columns of the last parameter, unless it is one. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* A window that walks over its input; what remains at the end is left out, or, rounded up, gets a
+/* A window that walks over its input, of the dilation that it has already; what remains at the end is left out, or, rounded up, gets a
  * window that reaches over it. An image that is smaller than one window is noted: m->too_small. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
-/* Variants of nodes of the table: conv2d in groups, pooling that rounds up. */
+/* Channels or hidden units of a network's layer, of which the network was published with so many: times
+ * m->width, the nearest whole number (halves up), 1 at least, then up to a multiple. */
+int graph_width(const struct nn_model *m, int channels);
+int graph_width_of(const struct nn_model *m, int channels, int multiple);
+/* Variants of nodes of the table: conv2d in groups, with taps so far apart and stride 1, pooling that
+ * rounds up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
                       int pad, int groups, bool bias);
+int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
+                       int dilation, bool bias);
 int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
 /* For each kind its row, and a function that appends one node that reads node `in` and returns its
@@ -179,14 +192,19 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
 
+/* From so many pixels a side on the large networks halve an image before their first block. */
+enum { STEM_SIDE = 64 };
+
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_wide.c: depth 18 or 50; davidnet has one alone. model_zoo_plain.c: each has one. */
+/* model_zoo_wide.c: depth 18, 50 or 152; the others have one alone. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
 void graph_alexnet(struct nn_model *m, int depth, int n_classes);
+void graph_googlenet(struct nn_model *m, int depth, int n_classes);
+void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees

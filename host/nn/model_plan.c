@@ -76,6 +76,11 @@ static void share_buffers(struct nn_model *m)
             passed_on = node->kind->in_place && node->addend < 0;
             in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
+        for (const int *part = node->more; part < node->more + node->n_more; part++) {
+            assert(*part > 0 &&
+                   m->nodes[*part].buffer < 0); /* else: an earlier reader stands behind */
+            m->nodes[*part].buffer = take(m, out_elements(m, &m->nodes[*part]));
+        }
         if (node->addend >= 0) {
             assert(node->addend > 0 && m->nodes[node->addend].buffer < 0);
             m->nodes[node->addend].buffer = mine;

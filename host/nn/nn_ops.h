@@ -39,6 +39,8 @@ struct nn_setup {
     const struct gemm_rule *gemm;
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
+    /* factor on the channels and hidden units of a network's layers, for the model alone; 0 is 1 */
+    double width;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
     const char *fewer;
 };

@@ -154,6 +154,18 @@ void round_shortcut_backward(void *ctx, struct nn_shape in, int out_c, int batch
     r->below->shortcut_backward(r->ctx, in, out_c, batch, dy, dx);
 }
 
+void round_concat_forward(void *ctx, size_t n, int c, const real *x, int at, int all, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->concat_forward(r->ctx, n, c, x, at, all, y);
+}
+
+void round_concat_backward(void *ctx, size_t n, int c, const real *dy, int at, int all, real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->concat_backward(r->ctx, n, c, dy, at, all, dx);
+}
+
 void round_pool_max_forward(void *ctx, const struct nn_window *g, int batch, const real *x, real *y)
 {
     const struct rounder *r = ctx;
@@ -219,11 +231,27 @@ void round_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, con
 }
 
 void round_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
-                             real *dx)
+                             real *dx, bool add)
 {
     const struct rounder *r = ctx;
-    r->below->pool_avg_backward(r->ctx, g, batch, dy, dx);
+    r->below->pool_avg_backward(r->ctx, g, batch, dy, dx, add);
     round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+}
+
+void round_bilinear_forward(void *ctx, struct nn_shape in, struct nn_shape out, int batch,
+                            const real *x, real *y)
+{
+    const struct rounder *r = ctx;
+    r->below->bilinear_forward(r->ctx, in, out, batch, x, y);
+    round_values(r, ROUND_ACT, elements(out, batch), y);
+}
+
+void round_bilinear_backward(void *ctx, struct nn_shape in, struct nn_shape out, int batch,
+                             const real *dy, real *dx)
+{
+    const struct rounder *r = ctx;
+    r->below->bilinear_backward(r->ctx, in, out, batch, dy, dx);
+    round_values(r, ROUND_ERROR, elements(in, batch), dx);
 }
 
 void round_mean_forward(void *ctx, int batch, int pixels, int c, const real *x, real *y)

@@ -1,0 +1,93 @@
+/* test_nn_learns.c : large networks, made narrow: each learns one batch of random images by heart, and
+ * hands out its gradients last layer first, each once. */
+#include <string.h>
+#include "base/buf.h"
+#include "check.h"
+#include "hls/philox.h"
+#include "nn/model.h"
+#include "nn/optim.h"
+
+enum { SIDE = 29, CLASSES = 5, BATCH = 10 };
+
+struct order {
+    int next; /* params from here on are final */
+    bool bad;
+};
+
+static void note(void *ctx, int first, int n)
+{
+    struct order *o = ctx;
+    o->bad |= n < 1 || first + n != o->next;
+    o->next = first;
+}
+
+static real *random_images(size_t n)
+{
+    real *x = buf_alloc(n * sizeof *x);
+    if (!x)
+        exit(1);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (real)((double)philox_u32(7, i) * 0x1p-31 - 1);
+    return x;
+}
+
+static void check_names(const char *model, const struct nn_param *params, int n_params)
+{
+    for (int i = 0; i < n_params; i++)
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(params[i].name, params[j].name), "%s: two params '%s'", model,
+                  params[i].name);
+}
+
+/* Judged in evaluation where there is dropout, else in the last training pass, whose batch norms see the
+ * batch. */
+static void check_learns(const char *model, double width, double lr, int steps, bool drops)
+{
+    const struct nn_setup setup = {.math = NN_FP32, .width = width};
+    const struct nn_shape in = {SIDE, SIDE, 3};
+    const struct optim_options options = {.momentum = 0.9, .bias_rate = 1};
+    struct nn_model *m;
+    struct optim *o;
+    size_t n_weights;
+    int n_params;
+    if (nn_model_open(&nn_cpu, &setup, model, in, CLASSES, BATCH, 1, &m) < 0)
+        exit(1);
+    const struct nn_param *params = nn_model_params(m, &n_params);
+    real *w = nn_model_weights(m, &n_weights), *x = random_images(BATCH * SIDE * SIDE * 3);
+    check_names(model, params, n_params);
+    if (optim_open(&nn_cpu, nn_model_ctx(m), &options, params, n_params, n_weights, &o) < 0)
+        exit(1);
+    const size_t n_labels = BATCH * (size_t)nn_model_target(m).n;
+    int32_t *labels = buf_alloc(n_labels * sizeof *labels);
+    for (size_t i = 0; i < n_labels; i++)
+        labels[i] = (int32_t)(i % CLASSES);
+    const struct nn_batch batch = {.n = BATCH, .x = x, .labels = labels};
+    struct nn_result r = {.loss_sum = 0};
+    double first = 0;
+    for (int i = 0; i < steps; i++) {
+        struct order order = {n_params, false};
+        r = nn_model_train(m, &batch, (uint64_t)i, note, &order);
+        CHECK(!order.bad && order.next == 0, "%s: gradients out of order: %d left", model,
+              order.next);
+        optim_step(o, w, nn_model_grads(m), lr * (1 - (double)i / steps));
+        first = i ? first : r.loss_sum;
+    }
+    r = drops ? nn_model_eval(m, &batch) : r;
+    printf("%-12s width %-6g %8zu weights: loss %.3f, then %.3f; %d of %d\n", model, width,
+           n_weights, first / (double)r.n_labels, r.loss_sum / (double)r.n_labels, r.n_correct,
+           r.n_labels);
+    CHECK(r.n_correct == r.n_labels, "%s learned %d of %d", model, r.n_correct, r.n_labels);
+    optim_close(o);
+    nn_model_close(m);
+    free(x), free(labels);
+}
+
+int main(void)
+{
+    nn_cpu_threads(1);
+    puts("seeds: images 7, weights 1");
+    check_learns("resnet152", 0.0625, 0.02, 30, false);
+    check_learns("googlenet", 0.25, 0.008, 80, true);
+    check_learns("bn-inception", 0.125, 0.05, 40, false);
+    DONE();
+}
