@@ -21,6 +21,7 @@ struct packed {
     real *m;     /* [rows][cells] o * tanh(c) */
     real *dm;    /* [batch][cells] */
     real *dc;    /* [batch][cells] of the step behind */
+    real *zeros; /* [cells] */
 };
 
 /* What is kept, [rows] each. */
@@ -33,7 +34,7 @@ static size_t reals_of(const struct nn_lstm *f, int batch)
 {
     const size_t rows = (size_t)batch * (size_t)f->steps, out = (size_t)f->out;
     return rows * ((size_t)f->in + 2 * out + (size_t)f->cells) +
-           2 * (size_t)batch * (size_t)f->cells;
+           (2 * (size_t)batch + 1) * (size_t)f->cells;
 }
 
 int cpu_lstm_plan(void *ctx, const struct nn_lstm *f, int max_batch, size_t *scratch_bytes)
@@ -79,9 +80,11 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     p.m = p.dr + out;
     p.dm = p.m + rows * (size_t)f->cells;
     p.dc = p.dm + (size_t)batch * (size_t)f->cells;
-    p.order = (int *)(p.dc + (size_t)batch * (size_t)f->cells);
+    p.zeros = p.dc + (size_t)batch * (size_t)f->cells;
+    p.order = (int *)(p.zeros + f->cells);
     p.active = p.order + batch;
     p.first = p.active + f->steps + 1;
+    memset(p.zeros, 0, (size_t)f->cells * sizeof *p.zeros);
     sort(&p, f, batch, lengths);
     return p;
 }
@@ -112,41 +115,48 @@ static void unpack(const struct packed *p, int steps, size_t n, int batch, const
 
 /* ---- one row ---- */
 
-/* z [4 c]: in sums, out gates; before [c]: cells of the step before, NULL: zeros. */
-CPU_HOT static void cell(int c, const real *restrict peep, const real *before, real *restrict z,
+/* Cells and gradients that nothing feeds any more halve from step to step. What is left of them counts as 0
+ * before products of it are subnormal: a CPU takes a hundred times as long for these. */
+static inline real live(real x)
+{
+    const real least = (real)0x1p-100;
+    return x < least && x > -least ? 0 : x;
+}
+
+/* zi .. zo [c]: in sums, out gates; was [c]: cells of the step before. */
+CPU_HOT static void cell(int c, const real *restrict peep, const real *restrict was,
+                         real *restrict zi, real *restrict zf, real *restrict zg, real *restrict zo,
                          real *restrict now, real *restrict tanh_c, real *restrict m)
 {
     for (int j = 0; j < c; j++) {
-        const real was = before ? before[j] : 0;
-        const real in = squash_sigmoid(z[j] + peep[j] * was),
-                   forget = squash_sigmoid(z[c + j] + peep[c + j] * was),
-                   fresh = squash_tanh(z[2 * c + j]);
-        const real is = forget * was + in * fresh;
-        const real out = squash_sigmoid(z[3 * c + j] + peep[2 * c + j] * is);
-        z[j] = in, z[c + j] = forget, z[2 * c + j] = fresh, z[3 * c + j] = out;
+        const real in = squash_sigmoid(zi[j] + peep[j] * was[j]),
+                   forget = squash_sigmoid(zf[j] + peep[c + j] * was[j]),
+                   fresh = squash_tanh(zg[j]), is = live(forget * was[j] + in * fresh),
+                   out = squash_sigmoid(zo[j] + peep[2 * c + j] * is), squashed = squash_tanh(is);
+        zi[j] = in, zf[j] = forget, zg[j] = fresh, zo[j] = out;
         now[j] = is;
-        tanh_c[j] = squash_tanh(is);
-        m[j] = out * tanh_c[j];
+        tanh_c[j] = squashed;
+        m[j] = out * squashed;
     }
 }
 
-/* z [4 c]: in gates, out gradients of their sums; dc [c]: in of now, out of before. m: for the
+/* zi .. zo [c]: in gates, out gradients of their sums; dc [c]: in of now, out of before. m: for the
  * projection's gradient. */
-CPU_HOT static void cell_back(int c, const real *restrict peep, const real *before,
+CPU_HOT static void cell_back(int c, const real *restrict peep, const real *restrict was,
                               const real *restrict tanh_c, const real *restrict dm,
-                              real *restrict z, real *restrict dc, real *restrict m)
+                              real *restrict zi, real *restrict zf, real *restrict zg,
+                              real *restrict zo, real *restrict dc, real *restrict m)
 {
     for (int j = 0; j < c; j++) {
-        const real was = before ? before[j] : 0, is = tanh_c[j];
-        const real in = z[j], forget = z[c + j], fresh = z[2 * c + j], out = z[3 * c + j];
+        const real in = zi[j], forget = zf[j], fresh = zg[j], out = zo[j], is = tanh_c[j];
         const real d_out = dm[j] * is * out * (1 - out);
         const real d_now = dc[j] + dm[j] * out * (1 - is * is) + d_out * peep[2 * c + j];
         const real d_in = d_now * fresh * in * (1 - in),
-                   d_forget = d_now * was * forget * (1 - forget),
+                   d_forget = d_now * was[j] * forget * (1 - forget),
                    d_fresh = d_now * in * (1 - fresh * fresh);
         m[j] = out * is;
-        dc[j] = d_now * forget + d_in * peep[j] + d_forget * peep[c + j];
-        z[j] = d_in, z[c + j] = d_forget, z[2 * c + j] = d_fresh, z[3 * c + j] = d_out;
+        dc[j] = live(d_now * forget + d_in * peep[j] + d_forget * peep[c + j]);
+        zi[j] = live(d_in), zf[j] = live(d_forget), zg[j] = live(d_fresh), zo[j] = live(d_out);
     }
 }
 
@@ -165,10 +175,10 @@ CPU_HOT static void add_to(int c, const real *restrict a, real *restrict sum)
 
 /* ---- passes ---- */
 
-/* Cells of the step before a row of step t; NULL: it is the first. */
+/* Cells of the step before a row of step t; of the first: zeros. */
 static const real *before_of(const struct packed *p, const struct kept *k, int c, int t, int i)
 {
-    return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : NULL;
+    return t ? k->c + (size_t)(p->first[t - 1] + i) * (size_t)c : p->zeros;
 }
 
 static real *row_of(const struct packed *p, int t, int i, int n, real *rows)
@@ -191,9 +201,11 @@ void cpu_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32
         if (t)
             cpu_gemm(ctx, false, true, n, wide, f->out, row_of(&p, t - 1, 0, f->out, p.r), f->out,
                      f->wr, f->out, 1, row_of(&p, t, 0, wide, k.gates), wide);
-        for (int i = 0; i < n; i++)
-            cell(c, f->peep, before_of(&p, &k, c, t, i), row_of(&p, t, i, wide, k.gates),
+        for (int i = 0; i < n; i++) {
+            real *z = row_of(&p, t, i, wide, k.gates);
+            cell(c, f->peep, before_of(&p, &k, c, t, i), z, z + c, z + 2 * c, z + 3 * c,
                  row_of(&p, t, i, c, k.c), row_of(&p, t, i, c, k.tanh_c), row_of(&p, t, i, c, p.m));
+        }
         cpu_gemm(ctx, false, true, n, f->out, c, row_of(&p, t, 0, c, p.m), c, f->wp, c, 0,
                  row_of(&p, t, 0, f->out, p.r), f->out);
     }
@@ -214,10 +226,12 @@ static void back_through_time(struct cpu *cpu, const struct nn_lstm *f, int batc
         if (n)
             cpu_gemm(cpu, false, false, n, c, f->out, row_of(p, t, 0, f->out, p->dr), f->out, f->wp,
                      c, 0, p->dm, c);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
+            real *z = row_of(p, t, i, wide, k->gates);
             cell_back(c, f->peep, before_of(p, k, c, t, i), row_of(p, t, i, c, k->tanh_c),
-                      p->dm + (size_t)i * (size_t)c, row_of(p, t, i, wide, k->gates),
+                      p->dm + (size_t)i * (size_t)c, z, z + c, z + 2 * c, z + 3 * c,
                       p->dc + (size_t)i * (size_t)c, row_of(p, t, i, c, p->m));
+        }
     }
 }
 
@@ -232,7 +246,7 @@ static void sum_rows(const struct nn_lstm *f, const struct packed *p, const stru
         for (int i = 0; i < p->active[t]; i++) {
             const real *z = row_of(p, t, i, wide, k->gates), *was = before_of(p, k, c, t, i);
             add_to(wide, z, dw->bias);
-            for (int gate = 0; was && gate < 2; gate++)
+            for (int gate = 0; gate < 2; gate++)
                 add_products(c, z + gate * c, was, dw->peep + gate * c);
             add_products(c, z + 3 * c, row_of(p, t, i, c, k->c), dw->peep + 2 * c);
         }
