@@ -166,6 +166,23 @@ static struct nn_model *open_model(const struct nn_ops *ops, const struct round_
     return m;
 }
 
+/* What statistics say of each node. */
+static void check_largest(struct nn_model *m)
+{
+    enum { PIECE = 1000 };
+    float scratch[PIECE], got;
+    for (int i = 0; i < nn_model_n_outputs(m); i++) {
+        const struct nn_output out = nn_model_output(m, i);
+        float most = 0;
+        for (size_t k = 0; k < BATCH * out.n; k++)
+            most = fmaxf(most, fabsf((float)m->nodes[i + 1].y[k]));
+        CHECK(nn_model_largest(m, i, BATCH, scratch, PIECE, &got) == 0 && got == most,
+              "%s: largest %g, not %g", out.name, (double)got, (double)most);
+        for (int c = 0; c < out.channels; c++)
+            CHECK(m->stats[out.variance + (size_t)c] > 0, "%s: variance", out.name);
+    }
+}
+
 /* Steps of two micro-batches, an evaluation, and what an epoch's end puts. */
 static void check_steps(const char *name, const char *block, const struct optim_options *o)
 {
@@ -187,6 +204,7 @@ static void check_steps(const char *name, const char *block, const struct optim_
         struct batch a = batch_of(m, 2 * step), b = batch_of(m, 2 * step + 1);
         const struct nn_result r = nn_model_train(m, a.x, a.labels, BATCH, step, NULL, NULL);
         CHECK(isfinite(r.loss_sum), "%s, %s: loss %g", name, block, r.loss_sum);
+        check_largest(m);
         ops.add_divide(ctx, n, m->grads, NULL, 1, sum);
         (void)nn_model_train(m, b.x, b.labels, BATCH - 1, step + 9, NULL, NULL);
         ops.add_divide(ctx, n, sum, m->grads, 3, m->grads);

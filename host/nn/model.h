@@ -108,6 +108,21 @@ struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *s
                                      nn_grad_ready *ready, void *ctx);
 struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *s);
 
+/* What a node makes, for statistics: nodes 0..n-1 in forward order, without the images. */
+struct nn_output {
+    const char *kind; /* "conv" */
+    char name[32];    /* of the layer of its weights, "s1b0.norm1"; else its kind and i: "relu3" */
+    size_t n;         /* elements an image */
+    size_t variance;  /* norm: where its running variances [channels] begin in the statistics */
+    int channels;     /* 0: no norm */
+};
+int nn_model_n_outputs(const struct nn_model *m);
+struct nn_output nn_model_output(const struct nn_model *m, int i);
+/* *largest = the largest magnitude in output i of the last pass, over its first `batch` images; not
+ * finite when one of them is not. scratch [n] float. Returns 0 or the backend's failure. */
+int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n,
+                     float *largest);
+
 /* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite,
  * doubled after 2000 good ones in a row. Part of a run's state; the same on all ranks if they are
  * told the same. */

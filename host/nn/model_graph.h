@@ -96,6 +96,7 @@ struct nn_model {
     void *ctx;
     int max_batch;
     const char *fewer; /* as nn_setup's */
+    enum nn_math math; /* likewise */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
