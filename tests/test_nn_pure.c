@@ -5,6 +5,7 @@
 #include "check.h"
 #include "hls/mf.h"
 #include "hls/philox.h"
+#include "nn/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
 #include "nn/round_ops.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 4, SIDE = 28, CLASSES = 5 };
+enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
 
 static float uniform(uint64_t key, uint64_t i)
 {
@@ -166,6 +167,23 @@ static struct nn_model *open_model(const struct nn_ops *ops, const struct round_
     return m;
 }
 
+/* What statistics say of each node. */
+static void check_largest(struct nn_model *m)
+{
+    enum { PIECE = 1000 };
+    float scratch[PIECE], got;
+    for (int i = 0; i < nn_model_n_outputs(m); i++) {
+        const struct nn_output out = nn_model_output(m, i);
+        float most = 0;
+        for (size_t k = 0; k < BATCH * out.n; k++)
+            most = fmaxf(most, fabsf((float)m->nodes[i + 1].y[k]));
+        CHECK(nn_model_largest(m, i, BATCH, scratch, PIECE, &got) == 0 && got == most,
+              "%s: largest %g, not %g", out.name, (double)got, (double)most);
+        for (int c = 0; c < out.channels; c++)
+            CHECK(m->stats[out.variance + (size_t)c] > 0, "%s: variance", out.name);
+    }
+}
+
 /* Steps of two micro-batches, an evaluation, and what an epoch's end puts. */
 static void check_steps(const char *name, const char *block, const struct optim_options *o)
 {
@@ -188,6 +206,7 @@ static void check_steps(const char *name, const char *block, const struct optim_
         const struct nn_result r = nn_model_train(
             m, &(struct nn_batch){.n = BATCH, .x = a.x, .labels = a.labels}, step, NULL, NULL);
         CHECK(isfinite(r.loss_sum), "%s, %s: loss %g", name, block, r.loss_sum);
+        check_largest(m);
         ops.add_divide(ctx, n, m->grads, NULL, 1, sum);
         (void)nn_model_train(m, &(struct nn_batch){.n = BATCH - 1, .x = b.x, .labels = b.labels},
                              step + 9, NULL, NULL);
@@ -208,6 +227,33 @@ static void check_steps(const char *name, const char *block, const struct optim_
     free(third), free(d.x);
     ops.free(ctx, sum);
     optim_close(optim);
+    nn_model_close(m);
+}
+
+/* Images that come as bytes, the last batch a smaller one. */
+static void check_feed(void)
+{
+    const struct nn_ops ops = watching();
+    const struct round_setup round = pure_setup();
+    const struct dataset_augment augment = {.seed = 3};
+    const uint32_t index[] = {5, 0, 17, 3, 8, 2, 11};
+    struct nn_model *m = open_model(&ops, &round, "lenet5", "plain");
+    struct dataset *data;
+    struct feed *feed;
+    if (dataset_open("synthetic:40,5", 0, &data) < 0 ||
+        feed_open(m, data, &augment, BATCH, &feed) < 0)
+        exit(1);
+    watched.m = m;
+    feed_next(feed, 0, index, BATCH);
+    feed_next(feed, 0, index + BATCH, BATCH - 1);
+    for (int i = 0; i < 2; i++)
+        CHECK(isfinite(feed_train(feed, 1, NULL, NULL).loss_sum), "feed: no loss");
+    feed_next_test(feed, 0, BATCH);
+    (void)feed_eval(feed);
+    CHECK(watched.n_looks > 30, "feed: %zu looks", watched.n_looks);
+    watched.m = NULL, watched.n_looks = watched.n_values = 0;
+    feed_close(feed);
+    dataset_close(data);
     nn_model_close(m);
 }
 
@@ -339,6 +385,7 @@ int main(void)
     check_steps("resnet8", "zero-gamma", &lars);
     check_steps("lenet5", "plain", &lars);
     check_steps("mlp", "plain", &sgd);
+    check_feed();
     check_values("resnet8", "swap");
     check_values("resnet8", "plain:0.25");
     check_values("lenet5", "plain");

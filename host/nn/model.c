@@ -75,6 +75,7 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         return rc;
     }
     m->fewer = setup ? setup->fewer : NULL;
+    m->math = setup ? setup->math : NN_FP32;
     graph_scale_open(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {

@@ -134,6 +134,21 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
 /* The first failure of the backend in a pass; 0: none. */
 int nn_model_failed(const struct nn_model *m);
 
+/* What a node makes, for statistics: nodes 0..n-1 in forward order, without the images. */
+struct nn_output {
+    const char *kind; /* "conv" */
+    char name[32];    /* of the layer of its weights, "s1b0.norm1"; else its kind and i: "relu3" */
+    size_t n;         /* elements an image */
+    size_t variance;  /* norm: where its running variances [channels] begin in the statistics */
+    int channels;     /* 0: no norm */
+};
+int nn_model_n_outputs(const struct nn_model *m);
+struct nn_output nn_model_output(const struct nn_model *m, int i);
+/* *largest = the largest magnitude in output i of the last pass, over its first `batch` images; not
+ * finite when one of them is not. scratch [n] float. Returns 0 or the backend's failure. */
+int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n,
+                     float *largest);
+
 /* The factor on the loss in fp16 (and where setup says scaled): fixed, or moving: halved when a
  * step's gradients are not finite, doubled after 2000 good ones in a row. Where layers have scales of
  * their own: 1. Part of a run's state; the same on all ranks if they are told the same. */

@@ -112,6 +112,7 @@ struct nn_model {
     void *ctx;
     int max_batch;
     const char *fewer; /* as nn_setup's */
+    enum nn_math math; /* likewise */
     double width;      /* factor on the channels and hidden units of a network by name */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
@@ -130,7 +131,7 @@ struct nn_model {
     struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
     bool adaptive;              /* layers have scales of their own, by this */
     struct scale_setup scaling;
-    struct nn_target target;    /* the labels of a sample, of all heads */
+    struct nn_target target; /* the labels of a sample, of all heads */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
     uint64_t *key;    /* of dropout */
