@@ -8,17 +8,23 @@ bool train_is_pure(const struct train_options *o)
     return !strcmp(o->precision, "fp16-pure");
 }
 
-static bool given(const struct opt_parsed *p, const char *name)
+/* The words of a command line, and what is asked of them. */
+struct words {
+    const struct opt_command *command;
+    const struct opt_parsed *parsed;
+};
+
+static bool given(const struct words *w, const char *name)
 {
-    return opt_given(&train_command, p, name);
+    return opt_given(w->command, w->parsed, name);
 }
 
-static int check_emulated(const struct train_options *o, const struct opt_parsed *p)
+static int check_emulated(const struct train_options *o, const struct words *w)
 {
     static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
                                         "fabric-address", "xclbin",     "trace"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (opt_given(&emulate_command, p, names[i]))
+        if (given(w, names[i]))
             return ERR(-EINVAL,
                        "--%s means nothing to emulated ranks, which share a process: leave it out, "
                        "or take train",
@@ -30,37 +36,37 @@ static int check_emulated(const struct train_options *o, const struct opt_parsed
 }
 
 /* How long, how fast, and what is written. */
-static int check_run(const struct train_options *o, const struct opt_parsed *p)
+static int check_run(const struct train_options *o, const struct words *w)
 {
-    if (o->steps && given(p, "epochs"))
+    if (o->steps && given(w, "epochs"))
         return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
     if (o->save_every && !o->save)
         return ERR(-EINVAL, "--save-every %llu needs --save FILE",
                    (unsigned long long)o->save_every);
-    if (!o->dump_dir && (given(p, "dump-steps") || given(p, "dump-first")))
+    if (!o->dump_dir && (given(w, "dump-steps") || given(w, "dump-first")))
         return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
-    if (!o->stats && given(p, "stats-every"))
+    if (!o->stats && given(w, "stats-every"))
         return ERR(-EINVAL, "--stats-every needs --stats FILE");
     TRY(train_files_check(o));
-    if (o->warmup == 0 && given(p, "warmup-from"))
+    if (o->warmup == 0 && given(w, "warmup-from"))
         return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
     if (o->nesterov && strcmp(o->optimizer, "sgd"))
         return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
     if (o->nesterov && o->momentum == 0)
         return ERR(-EINVAL, "--nesterov needs --momentum above 0");
-    if (given(p, "trust") && strcmp(o->optimizer, "lars"))
+    if (given(w, "trust") && strcmp(o->optimizer, "lars"))
         return ERR(-EINVAL, "--trust needs --optimizer lars");
     return 0;
 }
 
 /* What computes, in which numbers. */
-static int check_numbers(const struct train_options *o, const struct opt_parsed *p)
+static int check_numbers(const struct train_options *o, const struct words *w)
 {
     const bool pure = train_is_pure(o), on_cpu = !strcmp(o->device, "cpu"),
                on_gpu = !strcmp(o->device, "cuda"), fp32 = !strcmp(o->precision, "fp32"),
                low = strcmp(o->gemm, "fp32");
     if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
-        given(p, "loss-scale"))
+        given(w, "loss-scale"))
         return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
                             "the exponents of fp32");
     if (on_cpu && !fp32 && !pure)
@@ -69,9 +75,9 @@ static int check_numbers(const struct train_options *o, const struct opt_parsed 
     if (on_gpu && pure)
         return ERR(-EINVAL, "--precision fp16-pure rounds what the CPU computes: it needs --device "
                             "cpu");
-    if (on_gpu && given(p, "conv"))
+    if (on_gpu && given(w, "conv"))
         return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
-    if (!pure && given(p, "reduce-in"))
+    if (!pure && given(w, "reduce-in"))
         return ERR(-EINVAL, "--reduce-in needs --precision fp16-pure: all other gradients of "
                             "weights are fp32");
     if (low && !strcmp(o->conv, "winograd"))
@@ -86,9 +92,10 @@ static int check_numbers(const struct train_options *o, const struct opt_parsed 
 }
 
 int train_options_check(const struct opt_command *command, const struct train_options *o,
-                        const struct opt_parsed *p)
+                        const struct opt_parsed *parsed)
 {
-    TRY(check_run(o, p));
-    TRY(check_numbers(o, p));
-    return command == &emulate_command ? check_emulated(o, p) : 0;
+    const struct words w = {command, parsed};
+    TRY(check_run(o, &w));
+    TRY(check_numbers(o, &w));
+    return o->memory ? check_emulated(o, &w) : 0;
 }
