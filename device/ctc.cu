@@ -56,7 +56,8 @@ static __device__ inline struct ctc_tables tables_of(const struct ctc_sizes &n, 
 static __device__ inline double log_sum3(double x, double y, double z)
 {
     const double top = fmax(x, fmax(y, z));
-    return isinf(top) && top < 0 ? top : top + log(exp(x - top) + exp(y - top) + exp(z - top));
+    return isinf(top) && top < 0 ? x + y + z /* nan stays */
+                                 : top + log(exp(x - top) + exp(y - top) + exp(z - top));
 }
 
 static __device__ inline int class_of(const int32_t *labels, int state)

@@ -37,6 +37,7 @@
 #include "host/nn/model_zoo.c"
 #include "host/nn/model_zoo_inception.c"
 #include "host/nn/model_zoo_plain.c"
+#include "host/nn/model_zoo_sequence.c"
 #include "host/nn/model_zoo_wide.c"
 
 #include "check.h"

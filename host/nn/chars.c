@@ -66,8 +66,9 @@ static void chars_labels(const struct dataset *d, bool test, const uint32_t *ind
 }
 
 static const struct sample_ops sample_chars = {
-    .name = "characters",
+    .name = "windows of text",
     .target = NN_DENSE,
+    .tells_bits = true,
     .settle = chars_settle,
     .to_real = chars_to_real,
     .labels = chars_labels,

@@ -74,11 +74,12 @@ static bool leaps(const struct ctc *c, int state)
     return state & 1 && state > 1 && c->labels[state / 2] != c->labels[state / 2 - 1];
 }
 
-/* log(e^x + e^y + e^z) */
+/* log(e^x + e^y + e^z); nan stays */
 static double log_sum3(double x, double y, double z)
 {
     const double top = fmax(x, fmax(y, z));
-    return top == -(double)INFINITY ? top : top + log(exp(x - top) + exp(y - top) + exp(z - top));
+    return top == -(double)INFINITY ? x + y + z
+                                    : top + log(exp(x - top) + exp(y - top) + exp(z - top));
 }
 
 static void sum_exps(struct ctc *c)

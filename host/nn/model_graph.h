@@ -228,6 +228,9 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes);
 void graph_googlenet(struct nn_model *m, int depth, int n_classes);
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
+/* model_zoo_sequence.c: so many LSTMs. */
+void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
+void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
  * what there is. */

@@ -128,11 +128,17 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
     TRY(graph_block_fits(m, name));
-    if (m->too_small)
+    const int side = m->too_small ? smallest_side(m, i) : 0;
+    if (side)
         return ERR(-EINVAL,
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
-                   name, in.h, in.w, smallest_side(m, i));
+                   name, in.h, in.w, side);
+    if (m->too_small)
+        return ERR(-EINVAL,
+                   "model '%s' does not fit images of %dx%d: it reads sequences, as those of "
+                   "train --data an4:DIR or text:FILE",
+                   name, in.h, in.w);
     mark_last(m);
     return 0;
 }
