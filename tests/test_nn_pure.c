@@ -95,12 +95,6 @@ static void watch_input(void *ctx, size_t n, const real *x, real *y)
     look("input");
 }
 
-static void watch_feed_take(void *ctx, int slot, real *x)
-{
-    nn_round.feed_take(ctx, slot, x);
-    look("feed_take");
-}
-
 static void watch_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {
@@ -123,7 +117,6 @@ static struct nn_ops watching(void)
 #include "hls/layers.def"
     ops.put = watch_put;
     ops.input = watch_input;
-    ops.feed_take = watch_feed_take;
     ops.add_divide = watch_add_divide;
     ops.sgd = watch_sgd;
     return ops;
@@ -230,7 +223,7 @@ static void check_steps(const char *name, const char *block, const struct optim_
     nn_model_close(m);
 }
 
-/* Images that come as bytes, the last batch a smaller one. */
+/* Images of a data set, the last batch a smaller one. */
 static void check_feed(void)
 {
     const struct nn_ops ops = watching();

@@ -14,8 +14,6 @@ struct rounder {
     /* The loss has been asked for a gradient: what follows, up to the next weights(), is the way
      * back. For passes that are their own backward pass. */
     bool back;
-    size_t image;          /* elements of one that is fed */
-    size_t sent[NN_SLOTS]; /* elements in each slot */
 };
 
 /* x [n] in place, if such are rounded; NULL: nobody wants it. */
