@@ -150,3 +150,34 @@ int nn_scale_by(struct dev_nn *d, size_t n, const float *k, const struct round_r
 {
     return NN_BY_TYPE(d, scale_all, d, n, k, rule, x);
 }
+
+/* One block: for the few steps that are looked at. */
+template <typename T>
+static __global__ void __launch_bounds__(CU_THREADS) k_tally(size_t n, const T *x, scale_tally *to)
+{
+    __shared__ uint32_t bins[TALLY_BINS + 1]; /* the last: zeros */
+    for (unsigned i = threadIdx.x; i <= TALLY_BINS; i += CU_THREADS)
+        bins[i] = 0;
+    __syncthreads();
+    for (size_t i = threadIdx.x; i < n; i += CU_THREADS) {
+        const int bin = tally_bin(__float_as_uint(act_float(x[i])));
+        atomicAdd(&bins[bin < 0 ? TALLY_BINS : bin], 1u);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < TALLY_BINS; i += CU_THREADS)
+        to->bins[i] = bins[i];
+    if (threadIdx.x == 0)
+        to->zero = bins[TALLY_BINS];
+}
+
+template <typename T>
+static int tally_of(struct dev_nn *d, size_t n, const void *x, scale_tally *to)
+{
+    k_tally<T><<<1, CU_THREADS, 0, cu_stream(d->s)>>>(n, (const T *)x, to);
+    return cu_check("tally");
+}
+
+int nn_tally(struct dev_nn *d, size_t n, const void *x, struct scale_tally *to)
+{
+    return NN_BY_TYPE(d, tally_of, d, n, x, to);
+}

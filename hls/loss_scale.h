@@ -44,7 +44,21 @@ struct node_scale {
     struct scale_moments dy, w, dx; /* dx: of what the other reader has left */
 };
 
+/* How large the values of a tensor are, counted by the exponent field of fp32: bin e has those from
+ * 2^(e - 127) on, bin 0 what is smaller but not 0, the last what is not finite. */
+enum { TALLY_BINS = 256, TALLY_BIAS = 127 };
+struct scale_tally {
+    uint32_t zero, bins[TALLY_BINS];
+};
+
 enum { SCALE_STEPS = 64 }; /* of two, up or down, that s goes from 1 at most */
+
+/* The place of an fp32 in a tally: its bin, or -1: it is 0. */
+MF_FN int tally_bin(uint32_t bits)
+{
+    const uint32_t size = bits & 0x7fffffffu;
+    return size == 0u ? -1 : (int)(size >> 23);
+}
 
 /* (sqrt(2) erfinv(t))^2, t in (0, 1/2], by the series of erfinv: its coefficients c[k] / (2k + 1) of
  * (sqrt(pi) / 2 * t)^(2k + 1), c[k] = sum of c[i] c[k - 1 - i] / ((i + 1)(2i + 1)). The terms shrink

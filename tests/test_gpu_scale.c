@@ -17,6 +17,7 @@ struct words {
     struct scale_moments moments;
     struct node_scale node, in, addend;
     float k;
+    struct scale_tally tally;
 };
 
 static void check_moments(struct layers *g, struct words *w, size_t n)
@@ -41,6 +42,13 @@ static void check_moments(struct layers *g, struct words *w, size_t n)
     CHECK(g->nn->weight_moments(g->d, n, pw, &w->yes, &w->moments, scratch) == 0 &&
               g->run->wait(g->s) == 0 && w->moments.largest == want.largest,
           "%s %zu: moments of weights", layers_names[g->math], n);
+    struct scale_tally counts;
+    x[n / 3] = 0;
+    px = layers_put(g, x, n);
+    nn_cpu.tally(g->cpu, n, x, &counts);
+    CHECK(g->nn->tally(g->d, n, px, &w->tally) == 0 && g->run->wait(g->s) == 0 &&
+              !memcmp(&counts, &w->tally, sizeof counts) && counts.zero > 0,
+          "%s %zu: other counts of sizes", layers_names[g->math], n);
     x[n / 2] = INFINITY;
     px = layers_put(g, x, n);
     CHECK(g->nn->moments(g->d, n, px, &w->yes, &w->moments, scratch) == 0 &&

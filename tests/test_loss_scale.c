@@ -236,10 +236,11 @@ static double norm_of(const real *a, size_t n)
 static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **out)
 {
     const struct nn_shape in = {28, 28, 3};
-    struct round_setup rounds;
+    static struct round_setup rounds;
     CHECK(round_words("error=e5m10,overflow=inf", &rounds) == 1, "e5m10");
     rounds.below = &nn_cpu;
-    const struct nn_setup setup = {.round = &rounds, .adaptive = adaptive, .scaled = adaptive};
+    const struct nn_setup setup = {
+        .round = &rounds, .adaptive = adaptive, .scaled = adaptive, .watched = true};
     struct nn_model *plain = model_open(&nn_cpu, NULL, "resnet8", in, 8),
                     *narrow = model_open(&nn_round, &setup, "resnet8", in, 8);
     size_t n;
@@ -250,6 +251,7 @@ static double e5m10_error(const struct scale_setup *adaptive, struct nn_model **
             plain->weights[at] = narrow->weights[at] = (real)uniform(12, i) * (real)0x1p-14;
         }
     struct images d = images_open(in, 8);
+    nn_model_watch(narrow, true);
     const struct answer a = answer_of(plain, &d), b = answer_of(narrow, &d);
     n = plain->params[0].n; /* the farthest from the loss */
     const double error = distance(a.grads, b.grads, n) / norm_of(a.grads, n);
@@ -277,9 +279,56 @@ static void check_e5m10(void)
     }
     printf("e5m10, resnet8, small gradients: off by %.4f without scales, %.4f with %d above 1\n",
            without, with, lifted);
+    struct nn_back last;
+    uint32_t lost = 0;
+    CHECK(nn_model_back(none, 6, &last) && !strcmp(last.name, "s0b0.conv1.weight") &&
+              !nn_model_back(none, 7, &last),
+          "the layers that hand gradients back");
+    for (int i = 0; i < TALLY_BIAS - 24; i++)
+        lost += last.tally->bins[i];
+    CHECK(lost > 1000, "%u values below 2^-24: counted once they were rounded?", lost);
     CHECK(with < without / 10 && lifted > 0, "off by %g without scales, %g with", without, with);
     nn_model_close(none);
     nn_model_close(adaptive);
+}
+
+/* Of a table that rounds nothing away, and of none; a pass that is not watched leaves them. */
+static void check_watched(void)
+{
+    const struct nn_shape in = {28, 28, 1};
+    struct round_setup rounds;
+    CHECK(round_words("error=e8m23", &rounds) == 1, "e8m23");
+    rounds.below = &nn_cpu;
+    const struct nn_setup setup = {.watched = true}, narrow = {.watched = true, .round = &rounds};
+    struct nn_model *a = model_open(&nn_cpu, &setup, "lenet5", in, 3),
+                    *b = model_open(&nn_round, &narrow, "lenet5", in, 3);
+    struct images d = images_open(in, 3);
+    struct nn_back x, y;
+    int n_backs = 0;
+    nn_model_watch(a, true), nn_model_watch(b, true);
+    (void)nn_model_train(a, d.x, d.labels, 3, 1, NULL, NULL);
+    (void)nn_model_train(b, d.x, d.labels, 3, 1, NULL, NULL);
+    struct scale_tally first = {.zero = 0};
+    for (; nn_model_back(a, n_backs, &x) && nn_model_back(b, n_backs, &y); n_backs++) {
+        size_t all = x.tally->zero;
+        for (int i = 0; i < TALLY_BINS; i++)
+            all += x.tally->bins[i];
+        first = n_backs ? first : *x.tally;
+        CHECK(!memcmp(x.tally, y.tally, sizeof *x.tally), "%s: other counts", x.name);
+        CHECK(all > 100 && all % 3 == 0, "%s: %zu values", x.name, all);
+    }
+    CHECK(n_backs == 4, "%d layers of lenet5 hand gradients back", n_backs);
+    real *watched = fetch(a, nn_model_grads(a));
+    nn_model_watch(a, false);
+    (void)nn_model_train(a, d.x, d.labels, 3, 1, NULL, NULL);
+    CHECK(!memcmp(watched, nn_model_grads(a), a->n_weights * sizeof *watched),
+          "gradients change when they are watched");
+    (void)nn_model_train(a, d.x, d.labels, 2, 1, NULL, NULL);
+    CHECK(nn_model_back(a, 0, &x) && !memcmp(&first, x.tally, sizeof first), "not watched");
+    free(watched);
+    images_close(&d);
+    nn_model_close(a);
+    nn_model_close(b);
 }
 
 int main(int argc, char **argv)
@@ -291,6 +340,7 @@ int main(int argc, char **argv)
     check_meeting();
     check_moments();
     check_e5m10();
+    check_watched();
     check_planted("kinds", (struct nn_shape){12, 11, 3}, 50);
     check_planted("resnet20", (struct nn_shape){28, 28, 3}, 50);
     check_planted("resnet50", (struct nn_shape){64, 64, 3}, more ? 50 : 10);

@@ -67,6 +67,7 @@ struct train {
     struct gemm_rule gemm;
     struct round_setup round;
     struct scale_setup scaling;
+    int least_exponent; /* of the smallest error that does not underflow; fp32: of fp16's */
 
     struct dataset *data;
     struct augment augment;

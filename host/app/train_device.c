@@ -24,10 +24,14 @@ static int settle_scale(struct train *t)
                             "overflow=inf");
     if (c.fixed > 0)
         t->round.of[ROUND_ERROR].rule.shift = ilogb(c.fixed);
+    t->scaling = c.adaptive;
+    scale_format(&t->scaling.rule, rounds && rounds->of[ROUND_ERROR].on
+                                       ? rounds->of[ROUND_ERROR].rule.fmt
+                                       : mf_half());
+    t->least_exponent = ilogb(t->scaling.rule.least);
+    t->setup.watched = t->o->stats != NULL;
     if (c.kind != SCALE_ADAPTIVE)
         return 0;
-    t->scaling = c.adaptive;
-    scale_format(&t->scaling.rule, rounds ? rounds->of[ROUND_ERROR].rule.fmt : mf_half());
     t->setup.adaptive = &t->scaling;
     return 0;
 }

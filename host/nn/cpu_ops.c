@@ -123,6 +123,11 @@ static void cpu_loss_scale(void *ctx, const float *scale)
     cpu->scale = scale;
 }
 
+static void cpu_watch(void *ctx, struct scale_tally *to)
+{
+    (void)ctx, (void)to;
+}
+
 static int cpu_input_plan(void *ctx, size_t max_n)
 {
     (void)ctx, (void)max_n;
@@ -182,6 +187,7 @@ const struct nn_ops nn_cpu = {
     .weights_plan = cpu_weights_plan,
     .weights = cpu_weights,
     .loss_scale = cpu_loss_scale,
+    .watch = cpu_watch,
     .input_plan = cpu_input_plan,
     .input = cpu_input,
     .feed_open = cpu_feed_open,

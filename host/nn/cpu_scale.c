@@ -1,4 +1,5 @@
 /* cpu_scale.c : scales of gradients on the CPU: moments of tensors, products with powers of two. */
+#include <string.h>
 #include "nn/cpu_ops.h"
 
 enum { LANES = 8 };
@@ -82,4 +83,20 @@ void cpu_unscale(const struct cpu *cpu, size_t n, real *g)
 {
     if (g && cpu->scale && *cpu->scale != 1)
         divide(n, (real)*cpu->scale, g);
+}
+
+void cpu_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
+{
+    (void)ctx;
+    *to = (struct scale_tally){.zero = 0};
+    for (size_t i = 0; i < n; i++) {
+        const float v = (float)x[i];
+        uint32_t bits;
+        memcpy(&bits, &v, sizeof bits);
+        const int bin = tally_bin(bits);
+        if (bin < 0)
+            to->zero++;
+        else
+            to->bins[bin]++;
+    }
 }

@@ -138,7 +138,7 @@ void nn_model_close(struct nn_model *m)
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
     void *shared[] = {m->key,       m->labels, m->lengths, m->results, m->scale_now,
-                      m->confusion, m->marks,  m->scales,  m->refresh};
+                      m->confusion, m->marks,  m->scales,  m->refresh, m->tallies};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);

@@ -167,6 +167,17 @@ size_t nn_model_n_scales(const struct nn_model *m);
 void nn_model_scales_get(const struct nn_model *m, float *to);
 void nn_model_scales_put(struct nn_model *m, const float *from);
 
+/* The gradients that convolutions and linear layers hand back are counted in the passes that follow
+ * (setup's watched; such a pass is not recorded). back: of the last one, the i-th in backward order; false: there
+ * is none. */
+struct nn_back {
+    const char *name;          /* of its weights: "s1b0.conv1.weight" */
+    float given, own, carried; /* S, s and S * s (hls/loss_scale.h); one scale for all: s is 1 */
+    const struct scale_tally *tally; /* of what carries the last, before it was rounded */
+};
+void nn_model_watch(struct nn_model *m, bool on);
+bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out);
+
 /* Seconds spent inside the backend's GEMMs since open, for the bench's share. */
 double nn_model_gemm_s(const struct nn_model *m);
 

@@ -129,6 +129,7 @@ struct nn_model {
     int n_buffers;
     void *scratch;
     struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
+    bool watched, watch;        /* gradients may be counted; in the passes to come they are */
     bool adaptive;              /* layers have scales of their own, by this */
     struct scale_setup scaling;
     struct nn_target target; /* the labels of a sample, of all heads */
@@ -139,8 +140,9 @@ struct nn_model {
     int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
-    struct node_scale *scales; /* [n_nodes] adaptive; else NULL */
-    uint32_t *refresh;         /* not 0: the rule is asked in this pass */
+    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
+    uint32_t *refresh;           /* not 0: the rule is asked in this pass */
+    struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
     uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
     uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
@@ -256,6 +258,8 @@ int graph_scale_plan(struct nn_model *m);
 void graph_scale_begin(struct nn_model *m);
 void graph_scale_head(struct nn_model *m, const struct graph_head *head);
 void graph_scale_node(struct nn_model *m, int i, int batch);
+/* Counts what node i hands back; first: before its backward pass. */
+void graph_watch_node(struct nn_model *m, int i, int batch, bool first);
 /* Tells of all groups that are marked and have not been told of. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);

@@ -218,7 +218,7 @@ static int plan_weights(struct nn_model *m)
 static int plan_passes(struct nn_model *m)
 {
     TRY(plan_shared(m));
-    TRY(m->adaptive ? graph_scale_plan(m) : 0);
+    TRY(graph_scale_plan(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
     TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));

@@ -13,6 +13,7 @@ enum { FIRST_SCALE = 65536, GOOD_STEPS = 2000 };
 void graph_scale_open(struct nn_model *m, const struct nn_setup *setup)
 {
     m->scale = (struct nn_loss_scale){.value = 1};
+    m->watched = setup && setup->watched;
     m->adaptive = setup && setup->adaptive;
     if (m->adaptive)
         m->scaling = *setup->adaptive;
@@ -24,6 +25,13 @@ void graph_scale_open(struct nn_model *m, const struct nn_setup *setup)
 
 int graph_scale_plan(struct nn_model *m)
 {
+    if (m->watched) {
+        m->tallies = m->ops->alloc_shared(m->ctx, (size_t)m->n_nodes * sizeof *m->tallies);
+        if (!m->tallies)
+            return -ENOMEM;
+    }
+    if (!m->adaptive)
+        return 0;
     m->scales = m->ops->alloc_shared(m->ctx, (size_t)m->n_nodes * sizeof *m->scales);
     m->refresh = m->ops->alloc_shared(m->ctx, sizeof *m->refresh);
     if (!m->scales || !m->refresh)
@@ -76,6 +84,46 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
     for (int k = 0; k < node->n_more; k++)
         m->ops->scale_hand_on(m->ctx, own, &m->scales[node->more[k]], NULL);
     m->ops->loss_scale(m->ctx, &own->divisor);
+}
+
+/* ---- what is looked at ---- */
+
+static bool hands_back(const struct node *node)
+{
+    return node->kind && node->kind->dx_terms && node->in > 0;
+}
+
+void graph_watch_node(struct nn_model *m, int i, int batch, bool first)
+{
+    const struct node *node = &m->nodes[i];
+    if (!hands_back(node))
+        return;
+    if (!first)
+        m->ops->tally(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].dy,
+                      &m->tallies[i]);
+    m->ops->watch(m->ctx, first ? &m->tallies[i] : NULL);
+}
+
+void nn_model_watch(struct nn_model *m, bool on)
+{
+    m->watch = on && m->watched;
+}
+
+bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out)
+{
+    for (int k = m->n_nodes - 1; k > 0; k--) {
+        const struct node *node = &m->nodes[k];
+        if (!hands_back(node) || i-- > 0)
+            continue;
+        const float all = m->adaptive ? m->scales[k].divisor : *m->scale_now;
+        *out = (struct nn_back){.name = m->params[node->first_param].name,
+                                .given = m->adaptive ? m->scales[k].carried : all,
+                                .own = m->adaptive ? m->scales[k].own : 1,
+                                .carried = all,
+                                .tally = &m->tallies[k]};
+        return true;
+    }
+    return false;
 }
 
 /* ---- for who trains ---- */

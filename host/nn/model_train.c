@@ -69,7 +69,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
 /* True if a record of the pass is now being played. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
-    struct graph_record *r = m->no_records ? NULL : record_of(m, batch, marks);
+    struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
     if (!r)
         return false;
     if (!r->seen) {

@@ -41,7 +41,11 @@ void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_read
     for (int i = m->n_nodes - 1; i > 0; i--) {
         if (m->adaptive)
             graph_scale_node(m, i, batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, true);
         m->nodes[i].kind->backward(m, &m->nodes[i], batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, false);
         if (!marks || group == m->n_groups || m->groups[group].node != i)
             continue;
         m->ops->mark(m->ctx, &m->marks[group++]);

@@ -53,6 +53,8 @@ struct nn_setup {
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
     enum nn_conv conv; /* with a rule for products there is GEMM alone */
+    /* gradients of activations may be watched: nn_model_watch */
+    bool watched;
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
     /* factor on the channels and hidden units of a network's layers, for the model alone; 0 is 1 */
@@ -142,6 +144,11 @@ struct nn_ops {
     int (*weights_plan)(void *ctx, const real *w, size_t n);
     void (*weights)(void *ctx);
     void (*loss_scale)(void *ctx, const float *scale);
+
+    /* The gradient of activations that the next convolution or linear layer makes is going to be
+     * asked for by tally(), into the same place (shared): a backend that rounds it counts it
+     * before. NULL: not. */
+    void (*watch)(void *ctx, struct scale_tally *to);
 
     /* y [n] = x [n], which is host memory and may change as soon as this returns. plan: n at
      * most. */

@@ -37,6 +37,7 @@ void round_conv_backward(void *ctx, const struct nn_window *g, int batch, const 
     const struct rounder *r = ctx;
     r->below->conv_backward(r->ctx, g, batch, x, round_weight(r, w), dy, dx, add, dw, dbias,
                             scratch);
+    round_watched(r, elements(g->in, batch), dx);
     round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
     round_values(r, ROUND_GRAD, filters(g), dw);
     round_values(r, ROUND_GRAD, (size_t)g->out.c, dbias);
@@ -56,6 +57,7 @@ void round_linear_backward(void *ctx, int batch, int in, int out, const real *x,
 {
     const struct rounder *r = ctx;
     r->below->linear_backward(r->ctx, batch, in, out, x, round_weight(r, w), dy, dx, dw, dbias);
+    round_watched(r, (size_t)batch * (size_t)in, dx);
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
     round_values(r, ROUND_GRAD, (size_t)out * (size_t)in, dw);
     round_values(r, ROUND_GRAD, (size_t)out, dbias);

@@ -37,3 +37,11 @@ void round_scale_by(void *ctx, size_t n, const float *k, const struct round_rule
         r->setup.of[ROUND_ERROR].on ? &r->setup.of[ROUND_ERROR].rule : rule;
     r->below->scale_by(r->ctx, n, k, own, x);
 }
+
+/* What was watched has been counted. */
+void round_tally(void *ctx, size_t n, const real *x, struct scale_tally *to)
+{
+    const struct rounder *r = ctx;
+    if (to != r->watched || !r->setup.of[ROUND_ERROR].on)
+        r->below->tally(r->ctx, n, x, to);
+}
