@@ -29,7 +29,7 @@ struct layer_kind {
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
     /* Terms of a sum of dx, of a kind that multiplies dy by weights: it has a scale of its own,
-     * where the model has such. NULL: it hands its scale on. */
+     * where the model has such; and of one that adds to dx. NULL: it hands its scale on. */
     double (*dx_terms)(const struct node *node);
     /* dx of `in` and of the addend, gradients of its parameters. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
