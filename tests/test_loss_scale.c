@@ -187,12 +187,13 @@ static void step(struct learner *l, const struct images *d, uint64_t key)
 }
 
 /* Scales from 2^-20 to 2^20 at every layer, others in every step. */
-static void check_planted(const char *name, struct nn_shape in, int steps)
+static void check_planted(const char *name, double width, struct nn_shape in, int steps)
 {
     struct scale_choice c;
     CHECK(scale_words("adaptive", &c) == 0, "adaptive");
-    const struct nn_setup setup = {.scaled = true, .adaptive = &c.adaptive};
-    struct learner plain = learner_open(&nn_cpu, NULL, name, in, BATCH),
+    const struct nn_setup setup = {.scaled = true, .adaptive = &c.adaptive, .width = width},
+                          unscaled = {.width = width};
+    struct learner plain = learner_open(&nn_cpu, &unscaled, name, in, BATCH),
                    scaled = learner_open(&nn_cpu, &setup, name, in, BATCH);
     struct images d = images_open(in, BATCH);
     int n_scaled = 0, n_met = 0;
@@ -345,8 +346,10 @@ int main(int argc, char **argv)
     check_moments();
     check_e5m10();
     check_watched();
-    check_planted("kinds", (struct nn_shape){12, 11, 3}, 50);
-    check_planted("resnet20", (struct nn_shape){28, 28, 3}, 50);
-    check_planted("resnet50", (struct nn_shape){64, 64, 3}, more ? 50 : 10);
+    check_planted("kinds", 1, (struct nn_shape){12, 11, 3}, 50);
+    check_planted("branches", 1, (struct nn_shape){9, 10, 3}, 50);
+    check_planted("resnet20", 1, (struct nn_shape){28, 28, 3}, 50);
+    check_planted("resnet50", 1, (struct nn_shape){64, 64, 3}, more ? 50 : 10);
+    check_planted("googlenet", 0.25, (struct nn_shape){64, 64, 3}, more ? 50 : 10);
     DONE();
 }
