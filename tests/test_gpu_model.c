@@ -41,8 +41,12 @@ static void check_answer(const char *name, const struct nn_model *m, const struc
 static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *gpu,
                        const struct images *d, enum nn_math math, double moved_loss)
 {
-    const double a = nn_model_eval(cpu, d->x, d->labels, d->n - 1).loss_sum;
-    const double b = nn_model_eval(gpu, d->x, d->labels, d->n - 1).loss_sum;
+    const double a =
+        nn_model_eval(cpu, &(struct nn_batch){.n = d->n - 1, .x = d->x, .labels = d->labels})
+            .loss_sum;
+    const double b =
+        nn_model_eval(gpu, &(struct nn_batch){.n = d->n - 1, .x = d->x, .labels = d->labels})
+            .loss_sum;
     CHECK(fabs(a - b) <= 8 * moved_loss + 64 * half_unit(math) * fabs(a),
           "%s: evaluation %g, on the cpu %g", name, b, a);
 }
@@ -161,6 +165,9 @@ int main(void)
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
     check_model("kinds", (struct nn_shape){12, 11, 3}, 6, 6, NN_FP16, ADAPTIVE);
+    for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
+        check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
+    check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
                 0); /* the first of the moving scales */

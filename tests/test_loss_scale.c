@@ -180,7 +180,8 @@ static void learner_close(struct learner *l)
 
 static void step(struct learner *l, const struct images *d, uint64_t key)
 {
-    (void)nn_model_train(l->m, d->x, d->labels, d->n, key, NULL, NULL);
+    (void)nn_model_train(l->m, &(struct nn_batch){.n = d->n, .x = d->x, .labels = d->labels}, key,
+                         NULL, NULL);
     nn_model_loss_scale_update(l->m, true);
     optim_step(l->o, l->w, nn_model_grads(l->m), 0.002);
 }
@@ -343,5 +344,6 @@ int main(int argc, char **argv)
     check_planted("kinds", (struct nn_shape){12, 11, 3}, 50);
     check_planted("resnet20", (struct nn_shape){28, 28, 3}, 50);
     check_planted("resnet50", (struct nn_shape){64, 64, 3}, more ? 50 : 10);
+    check_planted("googlenet", (struct nn_shape){64, 64, 3}, more ? 50 : 5);
     DONE();
 }

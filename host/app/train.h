@@ -26,9 +26,10 @@
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
-/* Of this rank's images of the epoch so far, without those of skipped steps. */
+/* Of this rank's labels of the epoch so far (one an image, or one for each pixel), without those of
+ * skipped steps. */
 struct train_sums {
-    double loss, correct, images;
+    double loss, correct, labels;
 };
 
 /* What a checkpoint holds beside weights, velocities and statistics. */
@@ -62,6 +63,7 @@ struct train {
     const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
     bool on_gpu;             /* that is a GPU, which is open */
     struct nn_setup setup;
+    struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
     struct scale_setup scaling;
@@ -89,6 +91,8 @@ struct train {
     real *host;
     real *own_stats; /* [n_stats] spare, host memory */
     double *wide;    /* [n_stats] spare, host memory */
+    /* [n_classes][n_classes] of the test images, summed over ranks; NULL: no label maps */
+    double *confusion;
     struct optim *optim;
     struct schedule schedule;
 
@@ -151,6 +155,10 @@ int train_device_settle(struct train *t);
 int train_device_open(struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
+
+/* fp16-pure: the means over ranks of params [first, first + n), in t->grads, are rounded as
+ * --reduce-in has it; else nothing. */
+void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */

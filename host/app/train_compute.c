@@ -75,6 +75,7 @@ struct nn_result train_compute(struct train *t, bool early)
     for (int m = 0; m < n; m++) {
         const struct nn_result one = pass(t, m, early);
         all.loss_sum += one.loss_sum;
+        all.n_labels += one.n_labels;
         all.n_correct += one.n_correct;
         if (n > 1)
             add_up(t, m, n);

@@ -39,14 +39,31 @@ static int settle_scale(struct train *t)
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
-    t->setup = (struct nn_setup){.math = nn_math_of(o->precision)};
+    const bool pure = train_is_pure(o);
+    t->setup = (struct nn_setup){.math = nn_math_of(pure ? "fp32" : o->precision),
+                                 .conv = nn_conv_of(o->conv),
+                                 .width = o->width};
+    TRY(nn_block_words(o->block, &t->block));
+    t->setup.block = &t->block;
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);
     t->setup.gemm = narrow ? &t->gemm : NULL;
     const int rounds = round_words(o->quant, &t->round);
     TRY(rounds);
-    t->setup.round = rounds ? &t->round : NULL;
+    t->setup.round = rounds || pure ? &t->round : NULL;
+    if (pure)
+        round_pure(&t->round);
     return settle_scale(t);
+}
+
+/* Means over ranks are made in fp32. */
+void train_narrow_means(struct train *t, int first, int n)
+{
+    if (!train_is_pure(t->o) || !strcmp(t->o->reduce_in, "fp32") || n == 0)
+        return;
+    const struct nn_param *from = &t->params[first], *last = &t->params[first + n - 1];
+    t->nn->add_divide(nn_model_ctx(t->model), last->offset + last->n - from->offset,
+                      t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
 int train_device_open(struct train *t)

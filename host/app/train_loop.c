@@ -23,16 +23,16 @@ static void begin_epoch(struct train *t, uint64_t epoch)
  * asked to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
-    double sums[2 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0};
+    double sums[3 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0, mine->n_labels};
     for (int i = 0; i < STOP_SIGNALS; i++)
-        sums[2 + i] = stop_asked(i);
-    TRY(comm_sum_f64(t->comm, sums, 2 + STOP_SIGNALS));
+        sums[3 + i] = stop_asked(i);
+    TRY(comm_sum_f64(t->comm, sums, 3 + STOP_SIGNALS));
     if (sums[1] > 0)
         return train_agree(t, t->pending);
     for (int i = 0; i < STOP_SIGNALS && t->state.step < t->n_steps; i++)
-        if (sums[2 + i] > 0)
+        if (sums[3 + i] > 0)
             t->stopped_by = &stop_signals[i];
-    step->loss = sums[0] / (double)t->o->batch;
+    step->loss = sums[0] / (sums[2] > 0 ? sums[2] : 1);
     return 0;
 }
 
@@ -53,7 +53,7 @@ static void count_taken(struct train *t, const struct nn_result *mine)
 {
     t->state.sums.loss += mine->loss_sum;
     t->state.sums.correct += mine->n_correct;
-    t->state.sums.images += t->share;
+    t->state.sums.labels += mine->n_labels;
 }
 
 /* Waits for the means over ranks, and updates the layers whose means stand while others still
@@ -66,8 +66,10 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
     while (reducer_next(t->job.reducer, &first, &n)) {
         trace_add(t->trace, TRACE_MAIN, name, -1, start_s);
         const double update_s = clock_s();
-        if (!train_is_emulated(t))
+        if (!train_is_emulated(t)) {
+            train_narrow_means(t, first, n);
             optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
+        }
         trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         start_s = clock_s();
     }

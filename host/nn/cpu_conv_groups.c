@@ -58,13 +58,12 @@ static struct parts parts_of(const struct nn_window *part, int batch, void *memo
 
 int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
 {
-    (void)ctx;
-    *scratch_bytes = cpu_conv_whole_scratch(g);
+    *scratch_bytes = cpu_conv_whole_scratch(ctx, g);
     if (g->groups <= 1)
         return 0;
     const struct nn_window part = part_of(g);
     *scratch_bytes =
-        cpu_conv_whole_scratch(&part) +
+        cpu_conv_whole_scratch(ctx, &part) +
         (2 * part_elements(part.in, max_batch) + part_elements(part.out, max_batch)) * sizeof(real);
     return 0;
 }

@@ -4,15 +4,32 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/err.h"
+#include "nn/winograd.h"
+
+/* Who convolves 3x3 windows; NULL: products. */
+static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
+{
+#ifndef NN_REAL_DOUBLE
+    if (!setup || (!setup->gemm && setup->conv != NN_CONV_GEMM))
+        return winograd_best();
+#endif
+    (void)setup;
+    return NULL;
+}
 
 static int cpu_open(const struct nn_setup *setup, void **ctx)
 {
     if (setup && setup->math != NN_FP32)
         return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
+    if (setup && setup->conv == NN_CONV_WINOGRAD && !take_winograd(setup))
+        return ERR(-EINVAL,
+                   "convolutions by winograd need AVX2 and FMA, which this CPU has not, and "
+                   "products without a rule of their own: take auto or gemm");
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
     cpu->gemm = setup ? setup->gemm : NULL;
+    cpu->winograd = take_winograd(setup);
     *ctx = cpu;
     return 0;
 }

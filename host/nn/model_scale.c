@@ -81,6 +81,8 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
         scale_layer_node(m, node, own, in, batch);
     else
         m->ops->scale_hand_on(m->ctx, own, in, node->addend < 0 ? NULL : &m->scales[node->addend]);
+    for (int k = 0; k < node->n_more; k++)
+        m->ops->scale_hand_on(m->ctx, own, &m->scales[node->more[k]], NULL);
     m->ops->loss_scale(m->ctx, &own->divisor);
 }
 

@@ -29,6 +29,11 @@
 struct gemm_rule; /* hls/rules.h */
 struct round_rule;
 struct round_setup; /* nn/round_ops.h */
+struct nn_block;    /* nn/model.h */
+
+/* How the CPU convolves: by winograd.h where it fits and this CPU can; the same, or it is refused;
+ * by im2row and GEMM alone. A GPU times its own ways. */
+enum nn_conv { NN_CONV_AUTO, NN_CONV_WINOGRAD, NN_CONV_GEMM };
 
 /* Scales of layers: the rule, and after how many steps it is asked again. */
 struct scale_setup {
@@ -47,10 +52,15 @@ struct nn_setup {
     const struct scale_setup *adaptive;
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
+    enum nn_conv conv; /* with a rule for products there is GEMM alone */
     /* gradients of activations may be watched: nn_model_watch */
     bool watched;
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
+    /* factor on the channels and hidden units of a network's layers, for the model alone; 0 is 1 */
+    double width;
+    /* the form of residual blocks, for the model alone; NULL: plain */
+    const struct nn_block *block;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
     const char *fewer;
 };
@@ -67,6 +77,12 @@ struct nn_sgd {
     bool nesterov;
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
+    /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
+     * factors; r stands for that:
+     *     d = r(g + r(decay * w)), with LARS r(trust's factor * d)
+     *     v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
+     * It lives as long as the plan. */
+    const struct round_rule *round;
 };
 
 /* Batches of images that come as bytes and are normalised, augmented and scaled by the
