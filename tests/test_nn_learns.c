@@ -104,9 +104,12 @@ static void check_side(void)
         exit(1);
     m->scale.value = 1;
     const int x = graph_relu(m, graph_conv(m, 0, "conv1", 4, 3, 1, 1, true));
+    int y = graph_conv(m, x, "conv2", 4, 1, 1, 0, true);
+    y = graph_add(m, y, graph_conv(m, x, "conv3", 4, 3, 1, 1, true));
+    y = graph_concat(m, (const int[]){y, graph_conv(m, x, "conv4", 3, 1, 1, 0, true)}, 2);
     const int side = graph_relu(m, graph_conv(m, x, "side.conv", 3, 3, 1, 1, true));
     const int other = graph_linear(m, side, "side.classifier", CLASSES, true);
-    graph_head(m, graph_linear(m, x, "classifier", CLASSES, true), &loss_class, 0.5);
+    graph_head(m, graph_linear(m, y, "classifier", CLASSES, true), &loss_class, 0.5);
     graph_head(m, other, &loss_class, 0.25);
     if (graph_plan(m, 1) < 0)
         exit(1);
@@ -118,7 +121,8 @@ static void check_side(void)
     const double first = m->results[0].loss_sum, second = m->results[1].loss_sum;
     CHECK(trained.loss_sum == 0.5 * first + 0.25 * second, "%g of %g and %g", trained.loss_sum,
           first, second);
-    m->nodes[side].y[0] = m->nodes[other].y[0] = -7;
+    for (int i = 1; i < m->n_nodes; i++)
+        m->nodes[i].y[0] = -7;
     const struct nn_result r = nn_model_eval(m, &batch);
     CHECK(r.loss_sum == 0.5 * first && r.n_correct == trained.n_correct, "%g, not half of %g",
           r.loss_sum, first);
