@@ -11,7 +11,8 @@ enum draw_use {
     DRAW_AUGMENT = 0x6175,
     DRAW_PATTERN = 0x7061,
     DRAW_IMAGE = 0x696d,
-    DRAW_SHAPES = 0x7368
+    DRAW_SHAPES = 0x7368,
+    DRAW_PLACES = 0x706c
 };
 
 struct draw {

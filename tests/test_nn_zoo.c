@@ -154,6 +154,7 @@ int main(void)
     check_weights("resnet152", 224, 1000, 60192808);
     check_weights("googlenet", 224, 1000, 13378280);
     check_weights("bn-inception", 224, 1000, 11295240);
+    check_weights("fcn", 512, 19, 49497734);
     check_weights("davidnet", 32, 10, 6573120);
     check_sizes("googlenet", 224, 128, 156);
     check_sizes("resnet152", 224, 467, 314);

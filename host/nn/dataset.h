@@ -11,6 +11,7 @@
  * and images with a label map, NN_SIDE_MIN..NN_SIDE_MAX (model.h) pixels a side:
  *   shapes[:n,seed]      n generated 64x64 training images (n/4 for the test) of discs, rings,
  *                        rectangles, crosses and triangles
+ *   cityscapes:DIR[,SIDE[,CROPS]]    leftImg8bit/ and gtFine/, as crops of SIDE x SIDE pixels
  * Files may be plain or .gz.
  *
  * Images may be scaled up on their way (dataset_scale), to what a network wants.

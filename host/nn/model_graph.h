@@ -203,6 +203,7 @@ void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
 void graph_alexnet(struct nn_model *m, int depth, int n_classes);
+void graph_fcn(struct nn_model *m, int depth, int n_classes);
 void graph_googlenet(struct nn_model *m, int depth, int n_classes);
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);

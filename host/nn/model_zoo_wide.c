@@ -1,5 +1,5 @@
 /* model_zoo_wide.c : the networks with 64 channels and more: ResNet-18, -50 and -152, DAWNBench's
- * ResNet-9. */
+ * ResNet-9, and FCN on ResNet-50. */
 #include <stdio.h>
 #include "nn/model_graph.h"
 
@@ -87,6 +87,45 @@ void graph_wide_resnet(struct nn_model *m, int depth, int n_classes)
 {
     const int *blocks = depth == 18 ? blocks18 : depth == 50 ? blocks50 : blocks152;
     wide_resnet(m, blocks, depth != 18, n_classes);
+}
+
+/* Three 3x3 convolutions in the place of the one 7x7. */
+static int deep_stem(struct nn_model *m)
+{
+    int x = conv_norm(m, 0, "stem", 1, graph_width(m, FIRST / 2), 3, 2, NO_ADDEND, true);
+    x = conv_norm(m, x, "stem", 2, graph_width(m, FIRST / 2), 3, 1, NO_ADDEND, true);
+    x = conv_norm(m, x, "stem", 3, graph_width(m, FIRST), 3, 1, NO_ADDEND, true);
+    return graph_pool_max(m, x, 3, 2, 1);
+}
+
+/* Scores of each class for each pixel, at the image's size. */
+static int pixel_scores(struct nn_model *m, int x, const char *name, int n_classes)
+{
+    const struct nn_shape in = m->nodes[0].window.out;
+    x = graph_conv(m, graph_dropout(m, x, 0.1), name, n_classes, 1, 1, 0, true);
+    return graph_bilinear(m, x, in.h, in.w);
+}
+
+/* Long, Shelhamer, Darrell 2015 as MMSegmentation has it (fcn_r50-d8): ResNet-50 with a deep stem, whose
+ * last two stages keep an eighth of the image's size; a head that joins what it made with what it was
+ * given, and one at the third stage. Dropout takes single values, theirs whole channels. */
+void graph_fcn(struct nn_model *m, int depth, int n_classes)
+{
+    static const int strides[4] = {1, 2, 1, 1}, dilations[4] = {1, 1, 2, 4};
+    int x = deep_stem(m), side = 0;
+    (void)depth;
+    for (int i = 0; i < 4; i++) {
+        x = stage(m, x, i, blocks50[i], strides[i], dilations[i], true);
+        side = i == 2 ? x : side;
+    }
+    const int head = graph_width(m, 512);
+    side = conv_norm(m, side, "side", 1, graph_width(m, 256), 3, 1, NO_ADDEND, true);
+    int y = conv_norm(m, x, "head", 1, head, 3, 1, NO_ADDEND, true);
+    y = conv_norm(m, y, "head", 2, head, 3, 1, NO_ADDEND, true);
+    y = graph_concat(m, (const int[]){x, y}, 2);
+    y = conv_norm(m, y, "head", 3, head, 3, 1, NO_ADDEND, true);
+    graph_head(m, pixel_scores(m, y, "classifier", n_classes), &loss_dense, 1);
+    graph_head(m, pixel_scores(m, side, "side.classifier", n_classes), &loss_dense, 0.4);
 }
 
 /* x + residual(x), added behind the ReLU. */
