@@ -61,12 +61,13 @@ static void scale_layer_node(struct nn_model *m, const struct node *node, struct
                  n_in = graph_elements(node->window.in, batch);
     real *dx = m->nodes[node->in].dy;
     m->ops->moments(m->ctx, n, node->dy, m->refresh, &own->dy, m->scratch);
-    m->ops->weight_moments(m->ctx, m->params[node->first_param].n,
-                           graph_part(m, node, 0, m->weights), m->refresh, &own->w, m->scratch);
+    if (node->kind->dx_terms)
+        m->ops->weight_moments(m->ctx, m->params[node->first_param].n,
+                               graph_part(m, node, 0, m->weights), m->refresh, &own->w, m->scratch);
     if (node->add_dx)
         m->ops->moments(m->ctx, n_in, dx, m->refresh, &own->dx, m->scratch);
-    m->ops->scale_layer(m->ctx, &m->scaling.rule, node->kind->dx_terms(node), node->add_dx,
-                        m->refresh, own, in);
+    const double terms = node->kind->dx_terms ? node->kind->dx_terms(node) : 0;
+    m->ops->scale_layer(m->ctx, &m->scaling.rule, terms, node->add_dx, m->refresh, own, in);
     m->ops->scale_by(m->ctx, n, &own->own, NULL, node->dy);
     if (node->add_dx)
         m->ops->scale_by(m->ctx, n_in, &own->other, NULL, dx);
@@ -76,8 +77,8 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
     struct node_scale *own = &m->scales[i], *in = &m->scales[node->in];
-    assert(node->kind->dx_terms || !node->add_dx); /* else: branches that nobody brings together */
-    if (node->kind->dx_terms && node->in > 0)
+    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* it has one dx */
+    if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
     else
         m->ops->scale_hand_on(m->ctx, own, in, node->addend < 0 ? NULL : &m->scales[node->addend]);
