@@ -157,6 +157,8 @@ int main(void)
     puts("seeds: images 1, weights 4, dropout 3, nudges 10 20, gradients 30");
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
+    for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
+        check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
                 0); /* the first of the moving scales */

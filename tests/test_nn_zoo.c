@@ -59,6 +59,40 @@ static void check_width(const char *name, double width)
     graph_fini(&m);
 }
 
+/* Of every convolution whose taps lie apart, in order. */
+static void check_dilations(const char *name, const int *want, int n)
+{
+    struct nn_model m;
+    int at = 0;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    for (int i = 1; i < m.n_nodes; i++) {
+        const struct nn_window *g = &m.nodes[i].window;
+        if (g->dilation < 2)
+            continue;
+        CHECK(at < n && g->dilation == want[at] && g->k == 3 && g->pad == want[at] && g->out.h == 8,
+              "%s: %d of dilation %d, pad %d, %d lines", name, at, g->dilation, g->pad, g->out.h);
+        at++;
+    }
+    CHECK(at == n, "%s: %d, not %d", name, at, n);
+    graph_fini(&m);
+}
+
+static void check_heads(const char *name, const struct loss_kind *loss, const double *weights,
+                        int n)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    CHECK(m.n_heads == n, "%s: %d heads", name, m.n_heads);
+    for (int h = 0; h < m.n_heads && h < n; h++) {
+        const struct graph_head *head = &m.heads[h];
+        CHECK(head->loss == loss && head->weight == weights[h], "%s: head %d", name, h);
+        CHECK(m.nodes[head->node].window.out.c == 10, "%s: classes of head %d", name, h);
+    }
+    graph_fini(&m);
+}
+
 /* Sides of the outputs of convolutions and poolings, in order. */
 static void check_sides(const char *name, int side, const int *want, int n)
 {
@@ -159,6 +193,10 @@ int main(void)
     check_weights("vgg19", 32, 10, 38947914);
     check_sides("caffenet", 227, (const int[]){55, 27, 27, 13, 13, 13, 13, 6}, 8);
     check_sides("alexnet", 64, (const int[]){14, 7, 7, 3, 3, 3, 3, 1}, 8);
+    check_dilations("fcn", (const int[]){2, 2, 2, 2, 2, 2, 4, 4}, 8);
+    check_heads("fcn", &loss_dense, (const double[]){1, 0.4}, 2);
+    check_heads("googlenet", &loss_class, (const double[]){1, 0.3, 0.3}, 3);
+    check_heads("bn-inception", &loss_class, (const double[]){1}, 1);
     check_order("caffenet", "crpncrpncrcrcrplrdlrdl");
     check_order("alexnet", "crnpcrnpcrcrcrplrdlrdl");
     check_order("vgg19", "crcrpcrcrpcrcrcrcrpcrcrcrcrpcrcrcrcrplrdlrdl");

@@ -52,6 +52,8 @@ struct node {
     real *y;     /* [max_batch, window.out] */
     int buffer;  /* of dy; -1: none yet */
     real *dy;    /* gradient of y, in a buffer that nodes share in turn */
+    /* the first head needs it: a pass of evaluation leaves the others out */
+    bool in_eval;
 };
 
 /* What is done with a node's output: a row for each LOSS of hls/layers.def, in loss_*.c. */
@@ -181,7 +183,7 @@ enum { NO_ADDEND = -1 };
 #include "hls/layers.def"
 
 /* One more head, which wants the labels that all others want. The network's result is the first
- * one's, but for the loss: the weighted sum of all. */
+ * one's; in training but for the loss: the weighted sum of all. */
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
 /* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */

@@ -91,6 +91,20 @@ static void share_buffers(struct nn_model *m)
     }
 }
 
+static void mark_in_eval(struct nn_model *m)
+{
+    m->nodes[m->heads[0].node].in_eval = true;
+    for (const struct node *node = m->nodes + m->n_nodes - 1; node > m->nodes; node--) {
+        if (!node->in_eval)
+            continue;
+        m->nodes[node->in].in_eval = true;
+        if (node->addend >= 0)
+            m->nodes[node->addend].in_eval = true;
+        for (int i = 0; i < node->n_more; i++)
+            m->nodes[node->more[i]].in_eval = true;
+    }
+}
+
 static int plan_gradients(struct nn_model *m)
 {
     m->buffers = calloc((size_t)m->n_nodes, sizeof *m->buffers);
@@ -217,6 +231,7 @@ int graph_plan(struct nn_model *m, uint64_t seed)
 {
     assert(!m->failed && m->n_heads > 0);
     TRY(group_params(m));
+    mark_in_eval(m);
     TRY(plan_weights(m));
     const int rc = plan_passes(m);
     if (rc == -ENOMEM)

@@ -26,7 +26,7 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 }
 
 /* A backend that failed on the way shows as a loss that is not a number. */
-static struct nn_result finish(struct nn_model *m)
+static struct nn_result finish(struct nn_model *m, int n_heads)
 {
     const int rc = m->ops->wait(m->ctx);
     if (rc < 0 && !m->failed)
@@ -35,7 +35,7 @@ static struct nn_result finish(struct nn_model *m)
         return (struct nn_result){.loss_sum = (double)NAN};
     struct nn_result all = m->results[0];
     all.loss_sum *= m->heads[0].weight;
-    for (int h = 1; h < m->n_heads; h++)
+    for (int h = 1; h < n_heads; h++)
         all.loss_sum += m->heads[h].weight * m->results[h].loss_sum;
     return all;
 }
@@ -120,7 +120,7 @@ struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, ui
         b->sent->meanwhile(b->sent->ctx);
     if (call)
         await(m, &ready);
-    return finish(m);
+    return finish(m, m->n_heads);
 }
 
 struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b)
@@ -129,5 +129,5 @@ struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b)
     graph_forward(m, b->n, false);
     if (b->sent && b->sent->meanwhile)
         b->sent->meanwhile(b->sent->ctx);
-    return finish(m);
+    return finish(m, 1);
 }

@@ -30,8 +30,9 @@ void graph_forward(struct nn_model *m, int batch, bool train)
 {
     m->ops->weights(m->ctx);
     for (int i = 1; i < m->n_nodes; i++)
-        m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
-    for (int h = 0; h < m->n_heads; h++)
+        if (train || m->nodes[i].in_eval)
+            m->nodes[i].kind->forward(m, &m->nodes[i], batch, train);
+    for (int h = 0; h < (train ? m->n_heads : 1); h++)
         head_pass(m, h, batch, train);
 }
 
