@@ -90,7 +90,8 @@ static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, 
 
 static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_window *g)
 {
-    const int64_t strides[2] = {g->stride, g->stride}, pads[2] = {g->pad, g->pad}, ones[2] = {1, 1};
+    const int64_t strides[2] = {g->stride, g->stride}, pads[2] = {g->pad, g->pad};
+    const int64_t dilations[2] = {window_dilation(*g), window_dilation(*g)};
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     cudnnBackendDescriptor_t c = make(b, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     set_int(b, c, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
@@ -98,7 +99,7 @@ static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_win
     set(b, c, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
     set(b, c, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
     set(b, c, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
-    set(b, c, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
+    set(b, c, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
     set(b, c, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
     finish(b, c);
     return c;

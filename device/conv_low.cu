@@ -42,9 +42,10 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
         return;
     const size_t pixel = first + i / row, image = pixel / wide;
     const int at = (int)(i % row), inside = (int)(pixel % wide), tap = at / g.in.c;
-    const int y = inside / g.out.w * g.stride - g.pad + tap / g.k,
+    const int apart = window_dilation(g);
+    const int y = inside / g.out.w * g.stride - g.pad + tap / g.k * apart,
               left = inside % g.out.w * g.stride - g.pad;
-    const int column = left + tap % g.k;
+    const int column = left + tap % g.k * apart;
     const bool there = y >= 0 && y < g.in.h && column >= 0 && column < g.in.w;
     const size_t from = (image * (size_t)g.in.h + (size_t)y) * (size_t)g.in.w + (size_t)column;
     rows[i] = there ? x[from * (size_t)g.in.c + (size_t)(at % g.in.c)] : 0.0f;
@@ -53,8 +54,8 @@ static __global__ void k_low_rows(nn_window g, const float *x, size_t first, siz
 /* The first output line or column whose window reaches i, and the one behind the last. */
 static __device__ inline int first_of(const nn_window &g, int i)
 {
-    const int reach = i + g.pad - g.k + 1;
-    return reach <= 0 ? 0 : (reach + g.stride - 1) / g.stride;
+    const int behind = i + g.pad - window_reach(g);
+    return behind <= 0 ? 0 : (behind + g.stride - 1) / g.stride;
 }
 static __device__ inline int end_of(const nn_window &g, int i, int out)
 {
@@ -73,13 +74,15 @@ static __global__ void k_low_back(nn_window g, const float *rows, size_t first, 
     const size_t c = i % (size_t)g.in.c, pixel = i / (size_t)g.in.c,
                  image = image0 + pixel / pixels_of(g.in);
     const int inside = (int)(pixel % pixels_of(g.in)), y = inside / g.in.w, x = inside % g.in.w;
-    const int y_end = end_of(g, y, g.out.h), x_end = end_of(g, x, g.out.w);
+    const int y_end = end_of(g, y, g.out.h), x_end = end_of(g, x, g.out.w),
+              apart = window_dilation(g);
     float sum = dx[i];
     for (int v = first_of(g, y); v < y_end; v++)
         for (int u = first_of(g, x); u < x_end; u++) {
             const size_t from = (image * (size_t)g.out.h + (size_t)v) * (size_t)g.out.w + (size_t)u;
-            const int tap = (y + g.pad - v * g.stride) * g.k + x + g.pad - u * g.stride;
-            if (from >= first && from - first < n)
+            const int down = y + g.pad - v * g.stride, right = x + g.pad - u * g.stride;
+            const int tap = down / apart * g.k + right / apart;
+            if (down % apart == 0 && right % apart == 0 && from >= first && from - first < n)
                 sum = __fadd_rn(
                     sum, rows[(from - first) * row_values(g) + (size_t)tap * (size_t)g.in.c + c]);
         }
@@ -165,13 +168,14 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const float *y, floa
 /* The convolution that carries dy back to dx, for stride 1. */
 static nn_window turned(const nn_window *g)
 {
-    const nn_window back = {g->out, g->in, g->k, 1, g->k - 1 - g->pad, 1, g->block_least};
+    const nn_window back = {g->out, g->in,          g->k,       1, window_reach(*g) - g->pad,
+                            1,      g->block_least, g->dilation};
     return back;
 }
 
 static bool can_turn(const nn_window *g)
 {
-    return g->stride == 1 && g->pad < g->k;
+    return g->stride == 1 && g->pad <= window_reach(*g);
 }
 
 static size_t at_most(size_t a, size_t b)

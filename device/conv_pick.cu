@@ -29,9 +29,10 @@ int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_
     static const char *passes[] = {"", ", data gradient", ", data gradient added",
                                    ", weight gradient"};
     const struct nn_window *g = &key->g;
-    return cu_say(-EIO, "gpu: conv %dx%d %d->%d %dx%d stride %d batch %d %s%s: cuDNN says %s", g->k,
-                  g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, key->batch, math_name(d),
-                  passes[key->pass], cudnnGetErrorString(status));
+    return cu_say(-EIO,
+                  "gpu: conv %dx%d %d->%d %dx%d stride %d dilation %d batch %d %s%s: cuDNN says %s",
+                  g->k, g->k, g->in.c, g->out.c, g->in.h, g->in.w, g->stride, window_dilation(*g),
+                  key->batch, math_name(d), passes[key->pass], cudnnGetErrorString(status));
 }
 
 /* --- blank tensors --- */

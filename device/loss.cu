@@ -1,52 +1,9 @@
 /* loss.cu : softmax cross-entropy. Block 0 adds up losses and hits, in an order that the batch
  * alone decides; the other blocks write gradients meanwhile. A row of logits has a group of lanes
  * of a warp. */
-#include "device/nn.cuh"
-#include "device/act.cuh"
+#include "device/softmax.cuh"
 
 enum { LOSS_THREADS = 512 };
-
-struct row { /* of logits, as a group of lanes knows it */
-    float top;
-    double sum; /* of exp(z - top) */
-};
-
-/* Every lane of a warp comes here; groups of `lanes` share a row. classes 0: no row, only the
- * company. */
-template <typename T>
-static __device__ inline row row_of(const T *z, int classes, int lane, int lanes)
-{
-    row r = {lane < classes ? act_float(z[lane]) : -INFINITY, 0};
-    for (int j = lane + lanes; j < classes; j += lanes) {
-        const float v = act_float(z[j]);
-        r.top = v > r.top ? v : r.top;
-    }
-    for (int over = lanes / 2; over > 0; over /= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, r.top, over);
-        r.top = other > r.top ? other : r.top;
-    }
-    for (int j = lane; j < classes; j += lanes)
-        r.sum += (double)expf(act_float(z[j]) - r.top);
-    for (int over = lanes / 2; over > 0; over /= 2)
-        r.sum += __shfl_xor_sync(0xffffffffu, r.sum, over);
-    return r;
-}
-
-/* How many logits stand before the label's by size, the first of equals first; if any is nan, NN_TOP
- * or more. Every lane of a warp comes here. */
-template <typename T>
-static __device__ inline int n_before(const T *z, int classes, int label, int lane, int lanes)
-{
-    int before = 0;
-    for (int j = lane; j < classes; j += lanes) {
-        const float v = act_float(z[j]), own = act_float(z[label]);
-        if (!(j < label ? v < own : v <= own))
-            before += v > own || v == own ? 1 : NN_TOP;
-    }
-    for (int over = lanes / 2; over > 0; over /= 2)
-        before += __shfl_xor_sync(0xffffffffu, before, over);
-    return before;
-}
 
 template <typename T>
 static __device__ inline void add_up(int batch, int classes, int lanes, const T *logits,
@@ -81,6 +38,7 @@ static __device__ inline void add_up(int batch, int classes, int lanes, const T 
     }
     if (tid == 0) {
         result->loss_sum = loss[0];
+        result->n_labels = batch;
         result->n_correct = hits[0];
         result->n_top = tops[0];
     }

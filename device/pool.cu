@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_pool_avg_back(size_t n, nn_window g, float share, const T *dy, T *dx)
+    k_pool_avg_back(size_t n, nn_window g, float share, const T *dy, T *dx, bool add)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i >= n)
@@ -146,6 +146,8 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const pixel in = pixel_of<V>(g.in, i);
     const patch windows = patch_over(g, in.y, in.x);
     float sum[V] = {}, v[V];
+    if (add)
+        act_read<T, V>(dx + i * V, sum);
     for (int oy = windows.y0; oy < windows.y1; oy++)
         for (int ox = windows.x0; ox < windows.x1; ox++) {
             act_read<T, V>(dy + element(g.out, in.image, oy, ox, in.c), v);
@@ -193,11 +195,12 @@ static int avg_forward(struct dev_nn *d, const struct nn_window *g, int batch, c
 }
 
 template <typename T, int V>
-static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *dy, T *dx)
+static int avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const T *dy, T *dx,
+                        bool add)
 {
     const size_t n = packs(g->in, batch, V);
     k_pool_avg_back<T, V>
-        <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), dy, dx);
+        <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, *g, share_of(g), dy, dx, add);
     return cu_check("average pooling backward");
 }
 
@@ -230,10 +233,10 @@ static int avg_of(struct dev_nn *d, const struct nn_window *g, int batch, const 
 
 template <typename T>
 static int avg_back_of(struct dev_nn *d, const struct nn_window *g, int batch, const void *dy,
-                       void *dx)
+                       void *dx, bool add)
 {
     const bool wide = act_wide<T>((size_t)g->in.c, dy, dx);
-    return POOL_BY_WIDTH(avg_backward, g, wide, (const T *)dy, (T *)dx);
+    return POOL_BY_WIDTH(avg_backward, g, wide, (const T *)dy, (T *)dx, add);
 }
 
 int nn_pool_max_forward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
@@ -255,7 +258,7 @@ int nn_pool_avg_forward(struct dev_nn *d, const struct nn_window *g, int batch, 
 }
 
 int nn_pool_avg_backward(struct dev_nn *d, const struct nn_window *g, int batch, const void *dy,
-                         void *dx)
+                         void *dx, bool add)
 {
-    return batch == 0 ? 0 : NN_BY_TYPE(d, avg_back_of, d, g, batch, dy, dx);
+    return batch == 0 ? 0 : NN_BY_TYPE(d, avg_back_of, d, g, batch, dy, dx, add);
 }

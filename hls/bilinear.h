@@ -24,6 +24,27 @@ MF_FN struct bilinear bilinear_at(int to, int n_from, int n_to)
     return b;
 }
 
+/* How much pixel `from` counts in pixel `to`, one of those below: bilinear_mix() as a factor. */
+MF_FN float bilinear_share(int to, int from, int n_from, int n_to)
+{
+    const struct bilinear b = bilinear_at(to, n_from, n_to);
+    return b.first == b.second ? 1.0f : b.first == from ? 1.0f - b.part : b.part;
+}
+
+/* Pixels [begin, end) of n_to are all that pixel `from` counts in. */
+MF_FN int bilinear_begin(int from, int n_from, int n_to)
+{
+    const int place = (2 * from - 1) * n_to - n_from; /* to >= place / (2 * n_from) */
+    return place <= 0 ? 0 : (place + 2 * n_from - 1) / (2 * n_from);
+}
+
+MF_FN int bilinear_end(int from, int n_from, int n_to)
+{
+    const int place = (2 * from + 3) * n_to - n_from; /* to < place / (2 * n_from) */
+    const int end = (place + 2 * n_from - 1) / (2 * n_from);
+    return end < n_to ? end : n_to;
+}
+
 /* The value between a and b, every operation rounded. First along a line, then between lines. */
 MF_FN float bilinear_mix(float a, float b, float part)
 {

@@ -10,7 +10,9 @@ enum draw_use {
     DRAW_ORDER = 0x6f72,
     DRAW_AUGMENT = 0x6175,
     DRAW_PATTERN = 0x7061,
-    DRAW_IMAGE = 0x696d
+    DRAW_IMAGE = 0x696d,
+    DRAW_SHAPES = 0x7368,
+    DRAW_PLACES = 0x706c
 };
 
 struct draw {

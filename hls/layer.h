@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/loss_scale.h"
+#include "hls/mf.h"
 
 /* The number that layers compute in: float, or double in the tests that hold every gradient against
  * central differences (-DNN_REAL_DOUBLE). */
@@ -32,7 +34,20 @@ struct nn_window {
     /* conv2d: pixels that its products take at once, at least (conv_block.h). 0: what the nearest
      * cache holds, which suits narrow layers; CBLAS has to pack wide filters for every block */
     int block_least;
+    /* conv2d: the k*k pixels lie so far apart in either direction; 0 is 1: side by side */
+    int dilation;
 };
+
+MF_FN int window_dilation(struct nn_window g)
+{
+    return g.dilation > 1 ? g.dilation : 1;
+}
+
+/* From the first pixel under a window to the last, along a side. */
+MF_FN int window_reach(struct nn_window g)
+{
+    return (g.k - 1) * window_dilation(g);
+}
 
 /* Batch norm over n pixels of c channels, with what may follow it:
  * y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, swapped,
@@ -56,11 +71,30 @@ struct nn_norm {
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
+/* An LSTM with peepholes and a projection (layers.def has its equations) over sequences of at most so
+ * many steps. */
+struct nn_lstm {
+    int steps, in, cells, out;
+    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells] */
+    const real *peep, *bias;  /* [3 cells], [4 cells] */
+};
+/* Gradients of those. */
+struct nn_lstm_grads {
+    real *wx, *wr, *wp, *peep, *bias;
+};
+enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
+
+/* What the passes that take moments may leave behind. */
+enum { MOMENTS_SCRATCH = 4096 };
+
 struct nn_result {
-    double loss_sum; /* over the batch */
+    double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
+    int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* samples whose label is among the NN_TOP largest */
+    int n_top;   /* labels among the NN_TOP largest */
+    int n_edits; /* ctc: between transcripts found and wanted */
 };
 enum { NN_TOP = 5 };
+enum { CTC_LABELS_MAX = 256 }; /* of a transcript */
 
 #endif

@@ -1,9 +1,9 @@
-/* fuzz_files.c : readers of files under any bytes: checkpoints (whose checksum is put right), IDX,
- * CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
+/* fuzz_files.c : readers of files under any bytes: checkpoints and PNG (whose checksums are put
+ * right), PGM and PPM, IDX, CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests
  *         tests/fuzz_files.c host/app/{checkpoint_file,codes_in}.c
- *         host/nn/{idx,cifar10,datafile,sample_images}.c
+ *         host/nn/{idx,cifar10,datafile,picture,png,sample_images}.c
  *         host/base/{err,buf,file,text,opt_lines}.c build/libnarrowcast.a -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
@@ -15,11 +15,13 @@
  *     CHECKPOINT  the file but for its last 4 bytes
  *     IDX         lengths u16 of the first three files, then four files
  *     CIFAR   length u16 of the training files, they, the test's
- *     CODES       e, m, count u16, then the file */
+ *     CODES       e, m, count u16, then the file
+ *     PICTURE     the file */
 #include "app/checkpoint_file.h"
 #include "app/codes_in.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "nn/picture.h"
 #include "nn/sources.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +32,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { CHECKPOINT, IDX, CIFAR, CODES, FUZZ_KINDS };
+enum { CHECKPOINT, IDX, CIFAR, CODES, PICTURE, FUZZ_KINDS };
 enum { MOST_INPUT = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,7 +61,7 @@ static void fuzz_open(void)
 
 static void fuzz_close(void)
 {
-    static const char *const names[] = {"checkpoint", "again", "codes"};
+    static const char *const names[] = {"checkpoint", "again", "codes", "picture"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
     for (size_t i = 0; i < sizeof idx_names / sizeof *idx_names; i++)
@@ -220,10 +222,47 @@ static void fuzz_codes(const uint8_t *data, size_t n)
     fuzz_end(CODES, rc);
 }
 
+/* ---- pictures ---- */
+
+/* Checksums of all chunks that are whole. */
+static void fuzz_png(uint8_t *png, size_t n)
+{
+    enum { SIGNATURE = 8, AROUND = 12 };
+    for (size_t at = SIGNATURE; at + AROUND <= n;) {
+        const size_t length = (size_t)png[at] << 24 | (size_t)png[at + 1] << 16 |
+                              (size_t)png[at + 2] << 8 | png[at + 3];
+        if (length > n - at - AROUND)
+            return;
+        const uint32_t crc = (uint32_t)crc32_z(0, png + at + 4, length + 4);
+        for (int i = 0; i < 4; i++)
+            png[at + 8 + length + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+        at += length + AROUND;
+    }
+}
+
+static void fuzz_picture(const uint8_t *data, size_t n)
+{
+    static uint8_t file[MOST_INPUT];
+    struct picture p = {.pixels = NULL};
+    uint64_t sum = 0;
+    memcpy(file, data, n);
+    if (n && file[0] == 0x89)
+        fuzz_png(file, n);
+    fuzz_put("picture", file, n);
+    const int rc = picture_read(".", "picture", &p);
+    const size_t size = (size_t)p.h * (size_t)p.w * (size_t)p.c;
+    MUST(rc ? !p.pixels : size > 0 && p.h <= PICTURE_SIDE_MAX && p.w <= PICTURE_SIDE_MAX);
+    for (size_t i = 0; !rc && i < size; i++)
+        sum += p.pixels[i];
+    MUST(sum <= 255 * size);
+    free(p.pixels);
+    fuzz_end(PICTURE, rc);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const uint8_t *, size_t) = {fuzz_checkpoint, fuzz_idx,
-                                                               fuzz_cifar, fuzz_codes};
+    static void (*const readers[])(const uint8_t *, size_t) = {
+        fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes, fuzz_picture};
     if (!fuzz.folder[0])
         fuzz_open();
     if (!size || size > MOST_INPUT)

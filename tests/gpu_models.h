@@ -71,11 +71,31 @@ static inline void build_kinds(struct nn_model *m)
     graph_head(m, x, &loss_class, 1);
 }
 
+/* A tensor that four read, joined again: taps that lie apart, a pooling that adds to a gradient, one
+ * scaled up to where it came from; and a second head. */
+static inline void build_branches(struct nn_model *m)
+{
+    const struct nn_shape in = m->nodes[0].window.out;
+    int x = graph_norm(m, graph_conv(m, 0, "conv1", 8, 3, 1, 1, false), "norm1", NO_ADDEND, true);
+    int a = graph_conv(m, graph_pool_avg(m, x, 3, 2, 0), "conv2", 8, 1, 1, 0, true);
+    a = graph_bilinear(m, graph_relu(m, a), in.h, in.w);
+    const int b = graph_relu(m, graph_conv_dilated(m, x, "conv3", 16, 3, 2, 2, true));
+    int y = graph_relu(m, graph_conv(m, x, "side.conv", 8, 3, 2, 1, true));
+    y = graph_linear(m, graph_mean(m, y), "side.classifier", CLASSES, true);
+    const int c = graph_conv(m, graph_pool_max(m, x, 3, 1, 1), "conv4", 5, 1, 1, 0, true);
+    x = graph_concat(m, (const int[]){a, b, c}, 3);
+    x = graph_relu(m, graph_conv(m, x, "conv5", 12, 3, 2, 1, true));
+    x = graph_linear(m, graph_mean(m, x), "classifier", CLASSES, true);
+    graph_head(m, x, &loss_class, 1);
+    graph_head(m, y, &loss_class, 0.3);
+}
+
 static inline struct nn_model *model_open(const struct nn_ops *ops, const struct nn_setup *setup,
                                           const char *name, struct nn_shape in, int batch)
 {
     struct nn_model *m;
-    if (strcmp(name, "kinds")) {
+    const bool kinds = !strcmp(name, "kinds");
+    if (!kinds && strcmp(name, "branches")) {
         if (nn_model_open(ops, setup, name, in, CLASSES, batch, 4, &m) < 0)
             exit(1);
         return m;
@@ -83,8 +103,8 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
     m = malloc(sizeof *m);
     if (graph_init(m, ops, in, batch) < 0)
         exit(1);
-    m->scale.value = setup && setup->math == NN_FP16 ? setup->loss_scale : 1;
-    build_kinds(m);
+    graph_scale_open(m, setup);
+    (kinds ? build_kinds : build_branches)(m);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
         exit(1);
     return m;
@@ -128,7 +148,9 @@ struct answer {
 
 static inline struct answer answer_of(struct nn_model *m, const struct images *d)
 {
-    struct answer a = {.r = nn_model_train(m, d->x, d->labels, d->n, 3, NULL, NULL)};
+    struct answer a = {
+        .r = nn_model_train(m, &(struct nn_batch){.n = d->n, .x = d->x, .labels = d->labels}, 3,
+                            NULL, NULL)};
     a.grads = fetch(m, nn_model_grads(m));
     return a;
 }

@@ -160,7 +160,7 @@ static void test_pixels(const struct dataset *d, struct augment how)
         const struct dataset_augment a = {how, SEED, epoch << 33 | epoch};
         for (uint32_t i = 0; i < N; i++)
             index[i] = (i * 7 + 1) % (uint32_t)d->n_train;
-        dataset_batch(d, false, index, N, &a, x, labels);
+        dataset_batch(d, false, index, N, &a, x, labels, NULL);
         for (size_t i = 0; i < N; i++) {
             transcribe(d, index[i], &a, want);
             CHECK(!memcmp(x + i * size, want, size * sizeof *want),
@@ -203,8 +203,8 @@ static void test_square(const struct dataset *d, int n, double limit)
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         const struct dataset_augment a = {{4, 1, 1, n}, SEED, epoch},
                                      b = {{4, 1, 1, 0}, SEED, epoch};
-        dataset_batch(d, false, index, N, &a, x, labels);
-        dataset_batch(d, false, index, N, &b, plain, labels);
+        dataset_batch(d, false, index, N, &a, x, labels, NULL);
+        dataset_batch(d, false, index, N, &b, plain, labels, NULL);
         for (int i = 0; i < N; i++) {
             const real *image = x + (size_t)i * size;
             const int first = find_square(d, n, image);

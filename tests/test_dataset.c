@@ -1,6 +1,8 @@
 /* test_dataset.c : data sets from files: what is read is what was written, and whatever is wrong
  * with a file is refused by one line that names the file and the offset. */
+#include "capture.h"
 #include "data_fixture.h"
+#include <errno.h>
 #include <math.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,7 +15,8 @@
 
 static void check_images(const char *what, const struct dataset *d, bool test, size_t first_image)
 {
-    const uint8_t *x = test ? d->test_x : d->train_x, *y = test ? d->test_y : d->train_y;
+    const uint8_t *x = test ? d->test_x : d->train_x;
+    const uint16_t *y = test ? d->test_y : d->train_y;
     for (size_t i = 0; i < (test ? d->n_test : d->n_train); i++) {
         CHECK(y[i] == fixture_label(first_image + i), "%s: label %zu is %u", what, i, y[i]);
         for (int row = 0; row < d->h; row++)
@@ -77,6 +80,33 @@ static void test_moments(void)
             CHECK(fabs((double)d->inv_std[c] * sqrt(variance) - 1) < 1e-6, "channel %d: 1/%g", c,
                   sqrt(variance));
         }
+    dataset_close(d);
+    fixture_close(x);
+}
+
+/* Labels that are not what a network's heads want are refused in a line that names what would do. */
+static void test_suits(void)
+{
+    static const struct {
+        struct nn_target wants;
+        const char *said; /* NULL: it suits */
+    } cases[] = {{{NN_CLASS, 1}, NULL},
+                 {{NN_CLASS, 2}, "has 1 labels a sample, network 'fcn' takes 2"},
+                 {{NN_DENSE, FIXTURE_H * FIXTURE_W}, "wants a label for each pixel or time step"}};
+    struct fixture *x = fixture_open_idx(false);
+    struct dataset *d = NULL;
+    if (dataset_open(x->spec, 0, &d) == 0)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct capture said;
+            capture_begin(&said);
+            const int rc = dataset_suits(d, "fcn", cases[i].wants);
+            capture_end(&said);
+            CHECK(rc == (cases[i].said ? -EINVAL : 0) &&
+                      (!cases[i].said ||
+                       (capture_lines(said.text) == 1 && strstr(said.text, cases[i].said))),
+                  "case %zu: %d, %s", i, rc, said.text);
+        }
+    CHECK(d, "cannot open %s", x->spec);
     dataset_close(d);
     fixture_close(x);
 }
@@ -308,7 +338,8 @@ static void test_real(const char *root)
     if (d) {
         CHECK(d->n_train == 60000 && d->n_test == 10000 && d->h == 28 && d->w == 28, "%zu %zu",
               d->n_train, d->n_test);
-        CHECK(memcmp(d->train_y, "\x9\0\0\3\0", 5) == 0, "first labels");
+        CHECK(memcmp(d->train_y, (const uint16_t[]){9, 0, 0, 3, 0}, 5 * sizeof *d->train_y) == 0,
+              "first labels");
         for (size_t i = 0; i < d->n_train; i++)
             n_class[d->train_y[i]]++;
         for (int k = 0; k < 10; k++)
@@ -341,6 +372,7 @@ int main(void)
                      sizeof cifar_damages / sizeof *cifar_damages);
     }
     test_moments();
+    test_suits();
     test_subset();
     test_gzip_damage();
     test_lying_header();

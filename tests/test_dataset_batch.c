@@ -123,7 +123,7 @@ static void test_plain(const struct dataset *d)
     const uint32_t index[4] = {7, 0, 7, (uint32_t)d->n_train - 1};
     const struct dataset_augment none = {0};
     for (int with = 0; with < 2; with++) {
-        dataset_batch(d, false, index, 4, with ? &none : NULL, x, y);
+        dataset_batch(d, false, index, 4, with ? &none : NULL, x, y, NULL);
         for (int i = 0; i < 4; i++) {
             view_of(d, index[i], 0, 0, 0, 0, want);
             CHECK(memcmp(want, x + (size_t)i * size, size * sizeof *x) == 0,
@@ -131,7 +131,7 @@ static void test_plain(const struct dataset *d)
             CHECK(y[i] == d->train_y[index[i]], "label %d", i);
         }
     }
-    dataset_batch(d, true, (const uint32_t[]){1, 2}, 2, NULL, x, y);
+    dataset_batch(d, true, (const uint32_t[]){1, 2}, 2, NULL, x, y, NULL);
     for (size_t i = 0; i < 2 * size; i++)
         CHECK(x[i] == normal(d, (int)i % d->c, d->test_x[size + i]), "test pixel %zu", i);
     CHECK(y[0] == d->test_y[1] && y[1] == d->test_y[2], "test labels %d %d", y[0], y[1]);
@@ -153,7 +153,7 @@ static void test_augment(const struct dataset *d, int crop)
         const struct dataset_augment a = {{.crop = crop, .flip = 1}, SEED, epoch};
         for (uint32_t i = 0; i < N; i++)
             index[i] = (i * 5 + (uint32_t)epoch) % N;
-        dataset_batch(d, false, index, N, &a, x, y);
+        dataset_batch(d, false, index, N, &a, x, y, NULL);
         for (uint32_t i = 0; i < N; i++) {
             int v = find_view(d, index[i], crop, x + i * size), places = 2 * crop + 1;
             CHECK(v >= 0 && y[i] == d->train_y[index[i]], "epoch %d: no view of image %u",
@@ -166,7 +166,7 @@ static void test_augment(const struct dataset *d, int crop)
             last = v;
         }
         uint32_t one = (uint32_t)epoch % N;
-        dataset_batch(d, false, &index[one], 1, &a, alone, y);
+        dataset_batch(d, false, &index[one], 1, &a, alone, y, NULL);
         CHECK(memcmp(alone, x + one * size, size * sizeof *x) == 0,
               "image %u differs when it is alone", index[one]);
     }
@@ -190,9 +190,9 @@ static void test_no_flip(const struct dataset *d)
     for (uint32_t i = 0; i < 12; i++) {
         const struct dataset_augment a = {{.crop = 4}, SEED, 1},
                                      b = {{.crop = 4, .flip = 1}, SEED, 1};
-        dataset_batch(d, false, &i, 1, &a, x, &y);
+        dataset_batch(d, false, &i, 1, &a, x, &y, NULL);
         int v = find_view(d, i, 4, x);
-        dataset_batch(d, false, &i, 1, &b, x, &y);
+        dataset_batch(d, false, &i, 1, &b, x, &y, NULL);
         CHECK(v >= 0 && v % 2 == 0 && find_view(d, i, 4, x) / 2 == v / 2, "image %u", i);
     }
     free(x);
@@ -214,11 +214,11 @@ static void test_scaled(struct dataset *d, int side)
     real *x = calloc(2 * n, sizeof *x), *y = calloc(2 * n_to, sizeof *y);
     int32_t labels[2];
     double worst = 0;
-    dataset_batch(d, false, index, 2, &augment, x, labels);
+    dataset_batch(d, false, index, 2, &augment, x, labels, NULL);
     CHECK(dataset_scale(d, side) == 0, "to %d", side);
     CHECK(dataset_shape(d).h == side && dataset_shape(d).w == side && dataset_shape(d).c == c,
           "shape of scaled images");
-    dataset_batch(d, false, index, 2, &augment, y, labels);
+    dataset_batch(d, false, index, 2, &augment, y, labels, NULL);
     d->side = 0;
     for (int i = 0; i < 2; i++)
         for (int row = 0; row < side; row++)
@@ -252,17 +252,19 @@ static void test_known_scale(void)
                                      {2.5f, 2.75f, 3.25f, 3.5f},
                                      {3, 3.25f, 3.75f, 4}};
     static uint8_t pixels[4] = {1, 2, 3, 4};
+    static uint16_t class = 999;
     struct dataset d = {.samples = &sample_images,
                         .h = 2,
                         .w = 2,
                         .c = 1,
                         .train_x = pixels,
-                        .train_y = pixels,
+                        .train_y = &class,
                         .inv_std = {255},
                         .side = 4};
     real y[16];
     int32_t label;
-    dataset_batch(&d, false, (const uint32_t[]){0}, 1, NULL, y, &label);
+    dataset_batch(&d, false, (const uint32_t[]){0}, 1, NULL, y, &label, NULL);
+    CHECK(label == 999, "label %d", label);
     for (int i = 0; i < 16; i++)
         CHECK(y[i] == want[i / 4][i % 4], "pixel %d: %g, not %g", i, (double)y[i],
               (double)want[i / 4][i % 4]);

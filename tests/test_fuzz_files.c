@@ -4,6 +4,7 @@
 #include "check.h"
 #include "fuzz_files.c"
 #include "hls/draw.h"
+#include "png_make.h"
 
 enum { SEED = 12, LONGEST_NAME = 250 };
 
@@ -139,7 +140,28 @@ static void seed_codes(bool counted)
         add_byte(i);
 }
 
-enum { SEEDS = CHECKPOINTS + 4 };
+/* A PNG with a palette in two chunks of pixels, and a PPM. */
+static void seed_picture(bool png)
+{
+    enum { H = 6, W = 7 };
+    uint8_t x[H * W * 3];
+    struct png_file f;
+    for (int i = 0; i < H * W * 3; i++)
+        x[i] = (uint8_t)(i % 21);
+    png_begin(&f, H, W, 3);
+    png_chunk(&f, "PLTE", x, 63);
+    png_pixels(&f, H, W, 1, x, 0, 30);
+    png_end(&f);
+    if (!png) {
+        f.n = (size_t)snprintf((char *)f.bytes, 100, "P6 # a comment\n%d %d 255\n", W, H);
+        memcpy(f.bytes + f.n, x, sizeof x);
+        f.n += sizeof x;
+    }
+    begin(PICTURE);
+    add(f.bytes, f.n);
+}
+
+enum { SEEDS = CHECKPOINTS + 6 };
 
 static void seed(int which)
 {
@@ -151,8 +173,10 @@ static void seed(int which)
         seed_idx();
     else if (which == CHECKPOINTS + 1)
         seed_cifar();
-    else
+    else if (which <= CHECKPOINTS + 3)
         seed_codes(which == CHECKPOINTS + 2);
+    else
+        seed_picture(which == CHECKPOINTS + 4);
 }
 
 /* ---- mutants ---- */
@@ -204,13 +228,19 @@ int main(int argc, char **argv)
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }
     CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 &&
-              fuzz.taken[CODES] == 2,
+              fuzz.taken[CODES] == 2 && fuzz.taken[PICTURE] == 2,
           "a good file was refused");
     CHECK(fuzz.refused[CHECKPOINT] == CHECKPOINTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);
     for (uint32_t i = 0; i < (is_long ? 1000000u : 20000u); i++) {
-        const int good[] = {0, CHECKPOINTS, CHECKPOINTS + 1, CHECKPOINTS + 2, CHECKPOINTS + 3};
-        seed(i % 2 ? good[draw_below(&draw, 5)] : (int)draw_below(&draw, SEEDS));
+        const int good[] = {0,
+                            CHECKPOINTS,
+                            CHECKPOINTS + 1,
+                            CHECKPOINTS + 2,
+                            CHECKPOINTS + 3,
+                            CHECKPOINTS + 4,
+                            CHECKPOINTS + 5};
+        seed(i % 2 ? good[draw_below(&draw, 7)] : (int)draw_below(&draw, SEEDS));
         mutate(&draw);
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }

@@ -114,7 +114,7 @@ struct conv_case {
     struct nn_window g;
     struct nn_window w;
     int batch;
-    char name[96];
+    char name[112];
     size_t n_x, n_y, scratch;
     float *x, *dy, *abs_x, *abs_dy;
     void *dev_x, *dev_dy, *dev_y, *dev_dx;
@@ -207,21 +207,21 @@ static void conv_run(struct passes *t, struct conv_case *c, bool with_bias, bool
     free(old), free(nan), free(blank);
 }
 
-static void check_groups(struct passes *t, struct nn_shape in, int out_c, int k, int stride,
-                         int pad, int groups)
+static void check_dilated(struct passes *t, struct nn_shape in, int out_c, int k, int stride,
+                          int pad, int groups, int dilation)
 {
     struct layers *g = &t->g;
-    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
-                                 (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {
-        .g = {in, out, k, stride, pad, groups, 0},
-        .w = {{in.h, in.w, in.c}, {out.h, out.w, out.c}, k, stride, pad, groups, 0}};
+    const int reach = (k - 1) * dilation + 1;
+    const struct nn_shape out = {(in.h + 2 * pad - reach) / stride + 1,
+                                 (in.w + 2 * pad - reach) / stride + 1, out_c};
+    struct conv_case c = {.g = {in, out, k, stride, pad, groups, 0, dilation}};
+    c.w = c.g;
     CHECK(g->nn->conv_plan(g->d, &c.w, 4, &c.scratch) == 0, "k %d", k);
     for (c.batch = 4; c.batch >= 1; c.batch -= 3) {
         c.n_x = size_of(in, c.batch), c.n_y = size_of(out, c.batch);
         snprintf(c.name, sizeof c.name,
-                 "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d", c.batch, in.h, in.w,
-                 in.c, out_c, k, stride, pad, groups);
+                 "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d", c.batch,
+                 in.h, in.w, in.c, out_c, k, stride, pad, groups, dilation);
         flat_open(t, &c.f, (size_t)(out_c * k * k * (in.c / groups)), (size_t)out_c);
         c.x = layers_random(g, c.n_x), c.dy = layers_random(g, c.n_y);
         c.abs_x = magnitudes(c.x, c.n_x), c.abs_dy = magnitudes(c.dy, c.n_y);
@@ -235,6 +235,12 @@ static void check_groups(struct passes *t, struct nn_shape in, int out_c, int k,
         flat_close(&c.f);
         free(c.x), free(c.dy), free(c.abs_x), free(c.abs_dy);
     }
+}
+
+static void check_groups(struct passes *t, struct nn_shape in, int out_c, int k, int stride,
+                         int pad, int groups)
+{
+    check_dilated(t, in, out_c, k, stride, pad, groups, 1);
 }
 
 static void check_conv(struct passes *t, struct nn_shape in, int out_c, int k, int stride, int pad)
@@ -255,6 +261,8 @@ static void check_convs(struct passes *t)
     check_groups(t, (struct nn_shape){7, 6, 8}, 16, 5, 1, 2, 2);
     check_groups(t, (struct nn_shape){6, 7, 24}, 16, 3, 2, 1, 2);
     check_groups(t, (struct nn_shape){5, 5, 6}, 9, 3, 1, 1, 3);
+    check_dilated(t, (struct nn_shape){7, 6, 8}, 16, 3, 1, 2, 1, 2);
+    check_dilated(t, (struct nn_shape){9, 8, 6}, 4, 3, 2, 3, 2, 3);
 }
 
 /* Many rows: the sum over them takes two steps. */
@@ -333,7 +341,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
 /* A window that cannot be is refused in a line, and the context goes on. */
 static void check_refused(struct passes *t)
 {
-    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1, 0};
+    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1, 0, 1};
     size_t bytes;
     CHECK(t->g.nn->conv_plan(t->g.d, &bad, 2, &bytes) < 0,
           "an output larger than its input allows was planned");

@@ -27,7 +27,7 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
     t.data = (struct dataset){
         .samples = &sample_images, .h = h, .w = w, .c = c, .n_classes = 10, .n_train = TRAIN};
     t.data.train_x = layers_memory(TRAIN * t.size);
-    t.data.train_y = layers_memory(TRAIN);
+    t.data.train_y = layers_memory(TRAIN * sizeof *t.data.train_y);
     for (size_t i = 0; i < TRAIN * t.size; i++)
         t.data.train_x[i] = (uint8_t)(philox_u32(g->key, i) >> 7);
     t.data.side = side;
@@ -66,7 +66,7 @@ static void next(struct layers *g, struct feed_test *t, uint64_t seed, uint64_t 
         g->run->copy(t->bytes + (size_t)i * t->size, t->data.train_x + t->which[i] * t->size,
                      t->size, g->s);
     }
-    dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels);
+    dataset_batch(&t->data, false, t->which, t->f.batch, &augment, t->want, t->labels, NULL);
 }
 
 /* side: 0, or what images are scaled to. */

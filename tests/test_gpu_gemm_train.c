@@ -136,13 +136,12 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
 }
 
 /* Planned for max_batch, run with it and with one image (way 3); every kind of data gradient. */
-static void check_groups(struct layers *g, struct nn_shape in, int out_c, int k, int stride,
-                         int pad, int groups, int max_batch, int first_way, int n_ways)
+static void check_window(struct layers *g, struct nn_window window, int max_batch, int first_way,
+                         int n_ways)
 {
-    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
-                                 (in.w + 2 * pad - k) / stride + 1, out_c};
-    struct conv_case c = {.g = {in, out, k, stride, pad, groups, groups > 1 ? 40 : 0},
-                          .n_w = (size_t)(out_c * k * k * (in.c / groups))};
+    const struct nn_shape in = window.in, out = window.out;
+    struct conv_case c = {.g = window,
+                          .n_w = (size_t)(out.c * window.k * window.k * (in.c / window.groups))};
     size_t bytes;
     CHECK(g->nn->conv_plan(g->d, &c.g, max_batch, &bytes) == 0, "plan");
     for (int way = first_way; way < first_way + n_ways; way++) {
@@ -154,6 +153,24 @@ static void check_groups(struct layers *g, struct nn_shape in, int out_c, int k,
         g->skew = (size_t)way % 2;
         check_case(g, &c, bytes, way == 2);
     }
+}
+
+static void check_dilated(struct layers *g, struct nn_shape in, int out_c, int k, int stride,
+                          int pad, int groups, int dilation)
+{
+    const int reach = (k - 1) * dilation + 1;
+    const struct nn_shape out = {(in.h + 2 * pad - reach) / stride + 1,
+                                 (in.w + 2 * pad - reach) / stride + 1, out_c};
+    check_window(g, (struct nn_window){in, out, k, stride, pad, groups, 0, dilation}, 2, 0, 4);
+}
+
+static void check_groups(struct layers *g, struct nn_shape in, int out_c, int k, int stride,
+                         int pad, int groups, int max_batch, int first_way, int n_ways)
+{
+    const struct nn_shape out = {(in.h + 2 * pad - k) / stride + 1,
+                                 (in.w + 2 * pad - k) / stride + 1, out_c};
+    check_window(g, (struct nn_window){in, out, k, stride, pad, groups, groups > 1 ? 40 : 0, 1},
+                 max_batch, first_way, n_ways);
 }
 
 static void check_conv(struct layers *g, struct nn_shape in, int out_c, int k, int stride, int pad,
@@ -172,6 +189,8 @@ static void check_convs(struct layers *g)
     check_conv(g, (struct nn_shape){9, 8, 3}, 8, 7, 2, 3, 2, 0, 4);
     check_groups(g, (struct nn_shape){7, 6, 10}, 8, 3, 1, 1, 2, 2, 0, 4);
     check_groups(g, (struct nn_shape){8, 7, 6}, 9, 5, 2, 2, 3, 2, 0, 4);
+    check_dilated(g, (struct nn_shape){7, 6, 5}, 9, 3, 1, 2, 1, 2);
+    check_dilated(g, (struct nn_shape){9, 8, 4}, 6, 3, 2, 2, 2, 3);
 }
 
 static void check_blocks(struct layers *g)

@@ -117,9 +117,14 @@ static void check_pool(struct layers *g, struct nn_window w, int batch, int leve
     g->nn->pool_avg_forward(g->d, &w, batch, px, py);
     nn_cpu.pool_avg_forward(g->cpu, &w, batch, x, y);
     layers_same(g, "average", py, y, n_out);
-    g->nn->pool_avg_backward(g->d, &w, batch, pdy, pdx);
-    nn_cpu.pool_avg_backward(g->cpu, &w, batch, dy, dx);
+    g->nn->pool_avg_backward(g->d, &w, batch, pdy, pdx, false);
+    nn_cpu.pool_avg_backward(g->cpu, &w, batch, dy, dx, false);
     layers_same(g, "average backward", pdx, dx, n_in);
+    float *rounded = layers_get(g, pdx, n_in);
+    g->nn->pool_avg_backward(g->d, &w, batch, pdy, pdx, true);
+    nn_cpu.pool_avg_backward(g->cpu, &w, batch, dy, rounded, true);
+    layers_same(g, "average backward, added", pdx, rounded, n_in);
+    free(rounded);
     layers_drop(g);
     free(x), free(y), free(dx), free(dy);
 }
@@ -201,6 +206,43 @@ static void check_shortcut(struct layers *g, struct nn_shape in, int out_c, int 
     free(x), free(dy), free(y);
 }
 
+/* Channels at .. at + c of all; the others stay. */
+static void check_concat(struct layers *g, size_t n, int c, int at, int all)
+{
+    const size_t n_x = n * (size_t)c, n_y = n * (size_t)all;
+    float *x = layers_random(g, n_x), *y = layers_random(g, n_y);
+    at_hard_places(x, n_x);
+    for (size_t i = 0; i < n_x; i++)
+        x[i] = layers_round(g->math, x[i]);
+    void *px = layers_put(g, x, n_x), *py = layers_put(g, y, n_y);
+    CHECK(g->nn->concat_forward(g->d, n, c, px, at, all, py) == 0, "concat");
+    nn_cpu.concat_forward(g->cpu, n, c, x, at, all, y);
+    layers_same(g, "concat", py, y, n_y);
+    CHECK(g->nn->concat_backward(g->d, n, c, py, all - at - c, all, px) == 0, "concat backward");
+    nn_cpu.concat_backward(g->cpu, n, c, y, all - at - c, all, x);
+    layers_same(g, "concat backward", px, x, n_x);
+    layers_drop(g);
+    free(x), free(y);
+}
+
+static void check_bilinear(struct layers *g, struct nn_shape in, int h, int w, int batch)
+{
+    const struct nn_shape out = {h, w, in.c};
+    const size_t n = size_of(in, batch), n_out = size_of(out, batch);
+    float *x = layers_random(g, n), *dy = layers_random(g, n_out),
+          *y = layers_memory(n_out * sizeof *y);
+    void *px = layers_put(g, x, n), *pdy = layers_put(g, dy, n_out);
+    void *py = layers_put(g, dy, n_out), *pdx = layers_put(g, x, n);
+    g->nn->bilinear_forward(g->d, in, out, batch, px, py);
+    nn_cpu.bilinear_forward(g->cpu, in, out, batch, x, y);
+    layers_same(g, "bilinear", py, y, n_out);
+    g->nn->bilinear_backward(g->d, in, out, batch, pdy, pdx);
+    nn_cpu.bilinear_backward(g->cpu, in, out, batch, dy, x);
+    layers_same(g, "bilinear backward", pdx, x, n);
+    layers_drop(g);
+    free(x), free(dy), free(y);
+}
+
 static void check_dropout(struct layers *g, size_t n, float p)
 {
     float *x = layers_random(g, n), *y = layers_memory(n * sizeof *y);
@@ -242,6 +284,12 @@ int main(void)
             check_shortcut(&g, (struct nn_shape){5, 7, 3}, 10, 3);
             check_shortcut(&g, (struct nn_shape){8, 8, 16}, 32, 1);
             check_shortcut(&g, (struct nn_shape){9, 6, 64}, 64, 2);
+            check_concat(&g, 35, 16, 8, 40);
+            check_concat(&g, 12, 5, 3, 11);
+            check_concat(&g, 1, 1, 0, 2);
+            check_bilinear(&g, (struct nn_shape){4, 5, 19}, 32, 40, 2);
+            check_bilinear(&g, (struct nn_shape){3, 7, 8}, 10, 7, 3);
+            check_bilinear(&g, (struct nn_shape){1, 6, 16}, 5, 11, 1);
         }
     layers_close(&g);
     DONE();

@@ -5,6 +5,7 @@
 #include "gpu_models.h"
 #include "nn/feed.h"
 #include "nn/optim.h"
+#include "nn/scale_words.h"
 
 enum { BATCH = 5, STEPS = 4 };
 
@@ -138,7 +139,8 @@ static struct story live(const char *name, struct side *s, struct hearer *h, str
         d.x[step] += (real)0.5;
         h->next = s->m->n_params;
         out.r[step] =
-            nn_model_train(s->m, d.x, d.labels, d.n, 40 + (uint64_t)step, told ? hear : NULL, h);
+            nn_model_train(s->m, &(struct nn_batch){.n = d.n, .x = d.x, .labels = d.labels},
+                           40 + (uint64_t)step, told ? hear : NULL, h);
         out.grads[step] = fetch(s->m, nn_model_grads(s->m));
         if (told)
             check_heard(name, step, h, out.grads[step], s->n);
@@ -229,11 +231,14 @@ static void check_feed(void)
                       step + 1 == 3 ? 5 : 8);
         const struct nn_result a = step < 5 ? feed_train(f, 3, NULL, NULL) : feed_eval(f);
         if (step < 5)
-            dataset_batch(data, false, index, n, &now, x, labels);
+            dataset_batch(data, false, index, n, &now, x, labels, NULL);
         else
-            dataset_batch(data, true, (const uint32_t[]){1, 2, 3, 4, 5, 6}, 6, NULL, x, labels);
-        const struct nn_result b = step < 5 ? nn_model_train(plain, x, labels, n, 3, NULL, NULL)
-                                            : nn_model_eval(plain, x, labels, 6);
+            dataset_batch(data, true, (const uint32_t[]){1, 2, 3, 4, 5, 6}, 6, NULL, x, labels,
+                          NULL);
+        const struct nn_result b =
+            step < 5 ? nn_model_train(plain, &(struct nn_batch){.n = n, .x = x, .labels = labels},
+                                      3, NULL, NULL)
+                     : nn_model_eval(plain, &(struct nn_batch){.n = 6, .x = x, .labels = labels});
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct && a.loss_sum > 0,
               "feed step %d: loss %.9g, not %.9g", step, a.loss_sum, b.loss_sum);
         const size_t size = graph_elements(in, step < 5 ? n : 6);
@@ -254,6 +259,11 @@ static void check_feed(void)
 int main(void)
 {
     const struct nn_setup fp16 = {.math = NN_FP16, .loss_scale = 64};
+    struct scale_choice scales;
+    if (scale_words("adaptive:1e-3,2", &scales) < 0)
+        return 1;
+    scale_format(&scales.adaptive.rule, mf_half());
+    const struct nn_setup adaptive = {.math = NN_FP16, .adaptive = &scales.adaptive};
     gpu_fixture_choose();
     if (gpu_open(0) < 0)
         return 1;
@@ -261,6 +271,7 @@ int main(void)
     count_calls();
     check_records("kinds", (struct nn_shape){12, 11, 3}, NULL);
     check_records("kinds", (struct nn_shape){12, 11, 3}, &fp16);
+    check_records("kinds", (struct nn_shape){12, 11, 3}, &adaptive);
     check_records("mlp", (struct nn_shape){28, 28, 1}, NULL);
     check_feed();
     gpu_close();

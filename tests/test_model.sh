@@ -54,6 +54,8 @@ model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --i
 model --json --ranks 4 --link 1G --format e5m2 --algo ring --layers dump/layers.txt >file || fail failed
 bytes() { sed -n 's/.*"kind":"model".*"bytes":\([0-9]*\).*/\1/p' "$1"; }
 holds "$(bytes network) > 0 && $(bytes file) < $(bytes network) && $(bytes file) > 0.95 * $(bytes network)" 'one channel less'
+model --json --ranks 4 --link 1G --format e5m2 --algo ring --network resnet8 --image 28 --width 0.5 >narrow || fail failed
+holds "$(bytes narrow) > 0.24 * $(bytes network) && $(bytes narrow) < 0.27 * $(bytes network)" 'half the channels'
 printf 'a 1048576\nb 2359296\nc 1048576\n' >layers
 model --json --ranks 32 --link 1G --format e5m2 --scale aps --algo ring --layers layers --bucket-bytes 1 >out || fail failed
 [ "$(field steps '"kind":"model"')" = 186 ] || fail "not 3 x 62 steps: $(cat out)"

@@ -99,7 +99,8 @@ static void check_form(const char *name, const struct form *f, int n_blocks)
         stem = false;
     }
     CHECK(n_ends == n_blocks, "%s: %d blocks end, not %d", name, n_ends, n_blocks);
-    (void)nn_model_train(m, x, labels, BATCH, 0, NULL, NULL);
+    (void)nn_model_train(m, &(struct nn_batch){.n = BATCH, .x = x, .labels = labels}, 0, NULL,
+                         NULL);
     for (int i = 1; i < m->n_nodes; i++)
         for (int k = 0; m->nodes[i].kind == &layer_norm && k < m->nodes[i].window.in.c; k += 5)
             check_channel(m, &m->nodes[i], f->word, (size_t)k);

@@ -41,9 +41,10 @@ static void check_train(struct feed *f, struct nn_model *fed, struct nn_model *p
         CHECK(feed_waiting(f) == (step + 1 < STEPS ? 2 : 1), "step %d: %d waiting", step,
               feed_waiting(f));
         const struct nn_result a = feed_train(f, (uint64_t)step, NULL, NULL);
-        dataset_batch(data, false, order + step * BATCH, size_of(step), &augment, x, labels);
+        dataset_batch(data, false, order + step * BATCH, size_of(step), &augment, x, labels, NULL);
         const struct nn_result b =
-            nn_model_train(plain, x, labels, size_of(step), (uint64_t)step, NULL, NULL);
+            nn_model_train(plain, &(struct nn_batch){.n = size_of(step), .x = x, .labels = labels},
+                           (uint64_t)step, NULL, NULL);
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "step %d: loss %g, not %g",
               step, a.loss_sum, b.loss_sum);
         CHECK(!memcmp(nn_model_grads(fed), nn_model_grads(plain), n * sizeof(real)),
@@ -64,8 +65,9 @@ static void check_eval(struct feed *f, struct nn_model *plain)
         const struct nn_result a = feed_eval(f);
         for (uint32_t j = 0; j < BATCH; j++)
             index[j] = (i ? 60 : 5) + j;
-        dataset_batch(data, true, index, i ? 9 : BATCH, NULL, x, labels);
-        const struct nn_result b = nn_model_eval(plain, x, labels, i ? 9 : BATCH);
+        dataset_batch(data, true, index, i ? 9 : BATCH, NULL, x, labels, NULL);
+        const struct nn_result b =
+            nn_model_eval(plain, &(struct nn_batch){.n = i ? 9 : BATCH, .x = x, .labels = labels});
         CHECK(a.loss_sum == b.loss_sum && a.n_correct == b.n_correct, "test %d: loss %g, not %g", i,
               a.loss_sum, b.loss_sum);
     }

@@ -32,25 +32,34 @@ static void conv_d(struct layer *l)
     free(dx), free(dw);
 }
 
-static void check_conv_groups(void *ctx, int batch, struct nn_shape in, int out_c, int k,
-                              int stride, int pad, int groups, bool bias)
+static void check_window(void *ctx, int batch, struct nn_window g, bool bias)
 {
-    struct layer l = {.batch = batch, .ctx = ctx, .forward = conv_y, .backward = conv_d};
+    struct layer l = {.batch = batch, .ctx = ctx, .g = g, .forward = conv_y, .backward = conv_d};
+    const struct nn_shape in = g.in;
+    const int out_c = g.out.c, k = g.k;
     size_t bytes;
-    l.g = window(in, out_c, k, stride, pad);
-    l.g.groups = groups;
-    l.g.block_least = groups > 1 ? 48 : 0;
-    snprintf(l.name, sizeof l.name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d%s",
-             batch, in.h, in.w, in.c, out_c, k, stride, pad, groups, bias ? ", bias" : "");
+    snprintf(l.name, sizeof l.name,
+             "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d%s", batch,
+             in.h, in.w, in.c, out_c, k, g.stride, g.pad, g.groups, g.dilation,
+             bias ? ", bias" : "");
     nn_cpu.conv_plan(ctx, &l.g, batch, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, elements(in, batch), 1);
-    add_var(&l, (size_t)(out_c * k * k * in.c / groups), 2);
+    add_var(&l, (size_t)(out_c * k * k * in.c / g.groups), 2);
     if (bias)
         add_var(&l, (size_t)out_c, 3);
     set_output(&l, elements(l.g.out, batch));
     check_layer(&l);
     close_layer(&l);
+}
+
+static void check_conv_groups(void *ctx, int batch, struct nn_shape in, int out_c, int k,
+                              int stride, int pad, int groups, bool bias)
+{
+    struct nn_window g = window(in, out_c, k, stride, pad);
+    g.groups = groups;
+    g.block_least = groups > 1 ? 48 : 0;
+    check_window(ctx, batch, g, bias);
 }
 
 static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
@@ -87,6 +96,28 @@ static void check_groups(void *ctx)
     check_conv_groups(ctx, 2, (struct nn_shape){5, 4, 5}, 5, 3, 1, 1, 5, true);
     check_conv_groups(ctx, 3, (struct nn_shape){15, 17, 16}, 32, 3, 1, 1, 2, false);
     check_conv_groups(ctx, 1, (struct nn_shape){9, 8, 130}, 4, 3, 1, 1, 2, true);
+}
+
+/* Taps that lie apart: wholly and partly outside, by the rows of dy and by those of x, in groups. */
+static void check_dilated(void *ctx)
+{
+    static const struct {
+        int k, stride, pad, dilation, groups;
+    } cases[] = {{3, 1, 2, 2, 1}, {3, 1, 4, 4, 1}, {3, 1, 0, 2, 1}, {3, 1, 3, 2, 2},
+                 {3, 2, 2, 2, 1}, {2, 1, 1, 3, 1}, {5, 1, 1, 2, 1}, {2, 3, 2, 2, 2},
+                 {1, 1, 0, 4, 1}, {3, 1, 7, 3, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int c = 2; c <= 34; c += 32) {
+            struct nn_window g = {.in = {9, 8, c},
+                                  .k = cases[i].k,
+                                  .stride = cases[i].stride,
+                                  .pad = cases[i].pad,
+                                  .groups = cases[i].groups,
+                                  .dilation = cases[i].dilation};
+            g.out = (struct nn_shape){(9 + 2 * g.pad - window_reach(g) - 1) / g.stride + 1,
+                                      (8 + 2 * g.pad - window_reach(g) - 1) / g.stride + 1, 4};
+            check_window(ctx, 1 + (int)i % 3, g, i & 1);
+        }
 }
 
 /* ---- linear ---- */
@@ -184,6 +215,7 @@ int main(void)
     void *ctx = open_cpu();
     check_convs(ctx);
     check_groups(ctx);
+    check_dilated(ctx);
     check_linear(ctx, 1, 7, 3);
     check_linear(ctx, 5, 40, 11);
     check_norms(ctx);

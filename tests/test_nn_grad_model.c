@@ -8,7 +8,7 @@ enum { CLASSES = 5, BATCH = 4, SAMPLES = 24 };
 struct case_data {
     struct nn_model *m;
     double *x;
-    int32_t labels[BATCH];
+    int32_t *labels;
 };
 
 /* Sum of the bits that say which ReLU is on and where each maximum lies: another number means that
@@ -40,7 +40,9 @@ static uint64_t pattern(const struct nn_model *m)
 /* Mean loss in training mode, dropout key 3. */
 static double loss(struct case_data *c)
 {
-    return nn_model_train(c->m, c->x, c->labels, BATCH, 3, NULL, NULL).loss_sum / BATCH;
+    const struct nn_batch batch = {.n = BATCH, .x = c->x, .labels = c->labels};
+    const struct nn_result r = nn_model_train(c->m, &batch, 3, NULL, NULL);
+    return r.loss_sum / r.n_labels;
 }
 
 static void check_model(const char *name, struct nn_model *m)
@@ -51,8 +53,10 @@ static void check_model(const char *name, struct nn_model *m)
     c.x = malloc(n_x * sizeof *c.x);
     for (size_t i = 0; i < n_x; i++)
         c.x[i] = uniform(1, i);
-    for (int i = 0; i < BATCH; i++)
-        c.labels[i] = (i * 2 + 1) % CLASSES;
+    const int n_labels = BATCH * m->target.n;
+    c.labels = malloc((size_t)n_labels * sizeof *c.labels);
+    for (int i = 0; i < n_labels; i++)
+        c.labels[i] = m->target.n > 1 && i % 7 == 3 ? NN_IGNORED : (i * 2 + 1) % CLASSES;
     loss(&c);
     memcpy(grads, nn_model_grads(m), n_w * sizeof *grads);
     uint64_t shape = pattern(m);
@@ -81,7 +85,7 @@ static void check_model(const char *name, struct nn_model *m)
     printf("%s: %d points, worst relative error %.2g, %d skipped at a bend\n", name, points, worst,
            skipped);
     CHECK(skipped * 3 < points, "%s: %d of %d points skipped", name, skipped, points);
-    free(grads), free(c.x);
+    free(grads), free(c.x), free(c.labels);
     nn_model_close(m);
 }
 
@@ -167,7 +171,8 @@ static struct nn_model *build_basic(struct nn_model *m)
 static struct nn_model *build_bottlenecks(struct nn_model *m)
 {
     static const int blocks[4] = {2, 1, 1, 2};
-    wide_resnet(m, blocks, true, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, true, CLASSES);
     return m;
 }
 
@@ -176,14 +181,16 @@ static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
     static const int blocks[4] = {2, 1, 1, 2};
     struct nn_model *m = opened(in);
-    wide_resnet(m, blocks, bottleneck, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, bottleneck, CLASSES);
     return m;
 }
 
 static struct nn_model *narrow_davidnet(struct nn_shape in)
 {
     struct nn_model *m = opened(in);
-    davidnet(m, 4, CLASSES);
+    m->width = 4.0 / FIRST;
+    graph_davidnet(m, 0, CLASSES);
     return m;
 }
 
@@ -205,6 +212,45 @@ static struct nn_model *two_heads(struct nn_shape in)
     y = graph_norm(m, graph_conv(m, x, "conv2", 5, 3, 1, 1, false), "norm2", -1, true);
     y = graph_linear(m, graph_mean(m, y), "classifier", CLASSES, true);
     graph_head(m, y, &loss_class, 1);
+    return m;
+}
+
+/* Two inception blocks, the second pooled beside them, and a pooling of its own for a head between them:
+ * tensors that three convolutions and two poolings read, and whose gradients are slices of another's. */
+static struct nn_model *branches(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    int x = graph_conv(m, 0, "conv1", 4, 3, 1, 1, true);
+    for (int i = 0; i < 2; i++) {
+        const int a = graph_relu(m, graph_conv(m, x, "1x1", 3, 1, 1, 0, true));
+        int b = graph_relu(m, graph_conv(m, x, "reduce", 2, 1, 1, 0, true));
+        b = graph_norm(m, graph_conv(m, b, "3x3", 5, 3, 1, 1, false), "norm", -1, true);
+        const int c = graph_relu(m, graph_conv(m, x, "5x5", 2, 5, 1, 2, true));
+        const int d = graph_conv(m, graph_pool_max(m, x, 3, 1, 1), "pool", 2, 1, 1, 0, true);
+        x = graph_concat(m, (const int[]){a, b, c, d}, 4);
+        if (i == 1)
+            continue;
+        const int y = graph_pool_avg(m, x, 3, 2, 0);
+        graph_head(m, graph_linear(m, y, "side", CLASSES, true), &loss_class, 0.3);
+    }
+    graph_head(m, graph_linear(m, graph_mean(m, x), "classifier", CLASSES, true), &loss_class, 1);
+    return m;
+}
+
+/* What FCN adds: taps that lie apart, a tensor joined with what was made of it, outputs scaled up, a loss
+ * for each pixel, and one of a tensor on the way. */
+static struct nn_model *pixels(struct nn_shape in)
+{
+    struct nn_model *m = opened(in);
+    const int x = graph_norm(m, graph_conv(m, 0, "conv1", 4, 3, 2, 1, false), "norm1", -1, true);
+    int y = graph_relu(m, graph_conv(m, x, "side.conv", 3, 1, 1, 0, true));
+    const int side = pixel_scores(m, y, "side.classifier", CLASSES);
+    y = graph_conv_dilated(m, x, "conv2", 5, 3, 2, 2, false);
+    y = graph_norm(m, y, "norm2", -1, true);
+    y = graph_relu(m, graph_conv_dilated(m, y, "conv3", 3, 3, 4, 4, true));
+    y = graph_conv(m, graph_concat(m, (const int[]){x, y}, 2), "conv4", 6, 1, 1, 0, true);
+    graph_head(m, pixel_scores(m, y, "classifier", CLASSES), &loss_dense, 1);
+    graph_head(m, side, &loss_dense, 0.4);
     return m;
 }
 
@@ -269,6 +315,8 @@ int main(void)
     check_model("davidnet, 4 channels, 8x9x1",
                 planned(narrow_davidnet((struct nn_shape){8, 9, 1})));
     check_model("two heads, 7x6x2", planned(two_heads((struct nn_shape){7, 6, 2})));
+    check_model("branches, 7x6x3", planned(branches((struct nn_shape){7, 6, 3})));
+    check_model("pixels, 9x14x3", planned(pixels((struct nn_shape){9, 14, 3})));
     check_model("700 layers", long_chain(700));
     check_model("mlp", named("mlp"));
     check_model("lenet5", named("lenet5"));

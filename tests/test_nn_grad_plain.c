@@ -18,7 +18,9 @@
 WEIGHTLESS(max, pool_max_forward(l->ctx, &l->g, l->batch, X, l->y),
            pool_max_backward(l->ctx, &l->g, l->batch, X, l->y, l->dy, DX))
 WEIGHTLESS(avg, pool_avg_forward(l->ctx, &l->g, l->batch, X, l->y),
-           pool_avg_backward(l->ctx, &l->g, l->batch, l->dy, DX))
+           pool_avg_backward(l->ctx, &l->g, l->batch, l->dy, DX, false))
+WEIGHTLESS(bilinear, bilinear_forward(l->ctx, l->g.in, l->g.out, l->batch, X, l->y),
+           bilinear_backward(l->ctx, l->g.in, l->g.out, l->batch, l->dy, DX))
 WEIGHTLESS(mean, mean_forward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, X, l->y),
            mean_backward(l->ctx, l->batch, l->g.in.h * l->g.in.w, l->g.in.c, l->dy, DX))
 WEIGHTLESS(shortcut, shortcut_forward(l->ctx, l->g.in, l->g.out.c, l->batch, X, l->y),
@@ -84,6 +86,52 @@ static void check_all_weightless(void *ctx)
     }
 }
 
+/* To any larger size, and to their own. */
+static void check_bilinear(void *ctx)
+{
+    static const int sides[][4] = {{3, 4, 24, 32}, {1, 5, 7, 9},  {4, 3, 4, 3},
+                                   {5, 2, 11, 3},  {7, 6, 8, 13}, {2, 1, 9, 1}};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (int c = 1; c <= 19; c += 9) {
+            const int *s = sides[i];
+            struct nn_window g = {.in = {s[0], s[1], c}, .out = {s[2], s[3], c}};
+            check_weightless(ctx, "bilinear", bilinear_y, bilinear_d, 2, g);
+        }
+}
+
+/* ---- concat: three tensors ---- */
+static void concat_y(struct layer *l)
+{
+    const int all = l->g.out.c;
+    for (int k = 0, at = 0; k < l->n_vars; k++) {
+        const int c = (int)(l->vars[k].n / (l->n_y / (size_t)all));
+        nn_cpu.concat_forward(l->ctx, l->n_y / (size_t)all, c, l->vars[k].v, at, all, l->y);
+        at += c;
+    }
+}
+
+static void concat_d(struct layer *l)
+{
+    const int all = l->g.out.c;
+    for (int k = 0, at = 0; k < l->n_vars; k++) {
+        const int c = (int)(l->vars[k].n / (l->n_y / (size_t)all));
+        nn_cpu.concat_backward(l->ctx, l->n_y / (size_t)all, c, l->dy, at, all, l->vars[k].d);
+        at += c;
+    }
+}
+
+static void check_concat(void *ctx, int pixels, int a, int b, int c)
+{
+    struct layer l = {.ctx = ctx, .g.out.c = a + b + c, .forward = concat_y, .backward = concat_d};
+    snprintf(l.name, sizeof l.name, "concat of %d, %d and %d channels", a, b, c);
+    add_var(&l, (size_t)(pixels * a), 1);
+    add_var(&l, (size_t)(pixels * b), 2);
+    add_var(&l, (size_t)(pixels * c), 3);
+    set_output(&l, (size_t)(pixels * (a + b + c)));
+    check_layer(&l);
+    close_layer(&l);
+}
+
 /* ---- softmax cross-entropy: its value is the function, no weights needed ---- */
 static void loss_y(struct layer *l)
 {
@@ -116,13 +164,50 @@ static void check_loss(void *ctx, int batch, int classes, double scale)
     close_layer(&l);
 }
 
+/* ---- the same for rows, of which some do not count: a mean over the others ---- */
+static void dense_y(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, NULL, NULL, &r, NULL);
+    l->y[0] = r.n_labels ? r.loss_sum / r.n_labels : 0;
+}
+
+static void dense_d(struct layer *l)
+{
+    struct nn_result r;
+    nn_cpu.dense_loss(l->ctx, l->batch, l->g.in.c, X, l->labels, DX, NULL, &r, NULL);
+}
+
+/* every: so many rows count, in turn; 0: none */
+static void check_dense(void *ctx, int rows, int classes, int every)
+{
+    struct layer l = {
+        .batch = rows, .ctx = ctx, .g.in.c = classes, .forward = dense_y, .backward = dense_d};
+    snprintf(l.name, sizeof l.name, "loss of %d rows, %d classes, every %d", rows, classes, every);
+    add_var(&l, (size_t)(rows * classes), 1);
+    set_output(&l, 1);
+    l.r[0] = 1;
+    l.labels = calloc((size_t)rows, sizeof *l.labels);
+    for (int i = 0; i < rows; i++)
+        l.labels[i] = every && i % every == 0 ? (i * 3 + 1) % classes : i % 2 ? -1 : 255;
+    check_layer(&l);
+    close_layer(&l);
+}
+
 int main(void)
 {
     void *ctx = open_cpu();
     check_all_weightless(ctx);
+    check_bilinear(ctx);
+    check_concat(ctx, 1, 1, 1, 1);
+    check_concat(ctx, 6, 3, 17, 2);
+    check_concat(ctx, 20, 16, 8, 33);
     check_loss(ctx, 1, 2, 1);
     check_loss(ctx, 5, 10, 4);
     check_loss(ctx, 3, 10, 30);
+    check_dense(ctx, 7, 5, 1);
+    check_dense(ctx, 30, 19, 3);
+    check_dense(ctx, 6, 4, 0);
     close_cpu(ctx);
     DONE();
 }

@@ -71,8 +71,10 @@ static struct nn_result epoch(struct session *s, const struct data *d, size_t im
 {
     struct nn_result all = {.loss_sum = 0};
     for (int i = 0; i + BATCH <= d->n; i += BATCH) {
-        struct nn_result r = nn_model_train(s->m, d->x + (size_t)i * image, d->labels + i, BATCH,
-                                            philox_key(key, (uint32_t)i, 0, 0, 0), NULL, NULL);
+        struct nn_result r = nn_model_train(
+            s->m,
+            &(struct nn_batch){.n = BATCH, .x = d->x + (size_t)i * image, .labels = d->labels + i},
+            philox_key(key, (uint32_t)i, 0, 0, 0), NULL, NULL);
         optim_step(s->o, s->w, nn_model_grads(s->m), lr);
         all.loss_sum += r.loss_sum;
         all.n_correct += r.n_correct;
@@ -139,7 +141,7 @@ static void check_params(const char *model)
     struct data d = random_images(2, in);
     struct session s = open_session(model, in, 1);
     struct order o = {s.m, s.n_params, false};
-    nn_model_train(s.m, d.x, d.labels, 2, 1, note, &o);
+    nn_model_train(s.m, &(struct nn_batch){.n = 2, .x = d.x, .labels = d.labels}, 1, note, &o);
     CHECK(!o.bad && o.next == 0, "%s: gradients out of order, or not all: %d left", model, o.next);
     size_t at = 0;
     for (int i = 0; i < s.n_params; i++) {
@@ -186,7 +188,8 @@ static void check_wide(const char *model, struct nn_shape in, size_t want)
         exit(1);
     nn_model_weights(m, &n);
     CHECK(n == want, "%s for %dx%d has %zu weights, not %zu", model, in.h, in.w, n, want);
-    struct nn_result r = nn_model_train(m, d.x, d.labels, 1, 1, NULL, NULL);
+    struct nn_result r =
+        nn_model_train(m, &(struct nn_batch){.n = 1, .x = d.x, .labels = d.labels}, 1, NULL, NULL);
     CHECK(r.loss_sum > 0 && r.loss_sum < 100, "%s: loss %g", model, r.loss_sum);
     CHECK(nn_model_failed(m) == 0, "%s: failed", model);
     nn_model_close(m);
@@ -225,10 +228,16 @@ static void check_refusals(void)
         struct nn_shape in;
         int classes, batch;
     } bad[] = {
-        {"resnet9", {28, 28, 1}, 10, 8}, {"", {28, 28, 1}, 10, 8},
-        {"mlp", {27, 28, 1}, 10, 8},     {"mlp", {28, NN_SIDE_MAX + 1, 1}, 10, 8},
-        {"mlp", {28, 28, 2}, 10, 8},     {"mlp", {28, 28, 1}, 1, 8},
-        {"mlp", {28, 28, 1}, 10, 0},     {"resnet8", {0, 0, 0}, 10, 8},
+        {"resnet9", {28, 28, 1}, 10, 8},
+        {"", {28, 28, 1}, 10, 8},
+        {"mlp", {27, 28, 1}, 10, 8},
+        {"mlp", {28, NN_SIDE_MAX + 1, 1}, 10, 8},
+        {"mlp", {28, 28, 2}, 10, 8},
+        {"mlp", {28, 28, 1}, 1, 8},
+        {"mlp", {28, 28, 1}, 10, 0},
+        {"resnet8", {0, 0, 0}, 10, 8},
+        {"mlp", {NN_STEPS_MAX + 1, 1, 40}, 10, 8},
+        {"mlp", {50, 1, NN_FEATURES_MAX + 1}, 10, 8},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct nn_model *m = NULL;
@@ -272,9 +281,11 @@ static void check_failure(void)
     broken.mark = no_mark;
     struct order o = {.m = m};
     nn_model_params(m, &o.next);
-    CHECK(isfinite(nn_model_eval(m, d.x, d.labels, 2).loss_sum) == 0,
+    CHECK(isfinite(nn_model_eval(m, &(struct nn_batch){.n = 2, .x = d.x, .labels = d.labels})
+                       .loss_sum) == 0,
           "a failed evaluation has a loss");
-    struct nn_result r = nn_model_train(m, d.x, d.labels, 2, 1, note, &o);
+    struct nn_result r =
+        nn_model_train(m, &(struct nn_batch){.n = 2, .x = d.x, .labels = d.labels}, 1, note, &o);
     CHECK(isnan(r.loss_sum) && nn_model_failed(m) == -EIO, "a failed pass: loss %g, code %d",
           r.loss_sum, nn_model_failed(m));
     CHECK(!o.bad && o.next == 0, "a failed pass leaves %d params untold", o.next);
@@ -326,9 +337,13 @@ static void check_eval(const char *model)
     size_t n;
     real *stats = nn_model_stats(s.m, &n), *before = malloc((n + 1) * sizeof *before);
     memcpy(before, stats, n * sizeof *before);
-    struct nn_result all = nn_model_eval(s.m, d.x, d.labels, BATCH), sum = {.loss_sum = 0};
+    struct nn_result all = nn_model_eval(
+                         s.m, &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels}),
+                     sum = {.loss_sum = 0};
     for (int i = 0; i < BATCH; i++) {
-        struct nn_result one = nn_model_eval(s.m, d.x + (size_t)i * SIDE * SIDE, d.labels + i, 1);
+        struct nn_result one = nn_model_eval(
+            s.m,
+            &(struct nn_batch){.n = 1, .x = d.x + (size_t)i * SIDE * SIDE, .labels = d.labels + i});
         sum.loss_sum += one.loss_sum;
         sum.n_correct += one.n_correct;
     }

@@ -74,8 +74,8 @@ static void slow_conv(struct conv *c)
                     c->dbias[o] += dy;
                     for (int ky = 0; ky < g->k; ky++)
                         for (int kx = 0; kx < g->k; kx++) {
-                            int iy = oy * g->stride - g->pad + ky,
-                                ix = ox * g->stride - g->pad + kx;
+                            int iy = oy * g->stride - g->pad + ky * g->dilation,
+                                ix = ox * g->stride - g->pad + kx * g->dilation;
                             if (iy < 0 || iy >= in.h || ix < 0 || ix >= in.w)
                                 continue;
                             const int part_c = in.c / g->groups,
@@ -92,18 +92,20 @@ static void slow_conv(struct conv *c)
                 }
 }
 
-static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
-                       int pad, int groups)
+static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
+                          int pad, int groups, int dilation)
 {
-    char name[96];
+    char name[112];
+    const int reach = (k - 1) * dilation + 1;
     struct nn_window g = {
         in,
-        {(in.h + 2 * pad - k) / stride + 1, (in.w + 2 * pad - k) / stride + 1, out_c},
+        {(in.h + 2 * pad - reach) / stride + 1, (in.w + 2 * pad - reach) / stride + 1, out_c},
         k,
         stride,
         pad,
         groups,
-        groups > 1 ? 40 : 0};
+        groups > 1 ? 40 : 0,
+        dilation};
     size_t n_x = elements(in, batch), n_y = elements(g.out, batch),
            n_w = (size_t)(out_c * k * k * in.c / groups), bytes;
     real *x = uniforms(n_x, 1), *w = uniforms(n_w, 2), *bias = uniforms((size_t)out_c, 3),
@@ -120,8 +122,9 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     nn_cpu.conv_backward(ctx, &g, batch, x, w, dy, dx, false, dw, dbias, scratch);
     size_t per_y = (size_t)(k * k * in.c), per_x = (size_t)(k * k * out_c),
            per_w = elements(g.out, batch) / (size_t)out_c;
-    snprintf(name, sizeof name, "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d", batch,
-             in.h, in.w, in.c, out_c, k, stride, pad, groups);
+    snprintf(name, sizeof name,
+             "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d", batch, in.h,
+             in.w, in.c, out_c, k, stride, pad, groups, dilation);
     check_near(name, y, slow.y, n_y, sum_bound(per_y + 1));
     check_near(name, dx, slow.dx, n_x, sum_bound(per_x));
     check_near(name, dw, slow.dw, n_w, sum_bound(per_w));
@@ -129,6 +132,12 @@ static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int 
     void *all[] = {x, w, bias, dy, y, dx, dw, dbias, scratch, slow.y, slow.dx, slow.dw, slow.dbias};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+}
+
+static void check_conv(void *ctx, int batch, struct nn_shape in, int out_c, int k, int stride,
+                       int pad, int groups)
+{
+    check_dilated(ctx, batch, in, out_c, k, stride, pad, groups, 1);
 }
 
 /* --- batch norm
@@ -348,6 +357,11 @@ int main(void)
         check_conv(ctx, 1, (struct nn_shape){5, 9, 64}, 64, k[0], k[1], k[2], 1);
         check_conv(ctx, 2, (struct nn_shape){7, 9, 12}, 8, k[0], k[1], k[2], 4);
         check_conv(ctx, 3, (struct nn_shape){13, 11, 32}, 64, k[0], k[1], k[2], 2);
+    }
+    for (int d = 2; d <= 4; d++) {
+        check_dilated(ctx, 2, (struct nn_shape){15, 13, 16}, 24, 3, 1, d, 1, d);
+        check_dilated(ctx, 3, (struct nn_shape){13, 11, 32}, 64, 3, 2, d, 2, d);
+        check_dilated(ctx, 2, (struct nn_shape){14, 17, 3}, 5, 4, 1, 1, 1, d);
     }
     check_conv(ctx, 2, (struct nn_shape){9, 8, 256}, 8, 3, 1, 1, 2); /* rows longer than blocks */
     for (int c = 1; c < 300; c = 2 * c + 1)

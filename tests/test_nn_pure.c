@@ -196,18 +196,20 @@ static void check_steps(const char *name, const char *block, const struct optim_
     watched.velocity = optim_state(optim, &n), watched.more = sum, watched.n_more = n;
     for (uint64_t step = 0; step < 3; step++) {
         struct batch a = batch_of(m, 2 * step), b = batch_of(m, 2 * step + 1);
-        const struct nn_result r = nn_model_train(m, a.x, a.labels, BATCH, step, NULL, NULL);
+        const struct nn_result r = nn_model_train(
+            m, &(struct nn_batch){.n = BATCH, .x = a.x, .labels = a.labels}, step, NULL, NULL);
         CHECK(isfinite(r.loss_sum), "%s, %s: loss %g", name, block, r.loss_sum);
         check_largest(m);
         ops.add_divide(ctx, n, m->grads, NULL, 1, sum);
-        (void)nn_model_train(m, b.x, b.labels, BATCH - 1, step + 9, NULL, NULL);
+        (void)nn_model_train(m, &(struct nn_batch){.n = BATCH - 1, .x = b.x, .labels = b.labels},
+                             step + 9, NULL, NULL);
         ops.add_divide(ctx, n, sum, m->grads, 3, m->grads);
         optim_step(optim, m->weights, m->grads, 0.1);
         free(a.x), free(b.x);
     }
     struct batch d = batch_of(m, 7);
     real *third = malloc((m->n_stats + 1) * sizeof *third);
-    (void)nn_model_eval(m, d.x, d.labels, BATCH);
+    (void)nn_model_eval(m, &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels});
     for (size_t i = 0; third && i < m->n_stats; i++)
         third[i] = m->stats[i] / 3;
     (void)nn_model_put(m, m->stats, third, m->n_stats);
@@ -283,10 +285,12 @@ static void check_values(const char *name, const char *block)
         wide->weights[i] = (real)half_of((double)wide->weights[i]);
     CHECK(!memcmp(pure->weights, wide->weights, wide->n_weights * sizeof(real)), "%s: weights",
           name);
-    (void)nn_model_train(pure, d.x, d.labels, BATCH, 3, NULL, NULL);
+    (void)nn_model_train(pure, &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels}, 3,
+                         NULL, NULL);
     for (size_t i = 0; i < d.n; i++)
         d.x[i] = (real)half_of((double)d.x[i]);
-    (void)nn_model_train(wide, d.x, d.labels, BATCH, 3, NULL, NULL);
+    (void)nn_model_train(wide, &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels}, 3,
+                         NULL, NULL);
     for (int i = 0; i < pure->n_nodes; i++)
         CHECK(!memcmp(pure->nodes[i].y, wide->nodes[i].y,
                       graph_elements(pure->nodes[i].window.out, BATCH) * sizeof(real)),

@@ -95,7 +95,7 @@ static struct round_setup setup_of(const char *words, int shift)
     return s;
 }
 
-/* Windows that overlap, so that their gradients add up. */
+/* Windows that overlap, so that their gradients add up; a tensor that two read, scaled up and joined. */
 static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_setup *setup,
                                    struct nn_shape in)
 {
@@ -105,6 +105,8 @@ static struct nn_model *open_pools(const struct nn_ops *ops, const struct nn_set
     m->scale.value = 1;
     int x = graph_pool_max(m, graph_conv(m, 0, "conv1", 6, 3, 1, 1, true), 3, 1, 1);
     x = graph_pool_avg(m, graph_conv(m, x, "conv2", 6, 3, 1, 1, true), 3, 1, 1);
+    const int y = graph_bilinear(m, graph_pool_avg(m, x, 3, 2, 0), in.h, in.w);
+    x = graph_concat(m, (const int[]){y, graph_conv(m, x, "conv3", 4, 1, 1, 0, true)}, 2);
     x = graph_linear(m, graph_pool_max(m, x, 3, 2, 0), "classifier", CLASSES, true);
     graph_head(m, x, &loss_class, 1);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
@@ -152,7 +154,9 @@ static void check(const char *name, const char *words, int shift, bool same_as_p
           "%s: gradients are %s those without", words, same_as_plain ? "not" : "still");
     CHECK(n_differ(round->weights, plain->weights, slow->n_weights) == 0,
           "%s: the optimiser's weights have changed", words);
-    const double eval = nn_model_eval(round, d.x, d.labels, BATCH).loss_sum,
+    const double eval = nn_model_eval(round,
+                                      &(struct nn_batch){.n = BATCH, .x = d.x, .labels = d.labels})
+                            .loss_sum,
                  want_eval = slow_pass(slow, &s, &d, false).loss_sum;
     CHECK(same(eval, want_eval), "%s: evaluation %.9g, slow %.9g", words, eval, want_eval);
     printf("%-7s %-46s loss %.6f, without %.6f\n", name, words, a.r.loss_sum, p.r.loss_sum);

@@ -1,7 +1,8 @@
-/* test_nn_zoo.c : the networks of the two papers: how many weights they have at the size that they
- * were made for, the shapes on the way, the smallest image that they fit, and what is said of a
- * smaller one. Built alone: no memory for weights. */
+/* test_nn_zoo.c : the networks by name: how many weights they have at the size that they were made for, as
+ * published, and at other widths; the shapes on the way, the smallest image that they fit, and what is
+ * said of a smaller one. Built alone: no memory for weights. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include "capture.h"
 #include "check.h"
@@ -14,6 +15,93 @@ static void check_weights(const char *name, int side, int n_classes, size_t want
     CHECK(graph_by_name(&m, name, n_classes) == 0, "%s is not built", name);
     CHECK(m.n_weights == want, "%s at %d pixels, %d classes: %zu weights, not %zu", name, side,
           n_classes, m.n_weights, want);
+    graph_fini(&m);
+}
+
+/* Tensors of weights, and nodes. */
+static void check_sizes(const char *name, int side, int n_params, int n_nodes)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){side, side, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 1000) == 0, "%s is not built", name);
+    CHECK(m.n_params == n_params && m.n_nodes == n_nodes, "%s: %d tensors, %d nodes", name,
+          m.n_params, m.n_nodes);
+    graph_fini(&m);
+}
+
+/* A network at widths that leave whole numbers, halves and less than 1: each number of channels by
+ * the rule, but for what the classes decide. */
+static void check_width(const char *name, double width)
+{
+    const struct nn_shape in = {64, 64, 3};
+    struct nn_model full, m;
+    CHECK(graph_init(&full, &nn_cpu, in, 1) == 0 && graph_init(&m, &nn_cpu, in, 1) == 0, "memory");
+    m.width = width;
+    CHECK(graph_by_name(&full, name, 10) == 0 && graph_by_name(&m, name, 10) == 0, "%s", name);
+    CHECK(m.n_nodes == full.n_nodes && m.n_params == full.n_params, "%s: %d nodes, %d params", name,
+          m.n_nodes, m.n_params);
+    const bool even = !strcmp(name, "caffenet") || !strcmp(name, "alexnet");
+    int n_checked = 0;
+    for (int i = 1; i < m.n_nodes; i++) {
+        const struct layer_kind *kind = full.nodes[i].kind;
+        const int c = full.nodes[i].window.out.c, got = m.nodes[i].window.out.c;
+        int want = (int)floor(c * width + 0.5);
+        want = want < 1 ? 1 : want;
+        want += even && kind == &layer_conv && want % 2;
+        if (kind != &layer_conv && kind != &layer_linear)
+            continue;
+        CHECK(got == (c == 10 ? 10 : want), "%s at %g: %d of %d, not %d", name, width, got, c,
+              want);
+        n_checked++;
+    }
+    CHECK(n_checked > 2, "%s: %d layers", name, n_checked);
+    graph_fini(&full);
+    graph_fini(&m);
+}
+
+/* Of every convolution whose taps lie apart, in order. */
+static void check_dilations(const char *name, const int *want, int n)
+{
+    struct nn_model m;
+    int at = 0;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    for (int i = 1; i < m.n_nodes; i++) {
+        const struct nn_window *g = &m.nodes[i].window;
+        if (g->dilation < 2)
+            continue;
+        CHECK(at < n && g->dilation == want[at] && g->k == 3 && g->pad == want[at] && g->out.h == 8,
+              "%s: %d of dilation %d, pad %d, %d lines", name, at, g->dilation, g->pad, g->out.h);
+        at++;
+    }
+    CHECK(at == n, "%s: %d, not %d", name, at, n);
+    graph_fini(&m);
+}
+
+static void check_heads(const char *name, const struct loss_kind *loss, const double *weights,
+                        int n)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) == 0, "no memory");
+    CHECK(graph_by_name(&m, name, 10) == 0, "%s is not built", name);
+    CHECK(m.n_heads == n, "%s: %d heads", name, m.n_heads);
+    for (int h = 0; h < m.n_heads && h < n; h++) {
+        const struct graph_head *head = &m.heads[h];
+        CHECK(head->loss == loss && head->weight == weights[h], "%s: head %d", name, h);
+        CHECK(m.nodes[head->node].window.out.c == 10, "%s: classes of head %d", name, h);
+    }
+    graph_fini(&m);
+}
+
+/* Of sequences of 363 features, and of that width. */
+static void check_sequence(const char *name, double width, int n_classes, size_t want)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){50, 1, 363}, 1) == 0, "no memory");
+    m.width = width;
+    CHECK(graph_by_name(&m, name, n_classes) == 0, "%s is not built", name);
+    CHECK(m.n_weights == want, "%s of width %g: %zu weights, not %zu", name, width, m.n_weights,
+          want);
     graph_fini(&m);
 }
 
@@ -92,10 +180,37 @@ int main(void)
     check_weights("caffenet", 227, 1000, 60965224);
     check_weights("alexnet", 227, 1000, 62378344);
     check_weights("vgg19", 224, 1000, 143667240);
+    check_sequence("lstm", 1, 132, 13634692); /* as the QSGD paper has it */
+    check_sequence("lstm", 0.25, 28, 1134364);
+    check_weights("resnet110", 32, 10, 1727962);
+    check_weights("resnet18", 224, 1000, 11689512);
+    check_weights("resnet50", 224, 1000, 25557032);
+    check_weights("resnet152", 224, 1000, 60192808);
+    check_weights("googlenet", 224, 1000, 13378280);
+    check_weights("bn-inception", 224, 1000, 11295240);
+    check_weights("fcn", 512, 19, 49497734);
+    check_weights("davidnet", 32, 10, 6573120);
+    check_sizes("googlenet", 224, 128, 156);
+    check_sizes("resnet152", 224, 467, 314);
+    for (int i = 0; i < 4; i++) {
+        static const double widths[] = {0.5, 0.25, 0.03, 1.5};
+        check_width("resnet8", widths[i]);
+        check_width("resnet18", widths[i]);
+        check_width("davidnet", widths[i]);
+        check_width("lenet5", widths[i]);
+        check_width("mlp", widths[i]);
+        check_width("caffenet", widths[i]);
+        check_width("googlenet", widths[i]);
+        check_width("bn-inception", widths[i]);
+    }
     check_weights("caffenet", 64, 10, 20209034);
     check_weights("vgg19", 32, 10, 38947914);
     check_sides("caffenet", 227, (const int[]){55, 27, 27, 13, 13, 13, 13, 6}, 8);
     check_sides("alexnet", 64, (const int[]){14, 7, 7, 3, 3, 3, 3, 1}, 8);
+    check_dilations("fcn", (const int[]){2, 2, 2, 2, 2, 2, 4, 4}, 8);
+    check_heads("fcn", &loss_dense, (const double[]){1, 0.4}, 2);
+    check_heads("googlenet", &loss_class, (const double[]){1, 0.3, 0.3}, 3);
+    check_heads("bn-inception", &loss_class, (const double[]){1}, 1);
     check_order("caffenet", "crpncrpncrcrcrplrdlrdl");
     check_order("alexnet", "crnpcrnpcrcrcrplrdlrdl");
     check_order("vgg19", "crcrpcrcrpcrcrcrcrpcrcrcrcrpcrcrcrcrplrdlrdl");

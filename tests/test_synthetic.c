@@ -50,8 +50,8 @@ static void test_same_bytes(void)
 /* Normalised images. */
 struct images {
     size_t n;
-    float *x;   /* [n, PIXELS] */
-    uint8_t *y; /* [n] */
+    float *x;    /* [n, PIXELS] */
+    uint16_t *y; /* [n] */
 };
 
 static struct images take(const struct dataset *d, bool test)
@@ -149,7 +149,7 @@ static void test_nonlinear_succeeds(struct images train, struct images test)
     int n_right = 0;
     for (size_t i = 0; i < N_ASKED; i++) {
         float best = 0;
-        uint8_t class = 0;
+        uint16_t class = 0;
         for (size_t j = 0; j < N_KNOWN; j++)
             for (int move = 0; move < 17 * 17; move++) {
                 float like = likeness(test.x + i * PIXELS, train.x + j * PIXELS, move / 17 - 8,

@@ -103,7 +103,7 @@ rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
 mv end.ck ck
 resumed "at the end"
 # a longer run by a rate that knows no end: 5 steps and 7 more are 12, though a test of the weights came between
-scaled="--model lenet5 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
+scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
 # shellcheck disable=SC2086
 for way in "$scaled" "$short"; do
@@ -116,6 +116,7 @@ done >/dev/null 2>>stderr
 # --- images, and networks that want others ---
 refused "model 'caffenet' does not fit images of 28x28: need 39 pixels a side at least" 2 --model caffenet
 refused "model 'vgg19' does not fit images of 31x31: need 32 pixels a side at least" 1 --model vgg19 --image 31
+refused "--width '0'" 1 --width 0
 refused "from 28x28 to 27x27 pixels" 2 --image 27
 refused "--image '228'" 1 --image 228
 refused 'unknown --augment "crop-mirror": want none, or some of crop (or crop-reflect), flip and cutout' 2 --augment crop-mirror

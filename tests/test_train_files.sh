@@ -52,6 +52,7 @@ zeros=$(printf '%04000d' 0)
 on --steps 1 --data "synthetic:${zeros}240,3" --save long.ck >/dev/null 2>said || fail "long options: $(cat said)"
 on --steps 2 --data "synthetic:${zeros}240,3" --resume long.ck >/dev/null 2>said || fail "long options resumed: $(cat said)"
 refused "it was made with data" --data "synthetic:${zeros}240,4" --resume long.ck
+refused "it was made with width '1', this run has '0.5'" --data "synthetic:${zeros}240,3" --width 0.5 --resume long.ck
 
 # --- the folder goes while the run trains: the log's reader holds it back until then (400 lines do not fit into a pipe) ---
 mkdir gone

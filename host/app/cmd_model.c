@@ -38,6 +38,8 @@ static const struct opt opts[] = {
     {"what is reduced", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"network", "NAME", "resnet18", "The gradients of one of `narrowcast train --model`.", OPT_TEXT,
      AT(network), 0, 0, 0},
+    {"width", "X", "1", "Of its layers, as in train.", OPT_REAL, AT(width), NN_WIDTH_MIN,
+     NN_WIDTH_MAX, 0},
     {"image", "N", "32", "Pixels a side of its images.", OPT_INT, AT(image), NN_SIDE_MIN,
      NN_SIDE_MAX, 0},
     {"classes", "N", "10", "It tells apart.", OPT_INT, AT(classes), 2, 1e6, 0},

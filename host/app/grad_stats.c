@@ -6,6 +6,7 @@
  *
  * Vectors pass in pieces, so that ranks that share a process need little memory each. */
 #include "app/grad_stats.h"
+#include "app/back_stats.h"
 #include "app/grad_stats_inside.h"
 #include "app/train.h"
 #include "base/buf.h"
@@ -125,8 +126,10 @@ int grad_stats_before(struct train *t)
     if (!grad_stats_due(t))
         return 0;
     const double start_s = clock_s();
-    if (t->rank == 0)
+    if (t->rank == 0) { /* emulated ranks use the network in turn */
         (void)grad_outputs_look(t, t->grad_stats, PIECE); /* as find_exponents */
+        t->grad_stats->back_rc = back_stats_write(t, &t->grad_stats->file);
+    }
     TRY(find_exponents(t, t->grad_stats));
     for (int i = 0; i < t->n_params; i++)
         TRY(count_layer(t, t->grad_stats, i));
@@ -194,6 +197,7 @@ int grad_stats_after(struct train *t, double lr, const struct reducer_step *redu
         return 0;
     round_off_clear(&s->network.error);
     s->network.updates = s->network.lost = 0;
+    *file_rc = s->back_rc;
     for (int i = 0; i < t->n_params && *file_rc == 0; i++)
         *file_rc = judge_layer(t, s, i, lr, reduced->skipped);
     if (*file_rc == 0)

@@ -27,6 +27,7 @@ struct grad_stats {
 
     /* rank 0 alone */
     struct jsonl file;
+    int back_rc;                   /* what became of the lines of the way back */
     double *exact;                 /* [n_weights] the sum over ranks */
     struct grad_counts *own, *all; /* [n_params] of rank 0, of all ranks */
     struct grad_outcome layer, network;

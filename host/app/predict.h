@@ -15,6 +15,7 @@ struct predict_options {
         *acc_format, *scale, *sum, *algo, *card_rate, *rates, *compute, *cast_rate, *add_rate,
         *port_rate, *message;
     double overlap, ranks_per_core, unhidden;
+    double width;
     int64_t image, classes, mtu, card_slots, rates_cores;
     uint64_t bucket_bytes, burst;
     bool json;

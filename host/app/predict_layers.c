@@ -58,7 +58,7 @@ int predict_layers_network(const struct predict_options *o, struct reducer_layer
     const struct nn_shape in = {(int)o->image, (int)o->image, 3};
     struct nn_param *params;
     int n_params;
-    TRY(nn_model_list(o->network, in, (int)o->classes, &params, &n_params));
+    TRY(nn_model_list(o->network, o->width, in, (int)o->classes, &params, &n_params));
     struct reducer_layer *list = buf_alloc((size_t)n_params * sizeof *list);
     for (int i = 0; i < n_params && list; i++)
         list[i] = (struct reducer_layer){

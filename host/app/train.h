@@ -26,9 +26,10 @@
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
 
-/* Of this rank's images of the epoch so far, without those of skipped steps. */
+/* Of this rank's labels of the epoch so far (one an image, or one for each pixel), without those of
+ * skipped steps. */
 struct train_sums {
-    double loss, correct, images;
+    double loss, correct, labels;
 };
 
 /* What a checkpoint holds beside weights, velocities and statistics. */
@@ -65,6 +66,8 @@ struct train {
     struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
+    struct scale_setup scaling;
+    int least_exponent; /* of the smallest error that does not underflow; fp32: of fp16's */
 
     struct dataset *data;
     struct augment augment;
@@ -78,6 +81,8 @@ struct train {
     const struct nn_param *params;
     int n_params;
     real *weights, *grads, *stats; /* grads, stats: of this rank, emulated ones' too */
+    float *scales;                 /* [n_scales] of layers, this rank's, host memory */
+    size_t n_scales;               /* --loss-scale adaptive; else 0 */
     real *micro_sum; /* [n_weights] gradients of micro-batches so far; NULL: there is one */
     float **layers;  /* [n_params] into grads */
     size_t n_weights, n_stats;
@@ -86,6 +91,8 @@ struct train {
     real *host;
     real *own_stats; /* [n_stats] spare, host memory */
     double *wide;    /* [n_stats] spare, host memory */
+    /* [n_classes][n_classes] of the test images, summed over ranks; NULL: no label maps */
+    double *confusion;
     struct optim *optim;
     struct schedule schedule;
 

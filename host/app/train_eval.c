@@ -37,8 +37,18 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
 /* Of test images. */
 struct tested {
     struct train_sums sums;
-    double top; /* labels among the NN_TOP largest */
+    double top;   /* labels among the NN_TOP largest */
+    double edits; /* of transcripts */
 };
+
+/* What the last pass took pixels for. */
+static void count_confusions(struct train *t)
+{
+    int n;
+    const uint32_t *confusion = nn_model_confusion(t->model, &n);
+    for (int i = 0; t->confusion && i < n * n; i++)
+        t->confusion[i] += confusion[i];
+}
 
 /* This rank's part of the test images; parts differ by one image at most. */
 static struct tested test_share(struct train *t)
@@ -48,15 +58,18 @@ static struct tested test_share(struct train *t)
     struct tested all = {.top = 0};
     size_t next = n * rank / n_ranks; /* the first that the feed has not been told of */
     train_emulate_turn(t);
+    for (int i = 0; t->confusion && i < t->data->n_classes * t->data->n_classes; i++)
+        t->confusion[i] = 0;
     for (size_t at = next; at < end; at += (size_t)t->eval_batch) {
         while (next < end && feed_waiting(t->feed) < NN_SLOTS)
             next += feed_test(t, next, end);
-        const size_t left = end - at;
         const struct nn_result r = feed_eval(t->feed);
         all.sums.loss += r.loss_sum;
         all.sums.correct += r.n_correct;
-        all.sums.images += (double)(left < (size_t)t->eval_batch ? left : (size_t)t->eval_batch);
+        all.sums.labels += r.n_labels;
         all.top += r.n_top;
+        all.edits += r.n_edits;
+        count_confusions(t);
     }
     return all;
 }
@@ -65,12 +78,13 @@ static struct tested test_share(struct train *t)
 static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
     const struct train_sums *test = &tested->sums;
-    double all[7] = {trained->loss, trained->correct, trained->images, test->loss,
-                     test->correct, test->images,     tested->top};
-    TRY(comm_sum_f64(t->comm, all, 7));
+    double all[8] = {trained->loss, trained->correct, trained->labels, test->loss,
+                     test->correct, test->labels,     tested->top,     tested->edits};
+    TRY(comm_sum_f64(t->comm, all, 8));
     *trained = (struct train_sums){all[0], all[1], all[2]};
-    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6]};
-    return 0;
+    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6], .edits = all[7]};
+    const size_t n = (size_t)t->data->n_classes;
+    return t->confusion ? comm_sum_f64(t->comm, t->confusion, n * n) : 0;
 }
 
 static int compare_ranks(struct train *t, uint32_t checksum)
@@ -97,15 +111,19 @@ int train_epoch_end(struct train *t, bool keep)
     uint32_t weights_crc;
     TRY(checksum(t, &weights_crc));
 
-    const struct report_epoch epoch = {
+    struct report_epoch epoch = {
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
-        .train_loss = mean(trained.loss, trained.images),
-        .train_accuracy = mean(trained.correct, trained.images),
-        .test_loss = mean(tested.sums.loss, tested.sums.images),
-        .test_accuracy = mean(tested.sums.correct, tested.sums.images),
-        .test_top = mean(tested.top, tested.sums.images),
+        .train_loss = mean(trained.loss, trained.labels),
+        .train_accuracy = mean(trained.correct, trained.labels),
+        .test_loss = mean(tested.sums.loss, tested.sums.labels),
+        .test_accuracy = mean(tested.sums.correct, tested.sums.labels),
+        .test_top = mean(tested.top, tested.sums.labels),
+        .test_cer = mean(tested.edits, tested.sums.labels),
+        .test_bits = mean(tested.sums.loss, tested.sums.labels) / log(2),
         .checksum = weights_crc,
     };
+    if (t->confusion)
+        epoch.map = segmentation_of(t->confusion, t->data->n_classes);
     TRY(train_agree(t, compare_ranks(t, epoch.checksum)));
     const int rc = report_epoch(t, &epoch);
     if (!t->pending)

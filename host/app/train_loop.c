@@ -23,16 +23,16 @@ static void begin_epoch(struct train *t, uint64_t epoch)
  * asked to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
-    double sums[2 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0};
+    double sums[3 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0, mine->n_labels};
     for (int i = 0; i < STOP_SIGNALS; i++)
-        sums[2 + i] = stop_asked(i);
-    TRY(comm_sum_f64(t->comm, sums, 2 + STOP_SIGNALS));
+        sums[3 + i] = stop_asked(i);
+    TRY(comm_sum_f64(t->comm, sums, 3 + STOP_SIGNALS));
     if (sums[1] > 0)
         return train_agree(t, t->pending);
     for (int i = 0; i < STOP_SIGNALS && t->state.step < t->n_steps; i++)
-        if (sums[2 + i] > 0)
+        if (sums[3 + i] > 0)
             t->stopped_by = &stop_signals[i];
-    step->loss = sums[0] / (double)t->o->batch;
+    step->loss = sums[0] / (sums[2] > 0 ? sums[2] : 1);
     return 0;
 }
 
@@ -53,7 +53,7 @@ static void count_taken(struct train *t, const struct nn_result *mine)
 {
     t->state.sums.loss += mine->loss_sum;
     t->state.sums.correct += mine->n_correct;
-    t->state.sums.images += t->share;
+    t->state.sums.labels += mine->n_labels;
 }
 
 /* Waits for the means over ranks, and updates the layers whose means stand while others still

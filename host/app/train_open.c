@@ -111,7 +111,10 @@ static int open_model(struct train *t)
 {
     const struct train_options *o = t->o;
     const struct dataset *d = t->data;
+    struct nn_target wants;
     nn_cpu_threads((int)o->threads);
+    TRY(nn_model_wants(o->model, dataset_shape(d), d->n_classes, &wants));
+    TRY(dataset_suits(t->data, o->model, wants));
     TRY(nn_model_open(t->nn, &t->setup, o->model, dataset_shape(d), d->n_classes, t->eval_batch,
                       o->seed, &t->model));
     t->params = nn_model_params(t->model, &t->n_params);
@@ -144,8 +147,15 @@ static int open_own(struct train *t)
     t->layers = buf_alloc((size_t)t->n_params * sizeof *t->layers);
     t->own_stats = buf_alloc(t->n_stats * sizeof *t->own_stats);
     t->wide = buf_alloc(t->n_stats * sizeof *t->wide);
-    if (!t->layers || !t->own_stats || !t->wide)
+    const size_t n_classes = (size_t)t->data->n_classes;
+    if (dataset_is_map(t->data) &&
+        !(t->confusion = buf_alloc(n_classes * n_classes * sizeof *t->confusion)))
         return -ENOMEM;
+    t->n_scales = nn_model_n_scales(t->model);
+    t->scales = buf_alloc(t->n_scales * sizeof *t->scales);
+    if (!t->layers || !t->own_stats || !t->wide || !t->scales)
+        return -ENOMEM;
+    nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = t->grads + t->params[i].offset;
     return 0;
@@ -239,6 +249,8 @@ void train_close(struct train *t)
     train_core_close(t->core);
     job_close(&t->job);
     train_trace_close(t);
+    free(t->confusion);
+    free(t->scales);
     free(t->wide);
     free(t->own_stats);
     free(t->layers);

@@ -6,6 +6,7 @@
 struct train_options {
     const char *data, *augment, *model, *block;
     uint64_t train_samples;
+    double width;          /* factor on the model's channels */
     int64_t image;         /* pixels a side; 0: as the data's */
     int64_t epochs, steps; /* one of them is 0 */
     double until;          /* test accuracy; 0: none */
@@ -25,7 +26,7 @@ struct train_options {
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
-    const char *device, *precision, *reduce_in, *loss_scale, *gemm, *quant;
+    const char *device, *precision, *reduce_in, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
     const char *log, *stats, *trace, *save, *resume;
     uint64_t stats_every;
@@ -49,6 +50,10 @@ extern const struct opt_command train_command, emulate_command;
  * -EINVAL with a line. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
+
+/* Do they go together? Returns 0 or -EINVAL with a line. */
+int train_options_check(const struct opt_command *command, const struct train_options *o,
+                        const struct opt_parsed *p);
 
 /* --precision fp16-pure */
 bool train_is_pure(const struct train_options *o);

@@ -130,10 +130,48 @@ int report_step(struct train *t, const struct report_step *step)
     return jsonl_end(&r->log);
 }
 
-/* Among five of five classes any label is. */
+static bool shows_cer(const struct train *t)
+{
+    return t->data->samples->target == NN_TRANSCRIPT;
+}
+
+/* Among five of five classes any label is; and of pixels and transcripts nobody asks it. */
 static bool shows_top(const struct train *t)
 {
-    return t->data->n_classes > NN_TOP;
+    return t->data->n_classes > NN_TOP && !t->confusion && !shows_cer(t);
+}
+
+static void log_sequences(const struct train *t, const struct report_epoch *e, struct jsonl *log)
+{
+    if (shows_cer(t))
+        jsonl_real(log, "test_cer", e->test_cer);
+    if (t->data->samples->tells_bits)
+        jsonl_real(log, "test_bits", e->test_bits);
+}
+
+static void log_map(const struct train *t, const struct segmentation *map, struct jsonl *log)
+{
+    if (!t->confusion)
+        return;
+    jsonl_real(log, "test_miou", map->mean_iou);
+    jsonl_real(log, "test_macc", map->mean_accuracy);
+}
+
+static void print_accuracy(const struct train *t, const struct report_epoch *e)
+{
+    if (shows_cer(t))
+        printf("error rate     %.2f %% of the letters of %zu test %s (CER)\n", 100 * e->test_cer,
+               t->data->n_test, t->data->samples->name);
+    if (t->data->samples->tells_bits)
+        printf("bits           %.4f a character\n", e->test_bits);
+    printf("accuracy       %.2f %% of %zu test %s", 100 * e->test_accuracy, t->data->n_test,
+           t->data->samples->name);
+    if (shows_top(t))
+        printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
+    if (t->confusion)
+        printf(", by pixels; mIoU %.2f %%, mAcc %.2f %%", 100 * e->map.mean_iou,
+               100 * e->map.mean_accuracy);
+    printf("\n");
 }
 
 int report_epoch(struct train *t, const struct report_epoch *epoch)
@@ -150,6 +188,12 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     fprintf(stderr, "  test accuracy %.4f", epoch->test_accuracy);
     if (shows_top(t))
         fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
+    if (t->confusion)
+        fprintf(stderr, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
+    if (shows_cer(t))
+        fprintf(stderr, "  test CER %.4f", epoch->test_cer);
+    if (t->data->samples->tells_bits)
+        fprintf(stderr, "  test bits %.4f", epoch->test_bits);
     fputc('\n', stderr);
     if (!r->log.f)
         return 0;
@@ -164,6 +208,8 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
     if (shows_top(t))
         jsonl_real(&r->log, "test_top5", epoch->test_top);
+    log_map(t, &epoch->map, &r->log);
+    log_sequences(t, epoch, &r->log);
     jsonl_real(&r->log, "train_s", r->all.seconds);
     jsonl_uint(&r->log, "train_bytes", r->sent_bytes);
     jsonl_uint(&r->log, "skipped", t->state.skipped);
@@ -216,7 +262,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     const struct report_time *all = &r->all;
     char codec[CODEC_TEXT_BYTES];
     printf("\n");
-    printf("model          %s, %zu weights, on %s\n", t->o->model, t->n_weights, t->data->name);
+    printf("model          %s, ", t->o->model);
+    if (t->o->width != 1)
+        printf("width %g, ", t->o->width);
+    printf("%zu weights, on %s\n", t->n_weights, t->data->name);
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
            t->n_ranks > 1 ? "s" : "", (unsigned long long)t->state.step,
            (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
@@ -226,10 +275,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->job.codec, codec),
            t->job.offload ? "offload" : t->job.algo->name, group);
     train_offload_print(t);
-    printf("accuracy       %.2f %% of %zu test images", 100 * e->test_accuracy, t->data->n_test);
-    if (shows_top(t))
-        printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
-    printf("\n");
+    print_accuracy(t, e);
     print_until(t, sent_bytes);
     printf("loss           %.4f on the test images", e->test_loss);
     printf(all->steps > 0 ? ", %.4f on the training images of the last epoch\n" : "\n",
@@ -252,6 +298,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     train_core_print(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
+    if (shows_cer(t))
+        printf("CER %.4f\n", e->test_cer);
+    if (t->data->samples->tells_bits)
+        printf("bits %.4f\n", e->test_bits);
     printf("weights checksum %08x\n", e->checksum);
 }
 

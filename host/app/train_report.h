@@ -2,6 +2,7 @@
  * (table). Rank 0 speaks. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
+#include "app/segmentation.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
 #include "reduce/reducer.h"
@@ -18,8 +19,11 @@ struct report_step {
 struct report_epoch {
     uint64_t epoch; /* counted from 0 */
     double train_loss, train_accuracy, test_loss, test_accuracy;
-    double test_top;   /* share of test images whose label is among the NN_TOP likeliest classes */
-    uint32_t checksum; /* of the weights */
+    double test_top;         /* share of test labels that are among the NN_TOP likeliest classes */
+    struct segmentation map; /* of label maps */
+    double test_cer;         /* transcripts: edits to the wanted ones, over their letters */
+    double test_bits;        /* the loss, in bits a label */
+    uint32_t checksum;       /* of the weights */
 };
 
 struct report_time {

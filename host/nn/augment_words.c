@@ -64,6 +64,18 @@ int augment_words(const char *words, struct augment *out)
 int augment_fits(const struct dataset *d, const struct augment *a)
 {
     const int least = d->h < d->w ? d->h : d->w;
+    const struct {
+        bool asked;
+        unsigned bit;
+        const char *word;
+    } words[] = {{a->crop && !a->reflect, AUGMENT_CROP, "crop"},
+                 {a->reflect, AUGMENT_REFLECT, "crop-reflect"},
+                 {a->flip, AUGMENT_FLIP, "flip"},
+                 {a->cutout, AUGMENT_CUTOUT, "cutout"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].asked && !(d->samples->augments & words[i].bit))
+            return ERR(-EINVAL, "--augment %s is not for %s, as those of '%s' are", words[i].word,
+                       d->samples->name, d->name);
     if (a->cutout > least)
         return ERR(-EINVAL, "--augment cutout:%d does not fit images of %dx%d: N is %d at most",
                    a->cutout, d->h, d->w, least);

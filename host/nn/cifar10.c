@@ -41,13 +41,13 @@ static int check_records(const struct datafile *f, const uint8_t *records, size_
 }
 
 /* Adds n records behind the *n_before images that x and y hold. */
-static int append(const uint8_t *records, size_t n, uint8_t **x, uint8_t **y, size_t *n_before)
+static int append(const uint8_t *records, size_t n, uint8_t **x, uint16_t **y, size_t *n_before)
 {
     size_t total = *n_before + n;
     uint8_t *more_x = realloc(*x, total * IMAGE);
     if (more_x)
         *x = more_x;
-    uint8_t *more_y = realloc(*y, total);
+    uint16_t *more_y = realloc(*y, total * sizeof **y);
     if (more_y)
         *y = more_y;
     if (!more_x || !more_y)
@@ -60,7 +60,7 @@ static int append(const uint8_t *records, size_t n, uint8_t **x, uint8_t **y, si
     return 0;
 }
 
-static int load_file(const char *dir, const char *name, uint8_t **x, uint8_t **y, size_t *n)
+static int load_file(const char *dir, const char *name, uint8_t **x, uint16_t **y, size_t *n)
 {
     struct datafile f;
     uint8_t *records = NULL;

@@ -1,5 +1,5 @@
 /* cpu_conv.c : conv2d as im2row and GEMM, in blocks of pixels whose rows stay in the nearest
- * caches.
+ * caches; or, where the context says so and the window is one that it is for, by winograd.h.
  *
  * A row holds the k*k*c values under one output pixel's window. With channels last, k copies of k*c
  * neighbours make it.
@@ -16,6 +16,13 @@
 #include <string.h>
 #include "hls/conv_block.h"
 #include "nn/cpu_ops.h"
+#include "nn/winograd.h"
+
+/* NULL: by rows. */
+static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
+{
+    return winograd_fits(g) ? cpu->winograd : NULL;
+}
 
 static int row_values(int k, int c)
 {
@@ -30,13 +37,17 @@ static size_t n_pixels(struct nn_shape s, int batch)
 /* The convolution that carries dy back to dx, for stride 1. */
 static struct nn_window turned(const struct nn_window *g)
 {
-    return (struct nn_window){
-        .in = g->out, .out = g->in, .k = g->k, .stride = 1, .pad = g->k - 1 - g->pad};
+    return (struct nn_window){.in = g->out,
+                              .out = g->in,
+                              .k = g->k,
+                              .stride = 1,
+                              .pad = window_reach(*g) - g->pad,
+                              .dilation = g->dilation};
 }
 
 static bool can_turn(const struct nn_window *g)
 {
-    return g->stride == 1 && g->pad < g->k;
+    return g->stride == 1 && g->pad <= window_reach(*g);
 }
 
 struct scratch {
@@ -57,12 +68,13 @@ static struct scratch scratch_of(const struct nn_window *g, void *memory)
     return s;
 }
 
-size_t cpu_conv_whole_scratch(const struct nn_window *g)
+size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g)
 {
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
     size_t least = max_size(CONV_BLOCK_STEP, (size_t)g->block_least);
-    return (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * least)) * sizeof(real);
+    size_t rows = (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * least)) * sizeof(real);
+    return by_winograd(cpu, g) ? max_size(rows, winograd_scratch(g)) : rows;
 }
 
 /* Where a pixel lies: image, row, column of the output. */
@@ -148,6 +160,46 @@ static inline void inner_rows(const struct nn_window *g, const real *x, struct p
         copy_runs(n, line, rows + ky * line, g->k * line, x + s.start + ky * pitch, g->stride * c);
 }
 
+/* The first value of the pixel that a tap of the window over p falls on, from the first image on; -1:
+ * outside. */
+static inline ptrdiff_t tap_at(const struct nn_window *g, struct place p, int ky, int kx)
+{
+    const int y = p.y * g->stride - g->pad + ky * g->dilation,
+              x = p.x * g->stride - g->pad + kx * g->dilation;
+    if (y < 0 || y >= g->in.h || x < 0 || x >= g->in.w)
+        return -1;
+    return (((ptrdiff_t)p.image * g->in.h + y) * g->in.w + x) * g->in.c;
+}
+
+/* im2row where taps lie apart: one after the other. */
+static void dilated_rows(const struct nn_window *g, const real *x, size_t first, int n, real *rows)
+{
+    const size_t bytes = (size_t)g->in.c * sizeof *rows;
+    struct place p = place_of(g, first);
+    for (int i = 0; i < n; i++, advance(g, &p, 1))
+        for (int tap = 0; tap < g->k * g->k; tap++, rows += g->in.c) {
+            const ptrdiff_t from = tap_at(g, p, tap / g->k, tap % g->k);
+            if (from >= 0)
+                memcpy(rows, x + from, bytes);
+            else
+                memset(rows, 0, bytes);
+        }
+}
+
+/* And back. */
+CPU_HOT static void dilated_rows_add(const struct nn_window *g, const real *restrict rows,
+                                     size_t first, int n, real *restrict dx)
+{
+    const int c = g->in.c;
+    struct place p = place_of(g, first);
+    for (int i = 0; i < n; i++, advance(g, &p, 1))
+        for (int tap = 0; tap < g->k * g->k; tap++, rows += c) {
+            const ptrdiff_t to = tap_at(g, p, tap / g->k, tap % g->k);
+            for (int j = 0; to >= 0 && j < c; j++)
+                dx[to + j] += rows[j];
+        }
+}
+
 static inline int clamp(int v, int low, int high)
 {
     return v < low ? low : v > high ? high : v;
@@ -158,6 +210,10 @@ static inline int clamp(int v, int low, int high)
 CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t first, int n,
                            real *rows)
 {
+    if (g->dilation > 1) {
+        dilated_rows(g, x, first, n, rows);
+        return;
+    }
     int row = g->k * g->k * g->in.c;
     /* Output columns [left, right) have whole windows. */
     int left = (g->pad + g->stride - 1) / g->stride,
@@ -179,6 +235,10 @@ CPU_HOT static void im2row(const struct nn_window *g, const real *x, size_t firs
 CPU_HOT static void row2im_add(const struct nn_window *g, const real *restrict rows, size_t first,
                                int n, real *restrict dx)
 {
+    if (g->dilation > 1) {
+        dilated_rows_add(g, rows, first, n, dx);
+        return;
+    }
     int c = g->in.c, line = g->k * c, pitch = g->in.w * c;
     struct place p = place_of(g, first);
     for (int i = 0; i < n; i++, advance(g, &p, 1), rows += g->k * line) {
@@ -220,6 +280,11 @@ static void turn_back(const struct nn_window *g, const real *turned_dw, real *dw
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch)
 {
+    const struct winograd_kernels *by = by_winograd(ctx, g);
+    if (by) {
+        winograd_forward(by, g, batch, x, w, bias, y, scratch);
+        return;
+    }
     struct scratch s = scratch_of(g, scratch);
     int row = row_values(g->k, g->in.c), out = g->out.c,
         block = conv_block_pixels(row, out, g->block_least);
@@ -286,6 +351,11 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
 {
     if (dbias)
         cpu_sum_rows(n_pixels(g->out, batch), g->out.c, dy, dbias);
+    const struct winograd_kernels *by = by_winograd(ctx, g);
+    if (dx && by) {
+        winograd_backward(by, g, batch, x, w, dy, dx, add, dw, scratch);
+        return;
+    }
     if (dx && can_turn(g))
         backward_turned(ctx, g, batch, x, w, dy, dx, add, dw, scratch_of(g, scratch));
     else

@@ -328,7 +328,6 @@ void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real 
                        const real *addend, const real *y, real *dy, real *dx, real *dgamma,
                        real *dbeta, void *scratch)
 {
-    (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
     double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
@@ -359,6 +358,8 @@ void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real 
         sum[i] = sum[i] * outer / (double)n;
         dot[i] *= inv_std * inv_std * outer / (double)n;
     }
+    cpu_unscale(ctx, (size_t)f->c, dgamma);
+    cpu_unscale(ctx, (size_t)f->c, dbeta);
     spread(f->c, s.w, sum, level);
     spread(f->c, s.w, dot, slope);
     for (struct tile t = {0}; t.at < end; t.at = tile_end(t)) {

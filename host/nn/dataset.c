@@ -5,25 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/text.h"
 #include "base/word.h"
 #include "nn/sources.h"
 
 static const struct {
     const char *name, *more;
+    enum nn_target_kind target;
     int (*load)(const char *arg, struct dataset *d);
 } sources[] = {
-#define SOURCE(name, more, means) {#name, more, name##_load},
+#define SOURCE(name, more, target, means) {#name, more, target, name##_load},
 #include "nn/sources.def"
 #undef SOURCE
 };
 
-#define SOURCE(name, more, means) ", " #name more
+#define SOURCE(name, more, target, means) ", " #name more
 static const char specs[] =
 #include "nn/sources.def"
     ;
 #undef SOURCE
 
-#define SOURCE(name, more, means) " " #name more " (" means "),"
+#define SOURCE(name, more, target, means) " " #name more " (" means "),"
 const char dataset_help[] = "One of"
 #include "nn/sources.def"
                             " each read or made as a whole.";
@@ -61,6 +63,48 @@ int dataset_open(const char *spec, size_t subset, struct dataset **out)
     return 0;
 }
 
+struct nn_target dataset_target(const struct dataset *d)
+{
+    const int n[NN_TARGET_KINDS] = {
+        [NN_CLASS] = 1, [NN_DENSE] = d->h * d->w, [NN_TRANSCRIPT] = d->n_transcript};
+    return (struct nn_target){d->samples->target, n[d->samples->target]};
+}
+
+bool dataset_is_map(const struct dataset *d)
+{
+    return d->samples->target == NN_DENSE && d->w > 1;
+}
+
+static const char *const target_words[NN_TARGET_KINDS] = {
+    [NN_CLASS] = "one label a sample",
+    [NN_DENSE] = "a label for each pixel or time step",
+    [NN_TRANSCRIPT] = "transcripts",
+};
+
+/* Specs of the sources that have such labels, after a comma each. */
+static void name_sources(enum nn_target_kind target, struct text *out)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (sources[i].target == target)
+            text_add(out, ", %s%s", sources[i].name, sources[i].more);
+}
+
+int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
+{
+    const struct nn_target has = dataset_target(d);
+    char list[256];
+    struct text others = text_in(list, sizeof list);
+    name_sources(wants.kind, &others);
+    if (has.kind != wants.kind)
+        return ERR(-EINVAL, "data set '%s' has %s, network '%s' wants %s: choose one of%s", d->name,
+                   target_words[has.kind], model, target_words[wants.kind], list + (others.n > 0));
+    if (has.kind == NN_TRANSCRIPT ? has.n > wants.n : has.n != wants.n)
+        return ERR(-EINVAL, "data set '%s' has %d labels a sample, network '%s' takes %d", d->name,
+                   has.n, model, wants.n);
+    d->n_transcript = has.kind == NN_TRANSCRIPT ? wants.n : 0;
+    return 0;
+}
+
 void dataset_close(struct dataset *d)
 {
     if (!d)
@@ -69,12 +113,17 @@ void dataset_close(struct dataset *d)
     free(d->train_y);
     free(d->test_x);
     free(d->test_y);
+    free(d->train_map);
+    free(d->test_map);
+    if (d->samples && d->samples->close)
+        d->samples->close(d);
     free(d);
 }
 
 void dataset_batch(const struct dataset *d, bool test, const uint32_t *index, int n,
-                   const struct dataset_augment *augment, real *x, int32_t *labels)
+                   const struct dataset_augment *augment, real *x, int32_t *labels,
+                   int32_t *lengths)
 {
     d->samples->to_real(d, test, index, n, augment, x);
-    d->samples->labels(d, test, index, n, labels);
+    d->samples->labels(d, test, index, n, augment, labels, lengths);
 }

@@ -11,8 +11,9 @@ struct batch {
     bool test, sent;
     int n;
     uint64_t epoch;
-    uint32_t *index; /* [max_batch] */
-    int32_t *labels; /* [max_batch] */
+    uint32_t *index;  /* [max_batch] */
+    int32_t *labels;  /* [max_batch, nn_model_target] */
+    int32_t *lengths; /* [max_batch] */
 };
 
 struct feed {
@@ -29,12 +30,14 @@ struct feed {
 static int take_memory(struct feed *f)
 {
     const struct nn_shape s = dataset_shape(f->d);
-    const size_t n = (size_t)f->max_batch, image = (size_t)s.h * (size_t)s.w * (size_t)s.c;
+    const size_t n = (size_t)f->max_batch, image = (size_t)s.h * (size_t)s.w * (size_t)s.c,
+                 targets = (size_t)nn_model_target(f->m).n;
     for (int i = 0; i < NN_SLOTS; i++) {
         struct batch *b = &f->slots[i];
         b->index = buf_alloc(n * sizeof *b->index);
-        b->labels = buf_alloc(n * sizeof *b->labels);
-        if (!b->index || !b->labels)
+        b->labels = buf_alloc(n * targets * sizeof *b->labels);
+        b->lengths = buf_alloc(n * sizeof *b->lengths);
+        if (!b->index || !b->labels || !b->lengths)
             return -ENOMEM;
     }
     f->x = f->by_host ? buf_alloc(n * image * sizeof *f->x) : NULL;
@@ -79,6 +82,7 @@ void feed_close(struct feed *f)
     for (int i = 0; i < NN_SLOTS; i++) {
         free(f->slots[i].index);
         free(f->slots[i].labels);
+        free(f->slots[i].lengths);
     }
     free(f->x);
     free(f);
@@ -115,6 +119,13 @@ int feed_waiting(const struct feed *f)
     return f->n_waiting;
 }
 
+static struct dataset_augment augment_of(const struct feed *f, const struct batch *b)
+{
+    struct dataset_augment augment = f->augment;
+    augment.epoch = b->epoch;
+    return augment;
+}
+
 static void send(struct feed *f, int slot)
 {
     struct batch *b = &f->slots[slot];
@@ -124,7 +135,9 @@ static void send(struct feed *f, int slot)
                                    .n = b->n,
                                    .augment = !b->test,
                                    .epoch = b->epoch};
-    d->samples->labels(d, b->test, b->index, b->n, b->labels);
+    const struct dataset_augment augment = augment_of(f, b);
+    d->samples->labels(d, b->test, b->index, b->n, b->test ? NULL : &augment, b->labels,
+                       b->lengths);
     nn_model_ops(f->m)->feed_send(nn_model_ctx(f->m), slot, &bytes);
     b->sent = true;
 }
@@ -154,31 +167,36 @@ static int pop(struct feed *f)
 
 static void make(struct feed *f, struct batch *b)
 {
-    struct dataset_augment augment = f->augment;
-    augment.epoch = b->epoch;
-    dataset_batch(f->d, b->test, b->index, b->n, b->test ? NULL : &augment, f->x, b->labels);
+    const struct dataset_augment augment = augment_of(f, b);
+    dataset_batch(f->d, b->test, b->index, b->n, b->test ? NULL : &augment, f->x, b->labels,
+                  b->lengths);
+}
+
+/* The batch whose turn it is, as a pass takes it; sent: what says where it waits. */
+static struct nn_batch take(struct feed *f, struct nn_sent *sent)
+{
+    const int slot = pop(f);
+    struct batch *b = &f->slots[slot];
+    *sent = (struct nn_sent){slot, send_waiting, f};
+    if (f->by_host)
+        make(f, b);
+    return (struct nn_batch){.n = b->n,
+                             .x = f->by_host ? f->x : NULL,
+                             .sent = f->by_host ? NULL : sent,
+                             .labels = b->labels,
+                             .lengths = b->lengths};
 }
 
 struct nn_result feed_train(struct feed *f, uint64_t key, nn_grad_ready *ready, void *ctx)
 {
-    const int slot = pop(f);
-    struct batch *b = &f->slots[slot];
-    if (f->by_host) {
-        make(f, b);
-        return nn_model_train(f->m, f->x, b->labels, b->n, key, ready, ctx);
-    }
-    const struct nn_sent sent = {slot, b->n, b->labels, send_waiting, f};
-    return nn_model_train_sent(f->m, &sent, key, ready, ctx);
+    struct nn_sent sent;
+    const struct nn_batch batch = take(f, &sent);
+    return nn_model_train(f->m, &batch, key, ready, ctx);
 }
 
 struct nn_result feed_eval(struct feed *f)
 {
-    const int slot = pop(f);
-    struct batch *b = &f->slots[slot];
-    if (f->by_host) {
-        make(f, b);
-        return nn_model_eval(f->m, f->x, b->labels, b->n);
-    }
-    const struct nn_sent sent = {slot, b->n, b->labels, send_waiting, f};
-    return nn_model_eval_sent(f->m, &sent);
+    struct nn_sent sent;
+    const struct nn_batch batch = take(f, &sent);
+    return nn_model_eval(f->m, &batch);
 }

@@ -3,6 +3,7 @@
  *     images  0x00000803  n  h  w  then n*h*w pixels        labels  0x00000801  n  then n labels
  * The magic's third byte is the type of the elements (8: unsigned bytes), its last the number of
  * dimensions. Source: yann.lecun.com/exdb/mnist, "the idx file format". */
+#include <stdlib.h>
 #include "base/err.h"
 #include "nn/datafile.h"
 #include "nn/sources.h"
@@ -60,17 +61,26 @@ static int read_body(struct datafile *f, size_t n, size_t each, uint8_t **data)
     return datafile_end(f);
 }
 
-static int check_labels(const struct datafile *f, uint64_t at, const uint8_t *y, size_t n)
+/* y [n] = the file's labels, all of which are classes. */
+static int read_labels(struct datafile *f, size_t n, uint16_t **y)
 {
-    for (size_t i = 0; i < n; i++)
-        if (y[i] >= CLASSES)
-            return datafile_err(f, at + i, "label %u, expected 0 to %d", y[i], CLASSES - 1);
-    return 0;
+    const uint64_t at = datafile_at(f);
+    uint8_t *bytes = NULL;
+    int rc = read_body(f, n, 1, &bytes);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (bytes[i] >= CLASSES)
+            rc = datafile_err(f, at + i, "label %u, expected 0 to %d", bytes[i], CLASSES - 1);
+    if (rc == 0 && !(*y = malloc(n * sizeof **y)))
+        rc = ERR(-ENOMEM, "cannot allocate %zu labels", n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        (*y)[i] = bytes[i];
+    free(bytes);
+    return rc;
 }
 
 /* Reads one pair of opened files. d->h and d->w are 0 before the first pair. */
 static int read_pair(struct datafile *images, struct datafile *labels, struct dataset *d,
-                     uint8_t **x, uint8_t **y, size_t *n)
+                     uint8_t **x, uint16_t **y, size_t *n)
 {
     uint32_t size[3] = {0}, n_labels = 0;
     TRY(read_header(images, "image", 3, size));
@@ -80,9 +90,7 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
     if (n_labels != size[0])
         return datafile_err(labels, 4, "%u labels, expected %u, as there are images in '%s'",
                             n_labels, size[0], images->path);
-    uint64_t labels_at = datafile_at(labels);
-    TRY(read_body(labels, n_labels, 1, y));
-    TRY(check_labels(labels, labels_at, *y, n_labels));
+    TRY(read_labels(labels, n_labels, y));
     TRY(read_body(images, n_labels, (size_t)size[1] * size[2], x));
     d->h = (int)size[1];
     d->w = (int)size[2];
@@ -91,7 +99,7 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
 }
 
 static int load_pair(const char *dir, const char *images_name, const char *labels_name,
-                     struct dataset *d, uint8_t **x, uint8_t **y, size_t *n)
+                     struct dataset *d, uint8_t **x, uint16_t **y, size_t *n)
 {
     struct datafile images, labels;
     TRY(datafile_open(dir, images_name, &images));

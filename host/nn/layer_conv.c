@@ -3,19 +3,35 @@
 #include <assert.h>
 #include "nn/model_graph.h"
 
-int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
-                      int pad, int groups, bool bias)
+/* g: k, stride, pad, groups, dilation */
+static int conv(struct nn_model *m, int in, const char *name, int out_c, struct nn_window g,
+                bool bias)
 {
     struct node *node = graph_append(m, &layer_conv, in);
-    graph_window(m, node, out_c, k, stride, pad, REST_OUT);
-    node->window.groups = groups;
-    const int in_c = node->window.in.c / groups;
-    assert(in_c * groups == node->window.in.c && out_c % groups == 0);
+    const int k = g.k, in_c = node->window.in.c / g.groups;
+    assert(in_c * g.groups == node->window.in.c && out_c % g.groups == 0);
+    node->window.groups = g.groups;
+    node->window.dilation = g.dilation;
+    graph_window(m, node, out_c, k, g.stride, g.pad, REST_OUT);
     graph_param(m, node, name, "weight", (size_t)(out_c * k * k) * (size_t)in_c, GRAPH_WEIGHT);
     graph_columns(m, (size_t)k, (size_t)in_c);
     if (bias)
         graph_param(m, node, name, "bias", (size_t)out_c, GRAPH_BIAS);
     return graph_index(m, node);
+}
+
+int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
+                      int pad, int groups, bool bias)
+{
+    const struct nn_window g = {.k = k, .stride = stride, .pad = pad, .groups = groups};
+    return conv(m, in, name, out_c, g, bias);
+}
+
+int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
+                       int dilation, bool bias)
+{
+    const struct nn_window g = {.k = k, .stride = 1, .pad = pad, .groups = 1, .dilation = dilation};
+    return conv(m, in, name, out_c, g, bias);
 }
 
 int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, int stride, int pad,
@@ -45,8 +61,15 @@ static void conv_node_backward(struct nn_model *m, const struct node *node, int 
                           graph_part(m, node, 1, m->grads), m->scratch);
 }
 
+static double conv_node_terms(const struct node *node)
+{
+    const struct nn_window *g = &node->window;
+    return (double)(g->out.c / g->groups) * g->k * g->k;
+}
+
 const struct layer_kind layer_conv = {
     .name = "conv",
+    .dx_terms = conv_node_terms,
     .adds_dx = true,
     .plan = conv_node_plan,
     .draw = graph_draw_he,

@@ -16,8 +16,9 @@ int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool re
 }
 
 /* The batch's mean and 1/std. */
-static size_t norm_node_kept(const struct node *node)
+static size_t norm_node_kept(const struct nn_model *m, const struct node *node)
 {
+    (void)m;
     return 2 * (size_t)node->window.in.c * sizeof(real);
 }
 

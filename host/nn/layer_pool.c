@@ -46,7 +46,8 @@ static void avg_node_forward(struct nn_model *m, const struct node *node, int ba
 
 static void avg_node_backward(struct nn_model *m, const struct node *node, int batch)
 {
-    m->ops->pool_avg_backward(m->ctx, &node->window, batch, node->dy, m->nodes[node->in].dy);
+    m->ops->pool_avg_backward(m->ctx, &node->window, batch, node->dy, m->nodes[node->in].dy,
+                              node->add_dx);
 }
 
 const struct layer_kind layer_pool_max = {
@@ -55,8 +56,17 @@ const struct layer_kind layer_pool_max = {
     .backward = max_node_backward,
 };
 
+/* k^2 of them, each divided by that. */
+static double avg_node_terms(const struct node *node)
+{
+    (void)node;
+    return 1;
+}
+
 const struct layer_kind layer_pool_avg = {
     .name = "average pooling",
+    .dx_terms = avg_node_terms,
+    .adds_dx = true,
     .forward = avg_node_forward,
     .backward = avg_node_backward,
 };
@@ -165,11 +175,12 @@ void cpu_pool_avg_forward(void *ctx, const struct nn_window *g, int batch, const
 }
 
 void cpu_pool_avg_backward(void *ctx, const struct nn_window *g, int batch, const real *dy,
-                           real *dx)
+                           real *dx, bool add)
 {
     (void)ctx;
     real share = (real)1 / (real)(g->k * g->k);
-    memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
+    if (!add)
+        memset(dx, 0, (size_t)batch * size_of(g->in) * sizeof *dx);
     for (int b = 0; b < batch; b++, dx += size_of(g->in), dy += size_of(g->out))
         EACH_PIXEL(g, {
             for (int iy = p.y0; iy < p.y1; iy++)

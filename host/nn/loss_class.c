@@ -9,7 +9,13 @@ static void class_pass(struct nn_model *m, const struct node *node, int batch, r
     m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->labels, dy, result);
 }
 
-const struct loss_kind loss_class = {.name = "class", .pass = class_pass};
+static struct nn_target class_target(const struct node *node)
+{
+    (void)node;
+    return (struct nn_target){NN_CLASS, 1};
+}
+
+const struct loss_kind loss_class = {.name = "class", .target = class_target, .pass = class_pass};
 
 /* How many stand before z[label] by size, the first of equals first; if any is nan, NN_TOP or
  * more. */
@@ -22,28 +28,36 @@ static int n_before(int classes, const real *z, int label)
     return before;
 }
 
+int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real *dz,
+                    struct nn_result *result)
+{
+    real top = z[0];
+    double sum = 0;
+    for (int j = 1; j < classes; j++)
+        top = z[j] > top ? z[j] : top;
+    for (int j = 0; j < classes; j++)
+        sum += exp((double)(z[j] - top));
+    // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
+    result->loss_sum += log(sum) - (double)(z[label] - top);
+    const int place = n_before(classes, z, label);
+    result->n_labels++;
+    result->n_correct += place == 0;
+    result->n_top += place < NN_TOP;
+    for (int j = 0; dz && j < classes; j++) {
+        double share = exp((double)(z[j] - top)) / sum;
+        dz[j] = (real)((share - (j == label)) / n * k);
+    }
+    return place;
+}
+
 void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
                       real *dlogits, struct nn_result *result)
 {
-    (void)ctx;
-    *result = (struct nn_result){.loss_sum = 0};
+    const double k = cpu_scale_of(ctx);
+    *result = (struct nn_result){.n_labels = 0};
     for (int b = 0; b < batch; b++) {
-        const real *z = logits + (size_t)b * (size_t)classes;
-        real top = z[0];
-        double sum = 0;
-        for (int j = 1; j < classes; j++)
-            top = z[j] > top ? z[j] : top;
-        for (int j = 0; j < classes; j++)
-            sum += exp((double)(z[j] - top));
-        // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
-        result->loss_sum += log(sum) - (double)(z[labels[b]] - top);
-        const int place = n_before(classes, z, labels[b]);
-        result->n_correct += place == 0;
-        result->n_top += place < NN_TOP;
-        for (int j = 0; dlogits && j < classes; j++) {
-            double share = exp((double)(z[j] - top)) / sum;
-            dlogits[(size_t)b * (size_t)classes + (size_t)j] =
-                (real)((share - (j == labels[b])) / batch);
-        }
+        const size_t at = (size_t)b * (size_t)classes;
+        cpu_softmax_row(classes, logits + at, labels[b], batch, k, dlogits ? dlogits + at : NULL,
+                        result);
     }
 }

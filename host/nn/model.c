@@ -5,17 +5,6 @@
 #include "base/err.h"
 #include "nn/model_graph.h"
 
-enum { FIRST_SCALE = 65536 };
-
-static void set_loss_scale(struct nn_model *m, const struct nn_setup *setup)
-{
-    m->scale = (struct nn_loss_scale){.value = 1};
-    if (!setup || setup->math != NN_FP16)
-        return;
-    m->scale.moving = setup->loss_scale == 0;
-    m->scale.value = m->scale.moving ? FIRST_SCALE : setup->loss_scale;
-}
-
 enum nn_math nn_math_of(const char *word)
 {
     static const char *const words[] = {
@@ -26,10 +15,32 @@ enum nn_math nn_math_of(const char *word)
     return (enum nn_math)math;
 }
 
+enum nn_conv nn_conv_of(const char *word)
+{
+    return !strcmp(word, "gemm")       ? NN_CONV_GEMM
+           : !strcmp(word, "winograd") ? NN_CONV_WINOGRAD
+                                       : NN_CONV_AUTO;
+}
+
+static bool is_image(struct nn_shape in)
+{
+    return in.h >= NN_SIDE_MIN && in.h <= NN_SIDE_MAX && in.w >= NN_SIDE_MIN &&
+           in.w <= NN_SIDE_MAX && (in.c == 1 || in.c == 3);
+}
+
+static bool is_sequence(struct nn_shape in)
+{
+    return in.w == 1 && in.h >= 1 && in.h <= NN_STEPS_MAX && in.c >= 1 && in.c <= NN_FEATURES_MAX;
+}
+
 static int check(const char *name, struct nn_shape in, int n_classes, int max_batch)
 {
-    if (in.h < NN_SIDE_MIN || in.h > NN_SIDE_MAX || in.w < NN_SIDE_MIN || in.w > NN_SIDE_MAX ||
-        (in.c != 1 && in.c != 3))
+    if (in.w == 1 && !is_sequence(in))
+        return ERR(-EINVAL,
+                   "cannot build model '%s' for sequences of %d steps of %d features: need 1 to %d "
+                   "steps of 1 to %d",
+                   name, in.h, in.c, NN_STEPS_MAX, NN_FEATURES_MAX);
+    if (in.w != 1 && !is_image(in))
         return ERR(-EINVAL,
                    "cannot build model '%s' for images of %dx%dx%d: need %d to %d pixels a side, 1 "
                    "or 3 channels",
@@ -50,6 +61,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     if (!m)
         return ERR(-ENOMEM, "cannot open model '%s': no memory", name);
     int rc = graph_init(m, ops, in, max_batch);
+    if (setup && setup->width > 0)
+        m->width = setup->width;
     if (setup && setup->block)
         m->block = *setup->block;
     if (rc == 0)
@@ -63,7 +76,7 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     }
     m->fewer = setup ? setup->fewer : NULL;
     m->math = setup ? setup->math : NN_FP32;
-    set_loss_scale(m, setup);
+    graph_scale_open(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {
         nn_model_close(m);
@@ -73,12 +86,13 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     return 0;
 }
 
-int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
-                  int *n_params)
+int nn_model_list(const char *name, double width, struct nn_shape in, int n_classes,
+                  struct nn_param **params, int *n_params)
 {
     struct nn_model m;
     TRY(check(name, in, n_classes, 1));
     int rc = graph_init(&m, NULL, in, 1);
+    m.width = width;
     if (rc == 0)
         rc = graph_by_name(&m, name, n_classes);
     if (rc == 0) {
@@ -88,6 +102,24 @@ int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn
     }
     graph_fini(&m);
     return rc;
+}
+
+int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out)
+{
+    struct nn_model m;
+    TRY(check(name, in, n_classes, 1));
+    int rc = graph_init(&m, NULL, in, 1);
+    if (rc == 0)
+        rc = graph_by_name(&m, name, n_classes);
+    if (rc == 0)
+        *out = m.target;
+    graph_fini(&m);
+    return rc;
+}
+
+struct nn_target nn_model_target(const struct nn_model *m)
+{
+    return m->target;
 }
 
 void nn_model_close(struct nn_model *m)
@@ -105,7 +137,8 @@ void nn_model_close(struct nn_model *m)
     void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key, m->labels, m->results, m->scale_now, m->marks};
+    void *shared[] = {m->key,       m->labels, m->lengths, m->results, m->scale_now,
+                      m->confusion, m->marks,  m->scales,  m->refresh, m->tallies};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);
@@ -170,27 +203,13 @@ int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n)
     return m->ops->wait(m->ctx);
 }
 
+const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
+{
+    *n_classes = m->confusion ? m->nodes[m->heads[0].node].window.out.c : 0;
+    return m->confusion;
+}
+
 int nn_model_failed(const struct nn_model *m)
 {
     return m->failed;
-}
-
-struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
-{
-    return &m->scale;
-}
-
-void nn_model_loss_scale_update(struct nn_model *m, bool finite)
-{
-    enum { GOOD = 2000 };
-    struct nn_loss_scale *s = &m->scale;
-    if (!s->moving)
-        return;
-    s->n_good = finite ? s->n_good + 1 : 0;
-    if (!finite && s->value > 1)
-        s->value /= 2;
-    if (s->n_good == GOOD) {
-        s->value = s->value < 0x1p24 ? s->value * 2 : s->value;
-        s->n_good = 0;
-    }
 }

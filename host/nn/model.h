@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nn/nn_ops.h"
+#include "nn/target.h"
 
 struct nn_model;
 
@@ -28,6 +29,9 @@ struct nn_param {
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
 enum nn_math nn_math_of(const char *word);
 
+/* Likewise of --conv: auto, winograd, gemm. */
+enum nn_conv nn_conv_of(const char *word);
+
 /* The form of residual blocks. Source: pure fp16 paper, 4. */
 struct nn_block {
     bool swapped;    /* relu(gamma * (shortcut + factor * normalised) + beta) ends a block */
@@ -39,14 +43,20 @@ extern const char nn_block_help[];
 /* plain[:K], zero-gamma[:K] or swap[:K], K above 0 and up to 1. Returns 0 or -EINVAL with a line. */
 int nn_block_words(const char *word, struct nn_block *out);
 
-enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 227 };
+/* Of images; a sample of width 1 is a sequence: so many time steps (h) of so many features (c). */
+enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };
 
 /* All names that nn_model_open takes: a sentence. */
 extern const char nn_model_help[];
 
+/* What nn_setup's width does: a sentence. Its bounds. */
+extern const char nn_width_help[];
+#define NN_WIDTH_MIN 0.01
+#define NN_WIDTH_MAX 4
+
 /* setup: of the backend's context; NULL: fp32. name: one of models.def. in:
- * NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels; from 64 on resnet18 and resnet50 begin
- * with a 7x7 convolution and a pooling. max_batch: images a call at most. seed: of the weights; the
+ * NN_SIDE_MIN..NN_SIDE_MAX pixels a side, 1 or 3 channels (from 64 on resnet18 and resnet50 begin
+ * with a 7x7 convolution and a pooling), or a sequence. max_batch: samples a call at most. seed: of the weights; the
  * same on every rank. Returns 0, -EINVAL with a line, -ENOMEM, or what the backend returns. */
 int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const char *name,
                   struct nn_shape in, int n_classes, int max_batch, uint64_t seed,
@@ -55,8 +65,13 @@ void nn_model_close(struct nn_model *m);
 
 /* What it would have to learn, and nothing is opened: params [*n_params], in forward order, that
  * free() gives back. Returns 0, -EINVAL with a line, -ENOMEM. */
-int nn_model_list(const char *name, struct nn_shape in, int n_classes, struct nn_param **params,
-                  int *n_params);
+int nn_model_list(const char *name, double width, struct nn_shape in, int n_classes,
+                  struct nn_param **params, int *n_params);
+
+/* The labels of a sample that its heads want, before it is opened and after. wants: returns 0,
+ * -EINVAL with a line, -ENOMEM. */
+int nn_model_wants(const char *name, struct nn_shape in, int n_classes, struct nn_target *out);
+struct nn_target nn_model_target(const struct nn_model *m);
 
 /* The backend and its one context: the optimiser's and the feed's too, so that all work stands in
  * one order. */
@@ -83,30 +98,41 @@ void nn_model_use(struct nn_model *m, real *grads, real *stats);
  * for none. Every param is told of in every pass, also when the backend fails on the way. */
 typedef void nn_grad_ready(void *ctx, int first, int n);
 
-/* Forward and backward over x [batch, h, w, c], labels [batch] in 0..n_classes-1, both in host
- * memory; gradients = d(mean loss over this batch). key: of this step's dropout (philox_key).
- * Cannot fail on a CPU: sizes were checked by open. A backend that fails on the way says one line,
- * the loss is not a number, and nn_model_failed tells why. */
-struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch,
-                                uint64_t key, nn_grad_ready *ready, void *ctx);
-
-/* Forward in evaluation mode (running statistics, no dropout). */
-struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t *labels, int batch);
-
-/* The first failure of the backend in a pass; 0: none. */
-int nn_model_failed(const struct nn_model *m);
-
-/* A batch that the backend already has: sent into `slot` (nn_ops.h). nn/feed.h makes them.
+/* Where samples are that the backend already has: nn/feed.h makes them.
  * meanwhile: called once while the pass is under way; NULL: nothing to do. */
 struct nn_sent {
-    int slot, batch;
-    const int32_t *labels; /* [batch] */
+    int slot; /* as nn_ops.h's */
     void (*meanwhile)(void *ctx);
     void *ctx;
 };
-struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *s, uint64_t key,
-                                     nn_grad_ready *ready, void *ctx);
-struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *s);
+
+/* What a pass goes over; all of it in host memory, and the caller's again as soon as the pass
+ * returns. */
+struct nn_batch {
+    int n;                      /* samples */
+    const real *x;              /* [n, h, w, c]; NULL: they were sent */
+    const struct nn_sent *sent; /* NULL: x is there */
+    const int32_t *labels;      /* [n, nn_model_target] in 0..n_classes-1, or NN_IGNORED */
+    const int32_t *lengths;     /* [n] time steps of a sample, 1..h; NULL: h of each */
+};
+
+/* Forward and backward over a batch; gradients = d(mean loss over its labels that count). key: of this
+ * step's dropout (philox_key).
+ * Cannot fail on a CPU: sizes were checked by open. A backend that fails on the way says one line,
+ * the loss is not a number, and nn_model_failed tells why. */
+struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, uint64_t key,
+                                nn_grad_ready *ready, void *ctx);
+
+/* Forward in evaluation mode (running statistics, no dropout). */
+struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b);
+
+/* Of the last evaluation, alive until close: labels of class i that were taken for class j stand at
+ * i * n_classes + j. NULL: none is made (one label a sample, or more than NN_MAP_CLASSES_MAX
+ * classes). */
+const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
+
+/* The first failure of the backend in a pass; 0: none. */
+int nn_model_failed(const struct nn_model *m);
 
 /* What a node makes, for statistics: nodes 0..n-1 in forward order, without the images. */
 struct nn_output {
@@ -123,17 +149,34 @@ struct nn_output nn_model_output(const struct nn_model *m, int i);
 int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n,
                      float *largest);
 
-/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite,
- * doubled after 2000 good ones in a row. Part of a run's state; the same on all ranks if they are
- * told the same. */
+/* The factor on the loss in fp16 (and where setup says scaled): fixed, or moving: halved when a
+ * step's gradients are not finite, doubled after 2000 good ones in a row. Where layers have scales of
+ * their own: 1. Part of a run's state; the same on all ranks if they are told the same. */
 struct nn_loss_scale {
     double value;
-    uint32_t n_good; /* steps in a row */
+    uint32_t n_good; /* steps in a row; adaptive: since the layers' scales were refreshed */
     bool moving;
 };
 struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m);
 /* After every step: were the gradients finite (on all ranks)? */
 void nn_model_loss_scale_update(struct nn_model *m, bool finite);
+
+/* Adaptive: the layers' own scales [n], what a rank keeps of them from step to step; n 0 elsewhere.
+ * In host memory, between passes; put takes what get gave. */
+size_t nn_model_n_scales(const struct nn_model *m);
+void nn_model_scales_get(const struct nn_model *m, float *to);
+void nn_model_scales_put(struct nn_model *m, const float *from);
+
+/* The gradients that convolutions and linear layers hand back are counted in the passes that follow
+ * (setup's watched; such a pass is not recorded). back: of the last one, the i-th in backward order; false: there
+ * is none. */
+struct nn_back {
+    const char *name;          /* of its weights: "s1b0.conv1.weight" */
+    float given, own, carried; /* S, s and S * s (hls/loss_scale.h); one scale for all: s is 1 */
+    const struct scale_tally *tally; /* of what carries the last, before it was rounded */
+};
+void nn_model_watch(struct nn_model *m, bool on);
+bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out);
 
 /* Seconds spent inside the backend's GEMMs since open, for the bench's share. */
 double nn_model_gemm_s(const struct nn_model *m);

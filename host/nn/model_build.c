@@ -17,7 +17,12 @@ static void *grown(void *list, int n, size_t item_bytes)
 
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
-    *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .n_nodes = 1, .block.factor = 1};
+    *m = (struct nn_model){.ops = ops,
+                           .max_batch = max_batch,
+                           .width = 1,
+                           .block.factor = 1,
+                           .n_nodes = 1,
+                           .scale = {.value = 1}};
     m->nodes = grown(NULL, 0, sizeof *m->nodes);
     if (!m->nodes)
         return ERR(-ENOMEM, "cannot build a model: no memory");
@@ -95,14 +100,29 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
         m->failed = -ENOMEM;
         return;
     }
+    const struct nn_target target = loss->target(&m->nodes[node]);
+    assert(m->n_heads == 0 || m->failed || m->too_small || /* else: they want other labels */
+           (target.kind == m->target.kind && target.n == m->target.n));
+    m->target = target;
     m->heads = list;
     list[m->n_heads++] = (struct graph_head){node, loss, weight};
 }
 
-/* Windows along a side; 0: it is too small. */
-static int walked(int size, int k, int stride, int pad, enum graph_rest rest)
+int graph_width_of(const struct nn_model *m, int channels, int multiple)
 {
-    const int way = size + 2 * pad - k;
+    const int n = (int)(channels * m->width + 0.5), least = n < 1 ? 1 : n;
+    return (least + multiple - 1) / multiple * multiple;
+}
+
+int graph_width(const struct nn_model *m, int channels)
+{
+    return graph_width_of(m, channels, 1);
+}
+
+/* Windows along a side; 0: it is too small. */
+static int walked(int size, struct nn_window g, enum graph_rest rest)
+{
+    const int stride = g.stride, way = size + 2 * g.pad - window_reach(g) - 1;
     if (rest == REST_IN)
         return way + stride > 0 ? (way + stride - 1) / stride + 1 : 0;
     return way >= 0 ? way / stride + 1 : 0;
@@ -112,14 +132,28 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
                   enum graph_rest rest)
 {
     struct nn_window *g = &node->window;
-    assert(pad < k && (rest == REST_OUT || (pad == 0 && stride <= k)));
     g->k = k, g->stride = stride, g->pad = pad;
-    g->out = (struct nn_shape){walked(g->in.h, k, stride, pad, rest),
-                               walked(g->in.w, k, stride, pad, rest), out_c};
+    assert(pad <= window_reach(*g) && (rest == REST_OUT || (pad == 0 && stride <= k)));
+    g->out = (struct nn_shape){walked(g->in.h, *g, rest), walked(g->in.w, *g, rest), out_c};
     if (g->out.h < 1 || g->out.w < 1) { /* the rest is built all the same */
         g->out.h = g->out.w = 1;
         m->too_small = true;
     }
+}
+
+real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array)
+{
+    return i < node->n_params ? array + m->params[node->first_param + i].offset : NULL;
+}
+
+size_t graph_pixels(struct nn_shape s, int batch)
+{
+    return (size_t)batch * (size_t)s.h * (size_t)s.w;
+}
+
+size_t graph_elements(struct nn_shape s, int batch)
+{
+    return graph_pixels(s, batch) * (size_t)s.c;
 }
 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,

@@ -19,7 +19,7 @@ struct layer_kind {
     /* The backward pass can add to the dx that another reader of `in` has left. */
     bool adds_dx;
     /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
-    size_t (*kept_bytes)(const struct node *node);
+    size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
     /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
      * Returns 0 or -errno. NULL: nothing to plan. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
@@ -28,17 +28,26 @@ struct layer_kind {
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
+    /* Terms of a sum of dx, of a kind that multiplies dy by weights: it has a scale of its own,
+     * where the model has such; and of one that adds to dx. NULL: it hands its scale on. */
+    double (*dx_terms)(const struct node *node);
     /* dx of `in` and of the addend, gradients of its parameters. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
+
+/* Tensors that are joined at most. */
+enum { GRAPH_PARTS = 4 };
 
 struct node {
     const struct layer_kind *kind; /* NULL: the input */
     int in;                        /* node that is read; -1: none (the input) */
     /* norm: node that is added before the ReLU; add: the second of the two; -1: none */
     int addend;
+    /* concat: nodes whose channels follow those of `in` */
+    int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
+    int cells;               /* lstm */
     bool swapped;            /* norm: gamma and beta stand behind the addition */
     bool zero_gamma;         /* norm: gammas begin at 0 */
     double p;                /* dropout: probability; scale and norm: the factor; lrn: alpha */
@@ -49,11 +58,18 @@ struct node {
     real *y;     /* [max_batch, window.out] */
     int buffer;  /* of dy; -1: none yet */
     real *dy;    /* gradient of y, in a buffer that nodes share in turn */
+    /* the first head needs it: a pass of evaluation leaves the others out */
+    bool in_eval;
 };
 
 /* What is done with a node's output: a row for each LOSS of hls/layers.def, in loss_*.c. */
 struct loss_kind {
     const char *name;
+    /* The labels of a sample that it wants for this output. */
+    struct nn_target (*target)(const struct node *node);
+    /* As a layer_kind's. */
+    int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
+    bool confuses; /* it fills m->confusion, where there is one: that of the first head */
     /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
@@ -97,6 +113,7 @@ struct nn_model {
     int max_batch;
     const char *fewer; /* as nn_setup's */
     enum nn_math math; /* likewise */
+    double width;      /* factor on the channels and hidden units of a network by name */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
@@ -111,14 +128,23 @@ struct nn_model {
     struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
     int n_buffers;
     void *scratch;
-    struct nn_loss_scale scale; /* fp16; else value 1 */
+    struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
+    bool watched, watch;        /* gradients may be counted; in the passes to come they are */
+    bool adaptive;              /* layers have scales of their own, by this */
+    struct scale_setup scaling;
+    struct nn_target target; /* the labels of a sample, of all heads */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
-    uint64_t *key; /* of dropout */
-    int32_t *labels;
+    uint64_t *key;    /* of dropout */
+    int32_t *labels;  /* [max_batch, target.n] */
+    int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
-    uint32_t *marks; /* [n_groups] not 0: the group's gradients of this pass are final */
+    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
+    uint32_t *refresh;           /* not 0: the rule is asked in this pass */
+    struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
+    uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
+    uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
     struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;
@@ -145,14 +171,21 @@ void graph_param(struct nn_model *m, struct node *node, const char *name, const 
                  size_t n, enum graph_role role);
 /* The columns of the last parameter, unless it is one. */
 void graph_columns(struct nn_model *m, size_t column, size_t stride);
-/* A window that walks over its input; what remains at the end is left out, or, rounded up, gets a
+/* A window that walks over its input, of the dilation that it has already; what remains at the end is left out, or, rounded up, gets a
  * window that reaches over it. An image that is smaller than one window is noted: m->too_small. */
 enum graph_rest { REST_OUT, REST_IN };
 void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int stride, int pad,
                   enum graph_rest rest);
-/* Variants of nodes of the table: conv2d in groups, pooling that rounds up. */
+/* Channels or hidden units of a network's layer, of which the network was published with so many: times
+ * m->width, the nearest whole number (halves up), 1 at least, then up to a multiple. */
+int graph_width(const struct nn_model *m, int channels);
+int graph_width_of(const struct nn_model *m, int channels, int multiple);
+/* Variants of nodes of the table: conv2d in groups, with taps so far apart and stride 1, pooling that
+ * rounds up. */
 int graph_conv_groups(struct nn_model *m, int in, const char *name, int out_c, int k, int stride,
                       int pad, int groups, bool bias);
+int graph_conv_dilated(struct nn_model *m, int in, const char *name, int out_c, int k, int pad,
+                       int dilation, bool bias);
 int graph_pool_max_up(struct nn_model *m, int in, int k, int stride, int pad);
 
 /* For each kind its row, and a function that appends one node that reads node `in` and returns its
@@ -164,8 +197,8 @@ enum { NO_ADDEND = -1 };
 #define LOSS(kind, passes) extern const struct loss_kind loss_##kind;
 #include "hls/layers.def"
 
-/* One more head. The network's result is the first one's, but for the loss: the weighted sum of
- * all. */
+/* One more head, which wants the labels that all others want. The network's result is the first
+ * one's; in training but for the loss: the weighted sum of all. */
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
 /* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */
@@ -174,6 +207,9 @@ real *graph_part(const struct nn_model *m, const struct node *node, int i, real 
  * no libm decides about bits. */
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                    real *stats);
+
+/* From so many pixels a side on the large networks halve an image before their first block. */
+enum { STEM_SIDE = 64 };
 
 /* The norm of a branch of a residual block; the one that ends it, which has an addend: in the form
  * of m->block. Return its index. */
@@ -185,12 +221,18 @@ int graph_block_fits(const struct nn_model *m, const char *name);
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
-/* model_zoo_wide.c: depth 18 or 50; davidnet has one alone. model_zoo_plain.c: each has one. */
+/* model_zoo_wide.c: depth 18, 50 or 152; the others have one alone. */
 void graph_wide_resnet(struct nn_model *m, int depth, int n_classes);
 void graph_davidnet(struct nn_model *m, int depth, int n_classes);
 void graph_caffenet(struct nn_model *m, int depth, int n_classes);
 void graph_alexnet(struct nn_model *m, int depth, int n_classes);
+void graph_fcn(struct nn_model *m, int depth, int n_classes);
+void graph_googlenet(struct nn_model *m, int depth, int n_classes);
+void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
+/* model_zoo_sequence.c: so many LSTMs. */
+void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
+void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
  * what there is. */
@@ -208,6 +250,16 @@ struct graph_ready {
  * then. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
+/* What the setup says of scales, before graph_plan. */
+void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
+/* Adaptive: their memory, before any pass; the loss's scale, in every pass before what a head's
+ * gradient is; what node i's gradient carries, before its backward pass. */
+int graph_scale_plan(struct nn_model *m);
+void graph_scale_begin(struct nn_model *m);
+void graph_scale_head(struct nn_model *m, const struct graph_head *head);
+void graph_scale_node(struct nn_model *m, int i, int batch);
+/* Counts what node i hands back; first: before its backward pass. */
+void graph_watch_node(struct nn_model *m, int i, int batch, bool first);
 /* Tells of all groups that are marked and have not been told of. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);

@@ -76,6 +76,11 @@ static void share_buffers(struct nn_model *m)
             passed_on = node->kind->in_place && node->addend < 0;
             in->buffer = passed_on ? mine : take(m, out_elements(m, in));
         }
+        for (const int *part = node->more; part < node->more + node->n_more; part++) {
+            assert(*part > 0 &&
+                   m->nodes[*part].buffer < 0); /* else: an earlier reader stands behind */
+            m->nodes[*part].buffer = take(m, out_elements(m, &m->nodes[*part]));
+        }
         if (node->addend >= 0) {
             assert(node->addend > 0 && m->nodes[node->addend].buffer < 0);
             m->nodes[node->addend].buffer = mine;
@@ -83,6 +88,20 @@ static void share_buffers(struct nn_model *m)
         }
         if (!passed_on)
             m->buffers[mine].taken = false;
+    }
+}
+
+static void mark_in_eval(struct nn_model *m)
+{
+    m->nodes[m->heads[0].node].in_eval = true;
+    for (const struct node *node = m->nodes + m->n_nodes - 1; node > m->nodes; node--) {
+        if (!node->in_eval)
+            continue;
+        m->nodes[node->in].in_eval = true;
+        if (node->addend >= 0)
+            m->nodes[node->addend].in_eval = true;
+        for (int i = 0; i < node->n_more; i++)
+            m->nodes[node->more[i]].in_eval = true;
     }
 }
 
@@ -101,7 +120,7 @@ static int plan_gradients(struct nn_model *m)
 
 static int plan_nodes(struct nn_model *m)
 {
-    size_t most = 0;
+    size_t most = m->adaptive ? MOMENTS_SCRATCH : 0;
     for (int i = 1; i < m->n_nodes; i++) {
         struct node *node = &m->nodes[i];
         size_t bytes = 0;
@@ -109,7 +128,13 @@ static int plan_nodes(struct nn_model *m)
             TRY(node->kind->plan(m, node, &bytes));
         most = bytes > most ? bytes : most;
         if (node->kind->kept_bytes)
-            TRY(get_memory(m, node->kind->kept_bytes(node), &node->kept));
+            TRY(get_memory(m, node->kind->kept_bytes(m, node), &node->kept));
+    }
+    for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
+        size_t bytes = 0;
+        if (head->loss->plan)
+            TRY(head->loss->plan(m, &m->nodes[head->node], &bytes));
+        most = bytes > most ? bytes : most;
     }
     return get_memory(m, most, &m->scratch);
 }
@@ -129,20 +154,34 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return 0;
 }
 
+/* Of what the first head tells apart, where there are not too many for a table. */
+static int plan_confusion(struct nn_model *m)
+{
+    const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;
+    void *p;
+    if (!m->heads[0].loss->confuses || n > NN_MAP_CLASSES_MAX)
+        return 0;
+    TRY(get_shared(m, n * n * sizeof *m->confusion, &p));
+    m->confusion = p;
+    return 0;
+}
+
 static int plan_shared(struct nn_model *m)
 {
     void *p;
     TRY(get_shared(m, sizeof *m->key, &p));
     m->key = p;
-    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->labels, &p));
+    TRY(get_shared(m, (size_t)m->max_batch * (size_t)m->target.n * sizeof *m->labels, &p));
     m->labels = p;
+    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
+    m->lengths = p;
     TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
     m->results = p;
     TRY(get_shared(m, sizeof *m->scale_now, &p));
     m->scale_now = p;
     TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
     m->marks = p;
-    return 0;
+    return plan_confusion(m);
 }
 
 /* A norm's few params wait for those of the convolution that it follows: one call less for every
@@ -179,6 +218,7 @@ static int plan_weights(struct nn_model *m)
 static int plan_passes(struct nn_model *m)
 {
     TRY(plan_shared(m));
+    TRY(graph_scale_plan(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
     TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));
@@ -192,6 +232,7 @@ int graph_plan(struct nn_model *m, uint64_t seed)
 {
     assert(!m->failed && m->n_heads > 0);
     TRY(group_params(m));
+    mark_in_eval(m);
     TRY(plan_weights(m));
     const int rc = plan_passes(m);
     if (rc == -ENOMEM)

@@ -11,29 +11,24 @@
 #include "base/clock.h"
 #include "nn/model_graph.h"
 
-/* Where a pass takes its images from. */
-struct source {
-    const real *x; /* host memory; NULL: sent */
-    const struct nn_sent *sent;
-    const int32_t *labels;
-    int batch;
-};
-
-static void begin(struct nn_model *m, const struct source *s, uint64_t key)
+static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
     *m->key = key;
     *m->scale_now = (float)m->scale.value;
-    memcpy(m->labels, s->labels, (size_t)s->batch * sizeof *s->labels);
+    if (m->adaptive)
+        graph_scale_begin(m);
+    memcpy(m->labels, b->labels, (size_t)b->n * (size_t)m->target.n * sizeof *b->labels);
+    for (int i = 0; i < b->n; i++)
+        m->lengths[i] = b->lengths ? b->lengths[i] : m->nodes[0].window.out.h;
     memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
-    if (s->x)
-        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, s->batch), s->x,
-                      m->nodes[0].y);
+    if (b->x)
+        m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, b->n), b->x, m->nodes[0].y);
     else
-        m->ops->feed_take(m->ctx, s->sent->slot, m->nodes[0].y);
+        m->ops->feed_take(m->ctx, b->sent->slot, m->nodes[0].y);
 }
 
 /* A backend that failed on the way shows as a loss that is not a number. */
-static struct nn_result finish(struct nn_model *m)
+static struct nn_result finish(struct nn_model *m, int n_heads)
 {
     const int rc = m->ops->wait(m->ctx);
     if (rc < 0 && !m->failed)
@@ -42,7 +37,7 @@ static struct nn_result finish(struct nn_model *m)
         return (struct nn_result){.loss_sum = (double)NAN};
     struct nn_result all = m->results[0];
     all.loss_sum *= m->heads[0].weight;
-    for (int h = 1; h < m->n_heads; h++)
+    for (int h = 1; h < n_heads; h++)
         all.loss_sum += m->heads[h].weight * m->results[h].loss_sum;
     return all;
 }
@@ -74,7 +69,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
 /* True if a record of the pass is now being played. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
-    struct graph_record *r = m->no_records ? NULL : record_of(m, batch, marks);
+    struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
     if (!r)
         return false;
     if (!r->seen) {
@@ -114,53 +109,27 @@ static void await(struct nn_model *m, struct graph_ready *r)
         r->call(r->ctx, m->groups[r->next].first, m->groups[r->next].n);
 }
 
-static struct nn_result train(struct nn_model *m, const struct source *s, uint64_t key,
-                              nn_grad_ready *call, void *ctx)
+struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, uint64_t key,
+                                nn_grad_ready *call, void *ctx)
 {
     struct graph_ready ready = {call, ctx, 0};
-    begin(m, s, key);
-    if (!play(m, s->batch, call)) {
-        graph_forward(m, s->batch, true);
-        graph_backward(m, s->batch, call, call ? &ready : NULL);
+    begin(m, b, key);
+    if (!play(m, b->n, call)) {
+        graph_forward(m, b->n, true);
+        graph_backward(m, b->n, call, call ? &ready : NULL);
     }
-    if (s->sent && s->sent->meanwhile)
-        s->sent->meanwhile(s->sent->ctx);
+    if (b->sent && b->sent->meanwhile)
+        b->sent->meanwhile(b->sent->ctx);
     if (call)
         await(m, &ready);
-    return finish(m);
+    return finish(m, m->n_heads);
 }
 
-static struct nn_result eval(struct nn_model *m, const struct source *s)
+struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b)
 {
-    begin(m, s, 0);
-    graph_forward(m, s->batch, false);
-    if (s->sent && s->sent->meanwhile)
-        s->sent->meanwhile(s->sent->ctx);
-    return finish(m);
-}
-
-struct nn_result nn_model_train(struct nn_model *m, const real *x, const int32_t *labels, int batch,
-                                uint64_t key, nn_grad_ready *ready, void *ctx)
-{
-    const struct source s = {x, NULL, labels, batch};
-    return train(m, &s, key, ready, ctx);
-}
-
-struct nn_result nn_model_eval(struct nn_model *m, const real *x, const int32_t *labels, int batch)
-{
-    const struct source s = {x, NULL, labels, batch};
-    return eval(m, &s);
-}
-
-struct nn_result nn_model_train_sent(struct nn_model *m, const struct nn_sent *sent, uint64_t key,
-                                     nn_grad_ready *ready, void *ctx)
-{
-    const struct source s = {NULL, sent, sent->labels, sent->batch};
-    return train(m, &s, key, ready, ctx);
-}
-
-struct nn_result nn_model_eval_sent(struct nn_model *m, const struct nn_sent *sent)
-{
-    const struct source s = {NULL, sent, sent->labels, sent->batch};
-    return eval(m, &s);
+    begin(m, b, 0);
+    graph_forward(m, b->n, false);
+    if (b->sent && b->sent->meanwhile)
+        b->sent->meanwhile(b->sent->ctx);
+    return finish(m, 1);
 }

@@ -10,7 +10,7 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
     (void)depth;
     int x = 0;
     for (int i = 0; i < 2; i++) {
-        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", 128, true);
+        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", graph_width(m, 128), true);
         x = graph_relu(m, x);
         x = graph_dropout(m, x, 0.1);
     }
@@ -21,12 +21,12 @@ static void build_mlp(struct nn_model *m, int depth, int n_classes)
 static void build_lenet5(struct nn_model *m, int depth, int n_classes)
 {
     (void)depth;
-    int x = graph_conv(m, 0, "conv1", 6, 5, 1, 2, true);
+    int x = graph_conv(m, 0, "conv1", graph_width(m, 6), 5, 1, 2, true);
     x = graph_pool_max(m, graph_relu(m, x), 2, 2, 0);
-    x = graph_conv(m, x, "conv2", 16, 5, 1, 0, true);
+    x = graph_conv(m, x, "conv2", graph_width(m, 16), 5, 1, 0, true);
     x = graph_pool_max(m, graph_relu(m, x), 2, 2, 0);
-    x = graph_relu(m, graph_linear(m, x, "hidden1", 120, true));
-    x = graph_relu(m, graph_linear(m, x, "hidden2", 84, true));
+    x = graph_relu(m, graph_linear(m, x, "hidden1", graph_width(m, 120), true));
+    x = graph_relu(m, graph_linear(m, x, "hidden2", graph_width(m, 84), true));
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
 }
 
@@ -50,13 +50,14 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
  * channels. */
 static void build_resnet(struct nn_model *m, int depth, int n_classes)
 {
-    int x = graph_conv(m, 0, "stem.conv", 16, 3, 1, 1, false);
+    int x = graph_conv(m, 0, "stem.conv", graph_width(m, 16), 3, 1, 1, false);
     x = graph_norm(m, x, "stem.norm", NO_ADDEND, true);
     for (int stage = 0; stage < 3; stage++)
         for (int block = 0; block < (depth - 2) / 6; block++) {
             char name[32];
             snprintf(name, sizeof name, "s%db%d", stage, block);
-            x = basic_block(m, x, name, 16 << stage, stage > 0 && block == 0 ? 2 : 1);
+            x = basic_block(m, x, name, graph_width(m, 16 << stage),
+                            stage > 0 && block == 0 ? 2 : 1);
         }
     x = graph_mean(m, x);
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);
@@ -81,6 +82,10 @@ const char nn_model_help[] = "One of"
                              ".";
 #undef MODEL
 
+const char nn_width_help[] = "Channels and hidden units of every layer of the model but its last, "
+                             "times X: the nearest whole "
+                             "number, 1 at least (caffenet and alexnet: an even one).";
+
 /* The last node before each head that has params is its classifier. */
 static void mark_last(struct nn_model *m)
 {
@@ -101,6 +106,7 @@ static int smallest_side(const struct nn_model *m, size_t i)
         struct nn_model trial;
         if (graph_init(&trial, m->ops, (struct nn_shape){side, side, c}, 1) < 0)
             return 0;
+        trial.width = m->width;
         zoo[i].build(&trial, zoo[i].depth, 2);
         const bool fits = !trial.failed && !trial.too_small;
         graph_fini(&trial);
@@ -122,11 +128,17 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
     TRY(graph_block_fits(m, name));
-    if (m->too_small)
+    const int side = m->too_small ? smallest_side(m, i) : 0;
+    if (side)
         return ERR(-EINVAL,
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
-                   name, in.h, in.w, smallest_side(m, i));
+                   name, in.h, in.w, side);
+    if (m->too_small)
+        return ERR(-EINVAL,
+                   "model '%s' does not fit images of %dx%d: it reads sequences, as those of "
+                   "train --data an4:DIR or text:FILE",
+                   name, in.h, in.w);
     mark_last(m);
     return 0;
 }

@@ -5,11 +5,13 @@
 
 /* Pixels a product of theirs takes at least: filters are wide, and so a CPU is 1.5 times as fast. */
 enum { BLOCK = 64 };
+enum { GROUPS_MOST = 2 }; /* of one that reads or makes channels: they are a multiple of it */
 
 static int conv_relu(struct nn_model *m, int x, const char *name, int channels, int k, int stride,
                      int pad, int groups)
 {
-    x = graph_conv_groups(m, x, name, channels, k, stride, pad, groups, true);
+    x = graph_conv_groups(m, x, name, graph_width_of(m, channels, GROUPS_MOST), k, stride, pad,
+                          groups, true);
     m->nodes[x].window.block_least = BLOCK;
     return graph_relu(m, x);
 }
@@ -18,7 +20,7 @@ static int conv_relu(struct nn_model *m, int x, const char *name, int channels, 
 static void classify(struct nn_model *m, int x, int n_classes)
 {
     for (int i = 0; i < 2; i++) {
-        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", 4096, true);
+        x = graph_linear(m, x, i == 0 ? "hidden1" : "hidden2", graph_width(m, 4096), true);
         x = graph_dropout(m, graph_relu(m, x), 0.5);
     }
     graph_head(m, graph_linear(m, x, "classifier", n_classes, true), &loss_class, 1);

@@ -149,6 +149,12 @@ static void round_loss_scale(void *ctx, const float *scale)
     r->below->loss_scale(r->ctx, scale);
 }
 
+static void round_watch(void *ctx, struct scale_tally *to)
+{
+    struct rounder *r = ctx;
+    r->watched = to;
+}
+
 static int round_input_plan(void *ctx, size_t max_n)
 {
     const struct rounder *r = ctx;
@@ -232,6 +238,7 @@ const struct nn_ops nn_round = {
     .weights_plan = round_weights_plan,
     .weights = round_weights,
     .loss_scale = round_loss_scale,
+    .watch = round_watch,
     .input_plan = round_input_plan,
     .input = round_input,
     .feed_open = round_feed_open,

@@ -1,21 +1,20 @@
 /* sample_images.c : images of bytes with one label each: a subset of them, their mean and deviation,
- * and bytes to normalised pixels, as they are seen (hls/view.h) and scaled. */
+ * and bytes to normalised pixels, as they are seen (hls/view.h) and scaled. All but the labels is
+ * that of label maps, too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
 #include "hls/bilinear.h"
-#include "nn/dataset.h"
+#include "nn/sample_images.h"
 #include "nn/model.h"
 #include "nn/nn_ops.h"
-
-enum { CLASSES_MAX = UINT8_MAX + 1 };
 
 /* Keeps the first n/n_classes training images of every class, in their order. */
 static int take_subset(struct dataset *d, size_t n)
 {
     size_t quota = n / (size_t)d->n_classes, image = (size_t)d->h * (size_t)d->w * (size_t)d->c;
-    size_t has[CLASSES_MAX] = {0}, taken[CLASSES_MAX] = {0}, to = 0;
+    size_t has[DATASET_CLASSES_MAX] = {0}, taken[DATASET_CLASSES_MAX] = {0}, to = 0;
     if (n % (size_t)d->n_classes)
         return ERR(-EINVAL, "cannot take a subset of %zu images: is no multiple of the %d classes",
                    n, d->n_classes);
@@ -41,7 +40,7 @@ static int take_subset(struct dataset *d, size_t n)
 
 /* Sums are integers, so the same on every machine. A channel of one value alone gets an inv_std of
  * 1. */
-static void find_moments(struct dataset *d)
+void images_moments(struct dataset *d)
 {
     size_t n = d->n_train * (size_t)d->h * (size_t)d->w, n_channels = (size_t)d->c;
     for (size_t c = 0; c < n_channels; c++) {
@@ -60,7 +59,7 @@ static int images_settle(struct dataset *d, size_t subset)
 {
     if (subset)
         TRY(take_subset(d, subset));
-    find_moments(d);
+    images_moments(d);
     return 0;
 }
 
@@ -110,8 +109,8 @@ static void scale_line(int c, int to, const struct bilinear *across, const real 
 /* y [to] = x [from]. Lines of x are scaled as they are met, the last two are kept. */
 static void scale_image(struct nn_shape from, const real *x, struct nn_shape to, real *y)
 {
-    struct bilinear across[NN_SIDE_MAX];
-    real lines[2][NN_SIDE_MAX * DATASET_CHANNELS_MAX];
+    struct bilinear across[DATASET_SCALED_MAX];
+    real lines[2][DATASET_SCALED_MAX * DATASET_CHANNELS_MAX];
     const int n = to.w * to.c, pitch = from.w * from.c;
     int next = 0; /* of x */
     for (int col = 0; col < to.w; col++)
@@ -126,8 +125,13 @@ static void scale_image(struct nn_shape from, const real *x, struct nn_shape to,
     }
 }
 
-static void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
-                           const struct dataset_augment *augment, real *x)
+struct view images_view(const struct dataset *d, const struct dataset_augment *a, uint32_t index)
+{
+    return a ? view_choose(a->how, a->seed, a->epoch, index, d->h, d->w) : (struct view){0};
+}
+
+void images_to_real(const struct dataset *d, bool test, const uint32_t *index, int n,
+                    const struct dataset_augment *augment, real *x)
 {
     const struct nn_shape from = {d->h, d->w, d->c}, to = dataset_shape(d);
     const size_t size = (size_t)d->h * (size_t)d->w * (size_t)d->c,
@@ -137,9 +141,7 @@ static void images_to_real(const struct dataset *d, bool test, const uint32_t *i
     real own[DATASET_SIDE_MAX * DATASET_SIDE_MAX * DATASET_CHANNELS_MAX]; /* before it is scaled */
     fill_pixels(d, &p);
     for (int i = 0; i < n; i++, x += size_to) {
-        const struct view v =
-            augment ? view_choose(augment->how, augment->seed, augment->epoch, index[i], d->h, d->w)
-                    : (struct view){0};
+        const struct view v = images_view(d, augment, index[i]);
         real *const seen = d->side ? own : x;
         fill_image(d, &p, images + index[i] * size, v, seen);
         cut_square(d, v, seen);
@@ -149,14 +151,17 @@ static void images_to_real(const struct dataset *d, bool test, const uint32_t *i
 }
 
 static void images_labels(const struct dataset *d, bool test, const uint32_t *index, int n,
-                          int32_t *labels)
+                          const struct dataset_augment *augment, int32_t *labels, int32_t *lengths)
 {
-    const uint8_t *y = test ? d->test_y : d->train_y;
+    const uint16_t *y = test ? d->test_y : d->train_y;
+    (void)augment; /* an image is what it is, seen from wherever */
     for (int i = 0; i < n; i++)
         labels[i] = y[index[i]];
+    for (int i = 0; lengths && i < n; i++)
+        lengths[i] = dataset_shape(d).h;
 }
 
-static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
+void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 {
     out->image = (struct nn_shape){d->h, d->w, d->c};
     out->shown = dataset_shape(d);
@@ -165,6 +170,10 @@ static void images_for_gpu(const struct dataset *d, struct nn_feed *out)
 }
 
 const struct sample_ops sample_images = {
+    .name = "images",
+    .target = NN_CLASS,
+    .augments = AUGMENT_CROP | AUGMENT_REFLECT | AUGMENT_FLIP | AUGMENT_CUTOUT,
+    .scales = true,
     .settle = images_settle,
     .to_real = images_to_real,
     .labels = images_labels,

@@ -9,13 +9,12 @@
  * W and -W have the same cross-entropy; it is convex, so it is lowest at W = 0, which is chance. */
 #include "base/err.h"
 #include "hls/draw.h"
+#include "nn/source_words.h"
 #include "nn/sources.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CLASSES = 10, SIDE = 28, TORUS = 32, PEAK = 127, SHIFT = 6, NOISE = 56 };
-enum { N_DEFAULT = 8000, N_MIN = 40, N_MAX = 1000000, SEED_DEFAULT = 1 };
+enum { N_DEFAULT = 8000, SEED_DEFAULT = 1 };
 
 struct pattern {
     int32_t at[TORUS][TORUS]; /* -PEAK..PEAK */
@@ -76,48 +75,17 @@ static void make_image(const struct pattern *p, struct draw *draw, uint8_t *x)
 
 /* Makes n images, classes in turn. set: 0 for training, 1 for the test. */
 static int make_set(const struct pattern *patterns, uint64_t seed, uint32_t set, size_t n,
-                    uint8_t **x, uint8_t **y)
+                    uint8_t **x, uint16_t **y)
 {
     *x = malloc(n * SIDE * SIDE);
-    *y = malloc(n);
+    *y = malloc(n * sizeof **y);
     if (!*x || !*y)
         return ERR(-ENOMEM, "cannot allocate %zu synthetic images", n);
     for (size_t i = 0; i < n; i++) {
-        (*y)[i] = (uint8_t)(i % CLASSES);
+        (*y)[i] = (uint16_t)(i % CLASSES);
         struct draw draw = draw_open(seed, DRAW_IMAGE, set, (uint32_t)i);
         make_image(&patterns[(*y)[i]], &draw, *x + i * SIDE * SIDE);
     }
-    return 0;
-}
-
-/* Reads a decimal number of digits alone. Returns where it ended, NULL when there is none. */
-static const char *parse_u64(const char *s, uint64_t *out)
-{
-    if (*s < '0' || *s > '9')
-        return NULL;
-    char *end;
-    errno = 0;
-    *out = strtoull(s, &end, 10);
-    return errno ? NULL : end;
-}
-
-static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
-{
-    const char *s = parse_u64(arg, n);
-    if (s && *s++ == ',')
-        s = parse_u64(s, seed);
-    else
-        s = NULL;
-    if (!s || *s)
-        return ERR(
-            -EINVAL,
-            "data set 'synthetic:%s' is malformed, expected synthetic:n,seed (two whole numbers)",
-            arg);
-    if (*n < N_MIN || *n > N_MAX || *n % CLASSES)
-        return ERR(
-            -EINVAL,
-            "data set 'synthetic:%s' has %llu images, expected a multiple of %d from %d to %d", arg,
-            (unsigned long long)*n, CLASSES, N_MIN, N_MAX);
     return 0;
 }
 
@@ -126,8 +94,7 @@ static int parse_arg(const char *arg, uint64_t *n, uint64_t *seed)
 int synthetic_load(const char *arg, struct dataset *d)
 {
     uint64_t n = N_DEFAULT, seed = SEED_DEFAULT;
-    if (arg)
-        TRY(parse_arg(arg, &n, &seed));
+    TRY(source_words("synthetic", arg, CLASSES, &n, &seed));
     struct pattern patterns[CLASSES];
     for (uint32_t k = 0; k < CLASSES; k++)
         make_pattern(seed, k, &patterns[k]);

@@ -51,7 +51,7 @@ struct dnn_tensor {
 struct dnn_conv {
     cudnnBackendDescriptorType_t operation;
     dnn_tensor x, w, y;
-    int64_t stride[2], pad[2];
+    int64_t stride[2], pad[2], dilation[2];
     float alpha, beta;
 };
 

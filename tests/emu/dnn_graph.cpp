@@ -172,6 +172,7 @@ dnn_conv dnn_conv_of(const dnn_state &s)
     for (size_t i = 0; i < 2; i++) {
         c.stride[i] = s.child(names[3]).get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
         c.pad[i] = s.child(names[3]).get<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
+        c.dilation[i] = s.child(names[3]).get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, i);
     }
     c.alpha = dnn_factor(s, names[4], 1);
     c.beta = dnn_factor(s, names[5], 0);

@@ -120,7 +120,9 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
     fits = fits && c.y.dims[1] % (c.x.dims[1] / c.w.dims[1]) == 0; /* filters, by groups */
     for (int i = 0; i < 2; i++)
         fits = fits && c.y.dims[2 + i] ==
-                           (c.x.dims[2 + i] + 2 * c.pad[i] - c.w.dims[2 + i]) / c.stride[i] + 1;
+                           (c.x.dims[2 + i] + 2 * c.pad[i] - (c.w.dims[2 + i] - 1) * c.dilation[i] -
+                            1) / c.stride[i] +
+                               1;
     if (!fits)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "convolution: shapes do not fit");
     if (c.x.uid == c.w.uid || c.x.uid == c.y.uid || c.w.uid == c.y.uid)
@@ -138,7 +140,7 @@ static cudnnStatus_t dnn_check_convolution(const dnn_state &s)
         return dnn_refuse(CUDNN_STATUS_NOT_SUPPORTED,
                           "convolution: only correlations that are summed as float");
     for (size_t i = 0; i < 2; i++)
-        if (s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, i) != 1 ||
+        if (s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, i) < 1 ||
             s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i) < 1 ||
             s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i) !=
                 s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, i))

@@ -108,8 +108,8 @@ template <class F> static void dnn_walk(const dnn_conv &c, F one)
             for (int64_t ox = 0; ox < c.y.dims[3]; ox++)
                 for (int64_t r = 0; r < c.w.dims[2]; r++)
                     for (int64_t s = 0; s < c.w.dims[3]; s++) {
-                        const int64_t iy = oy * c.stride[0] - c.pad[0] + r,
-                                      ix = ox * c.stride[1] - c.pad[1] + s;
+                        const int64_t iy = oy * c.stride[0] - c.pad[0] + r * c.dilation[0],
+                                      ix = ox * c.stride[1] - c.pad[1] + s * c.dilation[1];
                         if (iy < 0 || iy >= c.x.dims[2] || ix < 0 || ix >= c.x.dims[3])
                             continue;
                         const int64_t x = ((n * c.x.dims[2] + iy) * c.x.dims[3] + ix) * channels;

@@ -1,0 +1,215 @@
+/* test_cityscapes.c : a folder in Cityscapes' layout, made here: crops of training images lie inside
+ * them with the labels of their pixels, tiles of test images cover each pixel once; what does not
+ * fit is one line. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "capture.h"
+#include "check.h"
+#include "nn/dataset.h"
+#include "png_make.h"
+
+enum { H = 70, W = 100, SIDE = 32, CROPS = 3, IMAGE = SIDE * SIDE * 3, MAP = SIDE * SIDE };
+
+static char folder[64];
+
+/* A pixel tells where it is and of which image; its label, too. */
+static void fill(int number, uint8_t *x, uint8_t *y)
+{
+    for (int i = 0; i < H * W; i++) {
+        x[3 * i] = (uint8_t)(i / W);
+        x[3 * i + 1] = (uint8_t)(i % W);
+        x[3 * i + 2] = (uint8_t)number;
+        y[i] = (uint8_t)((i / W / 3 + i % W / 5 + number) % 20);
+        y[i] = y[i] == 19 ? 255 : y[i];
+    }
+}
+
+static void make_folder(const char *path)
+{
+    char all[300];
+    snprintf(all, sizeof all, "%s/%s", folder, path);
+    CHECK(!mkdir(all, 0700), "cannot make %s", all);
+}
+
+static void write_bytes(const char *path, const uint8_t *bytes, size_t n)
+{
+    char all[300];
+    snprintf(all, sizeof all, "%s/%s", folder, path);
+    FILE *f = fopen(all, "wb");
+    CHECK(f && fwrite(bytes, 1, n, f) == n && !fclose(f), "cannot write %s", all);
+}
+
+static void write_png(const char *path, int h, int w, int c, const uint8_t *x)
+{
+    struct png_file f;
+    png_begin(&f, h, w, c == 3 ? 2 : 0);
+    png_pixels(&f, h, w, c, x, 1, 8192);
+    png_end(&f);
+    write_bytes(path, f.bytes, f.n);
+}
+
+static void write_pnm(const char *path, int c, const uint8_t *x)
+{
+    static uint8_t bytes[H * W * 3 + 40];
+    const int n = snprintf((char *)bytes, 40, "P%d %d %d 255\n", c == 3 ? 6 : 5, W, H);
+    memcpy(bytes + n, x, (size_t)(H * W * c));
+    write_bytes(path, bytes, (size_t)(n + H * W * c));
+}
+
+static void write_scene(const char *set, const char *city, int number, bool png)
+{
+    static uint8_t x[H * W * 3], y[H * W];
+    char image[200], labels[200];
+    fill(number, x, y);
+    snprintf(image, sizeof image, "leftImg8bit/%s/%s/%s_%06d_leftImg8bit.%s", set, city, city,
+             number, png ? "png" : "ppm");
+    snprintf(labels, sizeof labels, "gtFine/%s/%s/%s_%06d_gtFine_labelTrainIds.%s", set, city, city,
+             number, png ? "png" : "pgm");
+    if (png) {
+        write_png(image, H, W, 3, x);
+        write_png(labels, H, W, 1, y);
+    } else {
+        write_pnm(image, 3, x);
+        write_pnm(labels, 1, y);
+    }
+}
+
+static void make_data(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.40s/cities.XXXXXX", tmp ? tmp : "/tmp");
+    CHECK(mkdtemp(folder), "no folder");
+    static const char *const folders[] = {"leftImg8bit",
+                                          "gtFine",
+                                          "leftImg8bit/train",
+                                          "leftImg8bit/val",
+                                          "gtFine/train",
+                                          "gtFine/val",
+                                          "leftImg8bit/train/bern",
+                                          "leftImg8bit/train/aachen",
+                                          "leftImg8bit/val/ulm",
+                                          "gtFine/train/bern",
+                                          "gtFine/train/aachen",
+                                          "gtFine/val/ulm"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        make_folder(folders[i]);
+    write_scene("train", "bern", 2, true);
+    write_scene("train", "aachen", 1, true);
+    write_scene("train", "aachen", 0, false);
+    write_scene("val", "ulm", 7, true);
+    write_bytes("leftImg8bit/train/bern/license.txt", (const uint8_t *)"no image", 8);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static int open_data(const char *more, struct dataset **d)
+{
+    char spec[200];
+    snprintf(spec, sizeof spec, "cityscapes:%s%s", folder, more);
+    return dataset_open(spec, 0, d);
+}
+
+/* A crop is a window of the image that its blue says, labels included. Returns where it is; true
+ * where a pixel counts is noted in `seen`, if there is one. */
+static void check_crop(const uint8_t *x, const uint8_t *map, int number, bool whole, int *seen)
+{
+    static uint8_t from[H * W * 3], labels[H * W];
+    const int top = x[0], left = x[1];
+    fill(number, from, labels);
+    for (int i = 0; i < MAP; i++) {
+        const int at = (top + i / SIDE) * W + left + i % SIDE;
+        CHECK(top + SIDE <= H && left + SIDE <= W && !memcmp(x + 3 * i, from + 3 * at, 3),
+              "pixel %d of a crop at %d, %d of image %d", i, top, left, number);
+        CHECK(map[i] == labels[at] || (!whole && map[i] == 255),
+              "pixel %d of a crop: label %u, not %u", i, map[i], labels[at]);
+        if (seen)
+            seen[at] += map[i] != 255;
+    }
+}
+
+static void check_data(void)
+{
+    struct dataset *d = NULL, *again = NULL;
+    static int seen[H * W];
+    static uint8_t x[H * W * 3], y[H * W];
+    CHECK(open_data(",32,3", &d) == 0 && open_data(",32,3", &again) == 0, "not opened");
+    if (!d || !again)
+        return;
+    CHECK(d->n_train == 3 * CROPS && d->n_test == 3 * 4 && d->h == SIDE && d->w == SIDE &&
+              d->c == 3 && d->n_classes == 19,
+          "%zu and %zu crops of %dx%dx%d", d->n_train, d->n_test, d->h, d->w, d->c);
+    CHECK(!memcmp(d->train_x, again->train_x, d->n_train * IMAGE), "other crops");
+    int n_places = 0;
+    for (int i = 0; i < (int)d->n_train; i++) {
+        const uint8_t *crop = d->train_x + i * IMAGE;
+        /* aachen before bern, 0 before 1 */
+        check_crop(crop, d->train_map + i * MAP, i / CROPS, true, NULL);
+        n_places += i > 0 && memcmp(crop, crop - IMAGE, 2);
+    }
+    CHECK(n_places > 6, "%d places of 8 differ", n_places);
+    for (int i = 0; i < (int)d->n_test; i++)
+        check_crop(d->test_x + i * IMAGE, d->test_map + i * MAP, 7, false, seen);
+    fill(7, x, y);
+    for (int i = 0; i < H * W; i++)
+        CHECK(seen[i] == (y[i] != 255), "pixel %d of the test image counts %d times", i, seen[i]);
+    dataset_close(d);
+    dataset_close(again);
+    d = NULL;
+    CHECK(open_data(",64", &d) == 0 && d->h == 64 && d->n_train == 12, "64 pixels a side");
+    dataset_close(d);
+}
+
+static void check_refused(const char *more, int want, const char *part)
+{
+    struct dataset *d = NULL;
+    struct capture said;
+    capture_begin(&said);
+    const int rc = open_data(more, &d);
+    capture_end(&said);
+    CHECK(rc == want && capture_lines(said.text) == 1 && strstr(said.text, part), "%s: %d, %s",
+          part, rc, said.text);
+}
+
+static void check_refusals(void)
+{
+    static uint8_t x[H * W * 3], y[H * W];
+    static const char labels[] = "gtFine/val/ulm/ulm_000007_gtFine_labelTrainIds.png",
+                      image[] = "leftImg8bit/val/ulm/ulm_000007_leftImg8bit.png";
+    char path[200];
+    fill(7, x, y);
+    check_refused(",16", -EINVAL, "crops of 16 pixels a side, expected 1 to 1000 of 28 to 1024");
+    check_refused(",32,0", -EINVAL, "has 0 crops");
+    check_refused(",71", -EINVAL, "is 70x100, expected 71 pixels a side at least");
+    check_refused("/none", -ENOENT, "(expected Cityscapes' leftImg8bit and gtFine)");
+    y[205] = 19;
+    write_png(labels, H, W, 1, y);
+    check_refused(",32", -EINVAL, "pixel (2, 5) has label 19, expected 0 to 18 or 255");
+    write_png(labels, H - 1, W, 1, y);
+    check_refused(",32", -EINVAL, "is 69x100x1, expected 70x100x1");
+    write_png(labels, H, W / 3, 3, x);
+    check_refused(",32", -EINVAL, "is 70x33x3, expected 70x100x1");
+    write_png(image, H, W, 1, x);
+    check_refused(",32", -EINVAL, "has 1 channel, expected 3 (RGB)");
+    snprintf(path, sizeof path, "%s/%s", folder, labels);
+    unlink(path);
+    check_refused(",32", -ENOENT, "ulm_000007_gtFine_labelTrainIds.png");
+    snprintf(path, sizeof path, "%s/%s", folder, image);
+    unlink(path);
+    check_refused(",32", -ENOENT, "has no images, expected CITY/*_leftImg8bit.png");
+}
+
+int main(void)
+{
+    make_data();
+    check_data();
+    check_refusals();
+    CHECK(!nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), "cannot remove %s", folder);
+    DONE();
+}
