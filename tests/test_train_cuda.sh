@@ -62,6 +62,12 @@ for precision in tf32 fp16 bf16; do
         fail "loss $(loss cpu) on the CPU, $(loss $precision) in $precision"
 done
 
+# Another form of residual blocks.
+train swap-cpu 1 --device cpu --model resnet8 --block swap --steps 3
+train swap 1 --device cuda --model resnet8 --block swap --steps 3 || fail "--block swap: $(tail -n 1 "$dir/swap.err")"
+awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.001 && (b - a) / a < 0.001) }' ||
+    fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
+
 # Statistics change no bit, and are what the CPU says of nearly the same gradients; fp32's own format changes none either.
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
 train cpu-stats 2 --device cpu --stats "$dir/cpu.stats"

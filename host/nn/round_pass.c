@@ -91,6 +91,17 @@ void round_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int
     round_values(r, ROUND_ACT, (size_t)batch * (size_t)f->steps * (size_t)f->out, y);
 }
 
+static void round_lstm_grads(const struct rounder *r, const struct nn_lstm *f,
+                             const struct nn_lstm_grads *dw)
+{
+    const size_t cells = (size_t)f->cells, in = (size_t)f->in, out = (size_t)f->out;
+    round_values(r, ROUND_GRAD, 4 * cells * in, dw->wx);
+    round_values(r, ROUND_GRAD, 4 * cells * out, dw->wr);
+    round_values(r, ROUND_GRAD, out * cells, dw->wp);
+    round_values(r, ROUND_GRAD, 3 * cells, dw->peep);
+    round_values(r, ROUND_GRAD, 4 * cells, dw->bias);
+}
+
 void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
                          const real *x, const real *y, real *dy, real *dx,
                          const struct nn_lstm_grads *dw, real *kept, void *scratch)
@@ -99,6 +110,9 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     const struct nn_lstm g = lstm_rounded(r, f);
     r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
+    round_lstm_grads(r, f, dw);
+    if (r->setup.of[ROUND_STATE].on) /* it has been used up, but no tensor is wider */
+        round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->out, dy);
 }
 
 /* ---- batch norm ---- */

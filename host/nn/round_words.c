@@ -66,7 +66,7 @@ int round_words(const char *word, struct round_setup *out)
 
 const char round_pure_wide[] =
     "sums inside an operation: products (but with --gemm e5m10), batch norm, means over pixels, "
-    "loss, LARS's norms; batch norm's mean and 1/std up to its backward pass";
+    "loss, LARS's norms; up to the backward pass batch norm's mean and 1/std, LSTM's gates, cells";
 
 void round_pure(struct round_setup *out)
 {
