@@ -2,8 +2,7 @@
 # trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and its like source it.
 # Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
 # A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank, and what the log's last epoch has of the
-# words in $keys. It is not run again; scripts that run at once
-# share what is left of one table.
+# words in $keys. It is not run again; scripts that run at once share what is left of one table.
 # What a training says goes to files named after $LOGS, or after the table where that is not set.
 # Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
 # gradients: lines of the table's neighbour $steps.
