@@ -4,7 +4,7 @@
 #        NARROWCAST_DATA=DIR bench/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
 #        bench/loss_scale.sh --table [resnet20|resnet110]
 # layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
-# $TABLES/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
+# $B/loss_scale/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
 # fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/MODEL.tsv and is not run again. --table: what is there.
 # TABLES: where they are kept (bench/loss_scale).
 set -eu
@@ -15,8 +15,8 @@ only=''
 case ${1-} in
 layers)
     : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-    mkdir -p "$tables"
-    exec "$B/bench_loss_scale" --data "cifar10:$NARROWCAST_DATA/cifar10" --layers "$tables/layers.tsv"
+    mkdir -p "$B/loss_scale"
+    exec "$B/bench_loss_scale" --data "cifar10:$NARROWCAST_DATA/cifar10" --layers "$B/loss_scale/layers.tsv"
     ;;
 --table) only=1 ;;
 sweep) ;;

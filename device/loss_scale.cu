@@ -125,7 +125,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     for (size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x; i < n;
          i += (size_t)gridDim.x * CU_THREADS) {
         float v = act_float(x[i]) * k;
-        if (rounds && k < 1) {
+        if (rounds) {
             const uint32_t code =
                 mf_enc(r.fmt, __float_as_uint(v), r.shift, MF_NEAREST, r.overflow, 0);
             v = __uint_as_float(mf_dec(r.fmt, code, -r.shift));

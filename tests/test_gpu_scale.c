@@ -61,7 +61,7 @@ static void check_moments(struct layers *g, struct words *w, size_t n)
 static void check_products(struct layers *g, struct words *w, size_t n)
 {
     const struct round_rule rule = {{5, 10, 0}, MF_INF, 0};
-    const float ks[] = {1, 64, 0x1p-9f};
+    const float ks[] = {1, 64, 0x1p-9f, 0x1p17f};
     float *x = layers_random(g, n), *want = layers_memory(n * sizeof *want);
     for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
         for (int rounds = 0; rounds < 2; rounds++) {

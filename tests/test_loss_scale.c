@@ -148,6 +148,16 @@ static void check_moments(void)
         CHECK(fabs(got.square - want) <= 1e-14 * want && (double)got.largest == most,
               "%zu: %g %g, not %g %g", n, got.square, (double)got.largest, want, most);
     }
+    const struct round_rule half = {mf_half(), MF_INF, 0};
+    const float four = 4, quarter = 0.25F;
+    x[0] = 60000, x[1] = 16376, x[2] = (real)0x3p-24;
+    nn_cpu.scale_by(ctx, 3, &four, &half, x);
+    CHECK(!isfinite((double)x[0]) && x[1] == 65504, "4 * 60000 is %g in e5m10", (double)x[0]);
+    nn_cpu.scale_by(ctx, 3, &quarter, &half, x);
+    CHECK(x[2] == (real)0x3p-24, "there and back: %g", (double)x[2]);
+    x[2] = (real)0x3p-24;
+    nn_cpu.scale_by(ctx, 3, &quarter, &half, x);
+    CHECK(x[2] == (real)0x1p-24, "a quarter of 3 of the least: %g", (double)x[2]);
     nn_cpu.close(ctx);
 }
 

@@ -69,7 +69,7 @@ void cpu_scale_by(void *ctx, size_t n, const float *k, const struct round_rule *
     if (*k == 1)
         return;
     multiply(n, (real)*k, x);
-    if (rule && *k < 1)
+    if (rule)
         cpu_round_to(ctx, n, rule, x, x);
 }
 

@@ -1,5 +1,5 @@
 /* round_scale.c : scales of layers in the rounding table: weights are those that layers read, and
- * gradients that were made smaller are rounded again. */
+ * gradients that were multiplied are rounded again: they may have left the format at either end. */
 #include "nn/round_inside.h"
 
 void round_moments(void *ctx, size_t n, const real *x, const uint32_t *wanted,
