@@ -25,11 +25,12 @@ FLAGS     = $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -D_GNU_SOURCE -I. -
             $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # The library's objects serve libnarrowcast.a and .so alike; with its names hidden, PIC costs what PIE does (bench_cast, no difference).
 LIB_FLAGS := -fPIC -fvisibility=hidden
-LIBS      = -lopenblas -lz -lm -ldl -lpthread $(FABRIC)
+LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program, all else of host/ the library; a test or bench is one file and the library.
-FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
-SRC      := $(filter-out host/offload/fpga_xrt.c host/offload/$(if $(FABRIC),wire_fabric_none,wire_fabric).c,$(sort $(wildcard host/*/*.c)))
+# host/app is the program, what is loaded at run time a library of its own, all else of host/ the library; a test or bench is one file and
+# the library.
+LOADED   := host/offload/fpga_xrt.c host/offload/wire_fabric.c
+SRC      := $(filter-out $(LOADED),$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
@@ -45,7 +46,7 @@ SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
-isa_avx2   = -mavx2 -mf16c
+isa_avx2   = -mavx2 -mf16c -mfma
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
 isa       = $(if $(X86),$(foreach i,avx2 avx512,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c %/levels_avx512.c %/signs_avx512.c %/ratio_avx512.c,$(1)),-mprefer-vector-width=512))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
@@ -78,6 +79,10 @@ EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so
 XRT      := $(firstword $(foreach d,/opt/xilinx/xrt/include /usr/include/xrt,$(shell $(CC) -E -x c -I$d -include xrt/xrt_device.h /dev/null >/dev/null 2>&1 && echo $d)))
 XRT_LIB  := $(if $(XRT),$(B)/libnarrowcast_xrt.so)
 
+# And what speaks to libfabric, which takes a fifth of a second to load.
+FABRIC   := $(shell $(CC) -E -x c -include rdma/fabric.h /dev/null >/dev/null 2>&1 && echo -lfabric)
+FABRIC_LIB := $(if $(FABRIC),$(B)/libnarrowcast_fabric.so)
+
 # The simulated card as a device of the Xilinx runtime, for any program that uses that: XILINX_XRT=$(B)/xrt. It is put under a
 # library of XRT's that does nothing.
 XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}' | $(CC) -isystem $(XRT) -include xrt.h -x c - -o /dev/null \
@@ -85,7 +90,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
@@ -97,7 +102,7 @@ skips:
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
 	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
-	$(Q)$(if $(FABRIC),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
+	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
 check: $(HERE)                          ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
@@ -129,7 +134,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fa
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS)'; \
-	    $(foreach f,$(SRC) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
+	    $(foreach f,$(SRC) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -160,17 +165,20 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(call isa,$<) $(if $(filter $(LIB),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/%,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # What others link: the names of narrowcast.h, and no other.
 $(B)/libnarrowcast.so: $(call obj,$(LIB)) host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o,$^) $(LIBS) -o $@
-$(B)/libnarrowcast_xrt.so: host/offload/fpga_xrt.c host/offload/xrt_library.h hls/kernels.h hls/kernels.def $(B)/flags
+$(B)/libnarrowcast_xrt.so: $(call obj,host/offload/fpga_xrt.c)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CC) $(FLAGS) $(LIB_FLAGS) -isystem $(XRT) -shared -Wl,-soname,$(@F) $< $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
+	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,$(@F) $^ $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
 	    -lxrt_coreutil -ldl -lpthread -o $@
+$(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire_fabric.c host/offload/wire_local.c)
+	$(if $(V),,@echo 'link  $@')
+	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
 # What is simulated without Verilator: the card in plain C.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -188,6 +196,7 @@ $(B)/tests/%: $(B)/o/tests/%.o $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+$(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(if $(V),,@echo 'nvcc  $<')

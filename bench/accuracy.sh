@@ -22,7 +22,7 @@ e4m3 aps-tight
 e3m0 none
 e3m0 aps
 e3m0 aps-tight"
-common="--model resnet8 --train-samples 20000 --epochs 5 --batch 128 --lr 0.1 --momentum 0.9 --weight-decay 1e-4
+common="--conv gemm --model resnet8 --train-samples 20000 --epochs 5 --batch 128 --lr 0.1 --momentum 0.9 --weight-decay 1e-4
         --schedule cosine --warmup 1 --augment crop+flip --overflow saturate"
 
 table() { table_of "format, scale" "$base" <<<"$configs"; }

@@ -1,6 +1,6 @@
 /* bench_train.c : speed of one training step on one core, and the share of it that CBLAS takes; or
  * on one GPU.
- *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--device cuda --precision fp16] [--json] */
+ *   build/bench_train [--model resnet20] [--batch 128] [--size 32] [--channels 3] [--conv gemm] [--device cuda --precision fp16] [--json] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { CLASSES = 10, MIN_STEPS = 3, WARM_STEPS = 4 };
 static const double MIN_S = 4;
 
 struct options {
-    const char *model, *device, *precision;
+    const char *model, *device, *precision, *conv;
     int64_t batch, size, channels;
     bool json;
 };
@@ -33,6 +33,7 @@ static const struct opt opts[] = {
     {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
     {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).",
      OPT_CHOICE, AT(precision), 0, 0, 0},
+    {"conv", "auto|winograd|gemm", "auto", "How the CPU convolves.", OPT_CHOICE, AT(conv), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 static const struct opt_command command = {
@@ -160,7 +161,7 @@ static int open_bench(struct bench *b)
 {
     const struct options *o = &b->o;
     const bool on_gpu = strcmp(o->device, "cuda") == 0;
-    const struct nn_setup setup = {.math = nn_math_of(o->precision)};
+    const struct nn_setup setup = {.math = nn_math_of(o->precision), .conv = nn_conv_of(o->conv)};
     const struct nn_ops *ops = on_gpu ? &nn_cuda : &nn_cpu;
     const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
     const struct dataset_augment augment = {.seed = 0};

@@ -42,7 +42,7 @@ onebit:column         --codec onebit:column
 onebit:64,none        --codec onebit:64,residual=none
 ternary               --codec ternary
 relgrad:gradient      --codec relgrad:of=gradient"
-    common="--train-samples 20000 $common"
+    common="--conv gemm --train-samples 20000 $common" # as its first rows
     seeds=${2:-1 2 3}
     look_at=3 look_every=16
     ;;

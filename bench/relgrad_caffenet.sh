@@ -19,7 +19,7 @@ LOGS=$B/codec_accuracy/caffenet dump=$B/codec_accuracy/caffenet-gradients
 # Batch, momentum, decay and biases as Caffe ships the network, the rate as the paper lets it fall for GoogLeNet; it rises in the first
 # epoch, without which these weights die. The first 100 steps of all rows travel in fp32, as the paper's do.
 node=4 middle=312 # the step of 624 whose gradients are counted
-common="--model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
+common="--conv gemm --model caffenet --image 64 --train-samples 20000 --batch 256 --epochs 8 --lr 0.01 --momentum 0.9 --weight-decay 5e-4 --bias-lr 2
         --schedule poly:0.5 --warmup 1 --augment crop+flip --first-steps-fp32 100"
 base=fp32
 rows="fp32               --format fp32 --scale none --algo group-scatter:$node

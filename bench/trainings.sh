@@ -2,11 +2,12 @@
 # trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and its like source it.
 # Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
 # A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank, and what the log's last epoch has of the
-# words in $keys. It is not run again; scripts that run at once
-# share what is left of one table.
+# words in $keys. It is not run again; scripts that run at once share what is left of one table.
 # What a training says goes to files named after $LOGS, or after the table where that is not set.
 # Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
 # gradients: lines of the table's neighbour $steps.
+# Of networks of sequences it is not the accuracy: $figure names another figure of the program's last lines (CER, bits), $figure_is says what it
+# is, and $figure_times what it is shown multiplied by.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 JOBS=${JOBS:-$(nproc)}
@@ -16,6 +17,7 @@ esac
 running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
+figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
 keys=${keys-}
 
 # Trainings end with who runs them: each is a group of processes of its own, which Ctrl-C alone would not reach.
@@ -41,7 +43,7 @@ train_once() {
     grep -q "^$name	$seed	" "$tsv" && return
     [ "$seed" != "$look_at" ] || look=(--stats "$log.stats" --stats-every "$look_every")
     if "$B/narrowcast" emulate --ranks "$ranks" "${@:4}" ${look[@]+"${look[@]}"} --seed "$seed" --log "$log.jsonl" </dev/null >"$log.out" 2>&1; then
-        accuracy=$(sed -n 's/^accuracy \([0-9.]*\)$/\1/p' "$log.out")
+        accuracy=$(sed -n "s/^$figure \([0-9.]*\)$/\1/p" "$log.out")
     fi
     grep -q 'training has diverged' "$log.out" && accuracy=diverged # its last steps were not taken
     if [ -z "$accuracy" ]; then
@@ -92,7 +94,7 @@ settle() {
 # row_of NAME BASE: a row of the table, against the mean of the trainings named BASE; nothing where none was run. Means leave out
 # what diverged, and the row says how many did.
 row_of() {
-    awk -F '\t' -v name="$1" -v base="$2" '
+    awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }
         $3 == "diverged" { bad += $1 == name; next }
         $1 == base { base_sum += $3; n_base++ }
@@ -101,15 +103,17 @@ row_of() {
                      if (good == 1 || $3 > high) high = $3 }
         END { if (!n) exit
               printf "| %s | %d%s |", name, n, bad ? ", " bad " diverged" : ""
-              if (good) printf " %.2f | %.2f .. %.2f |", 100 * sum / good, 100 * low, 100 * high
+              if (good) printf " %.2f | %.2f .. %.2f |", times * sum / good, times * low, times * high
               else printf " - | - |"
-              if (good && n_base && name != base) printf " %+.2f", 100 * (sum / good - base_sum / n_base)
+              if (good && n_base && name != base) printf " %+.2f", times * (sum / good - base_sum / n_base)
               printf " | %s |\n", bytes }' "$tsv"
 }
 
 # table_of WHAT BASE: a row for each of the names on standard input, a line each; WHAT they are stands above them.
 table_of() {
-    echo "| $1 | runs | test accuracy, mean % | lowest .. highest | to fp32, points | bytes a step and rank |"
+    local points=', points'
+    [ "$figure_times" = 100 ] || points=''
+    echo "| $1 | runs | $figure_is, mean${figure_unit:+ $figure_unit} | lowest .. highest | to fp32$points | bytes a step and rank |"
     echo "|---|---|---|---|---|---|"
     while read -r name; do
         row_of "$name" "$2"

@@ -77,6 +77,18 @@ void conv_close(struct dev_nn *d);
 int linear_open(struct dev_nn *d);
 void linear_close(struct dev_nn *d);
 
+/* A matrix of activations or weights: rows of `pitch` elements. turned: its columns are the product's rows. */
+struct linear_matrix {
+    const void *p;
+    int pitch;
+    bool turned;
+};
+/* c [m][n] = a [m][k] * b [k][n], or c += that; c has rows of c_pitch floats or activations. Returns 0, or -EIO
+ * after a line that says `what`. */
+int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
+                   struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
+                   bool c_is_float);
+
 /* --- conv_low.cu: the same by a rule of rounding, on fp32 activations --- */
 int low_conv_plan(const struct nn_window *g, int max_batch, size_t *scratch_bytes);
 int low_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const float *x,

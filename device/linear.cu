@@ -19,11 +19,11 @@ struct nn_blas {
     void *workspace;
 };
 
-static int failed(const struct dev_nn *d, const char *what, int batch, int in, int out,
+static int failed(const struct dev_nn *d, const char *what, int m, int k, int n,
                   cublasStatus_t status)
 {
     static const char *maths[] = {"fp32", "tf32", "fp16", "bf16"};
-    return cu_say(-EIO, "gpu: linear %d->%d batch %d %s%s: cuBLAS says %s", in, out, batch,
+    return cu_say(-EIO, "gpu: a product of %d x %d x %d, %s%s: cuBLAS says %s", m, k, n,
                   maths[d->math], what, cublasGetStatusString(status));
 }
 
@@ -64,26 +64,21 @@ void linear_close(struct dev_nn *d)
     d->blas = NULL;
 }
 
-/* A matrix as cuBLAS sees it: columns of `pitch` elements, read as they lie or transposed. */
-struct matrix {
-    const void *p;
-    int pitch;
-    cublasOperation_t as;
-};
-
-/* c (m x n) = a (m x k) * b (k x n); c is packed. c_type: float or the type of activations. */
-static cublasStatus_t gemm(const struct dev_nn *d, int m, int n, int k, struct matrix a,
-                           struct matrix b, void *c, bool c_is_float)
+int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
+                   struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
+                   bool c_is_float)
 {
-    const float one = 1, zero = 0;
+    const float one = 1, keep = add ? 1 : 0;
     const cudaDataType_t type = d->math == NN_FP16   ? CUDA_R_16F
                                 : d->math == NN_BF16 ? CUDA_R_16BF
                                                      : CUDA_R_32F;
     const cublasComputeType_t compute =
         d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return cublasGemmEx(d->blas->handle, a.as, b.as, m, n, k, &one, a.p, type, a.pitch, b.p, type,
-                        b.pitch, &zero, c, c_is_float ? CUDA_R_32F : type, m, compute,
-                        CUBLAS_GEMM_DEFAULT);
+    const cublasStatus_t status = cublasGemmEx(
+        d->blas->handle, b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+        n, m, k, &one, b.p, type, b.pitch, a.p, type, a.pitch, &keep, c,
+        c_is_float ? CUDA_R_32F : type, c_pitch, compute, CUBLAS_GEMM_DEFAULT);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, what, m, k, n, status);
 }
 
 int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
@@ -91,10 +86,10 @@ int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *
 {
     if (d->is_low)
         return low_linear_forward(d, batch, in, out, (const float *)x, w, bias, (float *)y);
-    const cublasStatus_t status =
-        gemm(d, out, batch, in, {nn_weight(d, w), in, CUBLAS_OP_T}, {x, in, CUBLAS_OP_N}, y, false);
-    if (status != CUBLAS_STATUS_SUCCESS)
-        return failed(d, "", batch, in, out, status);
+    const int rc = linear_product(d, "", batch, out, in, {x, in, false},
+                                  {nn_weight(d, w), in, true}, false, y, out, false);
+    if (rc < 0)
+        return rc;
     return bias ? rows_add_bias(d, (size_t)batch, out, bias, y) : 0;
 }
 
@@ -104,17 +99,14 @@ int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void 
     if (d->is_low)
         return low_linear_backward(d, batch, in, out, (const float *)x, w, (const float *)dy,
                                    (float *)dx, dw, dbias);
-    cublasStatus_t status =
-        gemm(d, in, out, batch, {x, in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_T}, dw, true);
-    if (status != CUBLAS_STATUS_SUCCESS)
-        return failed(d, ", weight gradient", batch, in, out, status);
-    int rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
+    int rc = linear_product(d, ", weight gradient", out, in, batch, {dy, out, true}, {x, in, false},
+                            false, dw, in, true);
+    if (rc == 0)
+        rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
     if (rc == 0 && dbias)
         rc = rows_sum(d, (size_t)batch, out, dy, dbias, NULL);
     if (rc < 0 || !dx)
         return rc;
-    status = gemm(d, in, batch, out, {nn_weight(d, w), in, CUBLAS_OP_N}, {dy, out, CUBLAS_OP_N}, dx,
-                  false);
-    return status == CUBLAS_STATUS_SUCCESS ? 0
-                                           : failed(d, ", data gradient", batch, in, out, status);
+    return linear_product(d, ", data gradient", batch, in, out, {dy, out, false},
+                          {nn_weight(d, w), in, false}, false, dx, in, false);
 }

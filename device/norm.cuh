@@ -68,12 +68,14 @@ template <int V> static __device__ inline void norm_values(const float *x, float
         v[j] = x[j];
 }
 
-/* What the norm multiplies and adds after it took the mean away. */
+/* What the norm multiplies and adds after it took the mean away; swapped: gamma is in outer. */
 template <int V> struct norm_affine {
-    float mean[V], scale[V], shift[V];
+    float mean[V], scale[V], shift[V], outer[V];
 };
 struct norm_arrays { /* [c] each */
     const float *mean, *inv_std, *gamma, *beta;
+    float factor;
+    bool swapped;
 };
 template <int V>
 static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
@@ -82,8 +84,9 @@ static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int
 #pragma unroll
     for (int j = 0; j < V; j++) {
         f.mean[j] = p.mean[at + j];
-        f.scale[j] = __fmul_rn(p.gamma[at + j], p.inv_std[at + j]);
-        f.shift[j] = p.beta[at + j];
+        f.outer[j] = p.gamma[at + j];
+        f.scale[j] = __fmul_rn(__fmul_rn(p.swapped ? 1 : f.outer[j], p.inv_std[at + j]), p.factor);
+        f.shift[j] = __fmul_rn(p.beta[at + j], p.swapped ? 1 : p.factor);
     }
     return f;
 }
@@ -92,6 +95,13 @@ static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int
 static __device__ inline float norm_value(float d, float scale, float shift)
 {
     return __fadd_rn(__fmul_rn(d, scale), shift);
+}
+
+/* The same where gamma stands behind the addition. */
+static __device__ inline float norm_swapped(float d, float scale, float addend, float outer,
+                                            float shift)
+{
+    return norm_value(__fadd_rn(addend, __fmul_rn(d, scale)), outer, shift);
 }
 
 /* The partials of one channel: sums over all lines of a and b. weighted: of rows * a, and of b +
@@ -121,7 +131,7 @@ static __device__ inline double2 norm_fold(const float2 *partial, unsigned lines
     return make_double2(sa[tid], sb[tid]);
 }
 
-/* Scratch: partials of all lines, then two floats a channel for the pass that follows. */
+/* Scratch: partials of all lines, those of a swapped norm's third sum, then two floats a channel for the pass that follows. */
 static inline size_t norm_partials(int c) /* at most, for any n */
 {
     const size_t wide = NORM_ACROSS * 8, width = (size_t)c < wide ? (size_t)c : wide;

@@ -144,10 +144,13 @@ static __global__ void k_norm_inv_std(int c, const float *var, double eps, float
         inv_std[i] = (float)(1 / sqrt((double)var[i] + eps));
 }
 
-/* y = (x - mean) * scale + shift, then + addend, then ReLU. From the last row up: the end of x is
- * still cached. */
-template <typename T, int V, bool ADD>
-static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
+/* What is added, and where. */
+enum norm_form { FORM_ALONE, FORM_ADDS, FORM_SWAPPED };
+
+/* y = (x - mean) * scale + shift, then + addend, or in the swapped form (addend + (x - mean) * scale)
+ * * outer + shift; then ReLU. From the last row up: the end of x is still cached. */
+template <typename T, int V, enum norm_form FORM>
+static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE ? 4 : 3)
     k_norm_apply(size_t n, int c, norm_arrays arrays, float floor, const T *x, const T *addend,
                  T *y)
 {
@@ -162,7 +165,7 @@ static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
             const size_t r = row + (size_t)i * p.step, at = (n - 1 - r) * (size_t)c + (size_t)p.at;
             if (r < n) {
                 px[i] = act_load<T, V>(x + at);
-                if (ADD)
+                if (FORM != FORM_ALONE)
                     pa[i] = act_load<T, V>(addend + at);
             }
         }
@@ -173,12 +176,15 @@ static __global__ void __launch_bounds__(CU_THREADS, ADD ? 3 : 4)
             if (r >= n)
                 break;
             act_open<T, V>(px[i], v);
-            if (ADD)
+            if (FORM != FORM_ALONE)
                 act_open<T, V>(pa[i], a);
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                v[j] = norm_value(__fsub_rn(v[j], f.mean[j]), f.scale[j], f.shift[j]);
-                if (ADD)
+                const float d = __fsub_rn(v[j], f.mean[j]);
+                v[j] = FORM == FORM_SWAPPED
+                           ? norm_swapped(d, f.scale[j], a[j], f.outer[j], f.shift[j])
+                           : norm_value(d, f.scale[j], f.shift[j]);
+                if (FORM == FORM_ADDS)
                     v[j] = __fadd_rn(v[j], a[j]);
                 v[j] = v[j] < floor ? floor : v[j];
             }
@@ -192,13 +198,16 @@ static int apply_wide(struct dev_nn *d, const struct nn_norm *f, const float *me
                       const T *x, const T *addend, T *y)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, 2 * NORM_BLOCKS);
-    const norm_arrays p = {mean, f->inv_std, f->gamma, f->beta};
+    const norm_arrays p = {mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped};
     const float floor = f->relu ? 0 : -INFINITY;
-    if (f->addend)
-        k_norm_apply<T, V, true>
+    if (f->swapped)
+        k_norm_apply<T, V, FORM_SWAPPED>
+            <<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
+    else if (f->addend)
+        k_norm_apply<T, V, FORM_ADDS>
             <<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
     else
-        k_norm_apply<T, V, false>
+        k_norm_apply<T, V, FORM_ALONE>
             <<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, p, floor, x, addend, y);
     return cu_check("batch norm");
 }
@@ -240,7 +249,7 @@ static int train(struct dev_nn *d, const struct nn_norm *f, size_t n, const void
 int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
 {
     (void)d;
-    *scratch_bytes = norm_partials(c) * sizeof(float2) + (size_t)c * 2 * sizeof(float);
+    *scratch_bytes = 2 * norm_partials(c) * sizeof(float2) + (size_t)c * 2 * sizeof(float);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "hls/loss_scale.h"
 #include "hls/mf.h"
 
 /* The number that layers compute in: float, or double in the tests that hold every gradient against
@@ -49,7 +50,8 @@ MF_FN int window_reach(struct nn_window g)
 }
 
 /* Batch norm over n pixels of c channels, with what may follow it:
- * y = relu(gamma * (x - mean) / sqrt(var + eps) + beta + addend). */
+ * y = relu(k * (gamma * (x - mean) / sqrt(var + eps) + beta) + addend), or, swapped,
+ * y = relu(gamma * (addend + k * (x - mean) / sqrt(var + eps)) + beta); k is the factor. */
 struct nn_norm {
     int c;
     bool relu;
@@ -62,17 +64,37 @@ struct nn_norm {
     real *run_mean, *run_var; /* [c] */
     /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
     real *mean, *inv_std;
+    real factor;  /* 1: none */
+    bool swapped; /* gamma and beta stand behind the addition, which there is */
 };
 
 /* Local response normalisation: neighbours on either side of a channel that count in its sum. */
 enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
 
+/* An LSTM with peepholes and a projection (layers.def has its equations) over sequences of at most so
+ * many steps. */
+struct nn_lstm {
+    int steps, in, cells, out;
+    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells] */
+    const real *peep, *bias;  /* [3 cells], [4 cells] */
+};
+/* Gradients of those. */
+struct nn_lstm_grads {
+    real *wx, *wr, *wp, *peep, *bias;
+};
+enum { LSTM_GATES = 4, LSTM_PEEPS = 3, LSTM_KEPT = LSTM_GATES + 2 };
+
+/* What the passes that take moments may leave behind. */
+enum { MOMENTS_SCRATCH = 4096 };
+
 struct nn_result {
     double loss_sum; /* over the labels that count: one a sample, or one for each pixel */
     int n_labels;    /* so many */
     int n_correct;
-    int n_top; /* labels among the NN_TOP largest */
+    int n_top;   /* labels among the NN_TOP largest */
+    int n_edits; /* ctc: between transcripts found and wanted */
 };
 enum { NN_TOP = 5 };
+enum { CTC_LABELS_MAX = 256 }; /* of a transcript */
 
 #endif

@@ -36,10 +36,12 @@ ended() {
 # asked NAME: shall it run?
 asked() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 
-# train NAME RANKS OPTIONS...: a short run of this name, if it is asked for; 10 steps are an epoch
+# train NAME RANKS OPTIONS...: a short run of this name, if it is asked for; 10 steps are an epoch. $conv: how a CPU convolves.
+conv='--conv gemm'
 train() {
     asked "$1" || return 0
-    mpirun -np "$2" "$n" train --device cpu --data synthetic:240,3 --batch 24 --lr 0.05 --steps 12 "${@:3}" >out 2>>stderr ||
+    # shellcheck disable=SC2086  # options are words
+    mpirun -np "$2" "$n" train --device cpu $conv --data synthetic:240,3 --batch 24 --lr 0.05 --steps 12 "${@:3}" >out 2>>stderr ||
         fail "$1: exit $?: $(tail -n 2 stderr)"
     ended "$1" "$(checksum out)"
 }
@@ -67,7 +69,8 @@ train lars 2 --optimizer lars --lr 1 --schedule linear --augment crop+flip
 train gemm 2 --gemm e5m10+kahan --model lenet5 --lr 0.01 --steps 4
 if asked resume; then
     resumed=(--model lenet5 --lr 0.01 --schedule const --round stochastic)
-    mpirun -np 3 "$n" train --device cpu --data synthetic:240,3 --batch 24 "${resumed[@]}" --steps 7 --save ckpt >out 2>>stderr ||
+    # shellcheck disable=SC2086
+    mpirun -np 3 "$n" train --device cpu $conv --data synthetic:240,3 --batch 24 "${resumed[@]}" --steps 7 --save ckpt >out 2>>stderr ||
         fail "resume: nothing to resume: exit $?"
     train resume 3 "${resumed[@]}" --resume ckpt
 fi
@@ -86,6 +89,7 @@ fi
 export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
 unset CUDA_VISIBLE_DEVICES
 if [ -f "$NARROWCAST_CUDA" ]; then
+    conv=''
     train cuda 2 --device cuda --steps 3
     train cuda-bf16-cards 2 --device cuda --precision bf16 "${through[@]}" --offload sim:c --steps 6
 else

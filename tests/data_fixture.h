@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -28,8 +29,10 @@ struct fixture_file {
 
 /* The files of a good data set, and the folder they are written to. */
 struct fixture {
-    char dir[64], spec[80];
+    char dir[64], spec[100];
     bool gz;
+    bool lists;             /* a file may name others */
+    const char *folders[2]; /* in dir; NULL: none */
     int n_files;
     struct fixture_file files[FIXTURE_FILES_MAX];
 };
@@ -92,6 +95,11 @@ static inline void fixture_open_dir(struct fixture *x, const char *kind)
         exit(1);
     }
     snprintf(x->spec, sizeof x->spec, "%s:%s", kind, x->dir);
+    for (int i = 0; i < 2 && x->folders[i]; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", x->dir, x->folders[i]);
+        CHECK(mkdir(path, 0700) == 0, "%s", path);
+    }
     for (int i = 0; i < x->n_files; i++)
         fixture_write(x, x->files[i].name, x->files[i].data, x->files[i].bytes);
 }
@@ -149,6 +157,79 @@ static inline struct fixture *fixture_open_cifar(bool gz)
         }
     }
     fixture_open_dir(x, "cifar10");
+    return x;
+}
+
+static inline void fixture_put_text(struct fixture_file *f, const char *text)
+{
+    for (; *text; text++)
+        fixture_put(f, (uint8_t)*text);
+}
+
+static inline void fixture_put_le(struct fixture_file *f, uint32_t v, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        fixture_put(f, (uint8_t)(v >> 8 * i));
+}
+
+/* A sound of n samples that is noise which grows louder: fixture_sample() of each. */
+static inline int16_t fixture_sample(int sound, size_t i)
+{
+    const uint32_t bits = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(sound * 40503);
+    return (int16_t)((int32_t)(bits >> 8 & 0xffff) * (int32_t)(i + 100) / 4000 - 8 * (int32_t)i);
+}
+
+static inline void fixture_put_wav(struct fixture_file *f, int sound, size_t n)
+{
+    fixture_put_text(f, "RIFF");
+    fixture_put_le(f, (uint32_t)(36 + 2 * n), 4);
+    fixture_put_text(f, "WAVEfmt ");
+    fixture_put_le(f, 16, 4);
+    fixture_put_le(f, 1, 2), fixture_put_le(f, 1, 2);
+    fixture_put_le(f, 16000, 4), fixture_put_le(f, 32000, 4);
+    fixture_put_le(f, 2, 2), fixture_put_le(f, 16, 2);
+    fixture_put_text(f, "data");
+    fixture_put_le(f, (uint32_t)(2 * n), 4);
+    for (size_t i = 0; i < n; i++)
+        fixture_put_le(f, (uint16_t)fixture_sample(sound, i), 2);
+}
+
+enum { FIXTURE_SOUND_A = 2000, FIXTURE_SOUND_B = 1039 }; /* samples: 11 and 4 frames */
+
+/* Two utterances to train on, a longer and a shorter one, and the shorter one again for the test. */
+static inline struct fixture *fixture_open_an4(bool gz)
+{
+    static const struct {
+        const char *name, *text;
+    } texts[] = {{"etc/an4_train.fileids", "a\nb\n"},
+                 {"etc/an4_train.transcription", "<s> GO ZOO </s> (a)\n<s> A </s> (b)\n"},
+                 {"etc/an4_test.fileids", "b\n"},
+                 {"etc/an4_test.transcription", "B C (b)\n"}};
+    struct fixture *x = fixture_alloc(gz);
+    for (x->n_files = 0; x->n_files < 4; x->n_files++) {
+        x->files[x->n_files].name = texts[x->n_files].name;
+        fixture_put_text(&x->files[x->n_files], texts[x->n_files].text);
+    }
+    x->files[4].name = "wav/a.wav", x->files[5].name = "wav/b.wav";
+    fixture_put_wav(&x->files[4], 0, FIXTURE_SOUND_A);
+    fixture_put_wav(&x->files[5], 1, FIXTURE_SOUND_B);
+    x->n_files = 6;
+    x->lists = true;
+    x->folders[0] = "etc", x->folders[1] = "wav";
+    fixture_open_dir(x, "an4");
+    return x;
+}
+
+/* 20 windows of 128 characters, and 7 characters more than it takes. */
+static inline struct fixture *fixture_open_text(bool gz)
+{
+    struct fixture *x = fixture_alloc(gz);
+    x->n_files = 1;
+    x->files[0].name = "input.txt";
+    for (size_t i = 0; i < 20 * 128 + 8; i++)
+        fixture_put(&x->files[0], (uint8_t)("to be, or not"[i * i / 7 % 13]));
+    fixture_open_dir(x, "text");
+    snprintf(x->spec, sizeof x->spec, "text:%s/input.txt", x->dir);
     return x;
 }
 

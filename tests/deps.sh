@@ -47,6 +47,7 @@ while IFS=: read -r file header; do
         say "$file" "includes ${header:1}: only host/comm knows MPI, in comm_mpi*.c, comm_library.c and algo_native.c" ;;
     '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
         say "$file" "includes XRT: only host/offload/fpga_xrt.c and sim/xrt/ may" ;;
+    '<rdma'*) [ "$file" = host/offload/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire_fabric.c may" ;;
     '<cuda'* | '<cudnn'* | '<cublas'* | '<nccl'*) [ "$folder" = device ] || say "$file" "includes CUDA: only device/ may" ;;
     esac
     [ "${header:0:1}" = '"' ] || continue

@@ -103,7 +103,7 @@ static inline struct nn_model *model_open(const struct nn_ops *ops, const struct
     m = malloc(sizeof *m);
     if (graph_init(m, ops, in, batch) < 0)
         exit(1);
-    m->scale.value = setup && setup->math == NN_FP16 ? setup->loss_scale : 1;
+    graph_scale_open(m, setup);
     (kinds ? build_kinds : build_branches)(m);
     if (ops->open(setup, &m->ctx) < 0 || graph_plan(m, 4) < 0)
         exit(1);

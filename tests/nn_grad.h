@@ -7,7 +7,7 @@
 #define NN_GRAD_H
 #include "nn_double.h"
 
-enum { VARS = 4 };
+enum { VARS = 6 };
 
 struct var {
     double *v, *d; /* values; gradient by the backward pass */

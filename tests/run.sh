@@ -4,7 +4,8 @@
 # usage: run.sh [--long | --check] PROGRAM|SCRIPT...     exit 0 when none failed and each that was asked for has a verdict
 # --long: all get the argument `long`. --check: scripts get the argument `check`.
 # A program whose source says RANKS: 1 2 4 in a comment runs under mpirun, once for each number; with --check for the second. These
-# run last, one at a time; all else in the order given, $JOBS (3) at a time: scripts wait more than they compute, so that 3 keep two cores busy.
+# run last, two at a time: mpirun waits for longer than most of them compute; all else in the order given, $JOBS (3) at a time: scripts wait more
+# than they compute, so that 3 keep two cores busy. JOBS=1: never two.
 # Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
 set -u
 here=$(dirname "$0")
@@ -102,7 +103,7 @@ for t in "$@"; do
 done
 for ((i = 0; i < ${#several[@]}; i += 2)); do
     p=${several[i]} t=${several[i + 1]}
-    fewer 1
+    fewer $((${JOBS:-3} > 1 ? 2 : 1))
     start "$(basename "$t") $p ranks" env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" mpirun -np "$p" "$t" $long  # MPI's own leaks
 done
 fewer 1

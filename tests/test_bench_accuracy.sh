@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh and papers.sh, with a program in place of narrowcast that only says
+# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
 # no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
 # of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
@@ -90,7 +90,7 @@ cat >"$B/bench_shares" <<'END'
 END
 chmod +x "$B/bench_shares"
 rm -f "$B/ran"
-for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table'; do
+for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
     # shellcheck disable=SC2086  # options are words
     [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
     [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
@@ -113,6 +113,17 @@ bench/segmentation.sh --table >"$dir/seen"
 [ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
+
+# loss_scale.sh: fp32 and 16 scales of 2 seeds, 3 rows of resnet110; a scale's word is the option's, and fp32 has none
+rm -f "$B/ran"
+bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran") $(grep -c -- 'error=e5m10,overflow=inf --loss-scale [a-z0-9]* ' "$B/ran")" = '34 32' ] || fail "loss_scale.sh ran $(cat "$B/ran")"
+[ "$(sed 's/.*--loss-scale \([^ ]*\).*/\1/;t;d' "$B/ran" | sort -u | wc -l)" = 16 ] || fail "not 16 scales: $(cat "$B/ran")"
+bench/loss_scale.sh --table >"$dir/table"
+[ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
+bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+[ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
 
 # papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
 rm -f "$B/ran"

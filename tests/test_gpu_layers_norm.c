@@ -24,6 +24,12 @@ struct norm {
     struct nn_norm f;
 };
 
+/* Of the norms that are opened now. */
+static struct {
+    float factor;
+    bool swapped;
+} form = {1, false};
+
 /* What the values are like, by channel. */
 enum kind { KIND_PLAIN, KIND_FAR, KIND_EQUAL, KIND_OUTLIER, KINDS };
 
@@ -81,7 +87,9 @@ static struct norm norm_open(struct layers *g, size_t n, int c, bool relu, bool 
                            .run_mean = puts_float(g, t.run_mean, c),
                            .run_var = puts_float(g, t.run_var, c),
                            .mean = puts_float(g, t.beta, c),
-                           .inv_std = puts_float(g, t.beta, c)};
+                           .inv_std = puts_float(g, t.beta, c),
+                           .factor = form.factor,
+                           .swapped = form.swapped};
     return t;
 }
 
@@ -96,8 +104,11 @@ static void norm_close(struct norm *t)
 static float value(const struct norm *t, size_t i, const float *mean, const float *inv_std)
 {
     const size_t c = i % (size_t)t->c;
-    const float scale = t->gamma[c] * inv_std[c], v = (t->x[i] - mean[c]) * scale + t->beta[c];
-    return t->addend ? v + t->add[i] : v;
+    const float k = t->f.factor, scale = (t->f.swapped ? 1 : t->gamma[c]) * inv_std[c] * k,
+                d = (t->x[i] - mean[c]) * scale;
+    if (t->f.swapped)
+        return (t->add[i] + d) * t->gamma[c] + t->beta[c];
+    return t->addend ? d + t->beta[c] * k + t->add[i] : d + t->beta[c] * k;
 }
 
 static void check_values(struct norm *t, const char *what, const float *mean, const float *inv_std)
@@ -175,8 +186,9 @@ static void check_forward(struct layers *g, size_t n, int c, bool relu, bool add
 /* What comes back by the definition, in double. */
 struct back {
     double *dy; /* [n][c] that passed the ReLU */
-    /* [c]: of dy, of dy * (x - mean); the same of magnitudes */
-    double *sum, *dot, *most, *most_dot;
+    /* [c]: of dy, of dy * (x - mean), of dy times what gamma multiplies in the swapped form; the
+     * same of magnitudes */
+    double *sum, *dot, *mix, *most, *most_dot, *most_mix;
 };
 
 static struct back back_open(const struct norm *t, const float *dy, const float *mean,
@@ -184,12 +196,16 @@ static struct back back_open(const struct norm *t, const float *dy, const float 
 {
     const size_t c = (size_t)t->c, all = t->n * c;
     struct back b = {layers_memory(all * sizeof(double)), layers_memory(c * sizeof(double)),
-                     layers_memory(c * sizeof(double)), layers_memory(c * sizeof(double)),
+                     layers_memory(c * sizeof(double)),   layers_memory(c * sizeof(double)),
+                     layers_memory(c * sizeof(double)),   layers_memory(c * sizeof(double)),
                      layers_memory(c * sizeof(double))};
     for (size_t i = 0; i < all; i++) {
         const bool passes = !t->relu || layers_round(t->g->math, value(t, i, mean, inv_std)) > 0;
         const double d = (double)t->x[i] - (double)mean[i % c], g = passes ? (double)dy[i] : 0;
+        const double inner = (double)t->add[i] + d * (double)inv_std[i % c] * (double)t->f.factor;
         b.dy[i] = g;
+        b.mix[i % c] += g * inner;
+        b.most_mix[i % c] += fabs(g) * (fabs((double)t->add[i]) + fabs(inner));
         b.sum[i % c] += g;
         b.dot[i % c] += g * d;
         b.most[i % c] += fabs(g);
@@ -200,7 +216,15 @@ static struct back back_open(const struct norm *t, const float *dy, const float 
 
 static void back_close(struct back *b)
 {
-    free(b->dy), free(b->sum), free(b->dot), free(b->most), free(b->most_dot);
+    free(b->dy), free(b->sum), free(b->dot), free(b->mix);
+    free(b->most), free(b->most_dot), free(b->most_mix);
+}
+
+/* What the first pass leaves of a value that came through the ReLU. */
+static double left_in_dy(const struct norm *t, double dy, int channel)
+{
+    const float outer = t->f.swapped ? t->gamma[channel] : 1;
+    return (double)layers_round(t->g->math, outer * (float)dy);
 }
 
 /* scale: the loss's, on dy. in_place: dx is dy. */
@@ -219,7 +243,8 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     float *dgamma = puts_float(g, t.beta, c), *dbeta = puts_float(g, t.beta, c);
     *k = scale;
     g->nn->loss_scale(g->d, scale == 1 ? NULL : k);
-    g->nn->norm_backward(g->d, &t.f, n, t.px, t.py, pdy, pdx, dgamma, dbeta, t.scratch);
+    g->nn->norm_backward(g->d, &t.f, n, t.px, addend ? t.padd : NULL, t.py, pdy, pdx, dgamma, dbeta,
+                         t.scratch);
     g->nn->loss_scale(g->d, NULL);
 
     float *mean = layers_get_float(g, t.f.mean), *inv_std = layers_get_float(g, t.f.inv_std);
@@ -229,18 +254,26 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     for (int i = 0; i < c; i++) {
         const double inv = (double)inv_std[i], e = U * rounds(n) * b.most[i],
                      e_dot = 3 * U * rounds(n) * b.most_dot[i];
-        const double gain = (double)(t.gamma[i] * inv_std[i]), level = b.sum[i] / (double)n;
-        const double slope = b.dot[i] * inv * inv / (double)n;
-        const double e_level = e / (double)n, e_slope = e_dot * inv * inv / (double)n;
-        check_near(&t, "dbeta", i, (double)got_beta[i], b.sum[i] / (double)scale,
-                   (e + 2 * U * fabs(b.sum[i])) / (double)scale);
-        check_near(&t, "dgamma", i, (double)got_gamma[i], b.dot[i] * inv / (double)scale,
-                   (e_dot + 2 * U * fabs(b.dot[i])) * inv / (double)scale);
+        const bool swapped = t.f.swapped;
+        const double factor = (double)t.f.factor, outer = swapped ? (double)t.gamma[i] : 1;
+        const double gain = (double)((swapped ? 1 : t.gamma[i]) * inv_std[i] * t.f.factor);
+        const double level = b.sum[i] * outer / (double)n;
+        const double slope = b.dot[i] * inv * inv * outer / (double)n;
+        const double e_level = fabs(outer) * e / (double)n,
+                     e_slope = fabs(outer) * e_dot * inv * inv / (double)n;
+        const double of_all = swapped ? 1 : factor,
+                     want_gamma = swapped ? b.mix[i] : b.dot[i] * inv * of_all;
+        const double e_gamma = swapped ? 5 * U * rounds(n) * b.most_mix[i]
+                                       : (e_dot + 2 * U * fabs(b.dot[i])) * inv * of_all;
+        check_near(&t, "dbeta", i, (double)got_beta[i], b.sum[i] * of_all / (double)scale,
+                   (e + 2 * U * fabs(b.sum[i])) * of_all / (double)scale);
+        check_near(&t, "dgamma", i, (double)got_gamma[i], want_gamma / (double)scale,
+                   (e_gamma + U * fabs(want_gamma)) / (double)scale);
         for (size_t r = 0; r < n; r++) {
             const size_t at = r * (size_t)c + (size_t)i;
-            const double d = (double)t.x[at] - (double)mean[i],
-                         want = gain * (b.dy[at] - level - d * slope);
-            const double most = fabs(gain) * (fabs(b.dy[at]) + fabs(level) + fabs(d * slope));
+            const double d = (double)t.x[at] - (double)mean[i], came = left_in_dy(&t, b.dy[at], i),
+                         want = gain * (came - level - d * slope);
+            const double most = fabs(gain) * (fabs(came) + fabs(level) + fabs(d * slope));
             check_near(&t, "dx", i, (double)dx[at], want,
                        6 * U * most + fabs(gain) * (e_level + fabs(d) * e_slope) +
                            layers_half_ulp(g->math, fmax(fabs(want), fabs((double)dx[at]))));
@@ -249,7 +282,7 @@ static void check_backward(struct layers *g, size_t n, int c, bool relu, bool ad
     if (addend) {
         float *want = layers_memory(all * sizeof *want);
         for (size_t i = 0; i < all; i++)
-            want[i] = (float)b.dy[i];
+            want[i] = (float)left_in_dy(&t, b.dy[i], (int)(i % (size_t)c));
         layers_same(g, "gradient of the addend", pdy, want, all);
         free(want);
     }
@@ -270,6 +303,22 @@ static void check_repeat(struct layers *g, size_t n, int c)
     layers_same_floats(g, "1/std again", layers_get_float(g, t.f.inv_std), inv_std, (size_t)c);
     free(mean), free(inv_std);
     norm_close(&t);
+}
+
+/* A factor, and gamma behind the addition. */
+static void check_forms(struct layers *g, size_t n, int c)
+{
+    form.factor = 0.25f;
+    check_forward(g, n, c, true, false);
+    check_backward(g, n, c, true, false, true, 1);
+    check_backward(g, n, c, true, true, false, 128);
+    form.swapped = true;
+    check_forward(g, n, c, true, true);
+    check_backward(g, n, c, true, true, false, 128);
+    form.factor = 1;
+    check_forward(g, n, c, false, true);
+    check_backward(g, n, c, false, true, false, 1);
+    form.swapped = false;
 }
 
 int main(void)
@@ -298,6 +347,8 @@ int main(void)
                 check_backward(&g, n, c, true, false, true, 1);
                 check_backward(&g, n, c, true, false, false, 1024);
                 check_backward(&g, n, c, true, true, false, 1);
+                if (g.skew == (i & 1))
+                    check_forms(&g, n, c);
             }
             check_repeat(&g, 5000, 24);
             if (g.skew && m == 1) { /* enough that threads meet many rows */

@@ -4,7 +4,10 @@
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim.h"
+#include "nn/scale_words.h"
 #include <stdlib.h>
+
+enum { ADAPTIVE = -1 };
 
 static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16"};
 
@@ -51,7 +54,11 @@ static void check_eval(const char *name, struct nn_model *cpu, struct nn_model *
 static void check_model(const char *model, struct nn_shape in, int batch, int max_batch,
                         enum nn_math math, double loss_scale)
 {
-    const struct nn_setup setup = {.math = math, .loss_scale = loss_scale};
+    struct scale_choice own; /* of each layer: loss_scale is ADAPTIVE */
+    struct nn_setup setup = {.math = math, .loss_scale = loss_scale};
+    CHECK(scale_words("adaptive", &own) == 0, "adaptive");
+    scale_format(&own.adaptive.rule, mf_half());
+    setup.adaptive = loss_scale == ADAPTIVE ? &own.adaptive : NULL;
     struct images d = images_open(in, batch);
     struct nn_model *cpu = model_open(&nn_cpu, NULL, model, in, batch);
     struct nn_model *gpu = model_open(&nn_cuda, &setup, model, in, max_batch);
@@ -59,8 +66,8 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
     if (!moved)
         exit(1);
     char name[64];
-    snprintf(name, sizeof name, "%s %s scale %g", model, math_names[math],
-             nn_model_loss_scale(gpu)->value);
+    snprintf(name, sizeof name, "%s %s scale %g%s", model, math_names[math],
+             nn_model_loss_scale(gpu)->value, setup.adaptive ? " and layers' own" : "");
     struct answer a = answer_of(cpu, &d), b = answer_of(gpu, &d);
     const double moved_loss = sensitivity(cpu, &d, nudge_of(math), &a, moved);
     check_answer(name, cpu, &a, &b, moved_loss, moved);
@@ -157,8 +164,10 @@ int main(void)
     puts("seeds: images 1, weights 4, dropout 3, nudges 10 20, gradients 30");
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
+    check_model("kinds", (struct nn_shape){12, 11, 3}, 6, 6, NN_FP16, ADAPTIVE);
     for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
         check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
+    check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
                 0); /* the first of the moving scales */

@@ -50,7 +50,7 @@ static void model_close(struct layers *g, struct model *m)
 
 static void cpu_step(struct layers *g, struct model *m, const struct dev_sgd_all *o, double rate)
 {
-    const struct nn_sgd sgd = {(double)o->momentum, o->nesterov, m->cpu, m->n_tensors};
+    const struct nn_sgd sgd = {(double)o->momentum, o->nesterov, m->cpu, m->n_tensors, NULL};
     void *plan;
     if (nn_cpu.sgd_plan(g->cpu, &sgd, &plan) < 0)
         exit(1);

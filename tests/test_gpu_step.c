@@ -5,6 +5,7 @@
 #include "gpu_models.h"
 #include "nn/feed.h"
 #include "nn/optim.h"
+#include "nn/scale_words.h"
 
 enum { BATCH = 5, STEPS = 4 };
 
@@ -258,6 +259,11 @@ static void check_feed(void)
 int main(void)
 {
     const struct nn_setup fp16 = {.math = NN_FP16, .loss_scale = 64};
+    struct scale_choice scales;
+    if (scale_words("adaptive:1e-3,2", &scales) < 0)
+        return 1;
+    scale_format(&scales.adaptive.rule, mf_half());
+    const struct nn_setup adaptive = {.math = NN_FP16, .adaptive = &scales.adaptive};
     gpu_fixture_choose();
     if (gpu_open(0) < 0)
         return 1;
@@ -265,6 +271,7 @@ int main(void)
     count_calls();
     check_records("kinds", (struct nn_shape){12, 11, 3}, NULL);
     check_records("kinds", (struct nn_shape){12, 11, 3}, &fp16);
+    check_records("kinds", (struct nn_shape){12, 11, 3}, &adaptive);
     check_records("mlp", (struct nn_shape){28, 28, 1}, NULL);
     check_feed();
     gpu_close();

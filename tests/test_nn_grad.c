@@ -160,18 +160,19 @@ static void norm_d(struct layer *l)
     double *dx = l->vars[0].d;
     if (!l->f.addend) /* in place */
         dx = memcpy(dx, l->dy, bytes);
-    nn_cpu.norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->y, l->f.addend ? l->dy : dx, dx,
-                         l->vars[1].d, l->vars[2].d, l->scratch);
+    nn_cpu.norm_backward(l->ctx, &l->f, n, l->vars[0].v, l->f.addend ? l->vars[3].v : NULL, l->y,
+                         l->f.addend ? l->dy : dx, dx, l->vars[1].d, l->vars[2].d, l->scratch);
     if (l->f.addend)
         memcpy(l->vars[3].d, l->dy, bytes);
 }
 
-static void check_norm(void *ctx, int pixels, int c, bool relu, bool addend)
+static void check_norm_form(void *ctx, int pixels, int c, bool relu, bool addend, double factor,
+                            bool swapped)
 {
     struct layer l = {.ctx = ctx, .forward = norm_y, .backward = norm_d, .bends = relu};
     size_t n = (size_t)(pixels * c), bytes;
-    snprintf(l.name, sizeof l.name, "norm of %d pixels, %d channels%s%s", pixels, c,
-             addend ? ", addend" : "", relu ? ", relu" : "");
+    snprintf(l.name, sizeof l.name, "norm of %d pixels, %d channels%s%s%s, times %g", pixels, c,
+             addend ? ", addend" : "", relu ? ", relu" : "", swapped ? ", swapped" : "", factor);
     nn_cpu.norm_plan(ctx, c, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, n, 1);
@@ -181,11 +182,22 @@ static void check_norm(void *ctx, int pixels, int c, bool relu, bool addend)
         add_var(&l, n, 4);
     set_output(&l, n);
     double *more = new_reals(4 * (size_t)c);
-    l.f = (struct nn_norm){c,           relu, addend,   1e-5,         0.1,         l.vars[1].v,
-                           l.vars[2].v, more, more + c, more + 2 * c, more + 3 * c};
+    l.f = (struct nn_norm){c,           relu, addend,   1e-5,         0.1,          l.vars[1].v,
+                           l.vars[2].v, more, more + c, more + 2 * c, more + 3 * c, factor,
+                           swapped};
     check_layer(&l);
     close_layer(&l);
     free(more);
+}
+
+static void check_norm(void *ctx, int pixels, int c, bool relu, bool addend)
+{
+    check_norm_form(ctx, pixels, c, relu, addend, 1, false);
+    check_norm_form(ctx, pixels, c, relu, addend, 0.25, false);
+    if (addend) {
+        check_norm_form(ctx, pixels, c, relu, true, 1, true);
+        check_norm_form(ctx, pixels, c, relu, true, 0.25, true);
+    }
 }
 
 static void check_norms(void *ctx)

@@ -150,6 +150,32 @@ static struct nn_model *sums(struct nn_shape in)
     return m;
 }
 
+/* The same in another form; gammas are none that the formulas could leave out. */
+static struct nn_model *formed(struct nn_model *m, const char *form,
+                               struct nn_model *(*build)(struct nn_model *m))
+{
+    if (nn_block_words(form, &m->block) < 0 || graph_plan(build(m), 4) < 0)
+        exit(1);
+    for (int k = 0; k < m->n_params; k++)
+        for (size_t i = 0; strstr(m->params[k].name, "norm") && i < m->params[k].n; i++)
+            m->weights[m->params[k].offset + i] += 0.3 * uniform(9, m->params[k].offset + i);
+    return m;
+}
+
+static struct nn_model *build_basic(struct nn_model *m)
+{
+    build_resnet(m, 8, CLASSES);
+    return m;
+}
+
+static struct nn_model *build_bottlenecks(struct nn_model *m)
+{
+    static const int blocks[4] = {2, 1, 1, 2};
+    m->width = 4.0 / FIRST;
+    wide_resnet(m, blocks, true, CLASSES);
+    return m;
+}
+
 /* Projections, bottlenecks, both stems; a few channels instead of 64. */
 static struct nn_model *narrow_resnet(bool bottleneck, struct nn_shape in)
 {
@@ -265,6 +291,16 @@ int main(void)
     check_model("all kinds of nodes, 9x11x3", planned(all_kinds((struct nn_shape){9, 11, 3})));
     check_model("all kinds of nodes, 8x8x1", planned(all_kinds((struct nn_shape){8, 8, 1})));
     check_model("resnet8, 7x5x3", planned(small_resnet((struct nn_shape){7, 5, 3})));
+    for (int i = 0; i < 5; i++) {
+        static const char *const words[] = {"swap", "swap:1", "plain:0.25", "zero-gamma",
+                                            "zero-gamma:0.5"};
+        char name[64];
+        snprintf(name, sizeof name, "resnet8, 7x5x3, %s", words[i]);
+        check_model(name, formed(opened((struct nn_shape){7, 5, 3}), words[i], build_basic));
+        snprintf(name, sizeof name, "resnet of 6 bottlenecks, 12x11x1, %s", words[i]);
+        check_model(name,
+                    formed(opened((struct nn_shape){12, 11, 1}), words[i], build_bottlenecks));
+    }
     check_model("convolutions in groups, 17x20x3",
                 planned(in_groups((struct nn_shape){17, 20, 3})));
     check_model("sums, 6x7x3", planned(sums((struct nn_shape){6, 7, 3})));

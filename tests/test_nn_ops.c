@@ -201,11 +201,11 @@ static void check_norm(void *ctx, struct norm_case k)
     nn_cpu.norm_plan(ctx, k.c, &bytes);
     void *scratch = buf_alloc(bytes);
     memset(scratch, 0xff, bytes);
-    struct nn_norm norm = {k.c,  k.relu,   k.addend, 1e-5,      0.1,      gamma,
-                           beta, run_mean, run_var,  f + 4 * c, f + 5 * c};
+    struct nn_norm norm = {k.c,      k.relu,  k.addend,  1e-5,      0.1, gamma, beta,
+                           run_mean, run_var, f + 4 * c, f + 5 * c, 1,   false};
     nn_cpu.norm_forward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, scratch);
-    nn_cpu.norm_backward(ctx, &norm, k.n, x, y, dy_in, k.addend ? dx : dy_in, dgamma, dbeta,
-                         scratch);
+    nn_cpu.norm_backward(ctx, &norm, k.n, x, k.addend ? addend : NULL, y, dy_in,
+                         k.addend ? dx : dy_in, dgamma, dbeta, scratch);
     /* x itself carries an error of eps * far, and 1 / std is about 2 */
     double eps = 0x1p-24, far = 1 + fabs(k.offset);
     check_near(name, run_mean, want_mean, c, 4 * eps * far);

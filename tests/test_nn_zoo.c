@@ -93,6 +93,18 @@ static void check_heads(const char *name, const struct loss_kind *loss, const do
     graph_fini(&m);
 }
 
+/* Of sequences of 363 features, and of that width. */
+static void check_sequence(const char *name, double width, int n_classes, size_t want)
+{
+    struct nn_model m;
+    CHECK(graph_init(&m, &nn_cpu, (struct nn_shape){50, 1, 363}, 1) == 0, "no memory");
+    m.width = width;
+    CHECK(graph_by_name(&m, name, n_classes) == 0, "%s is not built", name);
+    CHECK(m.n_weights == want, "%s of width %g: %zu weights, not %zu", name, width, m.n_weights,
+          want);
+    graph_fini(&m);
+}
+
 /* Sides of the outputs of convolutions and poolings, in order. */
 static void check_sides(const char *name, int side, const int *want, int n)
 {
@@ -168,6 +180,8 @@ int main(void)
     check_weights("caffenet", 227, 1000, 60965224);
     check_weights("alexnet", 227, 1000, 62378344);
     check_weights("vgg19", 224, 1000, 143667240);
+    check_sequence("lstm", 1, 132, 13634692); /* as the QSGD paper has it */
+    check_sequence("lstm", 0.25, 28, 1134364);
     check_weights("resnet110", 32, 10, 1727962);
     check_weights("resnet18", 224, 1000, 11689512);
     check_weights("resnet50", 224, 1000, 25557032);

@@ -25,7 +25,7 @@ all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
 plans verilator VERILATOR=
 lacks verilator 'verilator --|shell_rtl|verilated' && has verilator sim/shell_none narrowcast-sim
 plans fabric FABRIC=
-lacks fabric '-lfabric|host/offload/wire_fabric\.c' && has fabric wire_fabric_none.c
+lacks fabric '-lfabric|libnarrowcast_fabric|host/offload/wire_fabric\.c' && has fabric host/offload/wire_plugin.c
 plans xrt XRT=
 lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
@@ -37,7 +37,7 @@ lacks cudnn '-lcudnn|-lcublas'
 plans nccl NCCL=
 lacks nccl '-lnccl'
 plans parts "${all[@]}"
-lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim wire_fabric_none.c sim/shell_none
+lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/shell_none
 
 # built TARGET WORD...: what is there works
 tests=(tests/test_sim_cli.sh tests/test_cli.sh tests/test_gpu_none.sh)

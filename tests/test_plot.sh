@@ -104,6 +104,19 @@ table 'layer stats: e4m3 aps (L2 error, %)
 0 12.5
 1 3.125' error stats.jsonl
 
+# --- the way back: a line a step ---
+back() { # back STEP INDEX UNDERFLOW UNSCALED WANTED CARRIED
+    echo "{\"kind\":\"stats_back\",\"step\":$1,\"index\":$2,\"layer\":\"l$2\",\"underflow\":$3,\"underflow_unscaled\":$4,\"wanted\":$5,\"carried\":$6}"
+}
+{ cat stats.jsonl && back 1 0 0.25 0.25 64 1 && back 1 1 0.125 0.5 128 8 && back 11 0 0 0 null 1; } >back.jsonl
+table 'layer back: step 1 back: step 1, unscaled back: step 11 (underflow, %)
+0 25 0
+1 12.5 50' underflow-back back.jsonl
+table 'layer back: step 1, wanted back: step 1, carried back: step 11, wanted back: step 11, carried (scale)
+0 64 1 1
+1 128 8' scale-back back.jsonl
+refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
+
 # --- charts: by the name; what a file is called and what stands in it is text, and no program ---
 cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"

@@ -57,10 +57,16 @@ train other 2 --device cpu --schedule const --resume "$dir/ckpt" && fail "a chec
 
 # Other numbers.
 for precision in tf32 fp16 bf16; do
-    train $precision 1 --device cuda --precision $precision || fail "$precision: $(tail -n 1 "$dir/$precision.err")"
+    train $precision 1 --device cuda --precision $precision --stats "$dir/$precision.stats" || fail "$precision: $(tail -n 1 "$dir/$precision.err")"
     awk -v a="$(loss cpu)" -v b="$(loss $precision)" 'BEGIN { exit !(b > 0 && (a - b) / a < 0.2 && (b - a) / a < 0.2) }' ||
         fail "loss $(loss cpu) on the CPU, $(loss $precision) in $precision"
 done
+
+# Another form of residual blocks.
+train swap-cpu 1 --device cpu --model resnet8 --block swap --steps 3
+train swap 1 --device cuda --model resnet8 --block swap --steps 3 || fail "--block swap: $(tail -n 1 "$dir/swap.err")"
+awk -v a="$(loss swap-cpu)" -v b="$(loss swap)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.001 && (b - a) / a < 0.001) }' ||
+    fail "--block swap: loss $(loss swap-cpu) on the CPU, $(loss swap) on the GPU"
 
 # Statistics change no bit, and are what the CPU says of nearly the same gradients; fp32's own format changes none either.
 train stats 2 --device cuda --stats "$dir/gpu.stats" && same gpu stats "--stats"
@@ -69,6 +75,12 @@ network() { sed -n "s/.*stats_network\",\"step\":1,.*\"$2\":\([^,}]*\).*/\1/p" "
 for key in l2 round_off_median cosine; do
     awk -v a="$(network cpu $key)" -v b="$(network gpu $key)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.1 && (b - a) / a < 0.1) }' ||
         fail "statistics, $key: $(network cpu $key) on the CPU, $(network gpu $key) on the GPU"
+done
+train one-stats 1 --device cpu --stats "$dir/one.stats"
+output() { sed -n "s/.*stats_output\",\"step\":1,\"index\":$2,.*\"largest\":\([^,}]*\).*/\1/p" "$dir/$1.stats"; }
+for precision in fp16 bf16; do
+    awk -v a="$(output one 2)" -v b="$(output $precision 2)" 'BEGIN { exit !(a > 0 && b > 0 && (a - b) / a < 0.05 && (b - a) / a < 0.05) }' ||
+        fail "statistics: the largest value is $(output one 2) on the CPU, $(output $precision 2) in $precision"
 done
 train wide 2 --device cuda --quant act=e8m23,weight=e8m23,error=e8m23 && same gpu wide "--quant e8m23"
 train narrow 2 --device cuda --quant act=e4m3,weight=e4m3,error=e5m2 --loss-scale 1024 || fail "--quant: $(tail -n 1 "$dir/narrow.err")"

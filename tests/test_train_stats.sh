@@ -34,7 +34,7 @@ plain=$(on 4 $run 2>/dev/null | tail -n 1)
 [ "$(on 4 $run --stats s --stats-every 4 --dump-gradients d --dump-first 4 --dump-steps 1 2>said | tail -n 1)" = "$plain" ] ||
     fail "another end than '$plain': $(cat said)"
 [ -n "$plain" ] || fail "no checksum: $(cat said)"
-[ "$(grep -c '^{"kind":"stats","step":1,' s) $(grep -c '^{"kind":"stats","step":5,' s) $(wc -l <s)" = "10 10 23" ] || fail "lines: $(cut -c1-50 s)"
+[ "$(grep -c '^{"kind":"stats","step":1,' s) $(grep -c '^{"kind":"stats","step":5,' s) $(grep -c '^{"kind":"stats_output","step":5,' s) $(wc -l <s)" = "10 10 11 53" ] || fail "lines: $(cut -c1-50 s)"
 judge=$("$B/bench_error" d --json | grep '"format":"e4m3","scale":"aps","sum":"exact"')
 all=$(grep '^{"kind":"stats_network","step":5,' s)
 near "L2" "$(value "$judge" l2)" "$(value "$all" l2)"
@@ -80,6 +80,24 @@ awk -v u="$(value "$(line small 1 0)" underflow_all)" -v s="$(value "$(line larg
 on 1 --steps 1 --lr 1e-12 --stats tiny >/dev/null 2>&1
 lost=$(value "$(grep stats_network tiny)" updates_lost) usual=$(value "$(grep '"stats_network","step":1,' s)" updates_lost)
 awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.9 && a <= 1 && b < 0.01 && b != "") }' || fail "lost updates: $lost, $usual"
+
+# --- the same step in pure fp16: half an ulp is 2^13 times as much; what nodes make, and variances that e5m10 has no normal number for ---
+for precision in fp32 fp16-pure; do
+    on 1 --model resnet8 --steps 1 --lr 1e-4 --precision "$precision" --device cpu --stats "$precision" >said 2>&1 || fail "$precision: $(cat said)"
+done
+lost=$(value "$(grep stats_network fp16-pure)" updates_lost) usual=$(value "$(grep stats_network fp32)" updates_lost)
+awk -v a="$lost" -v b="$usual" 'BEGIN { exit !(a > 0.5 && a <= 1 && b < 0.1) }' || fail "lost updates: $lost in fp16, $usual in fp32"
+for at in '0 stem.conv conv' '1 stem.norm norm' '9 shortcut9 shortcut' '17 classifier linear'; do
+    read -r index name type <<<"$at"
+    a=$(grep "^{\"kind\":\"stats_output\",\"step\":1,\"index\":$index,\"node\":\"$name\",\"type\":\"$type\"," fp32)
+    b=$(grep "\"stats_output\",\"step\":1,\"index\":$index," fp16-pure)
+    awk -v a="$(value "$a" largest)" -v b="$(value "$b" largest)" 'BEGIN { exit !(a > 0 && a / b < 1.02 && b / a < 1.02) }' || fail "$name: $a $b"
+    [ "$type" != norm ] || [ "$(value "$a" variances_underflow)" = 0 ] || fail "variances: $a"
+done
+# a factor of 1e-4 behind every norm of a block: what the next convolution makes has variances below 2^-14; running ones are a tenth nearer a step
+on 1 --model resnet8 --block plain:0.0001 --steps 110 --batch 4 --lr 0 --device cpu --stats low --stats-every 109 >said 2>&1 || fail "plain:0.0001: $(cat said)"
+a=$(grep '"step":110,.*"s0b0.norm2"' low)
+awk -v u="$(value "$a" variances_underflow)" -v v="$(value "$a" variance_least)" 'BEGIN { exit !(u == 1 && v > 0 && v < 2 ^ -14) }' || fail "low variances: $a"
 
 # --- layers in fp32, other codecs: what there is to say; a step that is skipped has no means ---
 on 2 --steps 1 --fp32-last-layer --stats last >/dev/null 2>&1

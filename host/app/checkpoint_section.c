@@ -114,6 +114,31 @@ static int stats_put(struct train *t, const void *from)
     return nn_model_put(t->model, t->stats, from, t->n_stats);
 }
 
+/* ---- a rank's scales of layers ---- */
+
+static size_t scales_bytes(const struct train *t)
+{
+    return t->n_scales * sizeof *t->scales;
+}
+
+static int scales_get(struct train *t, void *to)
+{
+    memcpy(to, t->scales, scales_bytes(t));
+    return 0;
+}
+
+static int scales_put(struct train *t, const void *from)
+{
+    int exponent;
+    memcpy(t->scales, from, scales_bytes(t));
+    for (size_t i = 0; i < t->n_scales; i++)
+        if (!(t->scales[i] > 0 && isfinite(t->scales[i]) &&
+              frexpf(t->scales[i], &exponent) == 0.5F))
+            return ERR(-EINVAL, "cannot resume '%s': a layer's scale is %g, no power of two",
+                       t->o->resume, (double)t->scales[i]);
+    return 0;
+}
+
 /* ---- what the codec keeps on a rank ---- */
 
 static size_t codec_bytes(const struct train *t)
@@ -149,6 +174,11 @@ const struct checkpoint_section checkpoint_sections[] = {
      .bytes = stats_bytes,
      .get = stats_get,
      .put = stats_put},
+    {.name = "scales",
+     .per_rank = true,
+     .bytes = scales_bytes,
+     .get = scales_get,
+     .put = scales_put},
     {.name = "codec", .per_rank = true, .bytes = codec_bytes, .get = codec_get, .put = codec_put},
 };
 const int checkpoint_n_sections = sizeof checkpoint_sections / sizeof *checkpoint_sections;

@@ -6,6 +6,7 @@
  *
  * Vectors pass in pieces, so that ranks that share a process need little memory each. */
 #include "app/grad_stats.h"
+#include "app/back_stats.h"
 #include "app/grad_stats_inside.h"
 #include "app/train.h"
 #include "base/buf.h"
@@ -26,6 +27,7 @@ static int open_lead(struct train *t, struct grad_stats *s)
         return -ENOMEM;
     TRY(round_off_open(&s->layer.error));
     TRY(round_off_open(&s->network.error));
+    TRY(grad_outputs_open(t, s));
     if (t->o->resume)
         TRY(train_log_cut(t, t->o->stats));
     TRY(jsonl_open(&s->file, t->o->stats, t->o->resume != NULL));
@@ -56,7 +58,7 @@ void grad_stats_close(struct train *t)
     (void)jsonl_close(&s->file);
     round_off_close(&s->layer.error);
     round_off_close(&s->network.error);
-    free(s->exact), free(s->own), free(s->all);
+    free(s->exact), free(s->own), free(s->all), free(s->outputs);
     free(s->piece), free(s->wide), free(s->exponents);
     free(s);
     t->grad_stats = NULL;
@@ -124,6 +126,10 @@ int grad_stats_before(struct train *t)
     if (!grad_stats_due(t))
         return 0;
     const double start_s = clock_s();
+    if (t->rank == 0) { /* emulated ranks use the network in turn */
+        (void)grad_outputs_look(t, t->grad_stats, PIECE); /* as find_exponents */
+        t->grad_stats->back_rc = back_stats_write(t, &t->grad_stats->file);
+    }
     TRY(find_exponents(t, t->grad_stats));
     for (int i = 0; i < t->n_params; i++)
         TRY(count_layer(t, t->grad_stats, i));
@@ -140,9 +146,11 @@ static void judge(const struct train *t, struct grad_stats *s, const double *sum
     round_off_add(&s->network.error, s->wide, s->piece, k);
 }
 
-/* Half a unit in the last place of w. */
-static double half_ulp(float w)
+/* Half a unit in the last place of w: of an fp32, or of e5m10. */
+static double half_ulp(const struct train *t, float w)
 {
+    if (train_is_pure(t->o))
+        return fabsf(w) < 0x1p-14f ? 0x1p-25 : ldexp(1, ilogbf(w) - 11);
     return w == 0 || fabsf(w) < 0x1p-126f ? 0x1p-150 : ldexp(1, ilogbf(w) - 24);
 }
 
@@ -160,7 +168,7 @@ static int count_updates(struct train *t, struct grad_stats *s, int i, double lr
         TRY(fetch(t, t->weights, i, at, s->piece, &k));
         for (size_t j = 0; j < k; j++) {
             s->layer.updates += s->wide[j] > 0;
-            s->layer.lost += s->wide[j] > 0 && s->wide[j] < half_ulp(s->piece[j]);
+            s->layer.lost += s->wide[j] > 0 && s->wide[j] < half_ulp(t, s->piece[j]);
         }
     }
     s->network.updates += s->layer.updates;
@@ -189,9 +197,12 @@ int grad_stats_after(struct train *t, double lr, const struct reducer_step *redu
         return 0;
     round_off_clear(&s->network.error);
     s->network.updates = s->network.lost = 0;
+    *file_rc = s->back_rc;
     for (int i = 0; i < t->n_params && *file_rc == 0; i++)
         *file_rc = judge_layer(t, s, i, lr, reduced->skipped);
     if (*file_rc == 0)
         *file_rc = grad_stats_write_network(t, s, lr, reduced->skipped);
+    if (*file_rc == 0)
+        *file_rc = grad_outputs_write(t, s);
     return 0;
 }

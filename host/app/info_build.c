@@ -5,7 +5,8 @@
 #include "base/beside.h"
 #include "comm/comm_library.h"
 #include "nn/blas.h"
-#include "offload/wire_fabric.h"
+#include "nn/round_ops.h"
+#include "offload/wire_plugin.h"
 #include "vec/vec.h"
 #include <zlib.h>
 
@@ -22,9 +23,10 @@ void info_build(struct info *info)
     info_add(info, "vec backend", "%s", vec_best()->name);
     info_add(info, "MPI", "%s", mpi);
     info_add(info, "CBLAS", "%s", blas_config());
+    info_add(info, "wider in fp16-pure", "%s", round_pure_wide);
     info_add(info, "zlib", "%s", zlibVersion());
-    char fabric[64], path[PATH_MAX];
-    wire_fabric_library(fabric, sizeof fabric);
+    char fabric[INFO_VALUE], path[PATH_MAX];
+    wire_plugin_about(fabric, sizeof fabric);
     info_add(info, "libfabric", "%s", fabric);
     info_add(info, "simulated card", "%s",
              beside("narrowcast-sim", path) == path ? path : "not built");

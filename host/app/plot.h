@@ -78,6 +78,10 @@ int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *i
 int plot_underflow_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 int plot_error_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
 
+/* Rows of train --stats about the way back (plot_back.c). */
+int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+int plot_scale_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in);
+
 /* Reads all lines of all files. layers: see struct plot. Returns 0 or a negative errno with a line; also
  * where a file has no row of the kind, or none a layer that was named. plot_close() in any case. */
 int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, char *const *paths,

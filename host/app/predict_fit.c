@@ -100,10 +100,10 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Is the row of the algorithm and type of m, "" being any? */
-static bool is_of(const struct predict_time_row *row, const struct predict_messages *m)
+/* Is m of this algorithm and type, "" being any? */
+static bool is_of(const struct predict_messages *m, const char *algo, const char *type)
 {
-    return (!*m->algo || !strcmp(m->algo, row->algo)) && (!*m->type || !strcmp(m->type, row->type));
+    return (!*m->algo || !strcmp(m->algo, algo)) && (!*m->type || !strcmp(m->type, type));
 }
 
 /* What the rows of an algorithm and type say that are so many bytes long (0: of any length); -1: no
@@ -116,8 +116,8 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     size_t n = 0;
     for (int i = 0; i < r->n_times; i++) {
         const struct predict_time_row *row = &r->times[i];
-        if (is_of(row, m) && tells(row, what) && (bytes == 0 || row->bytes == bytes) &&
-            depends(o, r, row, what, most))
+        if (is_of(m, row->algo, row->type) && tells(row, what) &&
+            (bytes == 0 || row->bytes == bytes) && depends(o, r, row, what, most))
             found[n++] = meet(o, r, row, what, most);
     }
     if (n == 0)
@@ -157,7 +157,7 @@ struct predict_messages predict_messages_of(const struct predict_rates *r, const
     struct predict_messages out = {.algo = ""};
     for (int i = 0; i < r->n_of; i++) {
         const struct predict_messages *m = &r->of[i];
-        if ((*m->algo && strcmp(m->algo, algo) != 0) || (*m->type && strcmp(m->type, type) != 0))
+        if (!is_of(m, algo, type))
             continue;
         if (m->port_s.n > 0)
             out.port_s = m->port_s;

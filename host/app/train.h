@@ -63,8 +63,11 @@ struct train {
     const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
     bool on_gpu;             /* that is a GPU, which is open */
     struct nn_setup setup;
+    struct nn_block block;
     struct gemm_rule gemm;
     struct round_setup round;
+    struct scale_setup scaling;
+    int least_exponent; /* of the smallest error that does not underflow; fp32: of fp16's */
 
     struct dataset *data;
     struct augment augment;
@@ -78,6 +81,8 @@ struct train {
     const struct nn_param *params;
     int n_params;
     real *weights, *grads, *stats; /* grads, stats: of this rank, emulated ones' too */
+    float *scales;                 /* [n_scales] of layers, this rank's, host memory */
+    size_t n_scales;               /* --loss-scale adaptive; else 0 */
     real *micro_sum; /* [n_weights] gradients of micro-batches so far; NULL: there is one */
     float **layers;  /* [n_params] into grads */
     size_t n_weights, n_stats;
@@ -150,6 +155,10 @@ int train_device_settle(struct train *t);
 int train_device_open(struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
+
+/* fp16-pure: the means over ranks of params [first, first + n), in t->grads, are rounded as
+ * --reduce-in has it; else nothing. */
+void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);
 
 /* ---- cards in the network (train_offload.c) ---- */

@@ -3,6 +3,7 @@
  *
  *     the batch   | rank 0: micro 0 | micro 1 | ... | rank 1: micro 0 | ... */
 #include "app/train.h"
+#include "app/grad_stats.h"
 #include "base/clock.h"
 #include "hls/philox.h"
 
@@ -45,7 +46,10 @@ static struct nn_result pass(struct train *t, int m, bool early)
     feed_ahead(t, m);
     const double start_s = clock_s();
     train_emulate_turn(t);
+    nn_model_scales_put(t->model, t->scales);
+    nn_model_watch(t->model, t->rank == 0 && !t->again && grad_stats_due(t));
     const struct nn_result result = feed_train(t->feed, key, early ? grads_ready : NULL, t);
+    nn_model_scales_get(t->model, t->scales);
     (t->lead ? t->lead : t)->computed_s += clock_s() - start_s;
     trace_add(t->trace, TRACE_MAIN, "compute", (int64_t)step, start_s);
     return result;

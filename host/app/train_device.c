@@ -2,45 +2,68 @@
  * in which numbers it computes. */
 #include "app/train.h"
 #include "base/err.h"
-#include "base/number.h"
+#include "nn/scale_words.h"
 #include "vec/gpu.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "auto", or a power of two from 1 on that fp16's range leaves room for. */
-static int loss_scale_of(const char *word, double *out)
+/* What --loss-scale means for these numbers. A factor that does not move rounds errors as if the loss
+ * were so many times as large; one that moves, and those of layers, are in the errors themselves. */
+static int settle_scale(struct train *t)
 {
-    char *end;
-    const double value = number_read(word, &end);
-    if (!strcmp(word, "auto")) {
-        *out = 0;
+    const struct train_options *o = t->o;
+    const struct round_setup *rounds = t->setup.round;
+    struct scale_choice c;
+    TRY(scale_words(o->loss_scale, &c));
+    t->setup.loss_scale = c.fixed;
+    t->setup.scaled = c.kind >= SCALE_MOVING;
+    if (c.kind == SCALE_MOVING && rounds && rounds->of[ROUND_ERROR].rule.overflow != MF_INF)
+        return ERR(-EINVAL, "--loss-scale dynamic moves when errors overflow: --quant needs "
+                            "overflow=inf");
+    if (c.fixed > 0)
+        t->round.of[ROUND_ERROR].rule.shift = ilogb(c.fixed);
+    t->scaling = c.adaptive;
+    scale_format(&t->scaling.rule, rounds && rounds->of[ROUND_ERROR].on
+                                       ? rounds->of[ROUND_ERROR].rule.fmt
+                                       : mf_half());
+    t->least_exponent = ilogb(t->scaling.rule.least);
+    t->setup.watched = t->o->stats != NULL;
+    if (c.kind != SCALE_ADAPTIVE)
         return 0;
-    }
-    uint64_t whole = value >= 1 && value <= 1 << 24 ? (uint64_t)value : 0;
-    if (*end || !whole || (double)whole != value || (whole & (whole - 1)))
-        return ERR(-EINVAL,
-                   "cannot take --loss-scale %s: want auto or a power of two from 1 to 16777216",
-                   word);
-    *out = value;
+    t->setup.adaptive = &t->scaling;
     return 0;
 }
 
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
-    t->setup = (struct nn_setup){.math = nn_math_of(o->precision), .width = o->width};
-    TRY(loss_scale_of(o->loss_scale, &t->setup.loss_scale));
+    const bool pure = train_is_pure(o);
+    t->setup = (struct nn_setup){.math = nn_math_of(pure ? "fp32" : o->precision),
+                                 .conv = nn_conv_of(o->conv),
+                                 .width = o->width};
+    TRY(nn_block_words(o->block, &t->block));
+    t->setup.block = &t->block;
     const int narrow = gemm_low_parse(o->gemm, &t->gemm);
     TRY(narrow);
     t->setup.gemm = narrow ? &t->gemm : NULL;
     const int rounds = round_words(o->quant, &t->round);
     TRY(rounds);
-    t->setup.round = rounds ? &t->round : NULL;
-    if (t->setup.loss_scale > 0)
-        t->round.of[ROUND_ERROR].rule.shift = ilogb(t->setup.loss_scale);
-    return 0;
+    t->setup.round = rounds || pure ? &t->round : NULL;
+    if (pure)
+        round_pure(&t->round);
+    return settle_scale(t);
+}
+
+/* Means over ranks are made in fp32. */
+void train_narrow_means(struct train *t, int first, int n)
+{
+    if (!train_is_pure(t->o) || !strcmp(t->o->reduce_in, "fp32") || n == 0)
+        return;
+    const struct nn_param *from = &t->params[first], *last = &t->params[first + n - 1];
+    t->nn->add_divide(nn_model_ctx(t->model), last->offset + last->n - from->offset,
+                      t->grads + from->offset, NULL, 1, t->grads + from->offset);
 }
 
 int train_device_open(struct train *t)

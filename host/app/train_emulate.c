@@ -153,8 +153,10 @@ void train_emulate_turn(struct train *t)
 int train_emulate_update(struct train *t, double lr, bool skipped)
 {
     TRY(comm_barrier(t->comm)); /* a codec may read weights to make means */
-    if (!t->lead && !skipped)
+    if (!t->lead && !skipped) {
+        train_narrow_means(t, 0, t->n_params);
         optim_step(t->optim, t->weights, t->grads, lr);
+    }
     return 0;
 }
 

@@ -37,7 +37,8 @@ static size_t feed_test(struct train *t, size_t first, size_t end)
 /* Of test images. */
 struct tested {
     struct train_sums sums;
-    double top; /* labels among the NN_TOP largest */
+    double top;   /* labels among the NN_TOP largest */
+    double edits; /* of transcripts */
 };
 
 /* What the last pass took pixels for. */
@@ -67,6 +68,7 @@ static struct tested test_share(struct train *t)
         all.sums.correct += r.n_correct;
         all.sums.labels += r.n_labels;
         all.top += r.n_top;
+        all.edits += r.n_edits;
         count_confusions(t);
     }
     return all;
@@ -76,11 +78,11 @@ static struct tested test_share(struct train *t)
 static int add_up(struct train *t, struct train_sums *trained, struct tested *tested)
 {
     const struct train_sums *test = &tested->sums;
-    double all[7] = {trained->loss, trained->correct, trained->labels, test->loss,
-                     test->correct, test->labels,     tested->top};
-    TRY(comm_sum_f64(t->comm, all, 7));
+    double all[8] = {trained->loss, trained->correct, trained->labels, test->loss,
+                     test->correct, test->labels,     tested->top,     tested->edits};
+    TRY(comm_sum_f64(t->comm, all, 8));
     *trained = (struct train_sums){all[0], all[1], all[2]};
-    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6]};
+    *tested = (struct tested){.sums = {all[3], all[4], all[5]}, .top = all[6], .edits = all[7]};
     const size_t n = (size_t)t->data->n_classes;
     return t->confusion ? comm_sum_f64(t->comm, t->confusion, n * n) : 0;
 }
@@ -116,6 +118,8 @@ int train_epoch_end(struct train *t, bool keep)
         .test_loss = mean(tested.sums.loss, tested.sums.labels),
         .test_accuracy = mean(tested.sums.correct, tested.sums.labels),
         .test_top = mean(tested.top, tested.sums.labels),
+        .test_cer = mean(tested.edits, tested.sums.labels),
+        .test_bits = mean(tested.sums.loss, tested.sums.labels) / log(2),
         .checksum = weights_crc,
     };
     if (t->confusion)

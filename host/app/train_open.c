@@ -73,7 +73,7 @@ static int settle_job(struct train *t)
                                     .quantise = o->quantise,
                                     .seed = o->seed,
                                     .algo = o->algo,
-                                    .gpu = job_if(o->device, "cuda"),
+                                    .gpu = train_is_pure(o) ? JOB_NO : job_if(o->device, "cuda"),
                                     .overlap =
                                         train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,
@@ -151,8 +151,11 @@ static int open_own(struct train *t)
     if (dataset_is_map(t->data) &&
         !(t->confusion = buf_alloc(n_classes * n_classes * sizeof *t->confusion)))
         return -ENOMEM;
-    if (!t->layers || !t->own_stats || !t->wide)
+    t->n_scales = nn_model_n_scales(t->model);
+    t->scales = buf_alloc(t->n_scales * sizeof *t->scales);
+    if (!t->layers || !t->own_stats || !t->wide || !t->scales)
         return -ENOMEM;
+    nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = t->grads + t->params[i].offset;
     return 0;
@@ -247,6 +250,7 @@ void train_close(struct train *t)
     job_close(&t->job);
     train_trace_close(t);
     free(t->confusion);
+    free(t->scales);
     free(t->wide);
     free(t->own_stats);
     free(t->layers);

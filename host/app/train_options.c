@@ -33,6 +33,7 @@ static const struct opt opts[] = {
      OPT_INT, AT(image), 0, DATASET_SCALED_MAX, TRAIN_BITS},
     {TEXT("model", "NAME", "resnet8", model, TRAIN_BITS, nn_model_help)},
     {"width", "X", "1", nn_width_help, OPT_REAL, AT(width), NN_WIDTH_MIN, NN_WIDTH_MAX, TRAIN_BITS},
+    {TEXT("block", "plain|zero-gamma|swap[:K]", "plain", block, TRAIN_BITS, nn_block_help)},
 
     {GROUP("how long, how fast")},
     {"epochs", "N", "3",
@@ -162,14 +163,25 @@ static const struct opt opts[] = {
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
-    {CHOICE("precision", "fp32|tf32|fp16|bf16", "fp32", precision, TRAIN_BITS,
+    {CHOICE("precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
             "Of matrix products and activations with --device cuda; weights, their gradients and "
-            "the optimiser stay fp32.")},
-    {TEXT(
-        "loss-scale", "K", "auto", loss_scale, TRAIN_BITS,
-        "With --precision fp16: the loss is multiplied by K so that small gradients stay. auto: "
-        "from 65536 on, half after a step with inf or nan, twice after 2000 without. With --quant "
-        "error=F they are rounded as if it were; auto: 1.")},
+            "the optimiser stay fp32. fp16-pure, on the CPU: of all tensors, each rounded to e5m10 "
+            "as soon as it is made.")},
+    {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
+            "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
+            "the optimiser reads them, or are left in fp32.")},
+    {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
+          "With --precision fp16 or --quant error=F: what gradients of activations are multiplied "
+          "by, so that small ones stay. none; K: all of them, at the loss; dynamic: from 65536 on, "
+          "half after a step with inf or nan, twice after 2000 without; "
+          "adaptive[:T,every,A,max]: a scale of its own for each layer, such that a share T "
+          "(0.001) of its products underflow, found anew in every (1) step; A, max (65504): all of "
+          "them together and one at most. auto: dynamic with fp16, else none.")},
+    {CHOICE(
+        "conv", "auto|winograd|gemm", "auto", conv, TRAIN_BITS,
+        "How a CPU convolves. winograd: windows of 3x3 in 2.25 times fewer products, all others "
+        "and channels that do not come in sixteens by gemm; needs AVX2. auto: that where the CPU "
+        "can. gemm: all by matrix products of CBLAS.")},
     {TEXT("gemm", "F[+kahan]", "fp32", gemm, TRAIN_BITS,
           "Emulates matrix units with a narrow accumulator: every product and every partial sum is "
           "rounded to this format, as e5m10 or e6m9+kahan.")},
@@ -289,58 +301,6 @@ const struct opt_command emulate_command = {
 };
 
 /* What is said of how real ranks and cards are reached says nothing of emulated ones. */
-static int check_emulated(const struct train_options *o, const struct opt_parsed *p)
-{
-    static const char *const names[] = {"deadline",       "card-slots", "card-deadline", "fabric",
-                                        "fabric-address", "xclbin",     "trace"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (opt_given(&emulate_command, p, names[i]))
-            return ERR(-EINVAL,
-                       "--%s means nothing to emulated ranks, which share a process: leave it out, "
-                       "or take train",
-                       names[i]);
-    if (o->stats && o->memory && !strcmp(o->memory, "low"))
-        return ERR(-EINVAL, "--stats looks at gradients that --memory low does not keep: it needs "
-                            "--memory full");
-    return 0;
-}
-
-static int check(const struct train_options *o, const struct opt_parsed *p)
-{
-    if (o->steps && opt_given(&train_command, p, "epochs"))
-        return ERR(-EINVAL, "--epochs and --steps both say how long: give one of them");
-    if (o->save_every && !o->save)
-        return ERR(-EINVAL, "--save-every %llu needs --save FILE",
-                   (unsigned long long)o->save_every);
-    if (!o->dump_dir &&
-        (opt_given(&train_command, p, "dump-steps") || opt_given(&train_command, p, "dump-first")))
-        return ERR(-EINVAL, "--dump-steps and --dump-first need --dump-gradients DIR");
-    if (!o->stats && opt_given(&train_command, p, "stats-every"))
-        return ERR(-EINVAL, "--stats-every needs --stats FILE");
-    TRY(train_files_check(o));
-    if (o->warmup == 0 && opt_given(&train_command, p, "warmup-from"))
-        return ERR(-EINVAL, "--warmup-from needs --warmup above 0");
-    if (o->nesterov && strcmp(o->optimizer, "sgd"))
-        return ERR(-EINVAL, "--nesterov needs --optimizer sgd");
-    if (o->nesterov && o->momentum == 0)
-        return ERR(-EINVAL, "--nesterov needs --momentum above 0");
-    if (opt_given(&train_command, p, "trust") && strcmp(o->optimizer, "lars"))
-        return ERR(-EINVAL, "--trust needs --optimizer lars");
-    if (strcmp(o->precision, "fp16") && !strstr(o->quant, "error=") &&
-        opt_given(&train_command, p, "loss-scale"))
-        return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
-                            "the exponents of fp32");
-    if (!strcmp(o->device, "cpu") && strcmp(o->precision, "fp32"))
-        return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
-                   o->precision);
-    if (strcmp(o->gemm, "fp32") && strcmp(o->precision, "fp32"))
-        return ERR(-EINVAL, "--gemm %s rounds fp32 products: it needs --precision fp32", o->gemm);
-    if (strcmp(o->quant, "none") && strcmp(o->precision, "fp32"))
-        return ERR(-EINVAL, "--quant %s rounds fp32 activations: it needs --precision fp32",
-                   o->quant);
-    return 0;
-}
-
 /* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then
  * these refuse them. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)
@@ -366,9 +326,7 @@ int train_options_read(const struct opt_command *command, int argc, char **argv,
 {
     struct train_options read = {0};
     TRY(opt_parse(command, argc, argv, &read, parsed));
-    TRY(check(&read, parsed));
-    if (command == &emulate_command)
-        TRY(check_emulated(&read, parsed));
+    TRY(train_options_check(command, &read, parsed));
     if (read.steps)
         read.epochs = 0;
     forget_formats(&read, parsed);

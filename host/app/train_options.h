@@ -4,7 +4,7 @@
 #include "base/opt.h"
 
 struct train_options {
-    const char *data, *augment, *model;
+    const char *data, *augment, *model, *block;
     uint64_t train_samples;
     double width;          /* factor on the model's channels */
     int64_t image;         /* pixels a side; 0: as the data's */
@@ -26,7 +26,7 @@ struct train_options {
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
-    const char *device, *precision, *loss_scale, *gemm, *quant;
+    const char *device, *precision, *reduce_in, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
     const char *log, *stats, *trace, *save, *resume;
     uint64_t stats_every;
@@ -50,6 +50,13 @@ extern const struct opt_command train_command, emulate_command;
  * -EINVAL with a line. */
 int train_options_read(const struct opt_command *command, int argc, char **argv,
                        struct train_options *o, struct opt_parsed *parsed);
+
+/* Do they go together? Returns 0 or -EINVAL with a line. */
+int train_options_check(const struct opt_command *command, const struct train_options *o,
+                        const struct opt_parsed *p);
+
+/* --precision fp16-pure */
+bool train_is_pure(const struct train_options *o);
 
 /* Has each file a name, and one of its own? Returns 0 or -EINVAL with a line. */
 int train_files_check(const struct train_options *o);

@@ -130,10 +130,23 @@ int report_step(struct train *t, const struct report_step *step)
     return jsonl_end(&r->log);
 }
 
-/* Among five of five classes any label is; and of pixels nobody asks it. */
+static bool shows_cer(const struct train *t)
+{
+    return t->data->samples->target == NN_TRANSCRIPT;
+}
+
+/* Among five of five classes any label is; and of pixels and transcripts nobody asks it. */
 static bool shows_top(const struct train *t)
 {
-    return t->data->n_classes > NN_TOP && !t->confusion;
+    return t->data->n_classes > NN_TOP && !t->confusion && !shows_cer(t);
+}
+
+static void log_sequences(const struct train *t, const struct report_epoch *e, struct jsonl *log)
+{
+    if (shows_cer(t))
+        jsonl_real(log, "test_cer", e->test_cer);
+    if (t->data->samples->tells_bits)
+        jsonl_real(log, "test_bits", e->test_bits);
 }
 
 static void log_map(const struct train *t, const struct segmentation *map, struct jsonl *log)
@@ -146,7 +159,13 @@ static void log_map(const struct train *t, const struct segmentation *map, struc
 
 static void print_accuracy(const struct train *t, const struct report_epoch *e)
 {
-    printf("accuracy       %.2f %% of %zu test images", 100 * e->test_accuracy, t->data->n_test);
+    if (shows_cer(t))
+        printf("error rate     %.2f %% of the letters of %zu test %s (CER)\n", 100 * e->test_cer,
+               t->data->n_test, t->data->samples->name);
+    if (t->data->samples->tells_bits)
+        printf("bits           %.4f a character\n", e->test_bits);
+    printf("accuracy       %.2f %% of %zu test %s", 100 * e->test_accuracy, t->data->n_test,
+           t->data->samples->name);
     if (shows_top(t))
         printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
     if (t->confusion)
@@ -171,6 +190,10 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
         fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
     if (t->confusion)
         fprintf(stderr, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
+    if (shows_cer(t))
+        fprintf(stderr, "  test CER %.4f", epoch->test_cer);
+    if (t->data->samples->tells_bits)
+        fprintf(stderr, "  test bits %.4f", epoch->test_bits);
     fputc('\n', stderr);
     if (!r->log.f)
         return 0;
@@ -186,6 +209,7 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     if (shows_top(t))
         jsonl_real(&r->log, "test_top5", epoch->test_top);
     log_map(t, &epoch->map, &r->log);
+    log_sequences(t, epoch, &r->log);
     jsonl_real(&r->log, "train_s", r->all.seconds);
     jsonl_uint(&r->log, "train_bytes", r->sent_bytes);
     jsonl_uint(&r->log, "skipped", t->state.skipped);
@@ -274,6 +298,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     train_core_print(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
+    if (shows_cer(t))
+        printf("CER %.4f\n", e->test_cer);
+    if (t->data->samples->tells_bits)
+        printf("bits %.4f\n", e->test_bits);
     printf("weights checksum %08x\n", e->checksum);
 }
 

@@ -21,6 +21,8 @@ struct report_epoch {
     double train_loss, train_accuracy, test_loss, test_accuracy;
     double test_top;         /* share of test labels that are among the NN_TOP likeliest classes */
     struct segmentation map; /* of label maps */
+    double test_cer;         /* transcripts: edits to the wanted ones, over their letters */
+    double test_bits;        /* the loss, in bits a label */
     uint32_t checksum;       /* of the weights */
 };
 

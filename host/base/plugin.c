@@ -27,11 +27,27 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
     return 0;
 }
 
-int plugin_open(const struct plugin *p, const char *path, void **handle, char *why)
+/* The table of what has been loaded. */
+static int find_table(const struct plugin *p, const char *path, void *handle, const void **table,
+                      char *why)
 {
-    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (*handle)
+    const int *version = dlsym(handle, p->symbol); /* its first field */
+    if (version && *version == p->version) {
+        *table = version;
         return 0;
+    }
+    snprintf(why, PLUGIN_WHY_BYTES,
+             "\"%s\" is of another build (version %d, this program needs %d): build both together",
+             path, version ? *version : 0, p->version);
+    dlclose(handle);
+    return -ELIBBAD;
+}
+
+int plugin_open(const struct plugin *p, const char *path, const void **table, char *why)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle)
+        return find_table(p, path, handle, table, why);
     const char *said = dlerror();
     const size_t n = strlen(p->library);
     said = said ? said : "no reason given";

@@ -1,5 +1,6 @@
 /* plugin.h : a shared object of ours that is loaded when it is asked for, because it needs libraries
- * that not every machine has. */
+ * that not every machine has, or that take their time to load. It has one symbol, a table of calls
+ * whose first field is `int version`. */
 #ifndef PLUGIN_H
 #define PLUGIN_H
 #include <limits.h>
@@ -10,6 +11,8 @@ struct plugin {
     const char *library;     /* "libnarrowcast_cuda.so" */
     const char *environment; /* the variable that may name another file */
     const char *where;       /* "where nvcc is": where `make` builds it */
+    const char *symbol;      /* "narrowcast_cuda": the table */
+    int version;             /* that the table must have */
 };
 
 enum { PLUGIN_WHY_BYTES = 384 };
@@ -19,8 +22,9 @@ enum { PLUGIN_WHY_BYTES = 384 };
  * read. *beside: it is the second. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
-/* dlopen() of such a path. Returns 0, or with why [PLUGIN_WHY_BYTES] -ENOENT (there is none) or
- * -ELIBACC (it lacks something). */
-int plugin_open(const struct plugin *p, const char *path, void **handle, char *why);
+/* Loads such a path, until the process ends: *table is its table. Returns 0, or with why
+ * [PLUGIN_WHY_BYTES] -ENOENT (there is none), -ELIBACC (it lacks something) or -ELIBBAD (it is of
+ * another build). */
+int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
 
 #endif

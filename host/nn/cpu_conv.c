@@ -1,5 +1,5 @@
 /* cpu_conv.c : conv2d as im2row and GEMM, in blocks of pixels whose rows stay in the nearest
- * caches.
+ * caches; or, where the context says so and the window is one that it is for, by winograd.h.
  *
  * A row holds the k*k*c values under one output pixel's window. With channels last, k copies of k*c
  * neighbours make it.
@@ -16,6 +16,13 @@
 #include <string.h>
 #include "hls/conv_block.h"
 #include "nn/cpu_ops.h"
+#include "nn/winograd.h"
+
+/* NULL: by rows. */
+static const struct winograd_kernels *by_winograd(const struct cpu *cpu, const struct nn_window *g)
+{
+    return winograd_fits(g) ? cpu->winograd : NULL;
+}
 
 static int row_values(int k, int c)
 {
@@ -61,12 +68,13 @@ static struct scratch scratch_of(const struct nn_window *g, void *memory)
     return s;
 }
 
-size_t cpu_conv_whole_scratch(const struct nn_window *g)
+size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g)
 {
     size_t longest = (size_t)row_values(g->k, g->in.c > g->out.c ? g->in.c : g->out.c);
     size_t n_weights = (size_t)row_values(g->k, g->in.c) * (size_t)g->out.c;
     size_t least = max_size(CONV_BLOCK_STEP, (size_t)g->block_least);
-    return (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * least)) * sizeof(real);
+    size_t rows = (2 * n_weights + max_size(CONV_BLOCK_VALUES, longest * least)) * sizeof(real);
+    return by_winograd(cpu, g) ? max_size(rows, winograd_scratch(g)) : rows;
 }
 
 /* Where a pixel lies: image, row, column of the output. */
@@ -272,6 +280,11 @@ static void turn_back(const struct nn_window *g, const real *turned_dw, real *dw
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch)
 {
+    const struct winograd_kernels *by = by_winograd(ctx, g);
+    if (by) {
+        winograd_forward(by, g, batch, x, w, bias, y, scratch);
+        return;
+    }
     struct scratch s = scratch_of(g, scratch);
     int row = row_values(g->k, g->in.c), out = g->out.c,
         block = conv_block_pixels(row, out, g->block_least);
@@ -338,6 +351,11 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
 {
     if (dbias)
         cpu_sum_rows(n_pixels(g->out, batch), g->out.c, dy, dbias);
+    const struct winograd_kernels *by = by_winograd(ctx, g);
+    if (dx && by) {
+        winograd_backward(by, g, batch, x, w, dy, dx, add, dw, scratch);
+        return;
+    }
     if (dx && can_turn(g))
         backward_turned(ctx, g, batch, x, w, dy, dx, add, dw, scratch_of(g, scratch));
     else

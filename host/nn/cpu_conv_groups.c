@@ -58,13 +58,12 @@ static struct parts parts_of(const struct nn_window *part, int batch, void *memo
 
 int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
 {
-    (void)ctx;
-    *scratch_bytes = cpu_conv_whole_scratch(g);
+    *scratch_bytes = cpu_conv_whole_scratch(ctx, g);
     if (g->groups <= 1)
         return 0;
     const struct nn_window part = part_of(g);
     *scratch_bytes =
-        cpu_conv_whole_scratch(&part) +
+        cpu_conv_whole_scratch(ctx, &part) +
         (2 * part_elements(part.in, max_batch) + part_elements(part.out, max_batch)) * sizeof(real);
     return 0;
 }
@@ -87,14 +86,10 @@ void cpu_conv_forward(void *ctx, const struct nn_window *g, int batch, const rea
     }
 }
 
-void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
-                       const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
-                       void *scratch)
+static void groups_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                            const real *w, const real *dy, real *dx, bool add, real *dw,
+                            real *dbias, void *scratch)
 {
-    if (g->groups <= 1) {
-        cpu_conv_whole_backward(ctx, g, batch, x, w, dy, dx, add, dw, dbias, scratch);
-        return;
-    }
     const struct nn_window part = part_of(g);
     const struct parts p = parts_of(&part, batch, scratch);
     const size_t n_weights = (size_t)(part.out.c * g->k * g->k) * (size_t)part.in.c,
@@ -111,4 +106,15 @@ void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const re
         if (dx)
             put_part(n_in, part.in.c, p.dx, dx + in, g->in.c);
     }
+}
+
+void cpu_conv_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
+                       const real *w, const real *dy, real *dx, bool add, real *dw, real *dbias,
+                       void *scratch)
+{
+    const size_t filter = (size_t)(g->k * g->k) * (size_t)(g->in.c / (g->groups ? g->groups : 1));
+    (g->groups <= 1 ? cpu_conv_whole_backward : groups_backward)(ctx, g, batch, x, w, dy, dx, add,
+                                                                 dw, dbias, scratch);
+    cpu_unscale(ctx, (size_t)g->out.c * filter, dw);
+    cpu_unscale(ctx, (size_t)g->out.c, dbias);
 }

@@ -18,7 +18,7 @@ static int lanes_of(int c)
 }
 
 /* Scratch, laid out: four arrays of double per channel, then per-lane arrays of real. */
-enum { N_DOUBLES = 4, N_LANES = 5 };
+enum { N_DOUBLES = 4, N_LANES = 7 };
 struct scratch_norm {
     double *d[N_DOUBLES];
     real *lane[N_LANES];
@@ -147,6 +147,7 @@ static void moments(size_t n, int c, const real *x, double *mean, double *var,
 
 struct lanes {
     const real *restrict mean, *restrict scale, *restrict shift;
+    const real *restrict outer; /* swapped: gamma, which is not in scale */
 };
 
 /* y = (x - mean) * scale + shift, then + addend, then ReLU. */
@@ -175,17 +176,34 @@ CPU_HOT static void tile_apply(struct tile t, const struct lanes *f, bool relu,
     }
 }
 
-/* The factors of a norm, spread over the first three lane arrays. */
+/* y = (addend + (x - mean) * scale) * outer + shift, then ReLU. */
+CPU_HOT static void tile_apply_swapped(struct tile t, const struct lanes *f, bool relu,
+                                       const real *restrict x, const real *restrict addend,
+                                       real *restrict y)
+{
+    const real *restrict mean = f->mean, *restrict scale = f->scale, *restrict shift = f->shift,
+                         *restrict outer = f->outer;
+    real floor = relu ? 0 : (real)-INFINITY;
+    x += t.at, y += t.at, addend += t.at;
+    for (int l = 0; l < t.lines; l++, x += t.w, y += t.w, addend += t.w)
+        for (int j = 0; j < t.w; j++) {
+            real v = (addend[j] + (x[j] - mean[j]) * scale[j]) * outer[j] + shift[j];
+            y[j] = v < floor ? floor : v;
+        }
+}
+
+/* The factors of a norm, spread over the first three lane arrays, and swapped over the sixth. */
 static struct lanes lanes_of_norm(const struct nn_norm *f, const real *mean, const real *inv_std,
                                   struct scratch_norm *s)
 {
     for (int j = 0; j < s->w; j += f->c)
         for (int i = 0; i < f->c; i++) {
             s->lane[0][j + i] = mean[i];
-            s->lane[1][j + i] = f->gamma[i] * inv_std[i];
-            s->lane[2][j + i] = f->beta[i];
+            s->lane[1][j + i] = (f->swapped ? 1 : f->gamma[i]) * inv_std[i] * f->factor;
+            s->lane[2][j + i] = f->swapped ? f->beta[i] : f->beta[i] * f->factor;
+            s->lane[5][j + i] = f->gamma[i];
         }
-    return (struct lanes){s->lane[0], s->lane[1], s->lane[2]};
+    return (struct lanes){s->lane[0], s->lane[1], s->lane[2], s->lane[5]};
 }
 
 static void apply(const struct nn_norm *f, size_t n, const real *mean, const real *inv_std,
@@ -195,7 +213,7 @@ static void apply(const struct nn_norm *f, size_t n, const real *mean, const rea
     size_t end = n * (size_t)f->c;
     for (struct tile t = {0}; t.at < end; t.at = tile_end(t)) {
         t = tile_at(t.at, end, s->w);
-        tile_apply(t, &lanes, f->relu, x, addend, y);
+        (f->swapped ? tile_apply_swapped : tile_apply)(t, &lanes, f->relu, x, addend, y);
     }
 }
 
@@ -263,6 +281,30 @@ CPU_HOT static void tile_sums(struct tile t, const struct lanes *f, bool relu,
             }
 }
 
+/* dy = what passed the ReLU of g, times gamma: the addend's gradient. sum, dot [w] = of g and of g *
+ * (x - mean); mix [w] = of g times what gamma multiplies. */
+CPU_HOT static void tile_sums_swapped(struct tile t, const struct lanes *f, bool relu,
+                                      const real *restrict x, const real *restrict addend,
+                                      real *restrict dy, real *restrict sum, real *restrict dot,
+                                      real *restrict mix)
+{
+    const real *restrict mean = f->mean, *restrict scale = f->scale, *restrict shift = f->shift,
+                         *restrict outer = f->outer;
+    x += t.at, addend += t.at, dy += t.at;
+    memset(sum, 0, (size_t)t.w * sizeof *sum);
+    memset(dot, 0, (size_t)t.w * sizeof *dot);
+    memset(mix, 0, (size_t)t.w * sizeof *mix);
+    for (int l = 0; l < t.lines; l++, x += t.w, addend += t.w, dy += t.w)
+        for (int j = 0; j < t.w; j++) {
+            real d = x[j] - mean[j], inner = addend[j] + d * scale[j];
+            real g = !relu || inner * outer[j] + shift[j] > 0 ? dy[j] : 0;
+            sum[j] += g;
+            dot[j] += g * d;
+            mix[j] += g * inner;
+            dy[j] = outer[j] * g;
+        }
+}
+
 /* dx = scale * (dx (that passed the ReLU) - level - (x - mean) * slope). One pointer: two that may
  * be equal make no vectors. */
 CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *restrict level,
@@ -282,33 +324,42 @@ CPU_HOT static void tile_dx(struct tile t, const struct lanes *f, const real *re
                 dx[j] = scale[j] * (dx[j] - level[j] - (x[j] - mean[j]) * slope[j]);
 }
 
-void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
-                       real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
+void cpu_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                       const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                       real *dbeta, void *scratch)
 {
-    (void)ctx;
     struct scratch_norm s = scratch_of_norm(f->c, scratch);
-    double *sum = s.d[0], *dot = s.d[1];
+    double *sum = s.d[0], *dot = s.d[1], *mix = s.d[2];
     real *level = s.lane[3], *slope = s.lane[4];
     struct lanes lanes = lanes_of_norm(f, f->mean, f->inv_std, &s);
     bool relu = f->relu && !f->addend; /* with an addend the sign is in y alone */
     size_t end = n * (size_t)f->c;
     memset(sum, 0, (size_t)f->c * sizeof *sum);
     memset(dot, 0, (size_t)f->c * sizeof *dot);
+    memset(mix, 0, (size_t)f->c * sizeof *mix);
     for (struct tile t = {0}; t.at < end; t.at = tile_end(t)) {
         t = tile_at(t.at, end, s.w);
-        if (f->relu && f->addend)
-            tile_mask(t, y, dy);
-        tile_sums(t, &lanes, relu, x, dy, s.lane[3], s.lane[4]);
+        if (f->swapped) {
+            tile_sums_swapped(t, &lanes, f->relu, x, addend, dy, s.lane[3], s.lane[4], s.lane[6]);
+            fold(f->c, t.w, s.lane[6], mix);
+        } else {
+            if (f->relu && f->addend)
+                tile_mask(t, y, dy);
+            tile_sums(t, &lanes, relu, x, dy, s.lane[3], s.lane[4]);
+        }
         fold(f->c, t.w, s.lane[3], sum);
         fold(f->c, t.w, s.lane[4], dot);
     }
     for (int i = 0; i < f->c; i++) {
-        double inv_std = (double)f->inv_std[i];
-        dbeta[i] = (real)sum[i];
-        dgamma[i] = (real)(dot[i] * inv_std);
-        sum[i] /= (double)n;
-        dot[i] *= inv_std * inv_std / (double)n;
+        double inv_std = (double)f->inv_std[i], k = (double)f->factor;
+        double outer = f->swapped ? (double)f->gamma[i] : 1; /* of what tile_dx finds in dx */
+        dbeta[i] = (real)(f->swapped ? sum[i] : sum[i] * k);
+        dgamma[i] = (real)(f->swapped ? mix[i] : dot[i] * inv_std * k);
+        sum[i] = sum[i] * outer / (double)n;
+        dot[i] *= inv_std * inv_std * outer / (double)n;
     }
+    cpu_unscale(ctx, (size_t)f->c, dgamma);
+    cpu_unscale(ctx, (size_t)f->c, dbeta);
     spread(f->c, s.w, sum, level);
     spread(f->c, s.w, dot, slope);
     for (struct tile t = {0}; t.at < end; t.at = tile_end(t)) {

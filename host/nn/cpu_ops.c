@@ -4,15 +4,32 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/err.h"
+#include "nn/winograd.h"
+
+/* Who convolves 3x3 windows; NULL: products. */
+static const struct winograd_kernels *take_winograd(const struct nn_setup *setup)
+{
+#ifndef NN_REAL_DOUBLE
+    if (!setup || (!setup->gemm && setup->conv != NN_CONV_GEMM))
+        return winograd_best();
+#endif
+    (void)setup;
+    return NULL;
+}
 
 static int cpu_open(const struct nn_setup *setup, void **ctx)
 {
     if (setup && setup->math != NN_FP32)
         return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
+    if (setup && setup->conv == NN_CONV_WINOGRAD && !take_winograd(setup))
+        return ERR(-EINVAL,
+                   "convolutions by winograd need AVX2 and FMA, which this CPU has not, and "
+                   "products without a rule of their own: take auto or gemm");
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
     cpu->gemm = setup ? setup->gemm : NULL;
+    cpu->winograd = take_winograd(setup);
     *ctx = cpu;
     return 0;
 }
@@ -88,7 +105,7 @@ static void cpu_record_close(void *ctx, void *record)
     (void)ctx, (void)record;
 }
 
-/* Layers read the weights themselves, and no gradient leaves the range of a float. */
+/* Layers read the weights themselves. */
 static int cpu_weights_plan(void *ctx, const real *w, size_t n)
 {
     (void)ctx, (void)w, (void)n;
@@ -102,7 +119,13 @@ static void cpu_weights(void *ctx)
 
 static void cpu_loss_scale(void *ctx, const float *scale)
 {
-    (void)ctx, (void)scale;
+    struct cpu *cpu = ctx;
+    cpu->scale = scale;
+}
+
+static void cpu_watch(void *ctx, struct scale_tally *to)
+{
+    (void)ctx, (void)to;
 }
 
 static int cpu_input_plan(void *ctx, size_t max_n)
@@ -164,6 +187,7 @@ const struct nn_ops nn_cpu = {
     .weights_plan = cpu_weights_plan,
     .weights = cpu_weights,
     .loss_scale = cpu_loss_scale,
+    .watch = cpu_watch,
     .input_plan = cpu_input_plan,
     .input = cpu_input,
     .feed_open = cpu_feed_open,

@@ -22,10 +22,22 @@
 #define CBLAS(name) cblas_s##name
 #endif
 
+struct winograd_kernels; /* nn/winograd.h */
+
 struct cpu {
     double gemm_s;
-    const struct gemm_rule *gemm; /* NULL: CBLAS */
+    const struct gemm_rule *gemm;            /* NULL: CBLAS */
+    const struct winograd_kernels *winograd; /* for windows that it fits; NULL: for none */
+    const float *scale;                      /* of gradients of activations; NULL: 1 */
 };
+
+/* What losses multiply their gradients by. NULL: 1. */
+static inline double cpu_scale_of(const struct cpu *cpu)
+{
+    return cpu && cpu->scale ? (double)*cpu->scale : 1;
+}
+/* Gradients of weights, which were made of scaled ones, leave without the scale. NULL: none. */
+void cpu_unscale(const struct cpu *cpu, size_t n, real *g);
 
 /* c [m][n] = op(a) [m][k] * op(b) [k][n] + beta * c, all row-major; ta, tb: a is stored [k][m], b
  * is stored [n][k]. beta is 0 or 1. By a rule where the context has one; the doubles of tests have
@@ -52,7 +64,7 @@ void cpu_sum_rows(size_t n, int c, const real *x, real *sum);
 
 /* conv2d in one group: what the slots do for a window without groups, and for each group of one
  * that has them (cpu_conv_groups.c). */
-size_t cpu_conv_whole_scratch(const struct nn_window *g);
+size_t cpu_conv_whole_scratch(const struct cpu *cpu, const struct nn_window *g);
 void cpu_conv_whole_forward(void *ctx, const struct nn_window *g, int batch, const real *x,
                             const real *w, const real *bias, real *y, void *scratch);
 void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, const real *x,
@@ -62,7 +74,7 @@ void cpu_conv_whole_backward(void *ctx, const struct nn_window *g, int batch, co
 /* Softmax cross-entropy of one row of logits: adds to the result what its label costs; dz [classes]
  * = gradient of loss / n, NULL: not wanted. Returns how many stand before the label by size, the
  * first of equals first; where one is nan NN_TOP or more. */
-int cpu_softmax_row(int classes, const real *z, int label, int n, real *dz,
+int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real *dz,
                     struct nn_result *result);
 
 /* One function for each slot. */

@@ -1,5 +1,6 @@
 /* cpu_sgd.c : one optimiser step over a list of tensors, a single pass each; LARS first takes the
- * norms. */
+ * norms. In narrow numbers it is done block by block, an operation at a time, and rounded behind
+ * each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,67 @@ CPU_HOT static void update(struct rates r, bool nesterov, size_t n, real *restri
     }
 }
 
+/* ---- the same, each result rounded ---- */
+
+enum { SGD_BLOCK = 1024 }; /* of elements, which stay in the nearest cache */
+
+/* y = k * x */
+CPU_HOT static void times(size_t n, real k, const real *x, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = k * x[i];
+}
+
+/* y = a + k * b, k = 1 or -1 */
+CPU_HOT static void plus(size_t n, const real *a, real k, const real *b, real *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + k * b[i];
+}
+
+static void round_times(const struct round_rule *rule, size_t n, real k, const real *x, real *y)
+{
+    times(n, k, x, y);
+    cpu_round_to(NULL, n, rule, y, y);
+}
+
+static void round_plus(const struct round_rule *rule, size_t n, const real *a, real k,
+                       const real *b, real *y)
+{
+    plus(n, a, k, b, y);
+    cpu_round_to(NULL, n, rule, y, y);
+}
+
+static void update_block(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
+                         real *w, const real *g, real *v)
+{
+    real d[SGD_BLOCK], u[SGD_BLOCK];
+    round_times(rule, n, r.decay, w, d);
+    round_plus(rule, n, g, 1, d, d);
+    if (r.local != 1)
+        round_times(rule, n, r.local, d, d);
+    round_times(rule, n, r.momentum, v, v);
+    round_plus(rule, n, v, 1, d, v);
+    memcpy(u, v, n * sizeof *u);
+    if (nesterov) {
+        round_times(rule, n, r.momentum, v, u);
+        round_plus(rule, n, d, 1, u, u);
+    }
+    round_times(rule, n, r.lr, u, u);
+    round_plus(rule, n, w, -1, u, w);
+}
+
+static void update_rounded(const struct round_rule *rule, struct rates r, bool nesterov, size_t n,
+                           real *w, const real *g, real *v)
+{
+    real factors[] = {r.local, r.lr, r.momentum, r.decay};
+    cpu_round_to(NULL, 4, rule, factors, factors);
+    const struct rates rounded = {factors[0], factors[1], factors[2], factors[3]};
+    for (size_t at = 0; at < n; at += SGD_BLOCK)
+        update_block(rule, rounded, nesterov, n - at < SGD_BLOCK ? n - at : SGD_BLOCK, w + at,
+                     g + at, v + at);
+}
+
 struct plan {
     struct nn_sgd o;
     struct nn_sgd_tensor tensors[];
@@ -76,6 +138,10 @@ void cpu_sgd(void *ctx, void *plan, int first, int n, double lr, real *w, const 
         const double local = t->trust > 0 ? local_rate(t, t->n, w + t->offset, g + t->offset) : 1;
         const struct rates r = {(real)local, (real)lr * (real)t->rate, (real)o->momentum,
                                 (real)t->weight_decay};
-        update(r, o->nesterov, t->n, w + t->offset, g + t->offset, v + t->offset);
+        if (o->round)
+            update_rounded(o->round, r, o->nesterov, t->n, w + t->offset, g + t->offset,
+                           v + t->offset);
+        else
+            update(r, o->nesterov, t->n, w + t->offset, g + t->offset, v + t->offset);
     }
 }

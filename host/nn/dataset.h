@@ -50,6 +50,7 @@ struct sample_ops {
     enum nn_target_kind target;
     unsigned augments; /* of AUGMENT_*; a label map moves with its image */
     bool scales;       /* dataset_scale can be asked for */
+    bool tells_bits;   /* what counts is the loss, in bits a label: how well a text is foretold */
     /* Once, behind the source: keeps `subset` of the training samples (0: all) as dataset_open
      * says, and finds what the others need. Returns 0 or a negative errno with a line. */
     int (*settle)(struct dataset *d, size_t subset);

@@ -61,8 +61,15 @@ static void conv_node_backward(struct nn_model *m, const struct node *node, int 
                           graph_part(m, node, 1, m->grads), m->scratch);
 }
 
+static double conv_node_terms(const struct node *node)
+{
+    const struct nn_window *g = &node->window;
+    return (double)(g->out.c / g->groups) * g->k * g->k;
+}
+
 const struct layer_kind layer_conv = {
     .name = "conv",
+    .dx_terms = conv_node_terms,
     .adds_dx = true,
     .plan = conv_node_plan,
     .draw = graph_draw_he,

@@ -33,8 +33,14 @@ static void linear_node_backward(struct nn_model *m, const struct node *node, in
                             graph_part(m, node, 0, m->grads), graph_part(m, node, 1, m->grads));
 }
 
+static double linear_node_terms(const struct node *node)
+{
+    return node->window.out.c;
+}
+
 const struct layer_kind layer_linear = {
     .name = "linear",
+    .dx_terms = linear_node_terms,
     .draw = graph_draw_he,
     .forward = linear_node_forward,
     .backward = linear_node_backward,
@@ -56,4 +62,6 @@ void cpu_linear_backward(void *ctx, int batch, int in, int out, const real *x, c
         cpu_sum_rows((size_t)batch, out, dy, dbias);
     if (dx)
         cpu_gemm(ctx, false, false, batch, in, out, dy, out, w, in, 0, dx, in);
+    cpu_unscale(ctx, (size_t)in * (size_t)out, dw);
+    cpu_unscale(ctx, (size_t)out, dbias);
 }

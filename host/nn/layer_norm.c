@@ -7,6 +7,7 @@ int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool re
     const size_t c = (size_t)node->window.in.c;
     node->addend = addend;
     node->relu = relu;
+    node->p = 1;
     node->stat = m->n_stats;
     m->n_stats += 2 * c;
     graph_param(m, node, name, "gamma", c, GRAPH_NORM);
@@ -15,8 +16,9 @@ int graph_norm(struct nn_model *m, int in, const char *name, int addend, bool re
 }
 
 /* The batch's mean and 1/std. */
-static size_t norm_node_kept(const struct node *node)
+static size_t norm_node_kept(const struct nn_model *m, const struct node *node)
 {
+    (void)m;
     return 2 * (size_t)node->window.in.c * sizeof(real);
 }
 
@@ -25,15 +27,17 @@ static int norm_node_plan(struct nn_model *m, const struct node *node, size_t *s
     return m->ops->norm_plan(m->ctx, node->window.in.c, scratch_bytes);
 }
 
-/* Gammas and running variances are 1. */
+/* Gammas and running variances are 1; gammas of a branch that begins as nothing 0. */
 static void norm_node_draw(const struct nn_model *m, const struct node *node, uint64_t seed,
                            real *weights, real *stats)
 {
     (void)seed;
     const int c = node->window.in.c;
     real *gamma = graph_part(m, node, 0, weights), *variance = stats + node->stat + c;
-    for (int i = 0; i < c; i++)
-        gamma[i] = variance[i] = 1;
+    for (int i = 0; i < c; i++) {
+        gamma[i] = node->zero_gamma ? 0 : 1;
+        variance[i] = 1;
+    }
 }
 
 static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
@@ -52,6 +56,8 @@ static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
         .run_var = m->stats + node->stat + c,
         .mean = kept,
         .inv_std = kept + c,
+        .factor = (real)node->p,
+        .swapped = node->swapped,
     };
 }
 
@@ -68,7 +74,8 @@ static void norm_node_backward(struct nn_model *m, const struct node *node, int 
 {
     const struct nn_norm f = norm_of(m, node);
     const struct node *in = &m->nodes[node->in];
-    m->ops->norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, node->y,
+    const real *addend = node->addend >= 0 ? m->nodes[node->addend].y : NULL;
+    m->ops->norm_backward(m->ctx, &f, graph_pixels(node->window.in, batch), in->y, addend, node->y,
                           node->dy, in->dy, graph_part(m, node, 0, m->grads),
                           graph_part(m, node, 1, m->grads), m->scratch);
 }

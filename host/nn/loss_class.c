@@ -28,7 +28,7 @@ static int n_before(int classes, const real *z, int label)
     return before;
 }
 
-int cpu_softmax_row(int classes, const real *z, int label, int n, real *dz,
+int cpu_softmax_row(int classes, const real *z, int label, int n, double k, real *dz,
                     struct nn_result *result)
 {
     real top = z[0];
@@ -45,7 +45,7 @@ int cpu_softmax_row(int classes, const real *z, int label, int n, real *dz,
     result->n_top += place < NN_TOP;
     for (int j = 0; dz && j < classes; j++) {
         double share = exp((double)(z[j] - top)) / sum;
-        dz[j] = (real)((share - (j == label)) / n);
+        dz[j] = (real)((share - (j == label)) / n * k);
     }
     return place;
 }
@@ -53,11 +53,11 @@ int cpu_softmax_row(int classes, const real *z, int label, int n, real *dz,
 void cpu_softmax_loss(void *ctx, int batch, int classes, const real *logits, const int32_t *labels,
                       real *dlogits, struct nn_result *result)
 {
-    (void)ctx;
+    const double k = cpu_scale_of(ctx);
     *result = (struct nn_result){.n_labels = 0};
     for (int b = 0; b < batch; b++) {
         const size_t at = (size_t)b * (size_t)classes;
-        cpu_softmax_row(classes, logits + at, labels[b], batch, dlogits ? dlogits + at : NULL,
+        cpu_softmax_row(classes, logits + at, labels[b], batch, k, dlogits ? dlogits + at : NULL,
                         result);
     }
 }

@@ -60,8 +60,9 @@ static int taken_for(int classes, const real *z, int label, int place)
 void cpu_dense_loss(void *ctx, int rows, int classes, const real *logits, const int32_t *labels,
                     real *dlogits, uint32_t *confusion, struct nn_result *result, void *scratch)
 {
+    const double k = cpu_scale_of(ctx);
     int n = 0;
-    (void)ctx, (void)scratch;
+    (void)scratch;
     *result = (struct nn_result){.n_labels = 0};
     if (confusion)
         memset(confusion, 0, (size_t)classes * (size_t)classes * sizeof *confusion);
@@ -75,7 +76,7 @@ void cpu_dense_loss(void *ctx, int rows, int classes, const real *logits, const 
                 memset(dz, 0, (size_t)classes * sizeof *dz);
             continue;
         }
-        const int place = cpu_softmax_row(classes, z, labels[i], n, dz, result);
+        const int place = cpu_softmax_row(classes, z, labels[i], n, k, dz, result);
         if (confusion)
             confusion[labels[i] * classes + taken_for(classes, z, labels[i], place)]++;
     }

@@ -5,17 +5,6 @@
 #include "base/err.h"
 #include "nn/model_graph.h"
 
-enum { FIRST_SCALE = 65536 };
-
-static void set_loss_scale(struct nn_model *m, const struct nn_setup *setup)
-{
-    m->scale = (struct nn_loss_scale){.value = 1};
-    if (!setup || setup->math != NN_FP16)
-        return;
-    m->scale.moving = setup->loss_scale == 0;
-    m->scale.value = m->scale.moving ? FIRST_SCALE : setup->loss_scale;
-}
-
 enum nn_math nn_math_of(const char *word)
 {
     static const char *const words[] = {
@@ -24,6 +13,13 @@ enum nn_math nn_math_of(const char *word)
     while (strcmp(words[math], word))
         math++;
     return (enum nn_math)math;
+}
+
+enum nn_conv nn_conv_of(const char *word)
+{
+    return !strcmp(word, "gemm")       ? NN_CONV_GEMM
+           : !strcmp(word, "winograd") ? NN_CONV_WINOGRAD
+                                       : NN_CONV_AUTO;
 }
 
 static bool is_image(struct nn_shape in)
@@ -67,6 +63,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
     int rc = graph_init(m, ops, in, max_batch);
     if (setup && setup->width > 0)
         m->width = setup->width;
+    if (setup && setup->block)
+        m->block = *setup->block;
     if (rc == 0)
         rc = graph_by_name(m, name, n_classes);
     if (rc == 0)
@@ -77,7 +75,8 @@ int nn_model_open(const struct nn_ops *ops, const struct nn_setup *setup, const 
         return rc;
     }
     m->fewer = setup ? setup->fewer : NULL;
-    set_loss_scale(m, setup);
+    m->math = setup ? setup->math : NN_FP32;
+    graph_scale_open(m, setup);
     rc = graph_plan(m, seed);
     if (rc < 0) {
         nn_model_close(m);
@@ -138,8 +137,8 @@ void nn_model_close(struct nn_model *m)
     void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key,       m->labels,    m->lengths, m->results,
-                      m->scale_now, m->confusion, m->marks};
+    void *shared[] = {m->key,       m->labels, m->lengths, m->results, m->scale_now,
+                      m->confusion, m->marks,  m->scales,  m->refresh, m->tallies};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         m->ops->free_shared(m->ctx, shared[i]);
     m->ops->close(m->ctx);
@@ -213,24 +212,4 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
 int nn_model_failed(const struct nn_model *m)
 {
     return m->failed;
-}
-
-struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m)
-{
-    return &m->scale;
-}
-
-void nn_model_loss_scale_update(struct nn_model *m, bool finite)
-{
-    enum { GOOD = 2000 };
-    struct nn_loss_scale *s = &m->scale;
-    if (!s->moving)
-        return;
-    s->n_good = finite ? s->n_good + 1 : 0;
-    if (!finite && s->value > 1)
-        s->value /= 2;
-    if (s->n_good == GOOD) {
-        s->value = s->value < 0x1p24 ? s->value * 2 : s->value;
-        s->n_good = 0;
-    }
 }

@@ -29,6 +29,20 @@ struct nn_param {
 /* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
 enum nn_math nn_math_of(const char *word);
 
+/* Likewise of --conv: auto, winograd, gemm. */
+enum nn_conv nn_conv_of(const char *word);
+
+/* The form of residual blocks. Source: pure fp16 paper, 4. */
+struct nn_block {
+    bool swapped;    /* relu(gamma * (shortcut + factor * normalised) + beta) ends a block */
+    bool zero_gamma; /* the last gamma of a block begins at 0 */
+    double factor;   /* of every norm of a block, behind gamma and beta, but as above in swapped */
+};
+/* What nn_block_words reads: a sentence. */
+extern const char nn_block_help[];
+/* plain[:K], zero-gamma[:K] or swap[:K], K above 0 and up to 1. Returns 0 or -EINVAL with a line. */
+int nn_block_words(const char *word, struct nn_block *out);
+
 /* Of images; a sample of width 1 is a sequence: so many time steps (h) of so many features (c). */
 enum { NN_SIDE_MIN = 28, NN_SIDE_MAX = 1024, NN_STEPS_MAX = 4096, NN_FEATURES_MAX = 4096 };
 
@@ -120,17 +134,49 @@ const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes);
 /* The first failure of the backend in a pass; 0: none. */
 int nn_model_failed(const struct nn_model *m);
 
-/* The factor on the loss in fp16: fixed, or moving: halved when a step's gradients are not finite,
- * doubled after 2000 good ones in a row. Part of a run's state; the same on all ranks if they are
- * told the same. */
+/* What a node makes, for statistics: nodes 0..n-1 in forward order, without the images. */
+struct nn_output {
+    const char *kind; /* "conv" */
+    char name[32];    /* of the layer of its weights, "s1b0.norm1"; else its kind and i: "relu3" */
+    size_t n;         /* elements an image */
+    size_t variance;  /* norm: where its running variances [channels] begin in the statistics */
+    int channels;     /* 0: no norm */
+};
+int nn_model_n_outputs(const struct nn_model *m);
+struct nn_output nn_model_output(const struct nn_model *m, int i);
+/* *largest = the largest magnitude in output i of the last pass, over its first `batch` images; not
+ * finite when one of them is not. scratch [n] float. Returns 0 or the backend's failure. */
+int nn_model_largest(struct nn_model *m, int i, int batch, float *scratch, size_t n,
+                     float *largest);
+
+/* The factor on the loss in fp16 (and where setup says scaled): fixed, or moving: halved when a
+ * step's gradients are not finite, doubled after 2000 good ones in a row. Where layers have scales of
+ * their own: 1. Part of a run's state; the same on all ranks if they are told the same. */
 struct nn_loss_scale {
     double value;
-    uint32_t n_good; /* steps in a row */
+    uint32_t n_good; /* steps in a row; adaptive: since the layers' scales were refreshed */
     bool moving;
 };
 struct nn_loss_scale *nn_model_loss_scale(struct nn_model *m);
 /* After every step: were the gradients finite (on all ranks)? */
 void nn_model_loss_scale_update(struct nn_model *m, bool finite);
+
+/* Adaptive: the layers' own scales [n], what a rank keeps of them from step to step; n 0 elsewhere.
+ * In host memory, between passes; put takes what get gave. */
+size_t nn_model_n_scales(const struct nn_model *m);
+void nn_model_scales_get(const struct nn_model *m, float *to);
+void nn_model_scales_put(struct nn_model *m, const float *from);
+
+/* The gradients that convolutions and linear layers hand back are counted in the passes that follow
+ * (setup's watched; such a pass is not recorded). back: of the last one, the i-th in backward order; false: there
+ * is none. */
+struct nn_back {
+    const char *name;          /* of its weights: "s1b0.conv1.weight" */
+    float given, own, carried; /* S, s and S * s (hls/loss_scale.h); one scale for all: s is 1 */
+    const struct scale_tally *tally; /* of what carries the last, before it was rounded */
+};
+void nn_model_watch(struct nn_model *m, bool on);
+bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out);
 
 /* Seconds spent inside the backend's GEMMs since open, for the bench's share. */
 double nn_model_gemm_s(const struct nn_model *m);

@@ -17,7 +17,12 @@ static void *grown(void *list, int n, size_t item_bytes)
 
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch)
 {
-    *m = (struct nn_model){.ops = ops, .max_batch = max_batch, .width = 1, .n_nodes = 1};
+    *m = (struct nn_model){.ops = ops,
+                           .max_batch = max_batch,
+                           .width = 1,
+                           .block.factor = 1,
+                           .n_nodes = 1,
+                           .scale = {.value = 1}};
     m->nodes = grown(NULL, 0, sizeof *m->nodes);
     if (!m->nodes)
         return ERR(-ENOMEM, "cannot build a model: no memory");
@@ -134,6 +139,21 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
         g->out.h = g->out.w = 1;
         m->too_small = true;
     }
+}
+
+real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array)
+{
+    return i < node->n_params ? array + m->params[node->first_param + i].offset : NULL;
+}
+
+size_t graph_pixels(struct nn_shape s, int batch)
+{
+    return (size_t)batch * (size_t)s.h * (size_t)s.w;
+}
+
+size_t graph_elements(struct nn_shape s, int batch)
+{
+    return graph_pixels(s, batch) * (size_t)s.c;
 }
 
 void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,

@@ -19,7 +19,7 @@ struct layer_kind {
     /* The backward pass can add to the dx that another reader of `in` has left. */
     bool adds_dx;
     /* Bytes that the forward pass leaves for the backward pass beside y. NULL: none. */
-    size_t (*kept_bytes)(const struct node *node);
+    size_t (*kept_bytes)(const struct nn_model *m, const struct node *node);
     /* Once, before the first pass: plans the backend's work, says how much scratch it wants.
      * Returns 0 or -errno. NULL: nothing to plan. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
@@ -28,6 +28,9 @@ struct layer_kind {
     void (*draw)(const struct nn_model *m, const struct node *node, uint64_t seed, real *weights,
                  real *stats);
     void (*forward)(struct nn_model *m, const struct node *node, int batch, bool train);
+    /* Terms of a sum of dx, of a kind that multiplies dy by weights: it has a scale of its own,
+     * where the model has such; and of one that adds to dx. NULL: it hands its scale on. */
+    double (*dx_terms)(const struct node *node);
     /* dx of `in` and of the addend, gradients of its parameters. */
     void (*backward)(struct nn_model *m, const struct node *node, int batch);
 };
@@ -44,7 +47,10 @@ struct node {
     int n_more, more[GRAPH_PARTS - 1];
     struct nn_window window; /* in and out of every node; k, stride, pad of conv and pooling */
     bool relu;               /* norm: a ReLU follows inside */
-    double p;                /* dropout: probability; scale: the factor; lrn: alpha */
+    int cells;               /* lstm */
+    bool swapped;            /* norm: gamma and beta stand behind the addition */
+    bool zero_gamma;         /* norm: gammas begin at 0 */
+    double p;                /* dropout: probability; scale and norm: the factor; lrn: alpha */
     int first_param, n_params;
     size_t stat; /* norm: its running mean [c] and variance [c] begin here in stats */
     bool add_dx; /* another reader of `in` has left its gradient already: add */
@@ -106,12 +112,15 @@ struct nn_model {
     void *ctx;
     int max_batch;
     const char *fewer; /* as nn_setup's */
+    enum nn_math math; /* likewise */
     double width;      /* factor on the channels and hidden units of a network by name */
     /* Lists that grow while the model is built, and stay where they are from graph_plan on. */
     int n_nodes, n_params, n_heads;
     struct node *nodes;
     struct nn_param *params;
     struct graph_head *heads;
+    struct nn_block block; /* the form of residual blocks, of which there are so many */
+    int n_blocks;
     struct node spare; /* is built on where there was no memory for another node: `failed` */
     size_t n_weights, n_stats;
     real *weights, *grads, *stats;
@@ -119,8 +128,11 @@ struct nn_model {
     struct graph_buffer *buffers; /* [n_buffers] of gradients of activations */
     int n_buffers;
     void *scratch;
-    struct nn_loss_scale scale; /* fp16; else value 1 */
-    struct nn_target target;    /* the labels of a sample, of all heads */
+    struct nn_loss_scale scale; /* fp16, or scaled; else value 1 */
+    bool watched, watch;        /* gradients may be counted; in the passes to come they are */
+    bool adaptive;              /* layers have scales of their own, by this */
+    struct scale_setup scaling;
+    struct nn_target target; /* the labels of a sample, of all heads */
 
     /* Shared memory: what changes from pass to pass, and what comes out. */
     uint64_t *key;    /* of dropout */
@@ -128,6 +140,9 @@ struct nn_model {
     int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
     struct nn_result *results; /* [n_heads] */
     float *scale_now;
+    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
+    uint32_t *refresh;           /* not 0: the rule is asked in this pass */
+    struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
     uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
     uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
 
@@ -196,6 +211,13 @@ void graph_draw_he(const struct nn_model *m, const struct node *node, uint64_t s
 /* From so many pixels a side on the large networks halve an image before their first block. */
 enum { STEM_SIDE = 64 };
 
+/* The norm of a branch of a residual block; the one that ends it, which has an addend: in the form
+ * of m->block. Return its index. */
+int graph_inside_block(struct nn_model *m, int norm);
+int graph_ends_block(struct nn_model *m, int norm);
+/* Has it blocks, if their form is not the plain one? Returns 0 or -EINVAL with a line. */
+int graph_block_fits(const struct nn_model *m, const char *name);
+
 /* Builds the network of that name. Returns 0 or -EINVAL with a line. */
 int graph_by_name(struct nn_model *m, const char *name, int n_classes);
 
@@ -208,6 +230,9 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes);
 void graph_googlenet(struct nn_model *m, int depth, int n_classes);
 void graph_bn_inception(struct nn_model *m, int depth, int n_classes);
 void graph_vgg19(struct nn_model *m, int depth, int n_classes);
+/* model_zoo_sequence.c: so many LSTMs. */
+void graph_speech_lstm(struct nn_model *m, int depth, int n_classes);
+void graph_step_lstm(struct nn_model *m, int depth, int n_classes);
 
 /* Allocates everything and draws the weights. Returns 0 or what the backend returned; close frees
  * what there is. */
@@ -225,6 +250,16 @@ struct graph_ready {
  * then. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
+/* What the setup says of scales, before graph_plan. */
+void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
+/* Adaptive: their memory, before any pass; the loss's scale, in every pass before what a head's
+ * gradient is; what node i's gradient carries, before its backward pass. */
+int graph_scale_plan(struct nn_model *m);
+void graph_scale_begin(struct nn_model *m);
+void graph_scale_head(struct nn_model *m, const struct graph_head *head);
+void graph_scale_node(struct nn_model *m, int i, int batch);
+/* Counts what node i hands back; first: before its backward pass. */
+void graph_watch_node(struct nn_model *m, int i, int batch, bool first);
 /* Tells of all groups that are marked and have not been told of. */
 void graph_deliver(const struct nn_model *m, struct graph_ready *r);
 size_t graph_elements(struct nn_shape s, int batch);

@@ -120,7 +120,7 @@ static int plan_gradients(struct nn_model *m)
 
 static int plan_nodes(struct nn_model *m)
 {
-    size_t most = 0;
+    size_t most = m->adaptive ? MOMENTS_SCRATCH : 0;
     for (int i = 1; i < m->n_nodes; i++) {
         struct node *node = &m->nodes[i];
         size_t bytes = 0;
@@ -128,7 +128,7 @@ static int plan_nodes(struct nn_model *m)
             TRY(node->kind->plan(m, node, &bytes));
         most = bytes > most ? bytes : most;
         if (node->kind->kept_bytes)
-            TRY(get_memory(m, node->kind->kept_bytes(node), &node->kept));
+            TRY(get_memory(m, node->kind->kept_bytes(m, node), &node->kept));
     }
     for (const struct graph_head *head = m->heads; head < m->heads + m->n_heads; head++) {
         size_t bytes = 0;
@@ -218,6 +218,7 @@ static int plan_weights(struct nn_model *m)
 static int plan_passes(struct nn_model *m)
 {
     TRY(plan_shared(m));
+    TRY(graph_scale_plan(m));
     m->ops->loss_scale(m->ctx, m->scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
     TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));

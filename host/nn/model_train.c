@@ -15,6 +15,8 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
     *m->key = key;
     *m->scale_now = (float)m->scale.value;
+    if (m->adaptive)
+        graph_scale_begin(m);
     memcpy(m->labels, b->labels, (size_t)b->n * (size_t)m->target.n * sizeof *b->labels);
     for (int i = 0; i < b->n; i++)
         m->lengths[i] = b->lengths ? b->lengths[i] : m->nodes[0].window.out.h;
@@ -67,7 +69,7 @@ static int make_record(struct nn_model *m, struct graph_record *r)
 /* True if a record of the pass is now being played. */
 static bool play(struct nn_model *m, int batch, bool marks)
 {
-    struct graph_record *r = m->no_records ? NULL : record_of(m, batch, marks);
+    struct graph_record *r = m->no_records || m->watch ? NULL : record_of(m, batch, marks);
     if (!r)
         return false;
     if (!r->seen) {

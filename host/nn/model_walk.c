@@ -1,26 +1,13 @@
 /* model_walk.c : walks the nodes of a model, forward and backward. */
 #include "nn/model_graph.h"
 
-real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array)
-{
-    return i < node->n_params ? array + m->params[node->first_param + i].offset : NULL;
-}
-
-size_t graph_pixels(struct nn_shape s, int batch)
-{
-    return (size_t)batch * (size_t)s.h * (size_t)s.w;
-}
-
-size_t graph_elements(struct nn_shape s, int batch)
-{
-    return graph_pixels(s, batch) * (size_t)s.c;
-}
-
 static void head_pass(struct nn_model *m, int h, int batch, bool train)
 {
     const struct graph_head *head = &m->heads[h];
     const struct node *node = &m->nodes[head->node];
     real *dy = train ? node->dy : NULL;
+    if (m->adaptive)
+        graph_scale_head(m, head);
     head->loss->pass(m, node, batch, dy, &m->results[h]);
     if (dy && head->weight != 1)
         m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
@@ -52,7 +39,13 @@ void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_read
 {
     int group = 0;
     for (int i = m->n_nodes - 1; i > 0; i--) {
+        if (m->adaptive)
+            graph_scale_node(m, i, batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, true);
         m->nodes[i].kind->backward(m, &m->nodes[i], batch);
+        if (m->watch)
+            graph_watch_node(m, i, batch, false);
         if (!marks || group == m->n_groups || m->groups[group].node != i)
             continue;
         m->ops->mark(m->ctx, &m->marks[group++]);

@@ -39,11 +39,11 @@ static int basic_block(struct nn_model *m, int x, const char *name, int channels
     snprintf(conv2, sizeof conv2, "%s.conv2", name);
     snprintf(norm2, sizeof norm2, "%s.norm2", name);
     int y = graph_conv(m, x, conv1, channels, 3, stride, 1, false);
-    y = graph_norm(m, y, norm1, NO_ADDEND, true);
+    y = graph_inside_block(m, graph_norm(m, y, norm1, NO_ADDEND, true));
     y = graph_conv(m, y, conv2, channels, 3, 1, 1, false);
     if (stride == 2)
         x = graph_shortcut(m, x, channels);
-    return graph_norm(m, y, norm2, x, true);
+    return graph_ends_block(m, graph_norm(m, y, norm2, x, true));
 }
 
 /* He, Zhang, Ren, Sun 2016, §4.2: depth = 6n + 2, three stages of n blocks with 16, 32, 64
@@ -127,11 +127,18 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     zoo[i].build(m, zoo[i].depth, n_classes);
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
-    if (m->too_small)
+    TRY(graph_block_fits(m, name));
+    const int side = m->too_small ? smallest_side(m, i) : 0;
+    if (side)
         return ERR(-EINVAL,
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
-                   name, in.h, in.w, smallest_side(m, i));
+                   name, in.h, in.w, side);
+    if (m->too_small)
+        return ERR(-EINVAL,
+                   "model '%s' does not fit images of %dx%d: it reads sequences, as those of "
+                   "train --data an4:DIR or text:FILE",
+                   name, in.h, in.w);
     mark_last(m);
     return 0;
 }

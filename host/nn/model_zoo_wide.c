@@ -39,11 +39,13 @@ static int block(struct nn_model *m, int x, const char *name, int channels, int 
     const int out_c = bottleneck ? 4 * channels : channels;
     int y = x, shortcut = x, n = 1;
     if (bottleneck)
-        y = conv_norm(m, y, name, n++, channels, 1, 1, NO_ADDEND, true);
-    y = dilated_norm(m, y, name, n++, channels, stride, dilation);
+        y = graph_inside_block(m, conv_norm(m, y, name, n++, channels, 1, 1, NO_ADDEND, true));
+    y = graph_inside_block(m, dilated_norm(m, y, name, n++, channels, stride, dilation));
     if (stride != 1 || m->nodes[x].window.out.c != out_c)
-        shortcut = conv_norm(m, x, name, 0, out_c, 1, stride, NO_ADDEND, false);
-    return conv_norm(m, y, name, n, out_c, bottleneck ? 1 : 3, 1, shortcut, true);
+        shortcut =
+            graph_inside_block(m, conv_norm(m, x, name, 0, out_c, 1, stride, NO_ADDEND, false));
+    y = conv_norm(m, y, name, n, out_c, bottleneck ? 1 : 3, 1, shortcut, true);
+    return graph_ends_block(m, y);
 }
 
 /* Images of 64 pixels a side and more are halved twice before the first block, smaller ones (CIFAR)

@@ -32,6 +32,7 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
         return ERR(-ENOMEM, "cannot open the cuda backend: no memory");
     *c = (struct cuda){
         .run = library->run, .ops = library->nn, .math = setup ? setup->math : NN_FP32};
+    c->scaled = c->math == NN_FP16 || (setup && setup->scaled);
     int rc = c->run->stream_open(false, &c->stream);
     if (rc == 0)
         rc = c->ops->open(c->math, c->stream, &c->nn);
@@ -159,7 +160,13 @@ static void cuda_weights(void *ctx)
 static void cuda_loss_scale(void *ctx, const float *scale)
 {
     struct cuda *c = ctx;
-    c->ops->loss_scale(c->nn, c->math == NN_FP16 ? scale : NULL);
+    c->ops->loss_scale(c->nn, c->scaled ? scale : NULL);
+}
+
+/* What it makes has been rounded already, where activations are narrow: it is counted as it is. */
+static void cuda_watch(void *ctx, struct scale_tally *to)
+{
+    (void)ctx, (void)to;
 }
 
 /* ---- layers: every pass is one of the device library's, in the same words ---- */
@@ -206,6 +213,7 @@ const struct nn_ops nn_cuda = {
     .weights_plan = cuda_weights_plan,
     .weights = cuda_weights,
     .loss_scale = cuda_loss_scale,
+    .watch = cuda_watch,
     .input_plan = cuda_input_plan,
     .input = cuda_input,
     .feed_open = cuda_feed_open,

@@ -21,6 +21,7 @@ struct cuda {
     struct dev_stream *stream;
     struct dev_nn *nn;
     enum nn_math math;
+    bool scaled;               /* gradients of activations carry a scale */
     int failed;                /* the first failure since open */
     int failed_before;         /* while recording: what `failed` was */
     float *input;              /* device; NULL: activations are floats */

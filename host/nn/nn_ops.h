@@ -29,18 +29,38 @@
 struct gemm_rule; /* hls/rules.h */
 struct round_rule;
 struct round_setup; /* nn/round_ops.h */
+struct nn_block;    /* nn/model.h */
+
+/* How the CPU convolves: by winograd.h where it fits and this CPU can; the same, or it is refused;
+ * by im2row and GEMM alone. A GPU times its own ways. */
+enum nn_conv { NN_CONV_AUTO, NN_CONV_WINOGRAD, NN_CONV_GEMM };
+
+/* Scales of layers: the rule, and after how many steps it is asked again. */
+struct scale_setup {
+    struct scale_rule rule;
+    uint32_t every;
+};
 
 /* What a context is opened for; a NULL instead means fp32. */
 struct nn_setup {
     enum nn_math math;
-    /* fp16: the factor on the loss's gradient; 0: the model finds one as it goes */
+    /* fp16, or scaled: the factor on the loss's gradient; 0: the model finds one as it goes */
     double loss_scale;
+    /* gradients of activations carry scales though the math is fp32 */
+    bool scaled;
+    /* every layer finds its own scale, and loss_scale says nothing; NULL: one for all */
+    const struct scale_setup *adaptive;
     /* every product and partial sum rounded by it; NULL: the machine's own */
     const struct gemm_rule *gemm;
+    enum nn_conv conv; /* with a rule for products there is GEMM alone */
+    /* gradients of activations may be watched: nn_model_watch */
+    bool watched;
     /* what is rounded between layers, and in front of which backend: for nn_round alone */
     const struct round_setup *round;
     /* factor on the channels and hidden units of a network's layers, for the model alone; 0 is 1 */
     double width;
+    /* the form of residual blocks, for the model alone; NULL: plain */
+    const struct nn_block *block;
     /* for messages: what makes fewer images at a time of the same work; NULL: nothing */
     const char *fewer;
 };
@@ -57,6 +77,12 @@ struct nn_sgd {
     bool nesterov;
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
+    /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
+     * factors; r stands for that:
+     *     d = r(g + r(decay * w)), with LARS r(trust's factor * d)
+     *     v = r(r(momentum * v) + d)     w = r(w - r(lr * v)), Nesterov: r(lr * r(d + r(momentum * v)))
+     * It lives as long as the plan. */
+    const struct round_rule *round;
 };
 
 /* Batches of images that come as bytes and are normalised, augmented and scaled by the
@@ -112,12 +138,17 @@ struct nn_ops {
     void (*record_close)(void *ctx, void *record); /* takes NULL */
 
     /* weights_plan: all weights that layers will be given lie in w [n]. weights: they may have
-     * changed; once before every pass. loss_scale: *scale (shared) multiplies the gradient that
-     * softmax_loss makes, and divides what is written to gradients of weights; 1 where it is never
-     * told. */
+     * changed; once before every pass. loss_scale: from now on *scale (shared, when the pass runs)
+     * multiplies the gradient that losses make, and divides what is written to gradients of weights;
+     * 1 where it is never told, and for math that needs none (unless setup says scaled). */
     int (*weights_plan)(void *ctx, const real *w, size_t n);
     void (*weights)(void *ctx);
     void (*loss_scale)(void *ctx, const float *scale);
+
+    /* The gradient of activations that the next convolution or linear layer makes is going to be
+     * asked for by tally(), into the same place (shared): a backend that rounds it counts it
+     * before. NULL: not. */
+    void (*watch)(void *ctx, struct scale_tally *to);
 
     /* y [n] = x [n], which is host memory and may change as soon as this returns. plan: n at
      * most. */

@@ -26,7 +26,10 @@ static int plan_steps(struct optim *s, const struct optim_options *o, const stru
             tensors[i].trust = o->lars ? o->trust : 0;
         }
     }
-    const struct nn_sgd sgd = {o->momentum, o->nesterov, tensors, s->n_params};
+    const struct nn_sgd sgd = {.momentum = o->momentum,
+                               .nesterov = o->nesterov,
+                               .tensors = tensors,
+                               .n_tensors = s->n_params};
     const int rc = s->ops->sgd_plan(s->ctx, &sgd, &s->plan);
     free(tensors);
     return rc;

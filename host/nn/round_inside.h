@@ -14,6 +14,7 @@ struct rounder {
     /* The loss has been asked for a gradient: what follows, up to the next weights(), is the way
      * back. For passes that are their own backward pass. */
     bool back;
+    struct scale_tally *watched; /* of what the next convolution or linear layer hands back */
 };
 
 /* x [n] in place, if such are rounded; NULL: nobody wants it. */
@@ -21,6 +22,13 @@ static inline void round_values(const struct rounder *r, enum round_what what, s
 {
     if (x && r->setup.of[what].on)
         r->below->round_to(r->ctx, n, &r->setup.of[what].rule, x, x);
+}
+
+/* Of dx, before it is rounded. */
+static inline void round_watched(const struct rounder *r, size_t n, const real *dx)
+{
+    if (r->watched && dx && r->setup.of[ROUND_ERROR].on)
+        r->below->tally(r->ctx, n, dx, r->watched);
 }
 
 /* Where layers read weights that the model names by the optimiser's; NULL stays. */

@@ -87,10 +87,12 @@ static void round_free_shared(void *ctx, void *p)
     r->below->free_shared(r->ctx, p);
 }
 
+/* Weights, velocities, statistics: start values, means over ranks, what a checkpoint has. */
 static void round_put(void *ctx, void *dst, const void *src, size_t bytes)
 {
     const struct rounder *r = ctx;
     r->below->put(r->ctx, dst, src, bytes);
+    round_values(r, ROUND_STATE, bytes / sizeof(real), dst);
 }
 
 static void round_get(void *ctx, void *dst, const void *src, size_t bytes)
@@ -147,6 +149,12 @@ static void round_loss_scale(void *ctx, const float *scale)
     r->below->loss_scale(r->ctx, scale);
 }
 
+static void round_watch(void *ctx, struct scale_tally *to)
+{
+    struct rounder *r = ctx;
+    r->watched = to;
+}
+
 static int round_input_plan(void *ctx, size_t max_n)
 {
     const struct rounder *r = ctx;
@@ -157,12 +165,14 @@ static void round_input(void *ctx, size_t n, const real *x, real *y)
 {
     const struct rounder *r = ctx;
     r->below->input(r->ctx, n, x, y);
+    round_values(r, ROUND_INPUT, n, y);
 }
 
+/* Images that are rounded come by input. */
 static int round_feed_open(void *ctx, const struct nn_feed *f)
 {
     const struct rounder *r = ctx;
-    return r->below->feed_open(r->ctx, f);
+    return r->setup.of[ROUND_INPUT].on ? -ENOSYS : r->below->feed_open(r->ctx, f);
 }
 
 static void round_feed_send(void *ctx, int slot, const struct nn_bytes *b)
@@ -177,18 +187,21 @@ static void round_feed_take(void *ctx, int slot, real *x)
     r->below->feed_take(r->ctx, slot, x);
 }
 
-/* gradients of weights: fp32 */
+/* gradients of weights */
 static void round_add_divide(void *ctx, size_t n, const real *a, const real *b, real divisor,
                              real *y)
 {
     const struct rounder *r = ctx;
     r->below->add_divide(r->ctx, n, a, b, divisor, y);
+    round_values(r, ROUND_GRAD, n, y);
 }
 
 static int round_sgd_plan(void *ctx, const struct nn_sgd *o, void **plan)
 {
     const struct rounder *r = ctx;
-    return r->below->sgd_plan(r->ctx, o, plan);
+    struct nn_sgd rounded = *o;
+    rounded.round = r->setup.of[ROUND_STATE].on ? &r->setup.of[ROUND_STATE].rule : NULL;
+    return r->below->sgd_plan(r->ctx, &rounded, plan);
 }
 
 static void round_sgd_close(void *ctx, void *plan)
@@ -225,6 +238,7 @@ const struct nn_ops nn_round = {
     .weights_plan = round_weights_plan,
     .weights = round_weights,
     .loss_scale = round_loss_scale,
+    .watch = round_watch,
     .input_plan = round_input_plan,
     .input = round_input,
     .feed_open = round_feed_open,

@@ -14,6 +14,15 @@
  * largest of a window, shortcut) round nothing. The loss reads rounded logits and computes in fp32.
  * Gradients of weights are what the products of rounded factors give: fp32, for the reducer.
  *
+ * Pure fp16 (round_pure) has every tensor in e5m10, so weights need no copy; besides act and error
+ *
+ *     input    images, as layers see them
+ *     grad     gradients of weights, and their sums over micro-batches
+ *     state    what lives from step to step: weights, velocities (each operation of a step is
+ *              rounded, nn_ops.h's nn_sgd), running statistics; and all that is put
+ *
+ * Source: pure fp16 paper, 4. What stays wider is inside one operation: round_pure_wide.
+ *
  * Rounding is to nearest even; what is too large becomes the largest finite number, or with
  * overflow=inf what IEEE has: inf (e4m3fn: nan). error has a power of two of its own, the loss's
  * scale: it is rounded as if the loss were so many times as large. */
@@ -22,7 +31,16 @@
 #include "hls/rules.h"
 #include "nn/nn_ops.h"
 
-enum round_what { ROUND_ACT, ROUND_WEIGHT, ROUND_ERROR, ROUND_WHATS };
+enum round_what {
+    ROUND_ACT,
+    ROUND_WEIGHT,
+    ROUND_ERROR,
+    ROUND_WORDS, /* those that --quant has words for */
+    ROUND_INPUT = ROUND_WORDS,
+    ROUND_GRAD,
+    ROUND_STATE,
+    ROUND_WHATS
+};
 
 struct round_setup {
     const struct nn_ops *below; /* the backend that computes; filled by the caller */
@@ -35,6 +53,11 @@ struct round_setup {
 /* Reads --quant's word: "none", or act=F, weight=F, error=F, overflow=saturate|inf, in any order,
  * commas between them. Returns 1; 0 for "none", where *out stays; -EINVAL with a line. */
 int round_words(const char *word, struct round_setup *out);
+
+/* Everything but weights' copies to e5m10, to nearest even, with IEEE's inf. */
+void round_pure(struct round_setup *out);
+/* What no rounding reaches in pure fp16: a list. */
+extern const char round_pure_wide[];
 
 /* Opened with setup->round; it goes to `below` with the rest of the setup. */
 extern const struct nn_ops nn_round;

@@ -7,6 +7,12 @@ static size_t elements(struct nn_shape s, int batch)
     return (size_t)batch * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+static size_t filters(const struct nn_window *g)
+{
+    const int groups = g->groups ? g->groups : 1;
+    return (size_t)g->out.c * (size_t)(g->k * g->k) * (size_t)(g->in.c / groups);
+}
+
 /* ---- with weights ---- */
 
 int round_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
@@ -31,7 +37,10 @@ void round_conv_backward(void *ctx, const struct nn_window *g, int batch, const 
     const struct rounder *r = ctx;
     r->below->conv_backward(r->ctx, g, batch, x, round_weight(r, w), dy, dx, add, dw, dbias,
                             scratch);
+    round_watched(r, elements(g->in, batch), dx);
     round_values(r, ROUND_ERROR, elements(g->in, batch), dx);
+    round_values(r, ROUND_GRAD, filters(g), dw);
+    round_values(r, ROUND_GRAD, (size_t)g->out.c, dbias);
 }
 
 void round_linear_forward(void *ctx, int batch, int in, int out, const real *x, const real *w,
@@ -48,7 +57,62 @@ void round_linear_backward(void *ctx, int batch, int in, int out, const real *x,
 {
     const struct rounder *r = ctx;
     r->below->linear_backward(r->ctx, batch, in, out, x, round_weight(r, w), dy, dx, dw, dbias);
+    round_watched(r, (size_t)batch * (size_t)in, dx);
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)in, dx);
+    round_values(r, ROUND_GRAD, (size_t)out * (size_t)in, dw);
+    round_values(r, ROUND_GRAD, (size_t)out, dbias);
+}
+
+/* Sums, cells and the way through time stay as the backend has them: what leaves the layer is
+ * rounded. */
+static struct nn_lstm lstm_rounded(const struct rounder *r, const struct nn_lstm *f)
+{
+    struct nn_lstm g = *f;
+    g.wx = round_weight(r, f->wx);
+    g.wr = round_weight(r, f->wr);
+    g.wp = round_weight(r, f->wp);
+    g.peep = round_weight(r, f->peep);
+    g.bias = round_weight(r, f->bias);
+    return g;
+}
+
+int round_lstm_plan(void *ctx, const struct nn_lstm *f, int max_batch, size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->lstm_plan(r->ctx, f, max_batch, scratch_bytes);
+}
+
+void round_lstm_forward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                        const real *x, real *y, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_forward(r->ctx, &g, batch, lengths, x, y, kept, scratch);
+    round_values(r, ROUND_ACT, (size_t)batch * (size_t)f->steps * (size_t)f->out, y);
+}
+
+static void round_lstm_grads(const struct rounder *r, const struct nn_lstm *f,
+                             const struct nn_lstm_grads *dw)
+{
+    const size_t cells = (size_t)f->cells, in = (size_t)f->in, out = (size_t)f->out;
+    round_values(r, ROUND_GRAD, 4 * cells * in, dw->wx);
+    round_values(r, ROUND_GRAD, 4 * cells * out, dw->wr);
+    round_values(r, ROUND_GRAD, out * cells, dw->wp);
+    round_values(r, ROUND_GRAD, 3 * cells, dw->peep);
+    round_values(r, ROUND_GRAD, 4 * cells, dw->bias);
+}
+
+void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const int32_t *lengths,
+                         const real *x, const real *y, real *dy, real *dx,
+                         const struct nn_lstm_grads *dw, real *kept, void *scratch)
+{
+    const struct rounder *r = ctx;
+    const struct nn_lstm g = lstm_rounded(r, f);
+    r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
+    round_lstm_grads(r, f, dw);
+    if (r->setup.of[ROUND_STATE].on) /* it has been used up, but no tensor is wider */
+        round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->out, dy);
 }
 
 /* ---- batch norm ---- */
@@ -65,6 +129,8 @@ void round_norm_forward(void *ctx, const struct nn_norm *f, size_t n, const real
     const struct rounder *r = ctx;
     r->below->norm_forward(r->ctx, f, n, x, addend, y, scratch);
     round_values(r, ROUND_ACT, n * (size_t)f->c, y);
+    round_values(r, ROUND_STATE, (size_t)f->c, f->run_mean);
+    round_values(r, ROUND_STATE, (size_t)f->c, f->run_var);
 }
 
 void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x,
@@ -77,15 +143,20 @@ void round_norm_eval(void *ctx, const struct nn_norm *f, size_t n, const real *x
 
 /* A backend may work out anew what passed the ReLU, before rounding: what was rounded to zero is
  * taken out first. */
-void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x, const real *y,
-                         real *dy, real *dx, real *dgamma, real *dbeta, void *scratch)
+void round_norm_backward(void *ctx, const struct nn_norm *f, size_t n, const real *x,
+                         const real *addend, const real *y, real *dy, real *dx, real *dgamma,
+                         real *dbeta, void *scratch)
 {
     const struct rounder *r = ctx;
     const size_t all = n * (size_t)f->c;
     if (f->relu && r->setup.of[ROUND_ACT].on)
         r->below->relu_backward(r->ctx, all, y, dy, dy);
-    r->below->norm_backward(r->ctx, f, n, x, y, dy, dx, dgamma, dbeta, scratch);
+    r->below->norm_backward(r->ctx, f, n, x, addend, y, dy, dx, dgamma, dbeta, scratch);
     round_values(r, ROUND_ERROR, all, dx);
+    if (f->swapped) /* gamma has multiplied it */
+        round_values(r, ROUND_ERROR, all, dy);
+    round_values(r, ROUND_GRAD, (size_t)f->c, dgamma);
+    round_values(r, ROUND_GRAD, (size_t)f->c, dbeta);
 }
 
 /* ---- values that are handed on: rounded already ---- */
@@ -239,6 +310,24 @@ void round_softmax_loss(void *ctx, int batch, int classes, const real *logits,
     r->below->softmax_loss(r->ctx, batch, classes, logits, labels, dlogits, result);
     r->back |= dlogits != NULL;
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)classes, dlogits);
+}
+
+int round_ctc_plan(void *ctx, int max_batch, int steps, int classes, int targets,
+                   size_t *scratch_bytes)
+{
+    const struct rounder *r = ctx;
+    return r->below->ctc_plan(r->ctx, max_batch, steps, classes, targets, scratch_bytes);
+}
+
+void round_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, const real *logits,
+                    const int32_t *lengths, const int32_t *labels, real *dlogits,
+                    struct nn_result *result, void *scratch)
+{
+    struct rounder *r = ctx;
+    r->below->ctc_loss(r->ctx, batch, steps, classes, targets, logits, lengths, labels, dlogits,
+                       result, scratch);
+    r->back |= dlogits != NULL;
+    round_values(r, ROUND_ERROR, (size_t)batch * (size_t)steps * (size_t)classes, dlogits);
 }
 
 int round_dense_plan(void *ctx, int max_rows, int classes, size_t *scratch_bytes)

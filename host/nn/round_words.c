@@ -1,10 +1,10 @@
-/* round_words.c : --quant's word. */
+/* round_words.c : what is rounded to what: --quant's word, and pure fp16. */
 #include "base/err.h"
 #include "codec/codec.h"
 #include "nn/round_ops.h"
 #include <string.h>
 
-static const char *const names[ROUND_WHATS] = {"act", "weight", "error"};
+static const char *const names[ROUND_WORDS] = {"act", "weight", "error"};
 
 static int refuse(const char *word)
 {
@@ -32,7 +32,7 @@ static int read_part(const char *word, const char *part, size_t n, struct round_
         *overflow = strcmp(value, "inf") ? MF_SATURATE : MF_INF;
         return 0;
     }
-    for (int i = 0; i < ROUND_WHATS; i++)
+    for (int i = 0; i < ROUND_WORDS; i++)
         if (strlen(names[i]) == key && !memcmp(part, names[i], key) && !s->of[i].on) {
             s->of[i].on = true;
             return codec_format_parse("--quant", value, &s->of[i].rule.fmt);
@@ -54,7 +54,7 @@ int round_words(const char *word, struct round_setup *out)
         if (!*part)
             break;
     }
-    for (int i = 0; i < ROUND_WHATS; i++) {
+    for (int i = 0; i < ROUND_WORDS; i++) {
         any |= s.of[i].on;
         s.of[i].rule.overflow = overflow == MF_INF ? MF_INF : MF_SATURATE;
     }
@@ -62,4 +62,17 @@ int round_words(const char *word, struct round_setup *out)
         return refuse(word);
     *out = s;
     return 1;
+}
+
+const char round_pure_wide[] =
+    "sums inside an operation: products (but with --gemm e5m10), batch norm, means over pixels, "
+    "loss, LARS's norms; up to the backward pass batch norm's mean and 1/std, LSTM's gates, cells";
+
+void round_pure(struct round_setup *out)
+{
+    *out = (struct round_setup){0};
+    for (int i = 0; i < ROUND_WHATS; i++) {
+        out->of[i].on = i != ROUND_WEIGHT;
+        out->of[i].rule = (struct round_rule){.fmt = {5, 10, 0}, .overflow = MF_INF};
+    }
 }

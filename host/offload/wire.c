@@ -1,6 +1,6 @@
 /* wire.c : a wire by name. */
 #include "offload/wire.h"
-#include "offload/wire_fabric.h"
+#include "offload/wire_plugin.h"
 #include "offload/wire_socket.h"
 #include <string.h>
 
@@ -11,10 +11,10 @@ static int is_plain(const char *provider)
 
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
 {
-    return is_plain(o->provider) ? wire_socket_open(o, out, why) : wire_fabric_open(o, out, why);
+    return is_plain(o->provider) ? wire_socket_open(o, out, why) : wire_plugin_open(o, out, why);
 }
 
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES])
 {
-    return is_plain(provider) ? 0 : wire_fabric_check(provider, why);
+    return is_plain(provider) ? 0 : wire_plugin_check(provider, why);
 }

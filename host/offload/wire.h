@@ -31,7 +31,7 @@ struct wire {
     void *own;
 };
 
-enum { WIRE_WHY_BYTES = 160 };
+enum { WIRE_WHY_BYTES = 448 };
 
 struct wire_options {
     /* NULL or "socket": UDP sockets of the system; else a provider of libfabric: udp, verbs, efa */
@@ -45,8 +45,9 @@ struct wire_options {
 };
 
 /* Binds to an address of this host, never to all of them. Returns 0, or a negative errno with why:
- * -ENOSYS: the provider is one of libfabric, which this build has not; -EINVAL: local is no address
- * or interface of this host; -ENODATA: no such provider, or not for such datagrams. */
+ * -ENOENT, -ELIBACC, -ELIBBAD: the provider is one of libfabric, whose library is not there, does not
+ * load, or is of another build; -EINVAL: local is no address or interface of this host; -ENODATA: no
+ * such provider, or not for such datagrams. */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
 /* Is there such a provider? 0, or a negative errno with why. NULL is legal. */

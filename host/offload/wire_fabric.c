@@ -1,10 +1,8 @@
-/* wire_fabric.c : a wire through libfabric: one FI_EP_DGRAM endpoint, its receives posted in
- * advance, sends by injection where the provider takes a frame so, else from buffers of its own.
- * What a provider asks for is honoured: prefix, local memory registration, contexts. A datagram
- * that cannot leave is a lost one: the window finds out. */
-#include "offload/wire_fabric.h"
-#include "base/buf.h"
-#include "base/err.h"
+/* wire_fabric.c : libnarrowcast_fabric.so, a wire through libfabric, the one file that knows that: one
+ * FI_EP_DGRAM endpoint, its receives posted in advance, sends by injection where the provider takes
+ * a frame so, else from buffers of its own. What a provider asks for is honoured: prefix, local
+ * memory registration, contexts. A datagram that cannot leave is a lost one: the window finds out. */
+#include "offload/fabric_library.h"
 #include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
@@ -12,6 +10,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +224,7 @@ static struct fi_info *find(const char *provider, const char *local)
     return found;
 }
 
-int wire_fabric_check(const char *provider, char why[WIRE_WHY_BYTES])
+static int fabric_check(const char *provider, char *why)
 {
     struct fi_info *found = find(provider, NULL);
     if (!found) {
@@ -252,7 +251,7 @@ static int make_buffers(struct fabric *f, const struct wire_options *o, char *wh
     /* longer ones are seen to be too long */
     f->room = (f->prefix + o->frame_bytes + 64 + 63) / 64 * 64;
     const size_t bytes = (POSTED + SENDING) * f->room;
-    f->buffers = buf_alloc(bytes);
+    f->buffers = aligned_alloc(64, bytes);
     if (!f->buffers)
         return failed(why, "have buffers", -FI_ENOMEM);
     for (int i = 0; i < SENDING; i++)
@@ -309,7 +308,7 @@ static int settle(struct fabric *f, const struct wire_options *o, char *why)
     return rc ? failed(why, "receive", rc) : 0;
 }
 
-int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+static int fabric_open(const struct wire_options *o, struct wire *out, char *why)
 {
     char local[INET_ADDRSTRLEN] = "";
     uint32_t ip;
@@ -320,16 +319,15 @@ int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WI
         return o->local ? -EINVAL : rc;
     }
     const struct in_addr address = {htonl(ip)};
-    struct fabric *f = buf_alloc(sizeof *f);
+    struct fabric *f = calloc(1, sizeof *f);
     if (!f || !inet_ntop(AF_INET, &address, local, sizeof local)) {
         free(f);
         return failed(why, "have memory", -FI_ENOMEM);
     }
-    const char *provider = o->provider ? o->provider : "udp";
-    f->info = find(provider, local);
+    f->info = find(o->provider, local);
     if (!f->info) {
         snprintf(why, WIRE_WHY_BYTES, "libfabric's provider '%s' has no datagrams over IPv4 at %s",
-                 provider, local);
+                 o->provider, local);
         rc = -ENODATA;
     }
     if (!rc)
@@ -346,8 +344,9 @@ int wire_fabric_open(const struct wire_options *o, struct wire *out, char why[WI
     return 0;
 }
 
-void wire_fabric_library(char *text, size_t n)
-{
-    const uint32_t version = fi_version();
-    snprintf(text, n, "%u.%u", FI_MAJOR(version), FI_MINOR(version));
-}
+extern __attribute__((visibility("default"))) const struct fabric_library narrowcast_fabric;
+const struct fabric_library narrowcast_fabric = {
+    .version = FABRIC_LIBRARY_VERSION,
+    .open = fabric_open,
+    .check = fabric_check,
+};

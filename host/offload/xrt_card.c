@@ -5,7 +5,6 @@
 #include "base/plugin.h"
 #include "offload/xclbin.h"
 #include "offload/xrt_work.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,27 +46,19 @@ static void check_drift(const struct xrt_library *l)
 static int load_library(struct xrt_card *card)
 {
     static const struct plugin plugin = {"libnarrowcast_xrt.so", "NARROWCAST_XRT",
-                                         "where XRT is (Debian: libxrt-dev)"};
+                                         "where XRT is (Debian: libxrt-dev)", XRT_LIBRARY_SYMBOL,
+                                         XRT_LIBRARY_VERSION};
     char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
+    const void *table;
     bool is_beside;
-    void *handle = NULL;
     if (state.library)
         return 0;
     int rc = plugin_find(&plugin, path, &is_beside, why);
-    rc = rc ? rc : plugin_open(&plugin, path, &handle, why);
+    rc = rc ? rc : plugin_open(&plugin, path, &table, why);
     if (rc)
         return failed(card, rc, "%s", why);
-    const struct xrt_library *library = dlsym(handle, XRT_LIBRARY_SYMBOL);
-    if (!library || library->version != XRT_LIBRARY_VERSION) {
-        const int version = library ? library->version : 0;
-        dlclose(handle);
-        return failed(card, -ELIBBAD,
-                      "\"%s\" is of another build (version %d, this program needs %d): build both "
-                      "together",
-                      path, version, XRT_LIBRARY_VERSION);
-    }
-    state.library = library;
-    check_drift(library);
+    state.library = table;
+    check_drift(state.library);
     return 0;
 }
 

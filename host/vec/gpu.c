@@ -56,30 +56,22 @@ static bool has_driver(void)
 
 static int load(struct cause *why)
 {
-    static const struct plugin plugin = {LIBRARY, "NARROWCAST_CUDA", "where nvcc is"};
+    static const struct plugin plugin = {LIBRARY, "NARROWCAST_CUDA", "where nvcc is",
+                                         "narrowcast_cuda", DEV_VERSION};
     char path[PATH_MAX];
+    const void *table;
     bool is_beside;
-    void *handle;
     if (state.library)
         return 0;
     why->code = plugin_find(&plugin, path, &is_beside, why->text);
     if (!why->code && is_beside && !has_driver())
         return fail(why, -ENODEV, "no NVIDIA driver on this machine");
     if (!why->code)
-        why->code = plugin_open(&plugin, path, &handle, why->text);
+        why->code = plugin_open(&plugin, path, &table, why->text);
     if (why->code)
         return why->code;
-    const struct dev_library *library = dlsym(handle, "narrowcast_cuda");
-    if (!library || library->version != DEV_VERSION) {
-        const int found = library ? library->version : 0;
-        dlclose(handle);
-        return fail(
-            why, -ELIBBAD,
-            "\"%s\" is of another build (version %d, this program needs %d): build both together",
-            path, found, DEV_VERSION);
-    }
     snprintf(state.path, sizeof state.path, "%s", path);
-    state.library = library;
+    state.library = table;
     return 0;
 }
 

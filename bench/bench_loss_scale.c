@@ -1,0 +1,306 @@
+/* bench_loss_scale.c : what scales do for gradients of activations in a narrow format: a network is
+ * trained in it with scales of its own for each layer; at some steps the same weights and images go
+ * through every other scheme, and through fp32.
+ *   build/bench_loss_scale --data cifar10:DIR [--model resnet110] [--steps 200] [--look 40] [--layers FILE]
+ *
+ * Of each scheme, over the looks:
+ *     underflow   of what a layer hands back and is not 0, the share below the format's smallest number,
+ *                 before it is rounded: the layer with most, the median layer, layers above 1 %
+ *     lost        of what fp32 hands back and is not 0, the share that is 0 or below that number here:
+ *                 what was lost farther up counts, too; the layer with most
+ *     L2          of the gradient of the weights: to fp32's, and to that of a network whose activations and
+ *                 weights are as narrow, but whose errors are fp32: the scheme's own part
+ *     overflowed  passes whose gradients were not finite; the moving scale halves until they are
+ * FILE gets a line a look, scheme and layer: step, scheme, index from the loss on, layer, underflow, lost, s, S s. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include "base/progress.h"
+#include "hls/philox.h"
+#include "nn/blas.h"
+#include "nn/dataset.h"
+#include "nn/model_graph.h"
+#include "nn/optim.h"
+#include "nn/round_ops.h"
+#include "nn/scale_words.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYERS_MAX = 512, LOOKS_MAX = 1024 };
+
+struct options {
+    const char *data, *model, *format, *adaptive, *layers;
+    int64_t batch, steps, look, warmup;
+    double lr;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+    {"data", "SPEC", "synthetic", dataset_help, OPT_TEXT, AT(data), 0, 0, 0},
+    {"model", "NAME", "resnet110", "A model of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
+    {"format", "F", "e5m10", "Of activations, weights and errors.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"adaptive", "WORD", "adaptive", "The scales of layers: adaptive[:T,every,A,max].", OPT_TEXT,
+     AT(adaptive), 0, 0, 0},
+    {"batch", "N", "32", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
+    {"steps", "N", "200", "Steps of training.", OPT_INT, AT(steps), 1, 1e6, 0},
+    {"look", "N", "40", "Steps between looks; the first is step 1.", OPT_INT, AT(look), 1, 1e6, 0},
+    {"lr", "X", "0.1", "The rate, behind --warmup.", OPT_REAL, AT(lr), 0, 100, 0},
+    {"warmup", "N", "100", "Steps of warm-up, from 0.", OPT_INT, AT(warmup), 0, 1e6, 0},
+    {"layers", "FILE", NULL, "Writes a line a layer.", OPT_TEXT, AT(layers), 0, 0, 0},
+};
+static const struct opt_command command = {
+    .name = "bench_loss_scale",
+    .args = "",
+    .about = "What scales of gradients save of them in a narrow format, against fp32.",
+    .opts = opts,
+    .n_opts = sizeof opts / sizeof opts[0],
+    .alone = true,
+};
+
+/* The schemes, behind two references: fp32, and errors alone in fp32. */
+static const char *const schemes[] = {"fp32", "fp32 errors", "none",    "16",
+                                      "128",  "dynamic",     "adaptive"};
+enum { FP32, FP32_ERRORS, NONE, K16, K128, DYNAMIC, ADAPTIVE, SCHEMES };
+
+struct sums {
+    double most, median, lost, l2, l2_errors;
+    int above, looks, overflowed;
+};
+
+struct bench {
+    struct options o;
+    struct dataset *data;
+    uint32_t *order;
+    real *x;
+    int32_t *labels;
+    struct nn_model *trained;
+    struct optim *optim;
+    real *w, *grads[2]; /* grads: of the references */
+    size_t n;
+    double moving; /* the dynamic scheme's scale */
+    struct scale_tally fp32[LAYERS_MAX];
+    struct sums sums[SCHEMES];
+    FILE *layers;
+};
+
+static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
+{
+    static struct round_setup rounds; /* of the last one that was opened: copied by open */
+    struct scale_choice scale;
+    char word[160];
+    snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", b->o.format, b->o.format,
+             scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
+    TRY(round_words(word, &rounds));
+    TRY(scale_words(b->o.adaptive, &scale));
+    if (scale.kind != SCALE_ADAPTIVE)
+        return ERR(-EINVAL, "--adaptive %s: want adaptive[:T,every,A,max]", b->o.adaptive);
+    scale_format(&scale.adaptive.rule, rounds.of[ROUND_WEIGHT].rule.fmt);
+    rounds.below = &nn_cpu;
+    const double fixed = scheme == K16 ? 16 : scheme == K128 ? 128 : 0;
+    const struct nn_setup setup = {.watched = true,
+                                   .scaled = fixed > 0 || scheme >= DYNAMIC,
+                                   .loss_scale = fixed,
+                                   .adaptive = scheme == ADAPTIVE ? &scale.adaptive : NULL,
+                                   .round = scheme == FP32 ? NULL : &rounds};
+    TRY(nn_model_open(scheme == FP32 ? &nn_cpu : &nn_round, &setup, b->o.model,
+                      dataset_shape(b->data), b->data->n_classes, (int)b->o.batch, 1, out));
+    nn_model_watch(*out, true);
+    return 0;
+}
+
+static double below(const struct scale_tally *c, int end)
+{
+    double n = 0;
+    for (int i = 0; i < end && i < TALLY_BINS; i++)
+        n += c->bins[i];
+    return n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Every layer of a pass. */
+static void look_at_layers(struct bench *b, int step, int scheme, const struct nn_model *m,
+                           int least_bin)
+{
+    struct sums *s = &b->sums[scheme];
+    struct nn_back back;
+    double share[LAYERS_MAX];
+    int n = 0;
+    for (; n < LAYERS_MAX && nn_model_back(m, n, &back); n++) {
+        const double small = below(back.tally, least_bin), all = below(back.tally, TALLY_BINS),
+                     true_all = below(&b->fp32[n], TALLY_BINS),
+                     lost = (back.tally->zero + small - b->fp32[n].zero) / true_all;
+        share[n] = all > 0 ? small / all : 0;
+        s->lost = fmax(s->lost, lost);
+        s->above += share[n] > 0.01;
+        if (b->layers)
+            fprintf(b->layers, "%d\t%s\t%d\t%s\t%.6g\t%.6g\t%g\t%g\n", step, schemes[scheme], n,
+                    back.name, share[n], lost, (double)back.own, (double)back.carried);
+    }
+    qsort(share, (size_t)n, sizeof *share, by_size);
+    s->most = fmax(s->most, share[n - 1]);
+    s->median += share[n / 2];
+}
+
+static double l2_to(const real *a, const real *b, size_t n)
+{
+    double apart = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        apart += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)b[i] * (double)b[i];
+    }
+    return sqrt(apart / all);
+}
+
+static void pass(const struct bench *b, struct nn_model *m)
+{
+    const struct nn_batch batch = {.n = (int)b->o.batch, .x = b->x, .labels = b->labels};
+    (void)nn_model_train(m, &batch, 1, NULL, NULL);
+}
+
+/* The weights and images of this step through another scheme. */
+static int look(struct bench *b, int step, int scheme, int least_bin)
+{
+    struct nn_model *m;
+    struct sums *s = &b->sums[scheme];
+    size_t n;
+    TRY(open_scheme(b, scheme, &m));
+    memcpy(nn_model_weights(m, &n), b->w, b->n * sizeof *b->w);
+    if (scheme == DYNAMIC)
+        nn_model_loss_scale(m)->value = b->moving;
+    pass(b, m);
+    const real *grads = nn_model_grads(m);
+    while (scheme == DYNAMIC && !isfinite(l2_to(grads, b->grads[FP32], b->n)) && b->moving > 1) {
+        s->overflowed++;
+        nn_model_loss_scale_update(m, false);
+        b->moving = nn_model_loss_scale(m)->value;
+        pass(b, m);
+    }
+    struct nn_back back;
+    if (scheme <= FP32_ERRORS)
+        memcpy(b->grads[scheme], grads, b->n * sizeof *grads);
+    for (int i = 0; scheme == FP32 && i < LAYERS_MAX && nn_model_back(m, i, &back); i++)
+        b->fp32[i] = *back.tally;
+    s->looks++;
+    if (isfinite(l2_to(grads, b->grads[FP32], b->n))) {
+        s->l2 += l2_to(grads, b->grads[FP32], b->n);
+        s->l2_errors += scheme == FP32 ? 0 : l2_to(grads, b->grads[FP32_ERRORS], b->n);
+    } else {
+        s->overflowed++;
+    }
+    look_at_layers(b, step, scheme, m, least_bin);
+    nn_model_close(m);
+    return 0;
+}
+
+static int train(struct bench *b)
+{
+    const size_t batch = (size_t)b->o.batch, per_epoch = b->data->n_train / batch;
+    struct scale_choice any;
+    struct round_setup rounds;
+    struct progress progress;
+    char word[64];
+    snprintf(word, sizeof word, "error=%s", b->o.format);
+    TRY(round_words(word, &rounds));
+    TRY(scale_words("adaptive", &any));
+    scale_format(&any.adaptive.rule, rounds.of[ROUND_ERROR].rule.fmt);
+    const int least_bin = ilogb(any.adaptive.rule.least) + TALLY_BIAS;
+    progress_init(&progress, true);
+    for (int step = 0; step < (int)b->o.steps; step++) {
+        const size_t at = (size_t)step % per_epoch, epoch = (size_t)step / per_epoch;
+        const double grown = b->o.warmup ? fmin(1, (step + 1.0) / (double)b->o.warmup) : 1;
+        if (at == 0)
+            dataset_order(1, epoch, b->data->n_train, b->order);
+        const struct dataset_augment augment = {
+            .how = {.crop = 4, .flip = 1}, .seed = 1, .epoch = epoch};
+        dataset_batch(b->data, false, b->order + at * batch, (int)batch, &augment, b->x, b->labels,
+                      NULL);
+        for (int s = 0; step % b->o.look == 0 && s < ADAPTIVE; s++)
+            TRY(look(b, step + 1, s, least_bin));
+        nn_model_watch(b->trained, step % b->o.look == 0);
+        pass(b, b->trained);
+        real *grads = nn_model_grads(b->trained);
+        struct sums *own = &b->sums[ADAPTIVE];
+        if (step % b->o.look == 0) {
+            own->looks++;
+            own->l2 += l2_to(grads, b->grads[FP32], b->n);
+            own->l2_errors += l2_to(grads, b->grads[FP32_ERRORS], b->n);
+            look_at_layers(b, step + 1, ADAPTIVE, b->trained, least_bin);
+        }
+        const bool finite = isfinite(l2_to(grads, grads, b->n));
+        own->overflowed += !finite;
+        nn_model_loss_scale_update(b->trained, finite);
+        if (finite)
+            optim_step(b->optim, b->w, grads, b->o.lr * grown);
+        if (progress_due(&progress))
+            progress_say(&progress, "step %d of %d", step + 1, (int)b->o.steps);
+    }
+    progress_clear(&progress);
+    return 0;
+}
+
+static void show(const struct bench *b)
+{
+    printf("%s in %s, %d steps of %d images, %s; a look every %d; underflow in %%\n", b->o.model,
+           b->o.format, (int)b->o.steps, (int)b->o.batch, b->o.adaptive, (int)b->o.look);
+    printf("| scheme | layer with most | median layer | layers above 1 %% | most lost to fp32 | L2 "
+           "to fp32, "
+           "%% | to fp32 errors, %% | overflowed |\n|---|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < SCHEMES; i++) {
+        const struct sums *s = &b->sums[i];
+        printf("| %s | %.3g | %.3g | %.1f | %.3g | %.4g | %.4g | %d |\n", schemes[i], 100 * s->most,
+               100 * s->median / s->looks, (double)s->above / s->looks, 100 * s->lost,
+               100 * s->l2 / s->looks, 100 * s->l2_errors / s->looks, s->overflowed);
+    }
+}
+
+static int open_bench(struct bench *b)
+{
+    const struct optim_options sgd = {.momentum = 0.9, .weight_decay = 1e-4, .bias_rate = 1};
+    TRY(dataset_open(b->o.data, 0, &b->data));
+    if ((size_t)b->o.batch > b->data->n_train)
+        return ERR(-EINVAL, "--batch %d is more than the %zu training images", (int)b->o.batch,
+                   b->data->n_train);
+    TRY(open_scheme(b, ADAPTIVE, &b->trained));
+    b->w = nn_model_weights(b->trained, &b->n);
+    TRY(optim_open(&nn_cpu, nn_model_ctx(b->trained), &sgd, b->trained->params,
+                   b->trained->n_params, b->n, &b->optim));
+    b->order = buf_alloc(b->data->n_train * sizeof *b->order);
+    b->x = buf_alloc(graph_elements(dataset_shape(b->data), (int)b->o.batch) * sizeof *b->x);
+    b->labels = buf_alloc((size_t)b->o.batch * sizeof *b->labels);
+    b->grads[0] = buf_alloc(b->n * sizeof(real));
+    b->grads[1] = buf_alloc(b->n * sizeof(real));
+    b->moving = 65536;
+    if (b->o.layers && !(b->layers = fopen(b->o.layers, "w")))
+        return ERR(-errno, "cannot write '%s': %s", b->o.layers, strerror(errno));
+    return b->order && b->x && b->labels && b->grads[0] && b->grads[1] ? 0 : -ENOMEM;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+    struct opt_parsed parsed;
+    blas_know_cpu(argv);
+    if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
+        return 2;
+    if (parsed.help)
+        return opt_help(&command, stdout), 0;
+    nn_cpu_threads(1);
+    int rc = open_bench(&b);
+    if (rc == 0)
+        rc = train(&b);
+    if (rc == 0)
+        show(&b);
+    if (b.layers && fclose(b.layers) && rc == 0)
+        rc = ERR(-EIO, "cannot write '%s': %s", b.o.layers, strerror(errno));
+    optim_close(b.optim);
+    nn_model_close(b.trained);
+    dataset_close(b.data);
+    free(b.order), free(b.x), free(b.labels), free(b.grads[0]), free(b.grads[1]);
+    return rc < 0;
+}

@@ -1,0 +1,65 @@
+#!/bin/bash
+# loss_scale.sh : what scales of gradients do in e5m10 on CIFAR-10: to gradients, and to test accuracy.
+# usage: NARROWCAST_DATA=DIR bench/loss_scale.sh layers                                        (DIR/cifar10 holds the binary batches)
+#        NARROWCAST_DATA=DIR bench/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
+#        bench/loss_scale.sh --table [resnet20|resnet110]
+# layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
+# $TABLES/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
+# fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/MODEL.tsv and is not run again. --table: what is there.
+# TABLES: where they are kept (bench/loss_scale).
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+tables=${TABLES:-bench/loss_scale}
+only=''
+case ${1-} in
+layers)
+    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    mkdir -p "$tables"
+    exec "$B/bench_loss_scale" --data "cifar10:$NARROWCAST_DATA/cifar10" --layers "$tables/layers.tsv"
+    ;;
+--table) only=1 ;;
+sweep) ;;
+*)
+    echo "loss_scale.sh: '${1-}': must be layers, sweep or --table" >&2
+    exit 2
+    ;;
+esac
+model=${2:-resnet20} seeds=${3:-1 2 3}
+tsv=$tables/$model.tsv
+LOGS=$B/loss_scale/$model
+case $model in
+resnet20) scales=$(echo none && for ((k = 2; k <= 8192; k *= 2)); do echo $k; done && echo dynamic && echo adaptive) ;;
+resnet110) scales=$(printf '%s\n' none adaptive) ;;
+*)
+    echo "loss_scale.sh: '$model': must be resnet20 or resnet110" >&2
+    exit 2
+    ;;
+esac
+if [ "$only" ]; then
+    [ -f "$tsv" ] || tsv=/dev/null # none so far
+else
+    mkdir -p "$tables" "$(dirname "$LOGS")"
+    touch "$tsv"
+fi
+. bench/trainings.sh
+
+table() { table_of scale fp32 <<<"fp32
+$scales"; }
+if [ "$only" ]; then
+    table
+    exit
+fi
+: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+common="--data cifar10:$NARROWCAST_DATA/cifar10 --model $model --format fp32 --scale none --batch 128 --epochs 10 --lr 0.1 --momentum 0.9
+    --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"
+for seed in $seeds; do
+    # shellcheck disable=SC2086  # options are words
+    launch fp32 "$seed" 1 $common
+    for scale in $scales; do
+        # shellcheck disable=SC2086
+        launch "$scale" "$seed" 1 $common --quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --loss-scale "$scale"
+    done
+done
+settle 1
+table

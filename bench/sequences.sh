@@ -1,0 +1,60 @@
+#!/bin/bash
+# sequences.sh : what codecs do to networks of sequences: the character error rate of lstm on AN4, the bits a character of charlstm on tiny
+# Shakespeare, both a quarter as wide as published.
+# usage: NARROWCAST_DATA=DIR bench/sequences.sh [--table] [an4|text [SEEDS]]      (DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare input.txt)
+# Each finished training is a line of $TABLES/sequences-an4.tsv or -text.tsv and is not run again; --table only prints the tables of what is there.
+# TABLES: where they are kept (build/sequences).   EPOCHS: other than 40 and 8.
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+kind=${1:-an4} seeds=${2:-1}
+tsv=${TABLES:-$B/sequences}/sequences-$kind.tsv
+LOGS=${LOGS:-$B/sequences}/$kind
+
+# A row's name, then its options.
+base=fp32
+rows="fp32      --format fp32 --scale none
+qsgd:2    --codec qsgd:2
+qsgd:4    --codec qsgd:4
+onebit    --codec onebit:64
+e4m3,aps  --format e4m3 --scale aps"
+case $kind in
+an4)
+    figure=CER figure_is='test CER'
+    ranks=2
+    data=an4:${NARROWCAST_DATA-}/an4/an4
+    common="--model lstm --width 0.25 --batch 16 --epochs ${EPOCHS:-40} --lr 0.002 --schedule linear --warmup 2"
+    ;;
+text)
+    figure=bits figure_is='bits a character' figure_unit='' figure_times=1
+    ranks=4
+    data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
+    common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.4 --schedule cosine --warmup 0.2 --weight-decay 0"
+    ;;
+*)
+    echo "sequences.sh: '$kind': must be an4 or text" >&2
+    exit 2
+    ;;
+esac
+
+if [ "$only" ]; then
+    [ -f "$tsv" ] || tsv=/dev/null # none so far
+else
+    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
+    touch "$tsv"
+fi
+. bench/trainings.sh
+
+if [ -z "$only" ]; then
+    : "${NARROWCAST_DATA:?set it to the folder that holds an4/ and tinyshakespeare/}"
+    for seed in $seeds; do
+        while read -r name options; do
+            # shellcheck disable=SC2086  # options are words
+            launch "$name" "$seed" $ranks --data "$data" $common $options
+        done <<<"$rows"
+    done
+    settle 1
+fi
+cut -d " " -f 1 <<<"$rows" | table_of codec "$base"

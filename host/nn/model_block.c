@@ -1,0 +1,70 @@
+/* model_block.c : the forms of a residual block: where its last gamma and beta stand, what gammas
+ * begin at, and a factor on its norms. Source: pure fp16 paper, 4. */
+#include "base/err.h"
+#include "base/number.h"
+#include "base/word.h"
+#include "nn/model_graph.h"
+#include <string.h>
+
+static const struct {
+    const char *name;
+    struct nn_block block; /* with the factor of a word without one */
+} forms[] = {
+    {"plain", {false, false, 1}}, {"zero-gamma", {false, true, 1}}, {"swap", {true, false, 0.25}}};
+
+const char nn_block_help[] =
+    "How residual blocks end: plain, relu(shortcut + gamma * n + beta), n the normalised last "
+    "convolution; zero-gamma, whose gamma begins at 0; swap, relu(gamma * (shortcut + n / 4) + "
+    "beta), where what every other norm of a block makes is taken times 1/4 as well. :K is another "
+    "factor than 1 and 1/4: plain:0.25, swap:1.";
+
+int nn_block_words(const char *word, struct nn_block *out)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *rest;
+        char *end;
+        if (!word_has_name(word, forms[i].name, &rest))
+            continue;
+        struct nn_block block = forms[i].block;
+        if (rest) {
+            block.factor = number_read(rest, &end);
+            if (!*rest || *end || !(block.factor > 0 && block.factor <= 1))
+                return ERR(-EINVAL,
+                           "cannot take --block %s: want a factor above 0 and up to 1 behind the "
+                           "colon",
+                           word);
+        }
+        *out = block;
+        return 0;
+    }
+    return ERR(-EINVAL,
+               "unknown --block '%s': want plain, zero-gamma or swap, or one of them and "
+               "a factor: swap:0.25",
+               word);
+}
+
+int graph_inside_block(struct nn_model *m, int norm)
+{
+    m->nodes[norm].p = m->block.factor;
+    return norm;
+}
+
+int graph_ends_block(struct nn_model *m, int norm)
+{
+    struct node *node = &m->nodes[graph_inside_block(m, norm)];
+    node->swapped = m->block.swapped;
+    node->zero_gamma = m->block.zero_gamma;
+    m->n_blocks++;
+    return norm;
+}
+
+int graph_block_fits(const struct nn_model *m, const char *name)
+{
+    const struct nn_block *b = &m->block;
+    if (m->n_blocks > 0 || (!b->swapped && !b->zero_gamma && b->factor == 1))
+        return 0;
+    return ERR(-EINVAL,
+               "model '%s' has no residual blocks that --block could change: want --block plain, "
+               "or a resnet",
+               name);
+}
