@@ -1,8 +1,8 @@
 #!/bin/bash
 # segmentation.sh : label maps as in the APS paper's Table 3, small: fcn at an eighth of its width on generated shapes, 8 ranks, 8-bit formats with
 # and without APS.
-# usage: bench/segmentation.sh [--table] [SEEDS]      SEEDS: "1 2 3"
-# Each finished training is a line of $TABLES/shapes.tsv and is not run again; --table only prints the table of what is there. TABLES: where it
+# usage: [EPOCHS=N] bench/segmentation.sh [--table] [SEEDS]      N: 10; SEEDS: "1 2 3"
+# Each finished training is a line of $TABLES/shapes-N.tsv and is not run again; --table only prints the table of what is there. TABLES: where it
 # is kept (bench/segmentation).
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,8 +10,9 @@ B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 seeds=${1:-1 2 3}
-tsv=${TABLES:-bench/segmentation}/shapes.tsv
-LOGS=$B/segmentation/shapes
+epochs=${EPOCHS:-10}
+tsv=${TABLES:-bench/segmentation}/shapes-$epochs.tsv
+LOGS=$B/segmentation/shapes-$epochs
 # shellcheck disable=SC2034 # trainings.sh reads it
 keys='test_miou test_macc'
 rows='fp32 none
@@ -19,8 +20,8 @@ e5m2 none
 e5m2 aps
 e4m3 none
 e4m3 aps'
-common='--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs 10 --augment flip --lr 0.02 --schedule poly:0.9 --warmup 0.3
-        --momentum 0.9 --weight-decay 1e-4'
+common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epochs --augment flip --lr 0.02 --schedule poly:0.9 --warmup 0.3
+        --momentum 0.9 --weight-decay 1e-4"
 
 if [ "$only" ]; then
     [ -f "$tsv" ] || tsv=/dev/null # none so far

@@ -37,7 +37,7 @@ done
 awk -v i="$(last log1 test_miou)" -v a="$(last log1 test_accuracy)" 'BEGIN { exit !(i > 0 && i < a && a < 1) }' ||
     fail "mIoU $(last log1 test_miou), accuracy $(last log1 test_accuracy): nothing was compared"
 grep -q "test_top5" log1 && fail "top-5 of pixels"
-printf -v said 'of 7 test images, by pixels; mIoU %.2f %%, mAcc %.2f %%' "$(awk -v v="$(last log1 test_miou)" 'BEGIN { print 100 * v }')" \
+printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc %.2f %%' "$(awk -v v="$(last log1 test_miou)" 'BEGIN { print 100 * v }')" \
     "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
 grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
 

@@ -40,9 +40,11 @@ static int make_room(struct crops *to)
     if (to->n < to->room)
         return 0;
     uint8_t *x = realloc(to->x, room * pixels * 3);
-    to->x = x ? x : to->x;
+    if (x)
+        to->x = x;
     uint8_t *maps = realloc(to->maps, room * pixels);
-    to->maps = maps ? maps : to->maps;
+    if (maps)
+        to->maps = maps;
     if (!x || !maps)
         return ERR(-ENOMEM, "cannot allocate %zu crops of %zu x %zu pixels", room, to->side,
                    to->side);
