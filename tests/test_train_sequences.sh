@@ -74,6 +74,19 @@ refused 'it reads sequences' --model lstm
 refused 'wants one label' --data an4:an4 --model mlp
 refused 'augment' --data an4:an4 --model lstm --augment flip
 
+# --- on the GPU library: losses of lengths that change from step to step, in passes that are recorded ---
+if [ -f "$B/emu/libnarrowcast_cuda.so" ]; then
+    for device in cpu cuda; do
+        # shellcheck disable=SC2086
+        NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so "$n" train --device $device $speech --format fp32 --steps 4 --log $device.jsonl >out 2>&1 ||
+            fail "$device: $(tail -n 3 out)"
+        sed -n 's/.*"kind":"step".*"loss":\([0-9.]*\).*/\1/p' $device.jsonl >$device
+    done
+    paste cpu cuda | awk '{ d = $1 - $2; n += d < 1e-4 * $1 && -d < 1e-4 * $1 } END { exit n != 4 }' || fail "losses: $(paste cpu cuda)"
+else
+    echo 'skip: no emulated GPU'
+fi
+
 # --- the bench, on these ---
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
