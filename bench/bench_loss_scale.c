@@ -30,7 +30,7 @@
 enum { LAYERS_MAX = 512, LOOKS_MAX = 1024 };
 
 struct options {
-    const char *data, *model, *format, *layers;
+    const char *data, *model, *format, *adaptive, *layers;
     int64_t batch, steps, look, warmup;
     double lr;
 };
@@ -40,6 +40,8 @@ static const struct opt opts[] = {
     {"data", "SPEC", "synthetic", dataset_help, OPT_TEXT, AT(data), 0, 0, 0},
     {"model", "NAME", "resnet110", "A model of `narrowcast train`.", OPT_TEXT, AT(model), 0, 0, 0},
     {"format", "F", "e5m10", "Of activations, weights and errors.", OPT_TEXT, AT(format), 0, 0, 0},
+    {"adaptive", "WORD", "adaptive", "The scales of layers: adaptive[:T,every,A,max].", OPT_TEXT,
+     AT(adaptive), 0, 0, 0},
     {"batch", "N", "32", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
     {"steps", "N", "200", "Steps of training.", OPT_INT, AT(steps), 1, 1e6, 0},
     {"look", "N", "40", "Steps between looks; the first is step 1.", OPT_INT, AT(look), 1, 1e6, 0},
@@ -90,7 +92,9 @@ static int open_scheme(const struct bench *b, int scheme, struct nn_model **out)
     snprintf(word, sizeof word, "act=%s,weight=%s%s%s,overflow=inf", b->o.format, b->o.format,
              scheme == FP32_ERRORS ? "" : ",error=", scheme == FP32_ERRORS ? "" : b->o.format);
     TRY(round_words(word, &rounds));
-    TRY(scale_words("adaptive", &scale));
+    TRY(scale_words(b->o.adaptive, &scale));
+    if (scale.kind != SCALE_ADAPTIVE)
+        return ERR(-EINVAL, "--adaptive %s: want adaptive[:T,every,A,max]", b->o.adaptive);
     scale_format(&scale.adaptive.rule, rounds.of[ROUND_WEIGHT].rule.fmt);
     rounds.below = &nn_cpu;
     const double fixed = scheme == K16 ? 16 : scheme == K128 ? 128 : 0;
@@ -153,6 +157,12 @@ static double l2_to(const real *a, const real *b, size_t n)
     return sqrt(apart / all);
 }
 
+static void pass(const struct bench *b, struct nn_model *m)
+{
+    const struct nn_batch batch = {.n = (int)b->o.batch, .x = b->x, .labels = b->labels};
+    (void)nn_model_train(m, &batch, 1, NULL, NULL);
+}
+
 /* The weights and images of this step through another scheme. */
 static int look(struct bench *b, int step, int scheme, int least_bin)
 {
@@ -163,13 +173,13 @@ static int look(struct bench *b, int step, int scheme, int least_bin)
     memcpy(nn_model_weights(m, &n), b->w, b->n * sizeof *b->w);
     if (scheme == DYNAMIC)
         nn_model_loss_scale(m)->value = b->moving;
-    (void)nn_model_train(m, b->x, b->labels, (int)b->o.batch, 1, NULL, NULL);
+    pass(b, m);
     const real *grads = nn_model_grads(m);
     while (scheme == DYNAMIC && !isfinite(l2_to(grads, b->grads[FP32], b->n)) && b->moving > 1) {
         s->overflowed++;
         nn_model_loss_scale_update(m, false);
         b->moving = nn_model_loss_scale(m)->value;
-        (void)nn_model_train(m, b->x, b->labels, (int)b->o.batch, 1, NULL, NULL);
+        pass(b, m);
     }
     struct nn_back back;
     if (scheme <= FP32_ERRORS)
@@ -208,11 +218,12 @@ static int train(struct bench *b)
             dataset_order(1, epoch, b->data->n_train, b->order);
         const struct dataset_augment augment = {
             .how = {.crop = 4, .flip = 1}, .seed = 1, .epoch = epoch};
-        dataset_batch(b->data, false, b->order + at * batch, (int)batch, &augment, b->x, b->labels);
+        dataset_batch(b->data, false, b->order + at * batch, (int)batch, &augment, b->x, b->labels,
+                      NULL);
         for (int s = 0; step % b->o.look == 0 && s < ADAPTIVE; s++)
             TRY(look(b, step + 1, s, least_bin));
         nn_model_watch(b->trained, step % b->o.look == 0);
-        (void)nn_model_train(b->trained, b->x, b->labels, (int)batch, 1, NULL, NULL);
+        pass(b, b->trained);
         real *grads = nn_model_grads(b->trained);
         struct sums *own = &b->sums[ADAPTIVE];
         if (step % b->o.look == 0) {
@@ -235,8 +246,8 @@ static int train(struct bench *b)
 
 static void show(const struct bench *b)
 {
-    printf("%s in %s, %d steps of %d images, scales of layers; a look every %d; underflow in %%\n",
-           b->o.model, b->o.format, (int)b->o.steps, (int)b->o.batch, (int)b->o.look);
+    printf("%s in %s, %d steps of %d images, %s; a look every %d; underflow in %%\n", b->o.model,
+           b->o.format, (int)b->o.steps, (int)b->o.batch, b->o.adaptive, (int)b->o.look);
     printf("| scheme | layer with most | median layer | layers above 1 %% | most lost to fp32 | L2 "
            "to fp32, "
            "%% | to fp32 errors, %% | overflowed |\n|---|---|---|---|---|---|---|---|\n");

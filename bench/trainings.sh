@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # trainings.sh : trainings that are run once each, and the table of their accuracies; accuracy.sh and its like source it.
 # Ranks are emulated (the same bits as on so many machines), so that a training takes one core; $JOBS of them run at once (one a core).
-# A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank. It is not run again; scripts that run at once
-# share what is left of one table.
+# A training that ended is a line of the file $tsv: name, seed, accuracy, bytes a step and rank, and what the log's last epoch has of the
+# words in $keys. It is not run again; scripts that run at once share what is left of one table.
 # What a training says goes to files named after $LOGS, or after the table where that is not set.
 # Those of the seed $look_at also say, every $look_every steps, how near the means that travelled are to the fp64 means of the same
 # gradients: lines of the table's neighbour $steps.
@@ -18,6 +18,7 @@ running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
 figure=${figure:-accuracy} figure_is=${figure_is:-test accuracy} figure_unit=${figure_unit-%} figure_times=${figure_times:-100}
+keys=${keys-}
 
 # Trainings end with who runs them: each is a group of processes of its own, which Ctrl-C alone would not reach.
 stop() {
@@ -34,7 +35,7 @@ trap 'exit 143' TERM
 
 # train_once NAME SEED RANKS OPTION...
 train_once() {
-    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' lock look=()
+    local name=$1 seed=$2 ranks=$3 log accuracy='' bytes='' more='' key lock look=()
     log=${LOGS:-${tsv%.tsv}}-${name// /-}-$seed
     grep -q "^$name	$seed	" "$tsv" && return
     exec {lock}>>"$log.out" # another script may be at it
@@ -51,7 +52,10 @@ train_once() {
         return 1
     fi
     [ "$accuracy" = diverged ] || bytes=$(sed -n 's/.*"kind": *"step".*"sent_bytes": *\([0-9]*\).*/\1/p' "$log.jsonl" | tail -n 1)
-    printf '%s\t%s\t%s\t%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" | tee -a "$tsv"
+    for key in $keys; do
+        more+=$'\t'$(sed -n "s/.*\"kind\": *\"epoch\".*\"$key\": *\([0-9.e-]*\).*/\1/p" "$log.jsonl" | tail -n 1)
+    done
+    printf '%s\t%s\t%s\t%s%s\n' "$name" "$seed" "$accuracy" "${bytes:--}" "$more" | tee -a "$tsv"
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }
 

@@ -125,18 +125,20 @@ MF_FN double scale_meet(const struct scale_rule *r, const struct node_scale *nod
 }
 
 /* A convolution or linear layer, behind the moments: s, and what dx will carry. add: another reader
- * of its input has left a gradient in dx. refresh: else s stays what it was. */
+ * of its input has left a gradient in dx. refresh: else s stays what it was. terms 0: any other node
+ * that adds to such a gradient (by no more than its own largest): it has no weights, and s is 1
+ * unless the branches need another one to meet. */
 MF_FN void scale_layer(const struct scale_rule *r, double terms, int add, int refresh,
                        struct node_scale *node, struct node_scale *in)
 {
     const double bound = scale_bound(terms, node), carried = (double)node->carried;
     double to = carried * (double)node->own;
     if (refresh && node->planted > 0) {
-        to = (double)node->planted;
+        to = terms > 0 ? (double)node->planted : carried;
         if (add && to < (double)in->carried)
             to = (double)in->carried;
     } else if (refresh) {
-        to = carried * scale_own(r, node, bound);
+        to = terms > 0 ? carried * scale_own(r, node, bound) : carried;
         if (add)
             to = scale_meet(r, node, bound, in, to);
     }

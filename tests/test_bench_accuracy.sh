@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
+# test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
 # no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
 # of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
-[ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9}' >"$log"
+[ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9,"test_miou":0.5,"test_macc":0.75}' >"$log"
 [ -z "${stats-}" ] || printf '%s\n' '{"kind":"stats","n":3,"underflow_all":0.25}' '{"kind":"stats","n":1,"underflow_all":0.5}' \
     '{"kind":"stats_network","l2":0.5,"cosine":0.75}' '{"kind":"stats_network","l2":1.5,"cosine":0.25}' '{"kind":"stats_network","l2":null,"cosine":null}' >"$stats"
 echo "accuracy 0.9$seed"
@@ -90,7 +90,7 @@ cat >"$B/bench_shares" <<'END'
 END
 chmod +x "$B/bench_shares"
 rm -f "$B/ran"
-for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'loss_scale.sh --table'; do
+for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 'segmentation.sh --table' 'loss_scale.sh --table'; do
     # shellcheck disable=SC2086  # options are words
     [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
     [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
@@ -106,6 +106,12 @@ bench/relgrad_caffenet.sh >"$dir/out" 2>&1 || fail "relgrad_caffenet.sh: $(cat "
 [ ! -e "$dump" ] || fail 'gradients that were counted are still there'
 bench/relgrad_caffenet.sh --table >"$dir/table"
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 6 ] || fail "relgrad_caffenet.sh: $(cat "$dir/table")"
+rm -f "$B/ran"
+bench/segmentation.sh '1 2' >"$dir/out" 2>&1 || fail "segmentation.sh: $(cat "$dir/out")"
+[ "$(wc -l <"$B/ran")" -eq 10 ] || fail "segmentation.sh ran $(wc -l <"$B/ran") trainings, not 10"
+bench/segmentation.sh --table >"$dir/seen"
+[ "$(grep -c '^| .* | 2 | 50.00 | 50.00 .. 50.00 | .* 75.00 | 91.50 | 77 |$' "$dir/seen")" -eq 4 ] || fail "segmentation.sh: $(cat "$dir/seen")"
+grep -q '^| e4m3 none | 2, 2 diverged | - | - | - | - | - | - |$' "$dir/seen" || fail "segmentation.sh: $(cat "$dir/seen")"
 grep -q '^| conv1.weight |$' "$dir/table" || fail "no shares: $(cat "$dir/table")"
 
 # loss_scale.sh: fp32 and 16 scales of 2 seeds, 3 rows of resnet110; a scale's word is the option's, and fp32 has none

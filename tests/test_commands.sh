@@ -52,10 +52,9 @@ not_here() {
     *model_check.sh*) echo 'it measures for minutes' ;;
     *model_rates.json*) echo 'of model_check.sh' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
-    'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'* | 'bench/relgrad_caffenet.sh --table'* | 'bench/papers.sh --table'*) ;;
-    'bench/pure_fp16.sh --table'* | 'bench/loss_scale.sh --table'*) ;;
+    'bench/'*'.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh* | *bench/pure_fp16.sh*) echo 'many trainings' ;;
-    *bench/loss_scale.sh*) echo 'many trainings' ;;
+    *bench/loss_scale.sh* | *bench/segmentation.sh*) echo 'many trainings' ;;
     esac
     case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }

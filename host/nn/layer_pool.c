@@ -56,16 +56,8 @@ const struct layer_kind layer_pool_max = {
     .backward = max_node_backward,
 };
 
-/* k^2 of them, each divided by that. */
-static double avg_node_terms(const struct node *node)
-{
-    (void)node;
-    return 1;
-}
-
 const struct layer_kind layer_pool_avg = {
     .name = "average pooling",
-    .dx_terms = avg_node_terms,
     .adds_dx = true,
     .forward = avg_node_forward,
     .backward = avg_node_backward,

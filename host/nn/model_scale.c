@@ -37,7 +37,7 @@ int graph_scale_plan(struct nn_model *m)
     if (!m->scales || !m->refresh)
         return -ENOMEM;
     for (int i = 0; i < m->n_nodes; i++)
-        m->scales[i] = (struct node_scale){1, 1, 1, 1, 0, {0, 0}, {1, 1}, {0, 0}};
+        m->scales[i] = (struct node_scale){1, 1, 1, 1, 0, {0, 0}, {0, 0}, {0, 0}};
     return 0;
 }
 
@@ -53,12 +53,6 @@ void graph_scale_head(struct nn_model *m, const struct graph_head *head)
     m->ops->loss_scale(m->ctx, &m->scales[head->node].carried);
 }
 
-/* It multiplies dy by weights. */
-static bool weighs(const struct node *node)
-{
-    return node->kind && node->kind->dx_terms && node->n_params > 0;
-}
-
 /* s, and what is multiplied by it: dy, and where another reader was first, what it left. */
 static void scale_layer_node(struct nn_model *m, const struct node *node, struct node_scale *own,
                              struct node_scale *in, int batch)
@@ -67,16 +61,13 @@ static void scale_layer_node(struct nn_model *m, const struct node *node, struct
                  n_in = graph_elements(node->window.in, batch);
     real *dx = m->nodes[node->in].dy;
     m->ops->moments(m->ctx, n, node->dy, m->refresh, &own->dy, m->scratch);
-    struct scale_rule rule = m->scaling.rule;
-    if (weighs(node))
+    if (node->kind->dx_terms)
         m->ops->weight_moments(m->ctx, m->params[node->first_param].n,
                                graph_part(m, node, 0, m->weights), m->refresh, &own->w, m->scratch);
-    else
-        rule.most = 1; /* it lifts nothing, but meets what is there */
     if (node->add_dx)
         m->ops->moments(m->ctx, n_in, dx, m->refresh, &own->dx, m->scratch);
-    m->ops->scale_layer(m->ctx, &rule, node->kind->dx_terms(node), node->add_dx,
-                        m->refresh, own, in);
+    const double terms = node->kind->dx_terms ? node->kind->dx_terms(node) : 0;
+    m->ops->scale_layer(m->ctx, &m->scaling.rule, terms, node->add_dx, m->refresh, own, in);
     m->ops->scale_by(m->ctx, n, &own->own, NULL, node->dy);
     if (node->add_dx)
         m->ops->scale_by(m->ctx, n_in, &own->other, NULL, dx);
@@ -86,8 +77,8 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
     struct node_scale *own = &m->scales[i], *in = &m->scales[node->in];
-    assert(node->kind->dx_terms || !node->add_dx); /* else: branches that nobody brings together */
-    if (node->in > 0 && (weighs(node) || node->add_dx))
+    assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* it has one dx */
+    if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
     else
         m->ops->scale_hand_on(m->ctx, own, in, node->addend < 0 ? NULL : &m->scales[node->addend]);
@@ -100,7 +91,7 @@ void graph_scale_node(struct nn_model *m, int i, int batch)
 
 static bool hands_back(const struct node *node)
 {
-    return weighs(node) && node->in > 0;
+    return node->kind && node->kind->dx_terms && node->in > 0;
 }
 
 void graph_watch_node(struct nn_model *m, int i, int batch, bool first)

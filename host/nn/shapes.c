@@ -1,7 +1,7 @@
 /* shapes.c : generated images with exact label maps: discs, rings, rectangles, crosses and triangles
  * of any colour, turned anyhow, one before the other, on a background with a texture.
  *
- *     background (smooth noise) -> 3 to 7 shapes, later ones hide earlier ones -> noise over all
+ *     background (smooth noise) -> 2 to 5 shapes, later ones hide earlier ones -> noise over all
  *
  * Colours tell nothing: a class is a shape. Where a pixel's right or lower neighbour is of another
  * class it is a border, and does not count. All is integers: the same n and seed give the same bytes
@@ -16,9 +16,9 @@ enum { SIDE = 64, CHANNELS = 3, PIXELS = SIDE * SIDE, IMAGE = PIXELS * CHANNELS 
 enum {
     CELL = 8,
     GRID = SIDE / CELL + 1,
-    NOISE = 40
+    NOISE = 24
 }; /* of the texture; of a pixel, to either side */
-enum { SHAPES_MIN = 3, SHAPES_MAX = 7, RADIUS_MIN = 8, RADIUS_MAX = 20 };
+enum { SHAPES_MIN = 2, SHAPES_MAX = 5, RADIUS_MIN = 10, RADIUS_MAX = 24 };
 enum { N_DEFAULT = 4000, SEED_DEFAULT = 1 };
 enum shape_class { BACKGROUND, DISC, RING, RECTANGLE, CROSS, TRIANGLE, CLASSES };
 
@@ -82,7 +82,7 @@ static void paint_background(struct draw *draw, int *image)
     int grid[GRID][GRID];
     for (int c = 0; c < CHANNELS; c++) {
         for (int i = 0; i < GRID * GRID; i++)
-            grid[i / GRID][i % GRID] = between(draw, 64, 191);
+            grid[i / GRID][i % GRID] = between(draw, 80, 175);
         for (int i = 0; i < PIXELS; i++) {
             const int row = i / SIDE / CELL, col = i % SIDE / CELL, y = i / SIDE % CELL,
                       x = i % CELL;
