@@ -45,11 +45,11 @@ struct bench {
     struct dataset *data;
     struct nn_model *model;
     int share;
-    float *flat;     /* [n] of the dump */
-    double *x;       /* [share] images */
-    int32_t *labels; /* [share] */
-    uint32_t *order; /* [n_train] */
-    double *l2;      /* [n_layers + 1] sums of relative errors; behind them of all layers */
+    float *flat;               /* [n] of the dump */
+    double *x;                 /* [share] images */
+    int32_t *labels, *lengths; /* [share] */
+    uint32_t *order;           /* [n_train] */
+    double *l2; /* [n_layers + 1] sums of relative errors; behind them of all layers */
 };
 
 static int open_bench(struct bench *b)
@@ -59,6 +59,8 @@ static int open_bench(struct bench *b)
     const struct nn_setup setup = {.block = &block};
     TRY(dump_open(&b->dump, o->dir));
     TRY(dataset_open(o->data, o->train_samples, &b->data));
+    if (b->data->samples != &sample_images)
+        return ERR(-EINVAL, "--data %s: want images with one label each", o->data);
     TRY(nn_block_words(o->block, &block));
     b->share = (int)(o->batch / (uint64_t)b->dump.n_ranks);
     if (b->share < 1 || o->batch % (uint64_t)b->dump.n_ranks || o->batch > b->data->n_train)
@@ -73,9 +75,10 @@ static int open_bench(struct bench *b)
     b->flat = buf_alloc(b->dump.n * sizeof *b->flat);
     b->x = buf_alloc(graph_elements(shape, b->share) * sizeof *b->x);
     b->labels = buf_alloc((size_t)b->share * sizeof *b->labels);
+    b->lengths = buf_alloc((size_t)b->share * sizeof *b->lengths);
     b->order = buf_alloc(b->data->n_train * sizeof *b->order);
     b->l2 = buf_alloc(((size_t)b->dump.n_layers + 1) * sizeof *b->l2);
-    return b->flat && b->x && b->labels && b->order && b->l2 ? 0 : -ENOMEM;
+    return b->flat && b->x && b->labels && b->lengths && b->order && b->l2 ? 0 : -ENOMEM;
 }
 
 /* Adds |flat - grads| / |grads| of elements [at, at + n). */
@@ -95,8 +98,10 @@ static int judge_rank(struct bench *b, uint64_t step, int rank)
     const uint64_t per_epoch = b->data->n_train / b->o->batch;
     const uint32_t *index =
         b->order + step % per_epoch * b->o->batch + (size_t)rank * (size_t)b->share;
-    dataset_batch(b->data, false, index, b->share, NULL, b->x, b->labels);
-    (void)nn_model_train(b->model, b->x, b->labels, b->share, 0, NULL, NULL);
+    dataset_batch(b->data, false, index, b->share, NULL, b->x, b->labels, b->lengths);
+    const struct nn_batch batch = {
+        .n = b->share, .x = b->x, .labels = b->labels, .lengths = b->lengths};
+    (void)nn_model_train(b->model, &batch, 0, NULL, NULL);
     TRY(dump_read_rank(&b->dump, step, rank, b->flat));
     for (int l = 0; l < b->dump.n_layers; l++)
         judge(b, b->dump.layers[l].offset, b->dump.layers[l].n, &b->l2[l]);
@@ -137,7 +142,7 @@ static int run(struct bench *b)
 
 static void bench_close(struct bench *b)
 {
-    free(b->flat), free(b->x), free(b->labels), free(b->order), free(b->l2);
+    free(b->flat), free(b->x), free(b->labels), free(b->lengths), free(b->order), free(b->l2);
     nn_model_close(b->model);
     dataset_close(b->data);
     dump_close(&b->dump);
