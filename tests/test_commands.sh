@@ -52,6 +52,7 @@ not_here() {
     *model_check.sh*) echo 'it measures for minutes' ;;
     *model_rates.json*) echo 'of model_check.sh' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
+    *bench/sequences.sh*) echo 'many trainings' ;;
     'bench/tradeoff.sh --table'* | 'bench/codec_accuracy.sh --table'* | 'bench/relgrad_caffenet.sh --table'* | 'bench/papers.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh*) echo 'many trainings' ;;
     esac
