@@ -54,7 +54,7 @@ not_here() {
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/'*'.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh* | *bench/pure_fp16.sh*) echo 'many trainings' ;;
-    *bench/loss_scale.sh* | *bench/segmentation.sh*) echo 'many trainings' ;;
+    *bench/loss_scale.sh* | *bench/segmentation.sh* | *bench/sequences.sh*) echo 'many trainings' ;;
     esac
     case $1 in *gnuplot* | *plot\ *--out*) command -v gnuplot >/dev/null || echo 'no gnuplot' ;; esac
 }
