@@ -27,8 +27,9 @@ int main(void)
     int n_found = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct nn_model m; /* built alone: no memory for weights */
-        if (graph_init(&m, &nn_cpu, (struct nn_shape){64, 64, 3}, 1) < 0 ||
-            graph_by_name(&m, names[i], 10) < 0)
+        const bool sequences = strstr(names[i], "lstm");
+        const struct nn_shape in = {64, sequences ? 1 : 64, sequences ? 363 : 3};
+        if (graph_init(&m, &nn_cpu, in, 1) < 0 || graph_by_name(&m, names[i], 10) < 0)
             return 1;
         const struct nn_param *p = m.params;
         const int n_params = m.n_params;
