@@ -78,7 +78,7 @@ same() {
 # hidden_cards: simulated cards that programs of this test have started for themselves, and that still run
 hidden_cards() {
     for pid in $(pgrep -f '^narrowcast-sim --fd'); do
-        ! cat "/proc/$pid/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
+        ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qxF "CARD_NET_DIR=$dir" || echo "$pid"
     done
 }
 

@@ -17,7 +17,7 @@ refused() { # refused WORDS OPTIONS...
 
 gemm=$(checksum --conv gemm --save ckpt)
 auto=$(checksum)
-[ -n "$gemm" ] && [ -n "$auto" ] || fail "no checksum: $(cat said)"
+if [ -z "$gemm" ] || [ -z "$auto" ]; then fail "no checksum: $(cat said)"; fi
 if grep -q '^flags.* avx2 .*' /proc/cpuinfo && grep -q '^flags.* fma ' /proc/cpuinfo; then
     [ "$(checksum --conv winograd)" = "$auto" ] || fail "auto is not winograd: $auto"
     [ "$gemm" != "$auto" ] || fail "winograd ends in the bits of gemm"

@@ -51,22 +51,24 @@ both() {
 both speech $speech
 grep -q '^error rate     [0-9.]* % of the letters of 3 test utterances (CER)$' speech.out || fail "no error rate: $(cat speech.out)"
 cer=$(of speech.jsonl test_cer)
-[ "$cer" ] && [ "$cer" = "$(of speech-virtual.jsonl test_cer)" ] || fail "CER '$cer', of emulated ranks '$(of speech-virtual.jsonl test_cer)'"
+virtual=$(of speech-virtual.jsonl test_cer)
+[ "${cer:-none}" = "$virtual" ] || fail "CER '$cer', of emulated ranks '$virtual'"
 awk -v a="$cer" -v b="$(sed -n 's/^CER //p' speech.out)" 'BEGIN { exit !(a > 0 && a - b < 1e-4 && b - a < 1e-4) }' || fail "CER $cer: $(cat speech.out)"
 
 # shellcheck disable=SC2086
 both text $text
 bits=$(of text.jsonl test_bits) loss=$(of text.jsonl test_loss)
-[ "$bits" ] && [ "$bits" = "$(of text-virtual.jsonl test_bits)" ] || fail "bits '$bits', of emulated ranks '$(of text-virtual.jsonl test_bits)'"
+virtual=$(of text-virtual.jsonl test_bits)
+[ "${bits:-none}" = "$virtual" ] || fail "bits '$bits', of emulated ranks '$virtual'"
 awk -v a="$bits" -v b="$loss" 'BEGIN { d = a * log(2) - b; exit !(a > 1 && a < 8 && d < 1e-5 && d > -1e-5) }' || fail "bits $bits, loss $loss"
 grep -q "^bits $(printf %.4f "$bits")$" text.out || fail "bits $bits: $(cat text.out)"
 grep -q '^accuracy .* of [0-9]* test windows of text' text.out || fail "$(grep ^accuracy text.out)"
 
-# refused WORDS OPTIONS...
+# refused LINE OPTIONS...
 refused() {
-    words=$1 && shift
+    line=$1 && shift
     "$n" train "$@" --batch 2 --steps 1 >out 2>err && fail "taken: $*"
-    [ "$(wc -l <err)" -eq 1 ] && grep -q "$words" err || fail "$*: wanted '$words' in: $(cat err)"
+    if [ "$(wc -l <err)" -ne 1 ] || ! grep -q "$line" err; then fail "$*: wanted '$line' in: $(cat err)"; fi
 }
 refused 'wants transcripts' --data text:text --model lstm
 refused 'wants a label for each pixel or time step' --data an4:an4 --model charlstm
@@ -91,7 +93,7 @@ fi
 mkdir -p data/an4 data/tinyshakespeare && mv an4 data/an4/an4 && cp text data/tinyshakespeare/input.txt
 for kind in an4 text; do
     (cd "$here/.." && NARROWCAST_DATA=$dir/data B=$B TABLES=$dir/tables LOGS=$dir/logs EPOCHS=1 bench/sequences.sh $kind) >out 2>&1 || fail "bench: $(cat out)"
-    [ "$(wc -l <"tables/sequences-$kind.tsv")" -eq 5 ] && grep -q '^| onebit | 1 | [0-9]' out || fail "bench, $kind: $(cat out)"
+    if [ "$(wc -l <"tables/sequences-$kind.tsv")" -ne 5 ] || ! grep -q '^| onebit | 1 | [0-9]' out; then fail "bench, $kind: $(cat out)"; fi
 done
 (cd "$here/.." && B=$B TABLES=$dir/tables bench/sequences.sh --table text) | grep -q '^| qsgd:2 | 1 | [0-9]' || fail "no table"
 exit $bad

@@ -13,6 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 bad=0
 fail() {
     echo "$test: $*" >&2
+    # shellcheck disable=SC2034  # the script that sources this ends with it
     bad=1
 }
 
