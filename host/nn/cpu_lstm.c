@@ -81,7 +81,8 @@ static struct packed packed_of(const struct nn_lstm *f, int batch, const int32_t
     p.dm = p.m + rows * (size_t)f->cells;
     p.dc = p.dm + (size_t)batch * (size_t)f->cells;
     p.zeros = p.dc + (size_t)batch * (size_t)f->cells;
-    p.order = (int *)(p.zeros + f->cells);
+    void *behind = p.zeros + f->cells;
+    p.order = behind;
     p.active = p.order + batch;
     p.first = p.active + f->steps + 1;
     memset(p.zeros, 0, (size_t)f->cells * sizeof *p.zeros);

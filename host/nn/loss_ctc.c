@@ -91,6 +91,7 @@ static void sum_exps(struct ctc *c)
             top = (double)z[k] > top ? (double)z[k] : top;
         for (int k = 0; k < c->classes; k++)
             sum += exp((double)z[k] - top);
+        // cppcheck-suppress invalidFunctionArg  // there are classes: sum >= exp(0)
         c->log_sum[t] = top + log(sum);
     }
 }
@@ -217,7 +218,8 @@ void cpu_ctc_loss(void *ctx, int batch, int steps, int classes, int targets, con
         const size_t at = (size_t)i * (size_t)steps * (size_t)classes;
         struct ctc c = open_sample(steps, classes, targets, lengths[i], logits + at,
                                    labels + (size_t)i * (size_t)targets, scratch);
-        int32_t *found = (int32_t *)(c.share + classes), *row = found + steps;
+        void *behind = c.share + classes;
+        int32_t *found = behind, *row = found + steps;
         real *dz = dlogits ? dlogits + at : NULL;
         for (size_t j = 0; dz && j < (size_t)steps * (size_t)classes; j++)
             dz[j] = 0;
