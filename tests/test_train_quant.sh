@@ -43,6 +43,6 @@ grep -q quant said || fail "another --quant: $(cat said)"
 refused 'want none, or act=F' --quant acts=e4m3
 refused 'eXmY with X 1..8' --quant act=e9m3
 refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' --quant act=e4m3 --device cuda --precision fp16
-refused '--loss-scale needs --precision fp16 or --quant error=F' --quant act=e4m3 --loss-scale 1024
+refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' --quant act=e4m3 --loss-scale 1024
 refused 'power of two' --quant error=e4m3 --loss-scale 1000
 exit $bad

@@ -59,5 +59,5 @@ done
 half='--quant error=e5m10'
 refused '--loss-scale dynamic moves when errors overflow' --loss-scale dynamic
 half='--quant act=e5m10'
-refused '--loss-scale needs --precision fp16 or --quant error=F' --loss-scale adaptive
+refused '--loss-scale needs --precision fp16, fp16-pure or --quant error=F' --loss-scale adaptive
 exit $bad

@@ -71,6 +71,10 @@ refused() {
     if [ "$(wc -l <err)" -ne 1 ] || ! grep -q "$line" err; then fail "$*: wanted '$line' in: $(cat err)"; fi
 }
 refused 'wants transcripts' --data text:text --model lstm
+mkdir other && { tail -c +2001 text; head -c 2000 text; } >other/text
+# shellcheck disable=SC2086  # options are words
+mpirun -np 1 "$n" train $text --steps 1 : -np 1 -wdir "$dir/other" "$n" train $text --steps 1 >out 2>err && fail "ranks with other texts"
+grep -q 'what --data holds differs between ranks: rank 1' err || fail "other texts: $(cat err)"
 refused 'wants a label for each pixel or time step' --data an4:an4 --model charlstm
 refused 'it reads sequences' --model lstm
 refused 'wants one label' --data an4:an4 --model mlp

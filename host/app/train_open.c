@@ -107,6 +107,13 @@ static int open_data(struct train *t)
     return 0;
 }
 
+/* On all ranks, whatever their files are called. */
+static int same_data(struct train *t)
+{
+    const uint32_t crc = (t->lead ? t->lead->data : t->data)->crc;
+    return comm_check_equal(t->comm, &crc, sizeof crc, "what --data holds");
+}
+
 static int open_model(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -222,6 +229,7 @@ int train_open(struct train *t)
     TRY(train_agree(t, settle_job(t)));
     TRY(train_agree(t, train_device_open(t)));
     TRY(train_agree(t, t->lead ? 0 : open_data(t)));
+    TRY(train_agree(t, same_data(t)));
     TRY(train_agree(t, t->lead ? 0 : open_model(t)));
     TRY(train_agree(t, fits(t)));
     TRY(train_agree(t, open_own(t)));

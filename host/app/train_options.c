@@ -171,8 +171,9 @@ static const struct opt opts[] = {
             "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
             "the optimiser reads them, or are left in fp32.")},
     {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
-          "With --precision fp16 or --quant error=F: what gradients of activations are multiplied "
-          "by, so that small ones stay. none; K: all of them, at the loss; dynamic: from 65536 on, "
+          "With --precision fp16, fp16-pure or --quant error=F: what gradients of activations are "
+          "multiplied by, so that small ones stay. none; K, a power of two from 1 to 16777216: all "
+          "of them, at the loss; dynamic (with --quant: overflow=inf): from 65536 on, "
           "half after a step with inf or nan, twice after 2000 without; "
           "adaptive[:T,every,A,max]: a scale of its own for each layer, such that a share T "
           "(0.001) of its products underflow, found anew in every (1) step; A, max (65504): all of "

@@ -66,9 +66,10 @@ static int check_numbers(const struct train_options *o, const struct words *w)
                on_gpu = !strcmp(o->device, "cuda"), fp32 = !strcmp(o->precision, "fp32"),
                low = strcmp(o->gemm, "fp32");
     if (strcmp(o->precision, "fp16") && !pure && !strstr(o->quant, "error=") &&
-        given(w, "loss-scale"))
-        return ERR(-EINVAL, "--loss-scale needs --precision fp16 or --quant error=F: all else has "
-                            "the exponents of fp32");
+        given(w, "loss-scale") && strcmp(o->loss_scale, "none"))
+        return ERR(-EINVAL,
+                   "--loss-scale needs --precision fp16, fp16-pure or --quant error=F: all "
+                   "else has the exponents of fp32");
     if (on_cpu && !fp32 && !pure)
         return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
                    o->precision);

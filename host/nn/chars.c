@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/crc.h"
 #include "base/err.h"
 #include "nn/datafile.h"
 #include "nn/sources.h"
@@ -18,6 +19,12 @@ struct chars {
     uint8_t *class;  /* [n_windows * CHARS_WINDOW + 1] of each character */
     size_t first[2]; /* window of the training and of the test set */
 };
+
+static uint32_t chars_crc(const struct dataset *d, uint32_t crc)
+{
+    const struct chars *c = d->own;
+    return crc_more(crc, c->class, (c->first[1] + d->n_test) * CHARS_WINDOW + 1);
+}
 
 static void chars_close(struct dataset *d)
 {
@@ -72,6 +79,7 @@ static const struct sample_ops sample_chars = {
     .settle = chars_settle,
     .to_real = chars_to_real,
     .labels = chars_labels,
+    .crc = chars_crc,
     .close = chars_close,
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/crc.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "base/word.h"
@@ -46,6 +47,26 @@ static int load(const char *spec, struct dataset *d)
     return ERR(-EINVAL, "unknown data set '%s', expected one of %s", spec, specs + 2);
 }
 
+static uint32_t crc_list(uint32_t crc, const void *list, size_t n, size_t item)
+{
+    return list ? crc_more(crc, list, n * item) : crc;
+}
+
+static uint32_t crc_samples(const struct dataset *d)
+{
+    const size_t pixels = (size_t)d->h * (size_t)d->w, bytes = pixels * (size_t)d->c;
+    const uint64_t sizes[] = {(uint64_t)d->h, (uint64_t)d->w, (uint64_t)d->c,
+                              d->n_train,     d->n_test,      (uint64_t)d->n_classes};
+    uint32_t crc = crc_of(sizes, sizeof sizes);
+    crc = crc_list(crc, d->train_x, d->n_train, bytes);
+    crc = crc_list(crc, d->test_x, d->n_test, bytes);
+    crc = crc_list(crc, d->train_y, d->n_train, sizeof *d->train_y);
+    crc = crc_list(crc, d->test_y, d->n_test, sizeof *d->test_y);
+    crc = crc_list(crc, d->train_map, d->n_train, pixels);
+    crc = crc_list(crc, d->test_map, d->n_test, pixels);
+    return d->samples->crc ? d->samples->crc(d, crc) : crc;
+}
+
 int dataset_open(const char *spec, size_t subset, struct dataset **out)
 {
     struct dataset *d = calloc(1, sizeof *d);
@@ -59,6 +80,7 @@ int dataset_open(const char *spec, size_t subset, struct dataset **out)
         dataset_close(d);
         return rc;
     }
+    d->crc = crc_samples(d);
     *out = d;
     return 0;
 }

@@ -64,7 +64,10 @@ struct sample_ops {
     /* The samples in train_x and test_x are bytes, one for each real, of which a GPU can make x
      * itself: fills in what they are and how. NULL: only to_real can. */
     void (*bytes_for_gpu)(const struct dataset *d, struct nn_feed *out);
-    void (*close)(struct dataset *d); /* frees d->own; NULL: there is none */
+    /* For d->own, NULL: there is none: the CRC of what crc is the CRC of, and then of what its samples
+     * are made of; frees it */
+    uint32_t (*crc)(const struct dataset *d, uint32_t crc);
+    void (*close)(struct dataset *d);
 };
 /* (pixel / 255 - mean) * inv_std, one label an image */
 extern const struct sample_ops sample_images;
@@ -86,6 +89,7 @@ struct dataset {
     /* per channel, of the training images / 255 (of the subset, if there is one) */
     float mean[DATASET_CHANNELS_MAX];
     float inv_std[DATASET_CHANNELS_MAX];
+    uint32_t crc;  /* of what its samples are made of: ranks compare theirs */
     char name[64]; /* the spec, cut if it is long */
 };
 

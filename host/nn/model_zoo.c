@@ -84,7 +84,7 @@ const char nn_model_help[] = "One of"
 
 const char nn_width_help[] = "Channels and hidden units of every layer of the model but its last, "
                              "times X: the nearest whole "
-                             "number, 1 at least (caffenet and alexnet: an even one).";
+                             "number, 1 at least (caffenet and alexnet: an even one). 0.01 to 4.";
 
 /* The last node before each head that has params is its classifier. */
 static void mark_last(struct nn_model *m)
