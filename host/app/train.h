@@ -70,6 +70,7 @@ struct train {
     int least_exponent; /* of the smallest error that does not underflow; fp32: of fp16's */
 
     struct dataset *data;
+    uint32_t data_crc; /* of all of it */
     struct augment augment;
     uint32_t *order; /* [data->n_train] of this epoch */
     int share;       /* images of a step on this rank */

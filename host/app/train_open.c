@@ -93,6 +93,7 @@ static int open_data(struct train *t)
 {
     const struct train_options *o = t->o;
     TRY(dataset_open(o->data, o->train_samples, &t->data));
+    t->data_crc = dataset_crc(t->data);
     TRY(augment_fits(t->data, &t->augment));
     TRY(dataset_scale(t->data, (int)o->image));
     t->steps_per_epoch = t->data->n_train / o->batch;
@@ -110,8 +111,8 @@ static int open_data(struct train *t)
 /* On all ranks, whatever their files are called. */
 static int same_data(struct train *t)
 {
-    const uint32_t crc = (t->lead ? t->lead->data : t->data)->crc;
-    return comm_check_equal(t->comm, &crc, sizeof crc, "what --data holds");
+    const uint32_t *crc = t->lead ? &t->lead->data_crc : &t->data_crc;
+    return comm_check_equal(t->comm, crc, sizeof *crc, "what --data holds");
 }
 
 static int open_model(struct train *t)

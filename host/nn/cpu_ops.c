@@ -21,7 +21,8 @@ static int cpu_open(const struct nn_setup *setup, void **ctx)
 {
     if (setup && setup->math != NN_FP32)
         return ERR(-EINVAL, "the cpu backend computes in fp32: tf32, fp16 and bf16 need a GPU");
-    if (setup && setup->conv == NN_CONV_WINOGRAD && !take_winograd(setup))
+    const struct winograd_kernels *winograd = take_winograd(setup);
+    if (setup && setup->conv == NN_CONV_WINOGRAD && !winograd)
         return ERR(-EINVAL,
                    "convolutions by winograd need AVX2 and FMA, which this CPU has not, and "
                    "products without a rule of their own: take auto or gemm");
@@ -29,7 +30,7 @@ static int cpu_open(const struct nn_setup *setup, void **ctx)
     if (!cpu)
         return ERR(-ENOMEM, "cannot open the cpu backend: no memory");
     cpu->gemm = setup ? setup->gemm : NULL;
-    cpu->winograd = take_winograd(setup);
+    cpu->winograd = winograd;
     *ctx = cpu;
     return 0;
 }

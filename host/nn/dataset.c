@@ -52,7 +52,7 @@ static uint32_t crc_list(uint32_t crc, const void *list, size_t n, size_t item)
     return list ? crc_more(crc, list, n * item) : crc;
 }
 
-static uint32_t crc_samples(const struct dataset *d)
+uint32_t dataset_crc(const struct dataset *d)
 {
     const size_t pixels = (size_t)d->h * (size_t)d->w, bytes = pixels * (size_t)d->c;
     const uint64_t sizes[] = {(uint64_t)d->h, (uint64_t)d->w, (uint64_t)d->c,
@@ -80,7 +80,6 @@ int dataset_open(const char *spec, size_t subset, struct dataset **out)
         dataset_close(d);
         return rc;
     }
-    d->crc = crc_samples(d);
     *out = d;
     return 0;
 }

@@ -89,7 +89,6 @@ struct dataset {
     /* per channel, of the training images / 255 (of the subset, if there is one) */
     float mean[DATASET_CHANNELS_MAX];
     float inv_std[DATASET_CHANNELS_MAX];
-    uint32_t crc;  /* of what its samples are made of: ranks compare theirs */
     char name[64]; /* the spec, cut if it is long */
 };
 
@@ -108,6 +107,8 @@ extern const char dataset_help[];
  * -EINVAL / -ENOENT / -EIO ... with one line that names file and offset. */
 int dataset_open(const char *spec, size_t subset, struct dataset **out);
 void dataset_close(struct dataset *d);
+/* Of sizes and of what its samples are made of: ranks compare theirs. It reads all of them. */
+uint32_t dataset_crc(const struct dataset *d);
 
 /* --augment's word: none, or words with + between them. Returns 0 or -EINVAL with a line. */
 int augment_words(const char *words, struct augment *out);
