@@ -6,8 +6,6 @@ set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
 tsv=$B/accuracy.tsv
-mkdir -p "$B"
-touch "$tsv"
 . bench/trainings.sh
 
 # format and scale; all else, the rule for overflow too, is the same in all

@@ -53,12 +53,6 @@ resnet20) seeds=${2:-1 2} ;;
     ;;
 esac
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 names=$(cut -d " " -f 1 <<<"$rows")
@@ -71,11 +65,6 @@ if [ "$only" ]; then
     exit
 fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-for seed in $seeds; do
-    while read -r name options; do
-        # shellcheck disable=SC2086  # options are words
-        launch "$name" "$seed" 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common $options
-    done <<<"$rows"
-done
-settle 1
+# shellcheck disable=SC2086  # options are words
+launch_rows 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common
 table

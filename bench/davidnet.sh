@@ -8,8 +8,6 @@ set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
 tsv=$B/davidnet.tsv
-mkdir -p "$B"
-touch "$tsv"
 DEVICE=${DEVICE:-cuda}
 [ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
 . bench/trainings.sh

@@ -36,12 +36,6 @@ resnet110) scales=$(printf '%s\n' none adaptive) ;;
     exit 2
     ;;
 esac
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$tables" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 table() { table_of scale fp32 <<<"fp32

@@ -63,12 +63,6 @@ esac
 seeds=${2:-$([ "$which" = batches ] && echo 1 || echo 1 2 3)}
 look_at=${seeds##* }
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 # step_of NAME FILE: of what a training's --stats say: name; shares of updates that are lost in the first and in the last tenth of looks, of
@@ -102,11 +96,6 @@ if [ "$only" ]; then
     exit
 fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-for seed in $seeds; do
-    while read -r name options; do
-        # shellcheck disable=SC2086  # options are words
-        launch "$name" "$seed" 4 --device cpu --data "cifar10:$NARROWCAST_DATA/cifar10" $common $options
-    done <<<"$rows"
-done
-settle 1
+# shellcheck disable=SC2086  # options are words
+launch_rows 4 --device cpu --data "cifar10:$NARROWCAST_DATA/cifar10" $common
 table

@@ -29,12 +29,6 @@ relgrad:eps=1e-5   --codec relgrad:eps=1e-5 --algo group-scatter:$node
 relgrad:gradient   --codec relgrad:of=gradient --algo group-scatter:$node
 relgrad,direct     --codec relgrad:eps=1e-5 --algo direct"
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$tables" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 # Counts the gradients, once they are there; until that has ended the table is not.

@@ -23,12 +23,6 @@ e4m3 aps'
 common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epochs --augment flip --lr 0.02 --schedule poly:0.9 --warmup 0.3
         --momentum 0.9 --weight-decay 1e-4"
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 # A row a name: means over seeds, and the lowest and highest mIoU.

@@ -41,22 +41,11 @@ text)
     ;;
 esac
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
-    mkdir -p "$(dirname "$tsv")" "$(dirname "$LOGS")"
-    touch "$tsv"
-fi
 . bench/trainings.sh
 
 if [ -z "$only" ]; then
     : "${NARROWCAST_DATA:?set it to the folder that holds an4/ and tinyshakespeare/}"
-    for seed in $seeds; do
-        while read -r name options; do
-            # shellcheck disable=SC2086  # options are words
-            launch "$name" "$seed" $ranks --data "$data" $common $options
-        done <<<"$rows"
-    done
-    settle 1
+    # shellcheck disable=SC2086  # options are words
+    launch_rows $ranks --data "$data" $common
 fi
 cut -d " " -f 1 <<<"$rows" | table_of codec "$base"

@@ -10,6 +10,13 @@
 # is, and $figure_times what it is shown multiplied by.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
+# With $only, the table of what is there is all that is wanted: nothing is made for it.
+if [ -z "${only-}" ]; then
+    mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
+    touch "$tsv"
+elif [ ! -f "$tsv" ]; then
+    tsv=/dev/null # none so far
+fi
 JOBS=${JOBS:-$(nproc)}
 case $JOBS in
 0* | *[!0-9]*) echo "${0##*/}: JOBS '$JOBS': must be a number of trainings at once, from 1 on" >&2 && exit 2 ;;
@@ -75,6 +82,18 @@ launch() {
     train_once "$@" &
     set +m
     running+=($!)
+}
+
+# launch_rows RANKS OPTION...: each line of $rows, a name and its own options, with each of $seeds; returns when all have ended
+launch_rows() {
+    local seed name options
+    for seed in ${seeds:?the seeds}; do
+        while read -r name options; do
+            # shellcheck disable=SC2086  # options are words
+            launch "$name" "$seed" "$@" $options
+        done <<<"${rows:?the rows}"
+    done
+    settle 1
 }
 
 # settle N: returns when fewer than N trainings run. One that failed ends the script, behind those that run beside it.

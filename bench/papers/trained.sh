@@ -105,12 +105,8 @@ draw() {
     ! command -v gnuplot >/dev/null || "$B/narrowcast" plot accuracy "${files[@]}" --out "$tables/$1.svg"
 }
 
-if [ "$only" ]; then
-    [ -f "$tsv" ] || tsv=/dev/null # none so far
-else
+if [ -z "$only" ]; then
     : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-    mkdir -p "$tables" "$(dirname "$LOGS")"
-    touch "$tsv"
     for seed in $seeds; do
         while IFS='|' read -r name _ ranks options; do
             # shellcheck disable=SC2086  # options are words
