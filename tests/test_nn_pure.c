@@ -3,22 +3,15 @@
  * steps; they are the values that rounding gives: gradients those of a network whose tensors alone
  * are rounded. */
 #include "check.h"
-#include "hls/mf.h"
-#include "hls/philox.h"
 #include "nn/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
-#include "nn/round_ops.h"
+#include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 4, SIDE = 28, CLASSES = 10 };
-
-static float uniform(uint64_t key, uint64_t i)
-{
-    return (float)philox_u32(key, i) * 0x1p-31f - 1;
-}
 
 /* By the bits of an fp32, whatever mf.h thinks. */
 static bool is_half(float x)
@@ -160,14 +153,6 @@ static void batch_free(struct batch *b)
     free(b->x), free(b->labels);
 }
 
-static struct round_setup pure_setup(void)
-{
-    struct round_setup s;
-    round_pure(&s);
-    s.below = &nn_cpu;
-    return s;
-}
-
 static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round_setup *round,
                                     const char *name, const char *block, struct nn_shape in,
                                     double width)
@@ -277,18 +262,6 @@ static void check_feed(void)
     feed_close(feed);
     dataset_close(data);
     nn_model_close(m);
-}
-
-static float half_of(double x)
-{
-    const struct mf_fmt fmt = {5, 10, 0};
-    const float single = (float)x;
-    uint32_t bits;
-    float y;
-    memcpy(&bits, &single, sizeof bits);
-    bits = mf_dec(fmt, mf_enc(fmt, bits, 0, MF_NEAREST, MF_INF, 0), 0);
-    memcpy(&y, &bits, sizeof y);
-    return y;
 }
 
 static size_t n_not_rounded(const real *pure, const real *wide, size_t n)

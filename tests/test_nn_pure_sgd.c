@@ -1,38 +1,11 @@
 /* test_nn_pure_sgd.c : the optimiser's step in pure fp16, every operation rounded to e5m10: the bits of
  * a slow transcription, with momentum, Nesterov, decay and LARS. */
 #include "check.h"
-#include "hls/mf.h"
-#include "hls/philox.h"
 #include "nn/optim.h"
-#include "nn/round_ops.h"
+#include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static float uniform(uint64_t key, uint64_t i)
-{
-    return (float)philox_u32(key, i) * 0x1p-31f - 1;
-}
-
-static struct round_setup pure_setup(void)
-{
-    struct round_setup s;
-    round_pure(&s);
-    s.below = &nn_cpu;
-    return s;
-}
-
-static float half_of(double x)
-{
-    const struct mf_fmt fmt = {5, 10, 0};
-    const float single = (float)x;
-    uint32_t bits;
-    float y;
-    memcpy(&bits, &single, sizeof bits);
-    bits = mf_dec(fmt, mf_enc(fmt, bits, 0, MF_NEAREST, MF_INF, 0), 0);
-    memcpy(&y, &bits, sizeof y);
-    return y;
-}
 
 enum { N = 3000 };
 

@@ -1,0 +1,34 @@
+/* nn_pure.h : what tests of --precision fp16-pure share: its setup, a value of e5m10 by mf.h, numbers. */
+#ifndef NN_PURE_H
+#define NN_PURE_H
+#include <string.h>
+#include "hls/mf.h"
+#include "hls/philox.h"
+#include "nn/round_ops.h"
+
+static inline float uniform(uint64_t key, uint64_t i)
+{
+    return (float)philox_u32(key, i) * 0x1p-31f - 1;
+}
+
+static inline struct round_setup pure_setup(void)
+{
+    struct round_setup s;
+    round_pure(&s);
+    s.below = &nn_cpu;
+    return s;
+}
+
+static inline float half_of(double x)
+{
+    const struct mf_fmt fmt = {5, 10, 0};
+    const float single = (float)x;
+    uint32_t bits;
+    float y;
+    memcpy(&bits, &single, sizeof bits);
+    bits = mf_dec(fmt, mf_enc(fmt, bits, 0, MF_NEAREST, MF_INF, 0), 0);
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+#endif
