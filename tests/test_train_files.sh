@@ -71,6 +71,17 @@ wait
 [ $code -eq 1 ] || fail "a log without a reader: status $code"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
 
+# --- a pipe that nobody reads is waited for, not for ever ---
+mkfifo none.pipe
+refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe
+
+# --- other data under the same name ---
+data() { seq "$1" "$2" >text && timeout 120 "$n" train --data text:text --batch 4 --model charlstm --width 0.02 --schedule const "${@:3}"; }
+data 1 9000 --steps 1 --save text.ck >/dev/null 2>said || fail "a text: $(cat said)"
+data 1 9000 --steps 2 --resume text.ck >/dev/null 2>said || fail "a text resumed: $(cat said)"
+data 2 9001 --steps 2 --resume text.ck >/dev/null 2>said && fail "went on with another text of the same name"
+grep -qE "^narrowcast: cannot resume 'text.ck': it was made with checksum of the data '[0-9a-f]{8}', this run has '[0-9a-f]{8}'$" said || fail "said: $(cat said)"
+
 # --- a log that goes on ---
 # steps WANTED...: the numbers in the log
 steps() {

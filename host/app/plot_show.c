@@ -1,6 +1,7 @@
 /* plot_show.c : a plot as a table of text, and as a program of gnuplot. */
 #include "app/plot.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/number.h"
 #include <spawn.h>
 #include <stdlib.h>
@@ -146,9 +147,9 @@ static bool ends_with(const char *text, const char *end)
 static int write_script(const struct plot *p, const char *title, const char *terminal,
                         const char *output, const char *path, const char *name)
 {
-    FILE *f = fopen(path, "w");
+    FILE *f = file_writer(path, false);
     if (!f)
-        return ERR(-errno, "cannot write '%s': %s", name, strerror(errno));
+        return ERR(-errno, "cannot write '%s': %s", name, file_why(errno));
     errno = 0;
     plot_script(p, title, terminal, output, f);
     const bool bad = ferror(f) || fflush(f);
