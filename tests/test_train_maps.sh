@@ -59,7 +59,7 @@ refused() {
     if [ "$(wc -l <err)" != 1 ] || ! grep -qF "$part" err; then fail "$*: says $(cat err), not '$part'"; fi
 }
 refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" --data shapes:40,1 --model resnet8
-refused "network 'fcn' wants a label for each pixel or time step: choose one of" --data synthetic:40,1 --model fcn --image 64
+refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" --data synthetic:40,1 --model fcn --image 64
 refused "they keep their size" --data shapes:40,1 --model fcn --image 100
 refused "cutout is not for images with label maps" --data shapes:40,1 --model fcn --augment cutout
 exit $bad

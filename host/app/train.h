@@ -181,7 +181,10 @@ int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
 
 /* Of all that --data holds: what ranks compare, and a checkpoint keeps. */
-uint32_t train_data_crc(const struct train *t);
+static inline uint32_t train_data_crc(const struct train *t)
+{
+    return (t->lead ? t->lead : t)->data_crc;
+}
 
 /* Behind train_open(): cuts a log (--log, --stats) to what comes before this run's first step.
  * Returns 0 or a negative errno with a line. */

@@ -108,11 +108,6 @@ static int open_data(struct train *t)
     return 0;
 }
 
-uint32_t train_data_crc(const struct train *t)
-{
-    return (t->lead ? t->lead : t)->data_crc;
-}
-
 /* On all ranks, whatever their files are called. */
 static int same_data(struct train *t)
 {
