@@ -41,6 +41,13 @@ printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc 
     "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
 grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
 
+# A file among the folders is none of theirs. Labels of which none counts are no divergence.
+touch data/leftImg8bit/train/list.txt
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
+for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "no label counts: $(cat err)"
+grep -qxF 'narrowcast: warning: nothing was learnt in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
+
 # Real ranks and emulated ones, with labels that move.
 shapes=(--data "shapes:40,2" "${fcn[@]}" --batch 8 --epochs 2 --lr 0.05 --warmup 0 --augment crop+flip)
 "$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --save ck --log real >/dev/null 2>real.err || fail "2 ranks: $(cat real.err)"
