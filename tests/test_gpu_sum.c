@@ -144,7 +144,7 @@ static void check_exact(struct mf_fmt f, int p, size_t n, int turn)
 
 /* Ties of the out format with something far below them, of either sign: what a float of 24 bits
  * would lose. */
-static void check_ties(struct mf_fmt f, struct mf_fmt out)
+static void check_ties(struct mf_fmt f, struct mf_fmt out, int shift)
 {
     const int lowest = 1 - mf_bias(f) - f.m, most = (1 << f.e) - 2 - mf_bias(f);
     const unsigned minus = mf_width(f) - 1;
@@ -166,8 +166,40 @@ static void check_ties(struct mf_fmt f, struct mf_fmt out)
                                   .in = f,
                                   .out = out,
                                   .n_ranks = 3};
-        check_sum(&s, 3, n, 0, 0);
+        check_sum(&s, 3, n, shift, 0);
     }
+}
+
+/* Aligned parts, whole chunks: any number of parts that leaves a rest, with all that a rank's codes can
+ * be, and the largest of one sign beside the smallest of the other. */
+static void check_aligned(struct mf_fmt f, int p)
+{
+    struct vec_sum s = {.rule = VEC_EXACT, .in = f, .out = f, .n_ranks = p};
+    const uint32_t largest = mf_max(f), minus = 1u << (mf_width(f) - 1);
+    uint32_t codes[MAX_P][N];
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        fill(f, (enum kind)kind, p, N);
+        check_sum(&s, p, N, 0, 0);
+    }
+    for (int r = 0; r < p; r++)
+        for (int i = 0; i < N; i++)
+            codes[r][i] = ((i + r) % 3 ? largest - (uint32_t)i % 3 : minus | (uint32_t)(i % 5)) ^
+                          (i & 1 ? minus : 0u);
+    for (int r = 0; r < p; r++)
+        pack_write(mf_width(f), codes[r], N, packed[r] + 1);
+    for (int shift = 0; shift < 12; shift += 4)
+        check_sum(&s, p, N, shift, 0);
+    /* nine times a power of two, a tie of e5m2, and the smallest code of either sign */
+    for (int r = 0; r < p; r++)
+        for (uint32_t i = 0; i < N; i++)
+            codes[r][i] = r < 9    ? i / 2 % (largest >> f.m) << f.m
+                          : r == 9 ? 1 | (i & 1 ? minus : 0u)
+                                   : 0;
+    for (int r = 0; r < p; r++)
+        pack_write(mf_width(f), codes[r], N, packed[r] + 1);
+    s.out = e5m2;
+    check_sum(&s, p, N, 0, 0);
+    check_sum(&s, p, N, 3, 0);
 }
 
 static void check_all_exact(void)
@@ -197,7 +229,19 @@ static void check_all_exact(void)
             }
     for (int out = 0; out < N_OUTS; out++)
         for (uint8_t m = 2; m <= 10; m += 4)
-            check_ties((struct mf_fmt){5, m, 0}, outs[out]);
+            for (int shift = -8; shift <= 16; shift += 8)
+                check_ties((struct mf_fmt){5, m, 0}, outs[out], shift);
+    for (int p = 1; p <= MAX_P; p += p < 14 ? 1 : 7) {
+        check_aligned(e5m2, p);
+        check_aligned(e4m3, p);
+        check_aligned(e4m3fn, p);
+        check_aligned(half, p);
+        check_aligned(e3m0, p);
+    }
+    for (int p = MAX_P - 1; p <= MAX_P; p++, turn++) { /* more than a kernel's own list holds */
+        check_aligned(e5m2, p);
+        check_exact(half, p, 100, turn);
+    }
     for (size_t n = 0; n <= 50; n++, turn++)
         check_exact(n % 3 ? e5m2 : n % 2 ? e3m0 : half, 3, n, turn);
 }
