@@ -101,7 +101,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long bench bench-gpu tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -122,6 +122,8 @@ test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats,
 # chart NAME: of $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/$(1).json'; chart='$(B)/$(1).svg'" bench/$(1).gp && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
+bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu_all.sh
+	$(Q)B=$(B) bench/gpu_all.sh
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4
