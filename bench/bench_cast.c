@@ -190,7 +190,7 @@ static const struct opt opts[] = {
      0},
     {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1,
      MAX_REPS, 0},
-    {"isa", "auto|scalar|avx2|avx512", "auto",
+    {"isa", "auto|scalar|avx2|avx512|avx512vbmi", "auto",
      "Instructions to use; auto: the best there are, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa), 0, 0,
      0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
