@@ -2,6 +2,7 @@
  * cast_plan.h's three ways, 16 floats a register. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
+#include "vec/enc_add_avx512.h"
 
 #define VEC __m512i
 enum { STEP = 64 }; /* elements at a time: a register of bytes */
@@ -27,12 +28,7 @@ CAST_INLINE __m512i right(__m512i x, unsigned n)
 
 CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
 {
-    const __m512i x = _mm512_min_epu32(a, all(p->top));
-    __m512i binade = _mm512_max_epi32(_mm512_sub_epi32(x, all(p->lowest)), _mm512_setzero_si512());
-    binade = _mm512_and_si512(binade, all(0x7f800000));
-    const __m512i lift = _mm512_add_epi32(binade, all(p->lift));
-    const __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(lift));
-    return with_sign(p, _mm512_add_epi32(_mm512_castps_si512(sum), right(binade, p->drop)), u);
+    return with_sign(p, enc_add_avx512(p, a), u);
 }
 
 CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)

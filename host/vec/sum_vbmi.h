@@ -7,4 +7,12 @@
 /* Slot add of vec.h: nearest of e5m2, e6m1, e7m0, e4m3, e4m3fn and e5m10. */
 bool add_avx512vbmi(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
 
+/* Slot sum of vec.h: exact, of codes of 8 bits with e <= 5 to such of 8 bits. */
+bool sum_dot_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                        size_t n, struct mf_fmt out, int shift, uint8_t *codes);
+
+/* The same of codes of 4 bits that stay in their format, without a shift. */
+bool sum_nibble_avx512vbmi(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
+                           size_t n, struct mf_fmt out, int shift, uint8_t *codes);
+
 #endif
