@@ -13,7 +13,7 @@
 
 enum { GUARD = 72, MAX_TAIL = 130 };
 
-static struct vec_ops tables[VEC_ISAS];
+static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 
 static void check_tail(const struct vec_ops *ops, struct vec_cast cast, size_t n, size_t place)

@@ -6,7 +6,7 @@
 
 enum { N = 333, RANKS = 258, MOST_RANKS = 17476, LANES = 32, SEED = 28 };
 
-static struct vec_ops tables[VEC_ISAS];
+static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 static uint8_t codes[RANKS][N], wide[MOST_RANKS][LANES];
 

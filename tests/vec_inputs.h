@@ -23,12 +23,21 @@ static inline uint32_t bits_of(float x)
     return bits;
 }
 
-/* The tables of every instruction set this CPU has, scalar first. Returns how many. */
-static inline int vec_tables(struct vec_ops found[VEC_ISAS])
+enum { VEC_TABLES = VEC_ISAS + 1 };
+
+/* The tables of every instruction set this CPU has, scalar first, and one that does not ask for what it
+ * will read. Returns how many. */
+static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 {
     int n = 0;
     for (int isa = 0; isa < VEC_ISAS; isa++)
         n += vec_isa_table((enum vec_isa)isa, &found[n]);
+#ifdef VEC_X86
+    if (vec_isa_table(VEC_AVX512, &found[n])) {
+        cast_avx512_ask(&found[n], false);
+        found[n++].name = "avx512, unasked";
+    }
+#endif
     return n;
 }
 

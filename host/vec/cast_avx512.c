@@ -167,7 +167,7 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 
 /* ---- largest magnitude ---- */
 
-static uint32_t avx512_absmax(const float *x, size_t n)
+CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
 {
     const __m512i mask = all(0x7fffffff);
     __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
@@ -175,7 +175,8 @@ static uint32_t avx512_absmax(const float *x, size_t n)
     size_t i = 0;
     for (; i + STEP <= n; i += STEP)
         for (int j = 0; j < 4; j++) {
-            cast_ahead(x + i + 16 * (size_t)j);
+            if (ahead)
+                cast_ahead(x + i + 16 * (size_t)j);
             const __m512i u = _mm512_loadu_si512(x + i + 16 * (size_t)j);
             max[j] = larger(max[j], _mm512_and_si512(u, mask));
         }
@@ -184,6 +185,11 @@ static uint32_t avx512_absmax(const float *x, size_t n)
         max[0] = larger(max[0], _mm512_and_si512(_mm512_maskz_loadu_epi32(here, x + i), mask));
     }
     return largest(larger(larger(max[0], max[1]), larger(max[2], max[3])));
+}
+
+static uint32_t avx512_absmax(const float *x, size_t n)
+{
+    return absmax_of(x, n, true);
 }
 
 /* ---- the slots ---- */
@@ -214,11 +220,54 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
+/* ---- the same for CPUs that ask for what comes better by themselves ---- */
+
+static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                               size_t n, const uint32_t *random, void *codes, bool stream)
+{
+    return encode_any(p, shape, x, n, random, codes, stream, false);
+}
+
+static uint32_t absmax_unasked(const float *x, size_t n)
+{
+    return absmax_of(x, n, false);
+}
+
+static const struct cast_loops unasked = {
+    .encode = encode_unasked,
+    .decode = uncast_avx512,
+    .random = philox_avx512,
+    .pack = pack_bmi2_write,
+    .unpack = pack_bmi2_read,
+};
+
+static uint32_t scan_encode_unasked(const struct vec_cast *cast, const float *x, size_t n,
+                                    size_t at, int shift, uint8_t *codes)
+{
+    return cast_encode(&unasked, cast, x, n, at, shift, codes);
+}
+
+static void encode_alone_unasked(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
+{
+    cast_encode(&unasked, cast, x, n, at, shift, codes);
+}
+
+void cast_avx512_ask(struct vec_ops *ops, bool ahead)
+{
+    ops->absmax = ahead ? avx512_absmax : absmax_unasked;
+    ops->encode = ahead ? avx512_encode : encode_alone_unasked;
+    ops->scan_encode = ahead ? avx512_scan_encode : scan_encode_unasked;
+}
+
 void cast_avx512_fill(struct vec_ops *ops)
 {
-    ops->absmax = avx512_absmax;
-    ops->encode = avx512_encode;
-    ops->scan_encode = avx512_scan_encode;
+    cast_avx512_ask(ops, true);
     ops->decode = avx512_decode;
+}
+
+void cast_avx512vbmi_fill(struct vec_ops *ops)
+{
+    cast_avx512_ask(ops, vec_isa_asks_ahead());
 }
 #endif

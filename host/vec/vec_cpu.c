@@ -22,7 +22,7 @@ static const struct {
     [VEC_AVX512] = {.name = "avx512",
                     .fill = {cast_avx512_fill, sum_avx512_fill, levels_avx512_fill,
                              signs_avx512_fill, ratio_avx512_fill}},
-    [VEC_AVX512VBMI] = {.name = "avx512vbmi", .fill = {sum_avx512vbmi_fill}},
+    [VEC_AVX512VBMI] = {.name = "avx512vbmi", .fill = {cast_avx512vbmi_fill, sum_avx512vbmi_fill}},
 #else
     [VEC_AVX2] = {.name = "avx2"},
     [VEC_AVX512] = {.name = "avx512"},

@@ -26,10 +26,16 @@ bool vec_isa_here(enum vec_isa isa);
  * lacks it. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
+/* Casts and scans with avx512vbmi ask by software for what they will read: chosen for this CPU by
+ * what was measured; vec_ahead.c. */
+bool vec_isa_asks_ahead(void);
+
 /* absmax, encode, scan_encode, decode */
 void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
+void cast_avx512vbmi_fill(struct vec_ops *ops);
+void cast_avx512_ask(struct vec_ops *ops, bool ahead); /* by software, what comes: or not */
 
 /* fold, finish, spill, fold_wide */
 void sum_c_fill(struct vec_ops *ops);
