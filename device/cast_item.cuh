@@ -122,25 +122,53 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
+/* One half of philox_round_u32() of elements at ... at + 3, at a multiple of 4: two words of a
+ * block. */
+CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
+{
+    const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
+    const struct philox_block b = philox_rounds(key, counter);
+    const bool second = (at & 4) != 0;
+    const uint32_t low = second ? b.w[2] : b.w[0], high = second ? b.w[3] : b.w[1];
+    out[0] = low & 0xffffu, out[1] = low >> 16, out[2] = high & 0xffffu, out[3] = high >> 16;
+}
+
+/* The codes where the lower halves decide: one item in 16,384. */
+CAST_APART uint4 cast_again_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
+{
+    uint32_t upper[4], lower[4], apart;
+    cast_halves(key, at, 0, upper);
+    cast_halves(key, at, 1, lower);
+    return make_uint4(cast_code_any(w, x.x, upper[0] << 16 | lower[0], &apart),
+                      cast_code_any(w, x.y, upper[1] << 16 | lower[1], &apart),
+                      cast_code_any(w, x.z, upper[2] << 16 | lower[2], &apart),
+                      cast_code_any(w, x.w, upper[3] << 16 | lower[3], &apart));
+}
+
 CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_out *o, size_t element,
                         const float v[4], uint32_t code[4])
 {
-    struct philox_block random = {{0, 0, 0, 0}};
-    if (w->round == MF_STOCHASTIC) {
-        const uint64_t block = (o->at + element) / 4;
-        const struct philox_block counter = {{(uint32_t)block, (uint32_t)(block >> 32), 0, 0}};
-        random = philox_rounds(o->key, counter);
-    }
+    uint32_t upper[4] = {0, 0, 0, 0}, apart, nearest = ~0u;
+    const uint64_t at = o->at + element;
+    if (w->round == MF_STOCHASTIC)
+        cast_halves(o->key, at, 0, upper);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        code[i] = cast_code_any(w, v[i], random.w[i]);
+    for (int i = 0; i < 4; i++) {
+        code[i] = cast_code_any(w, v[i], upper[i] << 16, &apart);
+        nearest = min(nearest, apart);
+    }
+    if (w->round == MF_STOCHASTIC && nearest < 1u << 16) {
+        const uint4 again = cast_again_4(w, o->key, at, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = again.x, code[1] = again.y, code[2] = again.z, code[3] = again.w;
+    }
 }
 
 /* The same where it is rare: out of the way of what is not. */
 CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
 {
-    return make_uint4(cast_code_any(w, x.x, 0), cast_code_any(w, x.y, 0), cast_code_any(w, x.z, 0),
-                      cast_code_any(w, x.w, 0));
+    uint32_t apart;
+    return make_uint4(cast_code_any(w, x.x, 0, &apart), cast_code_any(w, x.y, 0, &apart),
+                      cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
 }
 
 /* shared: *w where it lies, so that the copy that is worked with can stay in registers. */

@@ -30,13 +30,30 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The random words of elements at ... at + n - 1: those of whole philox blocks, from the first
- * element's on. */
+enum { PER_PHILOX = 8, BLOCKS_MOST = BLOCK / PER_PHILOX + 1 };
+
+/* One half of the words of elements at ... at + n - 1: those of whole philox blocks, of which the
+ * first element's number is returned. */
+static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
+                          size_t n, uint32_t words[4 * BLOCKS_MOST])
+{
+    const unsigned lead = (unsigned)(at % PER_PHILOX);
+    loops->random(key, at / PER_PHILOX, half, (lead + n + PER_PHILOX - 1) / PER_PHILOX, words);
+    return lead;
+}
+
+/* philox_round_u32() of elements at ... at + n - 1. */
 static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
                                  size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
-    const unsigned lead = (unsigned)(at % 4);
-    loops->random(key, at / 4, (lead + n + 3) / 4, words);
+    uint32_t upper[4 * BLOCKS_MOST], lower[4 * BLOCKS_MOST];
+    const unsigned lead = halves_of(loops, key, 0, at, n, upper);
+    halves_of(loops, key, 1, at, n, lower);
+    /* two elements a word, the first one below */
+    for (size_t i = 0; i < (lead + n + 1) / 2; i++) {
+        words[2 * i] = upper[i] << 16 | (lower[i] & 0xffff);
+        words[2 * i + 1] = (upper[i] & 0xffff0000) | lower[i] >> 16;
+    }
     return words + lead;
 }
 

@@ -23,8 +23,8 @@ struct cast_loops {
     void (*decode)(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                    float *x, bool stream);
 
-    /* Words 4 * block ... of philox.h's stream: 4 * n_blocks of them. */
-    void (*random)(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
+    /* philox.h's blocks (block, half) ... (block + n_blocks - 1, half). */
+    void (*random)(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 
     /* Codes of the byte, two-byte or four-byte shape that has room for width, to a bit string and
      * back; unpack may write 8 bytes at a time. */
