@@ -133,34 +133,48 @@ CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[
     out[0] = low & 0xffffu, out[1] = low >> 16, out[2] = high & 0xffffu, out[3] = high >> 16;
 }
 
-/* The codes where the lower halves decide: one item in 16,384. */
-CAST_APART uint4 cast_again_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
+CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[4],
+                      uint32_t *nearest)
 {
-    uint32_t upper[4], lower[4], apart;
-    cast_halves(key, at, 0, upper);
-    cast_halves(key, at, 1, lower);
-    return make_uint4(cast_code_any(w, x.x, upper[0] << 16 | lower[0], &apart),
-                      cast_code_any(w, x.y, upper[1] << 16 | lower[1], &apart),
-                      cast_code_any(w, x.z, upper[2] << 16 | lower[2], &apart),
-                      cast_code_any(w, x.w, upper[3] << 16 | lower[3], &apart));
+    uint32_t apart[4];
+    const uint4 code = make_uint4(
+        cast_code_any(w, x.x, random[0], &apart[0]), cast_code_any(w, x.y, random[1], &apart[1]),
+        cast_code_any(w, x.z, random[2], &apart[2]), cast_code_any(w, x.w, random[3], &apart[3]));
+    *nearest = min(min(apart[0], apart[1]), min(apart[2], apart[3]));
+    return code;
 }
 
-CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_out *o, size_t element,
-                        const float v[4], uint32_t code[4])
+/* Stochastic rounding, elements at ... at + 3. The lower halves are made where they decide: for one
+ * item in 16,384. */
+CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
 {
-    uint32_t upper[4] = {0, 0, 0, 0}, apart, nearest = ~0u;
-    const uint64_t at = o->at + element;
-    if (w->round == MF_STOCHASTIC)
-        cast_halves(o->key, at, 0, upper);
+    uint32_t random[4], lower[4], nearest;
+    cast_halves(key, at, 0, random);
+    for (int i = 0; i < 4; i++)
+        random[i] <<= 16;
+    const uint4 code = cast_by(w, x, random, &nearest);
+    if (nearest >> 16 != 0)
+        return code;
+    cast_halves(key, at, 1, lower);
+    for (int i = 0; i < 4; i++)
+        random[i] |= lower[i];
+    return cast_by(w, x, random, &nearest);
+}
+
+CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_way *shared,
+                        const struct cast_out *o, size_t element, const float v[4],
+                        uint32_t code[4])
+{
+    if (w->round == MF_STOCHASTIC) {
+        const uint4 drawn =
+            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = drawn.x, code[1] = drawn.y, code[2] = drawn.z, code[3] = drawn.w;
+        return;
+    }
+    uint32_t apart;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        code[i] = cast_code_any(w, v[i], upper[i] << 16, &apart);
-        nearest = min(nearest, apart);
-    }
-    if (w->round == MF_STOCHASTIC && nearest < 1u << 16) {
-        const uint4 again = cast_again_4(w, o->key, at, make_float4(v[0], v[1], v[2], v[3]));
-        code[0] = again.x, code[1] = again.y, code[2] = again.z, code[3] = again.w;
-    }
+    for (int i = 0; i < 4; i++)
+        code[i] = cast_code_any(w, v[i], 0, &apart);
 }
 
 /* The same where it is rare: out of the way of what is not. */
@@ -178,7 +192,7 @@ CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *share
                           uint32_t code[4])
 {
     if (WAY == WAY_ANY) {
-        cast_any_4(w, o, element, v, code);
+        cast_any_4(w, shared, o, element, v, code);
         return;
     }
     float odd = 0;

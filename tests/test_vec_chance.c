@@ -31,12 +31,6 @@ static void compare(const struct vec_cast *cast, const char *what, size_t at, si
     }
 }
 
-/* A rest, in 2^-32 of the smallest value, becomes a subnormal's: one that has 24 bits. */
-static float of_rest(struct mf_fmt f, uint32_t rest, int shift)
-{
-    return (float)ldexp(rest, 1 - mf_bias(f) - f.m - 32 - shift);
-}
-
 /* Every rest has the upper half of its element's bits, and a lower half beside theirs. */
 static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
 {
@@ -44,9 +38,8 @@ static void check_lower_halves(struct mf_fmt f, int shift, size_t at)
         .fmt = f, .round = MF_STOCHASTIC, .key = philox_key(SEED, f.e, f.m, f.fn, 0)};
     size_t ups = 0;
     for (size_t i = 0; i < N; i++) {
-        const uint32_t word = philox_round_u32(cast.key, at + i), below = word & 0xffffff00u;
-        const uint32_t rest = i % 2 && below < 0xffffff00u ? below + 256 : below;
-        x[i] = of_rest(f, rest, shift);
+        const uint32_t word = philox_round_u32(cast.key, at + i), rest = vec_rest_near(word, i);
+        x[i] = vec_rest(f, rest, shift);
         const uint32_t code = mf_enc(f, bits_of(x[i]), shift, MF_STOCHASTIC, MF_SATURATE, word);
         CHECK(code == (rest > word), "e%um%u: rest %08x by %08x gives %x", f.e, f.m, rest, word,
               code);
@@ -103,8 +96,7 @@ static void check_law(void)
     for (int r = 0; r < N_RESTS; r++) {
         const uint64_t key = philox_key(SEED, 2, (uint32_t)r, 0, 0);
         const uint64_t rest = (uint64_t)ldexp(rests[r], 32);
-        const struct mf_num v = {
-            .sig = 5ull << 32 | rest, .exp = -34, .kind = MF_FINITE};
+        const struct mf_num v = {.sig = 5ull << 32 | rest, .exp = -34, .kind = MF_FINITE};
         const uint32_t down = mf_pack(f, v, MF_ZERO, MF_INF, 0);
         double ups = 0;
         for (uint64_t i = 0; i < DRAWS; i++)
@@ -116,7 +108,7 @@ static void check_law(void)
             continue; /* 1 - 2^-32 */
         ups = 0;
         for (size_t i = 0; i < N; i++)
-            x[i] = of_rest(f, (uint32_t)rest, 0);
+            x[i] = vec_rest(f, (uint32_t)rest, 0);
         for (size_t done = 0, n; done < DRAWS; done += n) {
             n = DRAWS - done < N ? DRAWS - done : N;
             ops->encode(&cast, x, n, done, 0, got);
