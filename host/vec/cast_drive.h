@@ -10,6 +10,12 @@
 enum { CAST_STEP = 64 }; /* elements that the loops take at a time */
 enum cast_shape { CAST_4, CAST_8, CAST_16, CAST_32 };
 
+/* Stochastic rounding: what is drawn, and what a decision by all 32 bits needs. */
+struct cast_draw {
+    const struct vec_cast *cast;
+    int shift;
+};
+
 /* One instruction set's loops. n may be anything; pointers to codes have no alignment; nothing is
  * read or written beyond. They run in IEEE floating-point mode. */
 struct cast_loops {
@@ -18,6 +24,12 @@ struct cast_loops {
      * shape's size. */
     uint32_t (*encode)(const struct enc_plan *p, enum cast_shape shape, const float *x, size_t n,
                        const uint32_t *random, void *codes, bool stream);
+
+    /* Stochastic rounding where the plan says ENC_DRAW, elements at ... of their layer: the upper 16
+     * bits of philox_round_u32() first. stream: as above, codes on a multiple of 64. NULL: encode()
+     * does it, as ENC_ANY. */
+    uint32_t (*draw)(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
+                     const float *x, size_t n, uint64_t at, void *codes, bool stream);
 
     /* x = value(codes) * 2^shift / divisor; stream: x past the caches. */
     void (*decode)(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,

@@ -45,17 +45,17 @@ CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
 }
 
 /* The first two rounds on counters | low | high | half | 0 |, of which low alone differs: what is the
- * same in all of them is made once. */
+ * same in all of them is made once. half: 0 or 1, so its product has no high half. */
 CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, uint32_t half,
                                                     const uint32_t k[4])
 {
-    const uint64_t first = (uint64_t)half * (uint32_t)PHILOX_M1,
-                   same = (uint64_t)((uint32_t)(first >> 32) ^ high ^ k[0]) * (uint32_t)PHILOX_M0;
+    const uint32_t first = half * (uint32_t)PHILOX_M1;
+    const uint64_t same = (uint64_t)(high ^ k[0]) * (uint32_t)PHILOX_M0;
     const __m512i p0 = philox_times(low, (uint32_t)PHILOX_M0),
                   p1 = philox_times(_mm512_xor_si512(philox_high(p0), philox_all(k[1])),
                                     (uint32_t)PHILOX_M1);
     return (struct philox_counters){
-        {_mm512_xor_si512(philox_high(p1), philox_all((uint32_t)first ^ k[2])), p1,
+        {_mm512_xor_si512(philox_high(p1), philox_all(first ^ k[2])), p1,
          _mm512_xor_si512(p0, philox_all((uint32_t)(same >> 32) ^ k[3])),
          philox_all((uint32_t)same)}};
 }
