@@ -272,7 +272,7 @@ static int choose_ahead(const char *word, struct vec_ops *ops)
         return 0;
 #ifdef VEC_X86
     if (!strncmp(ops->name, "avx512", 6)) {
-        cast_avx512_ask(ops, !strcmp(word, "yes"));
+        cast_avx512_ask(ops, strcmp(word, "yes") ? 0 : VEC_ASKS_CASTS | VEC_ASKS_SCANS);
         return 0;
     }
 #endif

@@ -184,21 +184,22 @@ static void encode_alone_unasked(const struct vec_cast *cast, const float *x, si
     cast_encode(&unasked, cast, x, n, at, shift, codes);
 }
 
-void cast_avx512_ask(struct vec_ops *ops, bool ahead)
+void cast_avx512_ask(struct vec_ops *ops, unsigned asks)
 {
-    ops->absmax = ahead ? avx512_absmax : absmax_unasked;
-    ops->encode = ahead ? avx512_encode : encode_alone_unasked;
-    ops->scan_encode = ahead ? avx512_scan_encode : scan_encode_unasked;
+    const bool casts = asks & VEC_ASKS_CASTS, scans = asks & VEC_ASKS_SCANS;
+    ops->absmax = scans ? avx512_absmax : absmax_unasked;
+    ops->encode = casts ? avx512_encode : encode_alone_unasked;
+    ops->scan_encode = casts ? avx512_scan_encode : scan_encode_unasked;
 }
 
 void cast_avx512_fill(struct vec_ops *ops)
 {
-    cast_avx512_ask(ops, true);
+    cast_avx512_ask(ops, VEC_ASKS_CASTS | VEC_ASKS_SCANS);
     ops->decode = avx512_decode;
 }
 
 void cast_avx512vbmi_fill(struct vec_ops *ops)
 {
-    cast_avx512_ask(ops, vec_isa_asks_ahead());
+    cast_avx512_ask(ops, vec_isa_asks());
 }
 #endif

@@ -2,19 +2,28 @@
 #include "vec/vec_isa.h"
 #ifdef VEC_X86
 #include <cpuid.h>
+
+/* AMD's family; 0 of others. */
+static unsigned amd_family(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx ||
+        d != signature_AMD_edx || !__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    return (a >> 8 & 0xf) + (a >> 20 & 0xff);
+}
 #endif
 
-/* AMD's Zen 4 (family 25, with VBMI) streams better by itself: scans 24.5 -> 30.3 GB/s, casts 26.9 ->
- * 27.7. Zen 5 casts at 0.68 of the speed of reading without, at 0.93 with (bench/README.md); others
- * have not been measured. */
-bool vec_isa_asks_ahead(void)
+/* As measured (bench/README.md); of other CPUs nothing is known. */
+unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86
-    enum { ZEN_4 = 0xf + 0xa };
-    unsigned a, b, c, d;
-    if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
-        d == signature_AMD_edx && __get_cpuid(1, &a, &b, &c, &d))
-        return (a >> 8 & 0xf) + (a >> 20 & 0xff) != ZEN_4;
+    enum { ZEN_4 = 25, ZEN_5 = 26 };
+    const unsigned family = amd_family();
+    if (family == ZEN_4)
+        return 0;
+    if (family == ZEN_5)
+        return VEC_ASKS_CASTS;
 #endif
-    return true;
+    return VEC_ASKS_CASTS | VEC_ASKS_SCANS;
 }

@@ -26,16 +26,17 @@ bool vec_isa_here(enum vec_isa isa);
  * lacks it. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
-/* Casts and scans with avx512vbmi ask by software for what they will read: chosen for this CPU by
- * what was measured; vec_ahead.c. */
-bool vec_isa_asks_ahead(void);
+/* What asks by software for the memory that it will read, with avx512vbmi: chosen for this CPU by what
+ * was measured; vec_ahead.c. */
+enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
+unsigned vec_isa_asks(void);
 
 /* absmax, encode, scan_encode, decode */
 void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
 void cast_avx512vbmi_fill(struct vec_ops *ops);
-void cast_avx512_ask(struct vec_ops *ops, bool ahead); /* by software, what comes: or not */
+void cast_avx512_ask(struct vec_ops *ops, unsigned asks); /* enum vec_asks */
 
 /* fold, finish, spill, fold_wide */
 void sum_c_fill(struct vec_ops *ops);
