@@ -91,6 +91,8 @@ LOOK_INLINE __m512i add_aligned(const struct add *p, __m512i a, __m512i b)
     return finish(p, a, b, x, y, _mm512_mask_test_epi8_mask(some, code, code), code);
 }
 
+#define NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+
 /* 32 halves. Fp32 has more than twice a half's 11 bits and two: that its sum is rounded before it
  * becomes a half changes nothing, and what is subnormal is exact. */
 LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
@@ -100,9 +102,8 @@ LOOK_INLINE __m512i add_halves(const struct add *p, __m512i a, __m512i b)
                                      _mm512_cvtph_ps(_mm512_castsi512_si256(b)));
     const __m512 high = _mm512_add_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(a, 1)),
                                       _mm512_cvtph_ps(_mm512_extracti64x4_epi64(b, 1)));
-    const int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    const __m512i sum = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(low, nearest)),
-                                           _mm512_cvtps_ph(high, nearest), 1);
+    const __m512i sum = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(low, NEAREST)),
+                                           _mm512_cvtps_ph(high, NEAREST), 1);
     __m512i mag = _mm512_and_si512(sum, all);
     const __mmask32 nan = _mm512_cmpgt_epi16_mask(mag, _mm512_set1_epi16(0x7c00)),
                     some = _mm512_test_epi16_mask(mag, mag);

@@ -18,9 +18,12 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, const struct cast_draw *d,
                           const uint16_t *halves, uint8_t *codes)
 {
     float in[STEP] = {0};
+    uint16_t draws[STEP];
     uint8_t out[STEP * 4];
     memcpy(in, x, n * sizeof *x);
-    const VEC max = step(p, d, shape, in, at, halves, out, false);
+    memset(draws, 0xff, sizeof draws); /* which decide that zero stays */
+    memcpy(draws, halves, n * sizeof *draws);
+    const VEC max = step(p, d, shape, in, at, draws, out, false);
     memcpy(codes, out, cast_shape_bytes(shape, n));
     return max;
 }
@@ -29,7 +32,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, const struct cast_draw *d,
                           enum cast_shape shape, const float *x, size_t n, uint64_t at,
                           uint8_t *codes, bool stream)
 {
-    uint32_t words[4 * (CHUNK / PER_PHILOX + 1) + STEP / 2];
+    uint32_t words[4 * (CHUNK / PER_PHILOX + 1)];
     VEC max = {0};
     for (size_t first = 0; first < n; first += CHUNK) {
         const size_t left = n - first, k = left < CHUNK ? left : CHUNK,
