@@ -29,7 +29,7 @@ static uint32_t one_code(struct mf_fmt f, enum style style, int rank, size_t i, 
     case ONE_LARGE:
         return sign | (rank == 0 ? none - 1 - finite % (none / 8 + 1) : finite % (none / 3 + 1));
     case LARGEST:
-        return i % 2 * minus | (rank == (int)i ? finite : none - 1);
+        return (i % 2 ? minus : 0) | (rank == (int)i ? finite : none - 1);
     default:
         return sign | finite;
     }
@@ -37,7 +37,9 @@ static uint32_t one_code(struct mf_fmt f, enum style style, int rank, size_t i, 
 
 static uint32_t code_at(const uint8_t *p, unsigned width, size_t i)
 {
-    return width == 8 ? p[i] : p[i / 2] >> i % 2 * 4 & 15u;
+    if (width == 8)
+        return p[i];
+    return i % 2 ? p[i / 2] >> 4 : p[i / 2] & 15;
 }
 
 static void fill(struct mf_fmt f, enum style style, int n_ranks)
