@@ -182,7 +182,8 @@ static void check_persistent(void)
     static float largest[SMALL];
     MPI_Request r[2];
     MPIX_Allreduce_init(a, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
-    MPIX_Allreduce_init(b, largest, SMALL, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]);
+    MPIX_Allreduce_init(b, largest, SMALL, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL,
+                        &r[1]);
     for (int step = 0; step < 3; step++) {
         fill(a, N, rank, 10 + step);
         MPI_Start(&r[0]);
