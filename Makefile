@@ -16,7 +16,7 @@ san      := $(strip $(SAN))
 
 # What the build uses is installed first, where it can be. The stamp is a makefile: make starts over and sees the new tools.
 INSTALLED := $(B)/installed$(TOOLS:%=-%)
-ifneq ($(filter-out help clean fmt tools,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(INSTALLED)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
@@ -106,7 +106,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install bench tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -124,8 +124,15 @@ test: $(HERE) skips                     ## all tests but the long ones, under 20
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
-install: $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)  ## PREFIX=/usr/local DESTDIR=: program, library, header, pkg-config file, manual pages
-	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)'
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
+            $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)
+mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
+install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, library, header, pkg-config file, manual pages
+	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
+deb: $(placed)                          ## the same as a Debian package, $(B)/narrowcast_*.deb
+	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
+dist:                                   ## what is committed, as $(B)/narrowcast-VERSION.tar.gz
+	$(Q)mkdir -p $(B); git archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: of $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/$(1).json'; chart='$(B)/$(1).svg'" bench/$(1).gp && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi

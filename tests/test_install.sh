@@ -31,6 +31,25 @@ grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it w
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
 make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
 
+# --- packages ---
+if command -v dpkg-deb >/dev/null; then
+    make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
+    deb=$(awk '/^deb / { print $2 }' "$dir/said")
+    dpkg-deb -x "$deb" "$dir/deb" && (cd "$dir/deb/usr" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/packed"
+    sed 's,^\./opt/nc,.,' "$dir/wanted" | diff - "$dir/packed" || fail "the package: wanted (<), there (>)"
+    case $(dpkg-deb -f "$deb" Depends) in *libc6*mpi* | *mpi*libc6*) ;; *) fail "the package depends on '$(dpkg-deb -f "$deb" Depends)'" ;; esac
+    [ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "the package has version '$(dpkg-deb -f "$deb" Version)'"
+    rm -f "$deb"
+else
+    echo 'not run: make deb (no dpkg-deb)'
+fi
+if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
+    make -C "$tree" -s B="$dir" dist >"$dir/said" 2>&1 || fail "make dist: $(tail -n 5 "$dir/said")"
+    tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
+else
+    echo 'not run: make dist (no git here)'
+fi
+
 # --- programs from outside ---
 make_install "$dir/nc" ''
 export PKG_CONFIG_PATH=$dir/nc/lib/pkgconfig LD_LIBRARY_PATH=$dir/nc/lib

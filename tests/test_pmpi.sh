@@ -71,6 +71,18 @@ else
     echo 'not run: Fortran (no gfortran)'
 fi
 
+python=''
+for at in python3 /usr/bin/python3; do "$at" -c 'import mpi4py' 2>/dev/null && python=$at && break; done
+if [ -n "$python" ]; then
+    for want in exact narrow; do
+        words=() && [ $want = exact ] || words=("${narrow[@]}")
+        runs 4 "$python" "$here/pmpi_plain.py" "${words[@]}"
+        [ "$said" = $want ] || fail "mpi4py: '$said', not '$want'"
+    done
+else
+    echo 'not run: mpi4py (not installed)'
+fi
+
 # What it puts in front of MPI is what it means to.
 nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |
     grep . && fail "it exports other names"

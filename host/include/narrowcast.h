@@ -208,8 +208,9 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  * MPI_THREAD_MULTIPLE alone). The bits of the result are the same.
  *
  *     nc_iallreduce(nc, grads)        a step begins; its gradients may still be made
- *     nc_ready(nc, first, n)          those of layers first..first+n are final: not to be touched until
- *                                     nc_wait(). Any order will do, the last layers first is fast
+ *     nc_ready(nc, first, n)          those of layers first..first+n are final (with "cuda": on the
+ *                                     device), and not to be touched until nc_wait(). Any order will
+ *                                     do, the last layers first is fast
  *     nc_test(nc, &done)              *done: nc_wait() would not wait. Where MPI allows no thread of ours
  *                                     it does all of the step once all layers are ready
  *     nc_wait(nc, &report)            the rest is final, too; the means are there
