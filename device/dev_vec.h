@@ -2,8 +2,8 @@
  * The bits of hls/mf.h, hls/level.h and hls/relative.h.
  *
  * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
- * these. fp32 vectors are device memory, 4-byte aligned (16 is faster); codes, lists of spans and
- * results are reachable memory (dev.h). */
+ * these. fp32 vectors are device memory, 4-byte aligned (16 is faster), those of VEC_HALF on 2 bytes
+ * (8); codes, lists of spans and results are reachable memory (dev.h). */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/dev.h"

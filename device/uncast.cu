@@ -20,7 +20,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
     if (u.width <= 8)
         uncast_table(&u, by.shift, table);
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, tile,
+        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
                             as_it_is::span());
 }
 

@@ -118,7 +118,7 @@ const struct codec *reducer_codec(const struct reducer *r, int layer);
 int reducer_set_overlap(struct reducer *r, bool on);
 bool reducer_overlaps(const struct reducer *r);
 
-/* weights: [n_layers] pointers to what gradients of later steps are gradients of, where those are,
+/* weights: [n_layers] pointers to what gradients of later steps are gradients of, of their type, where those are,
  * for codecs that look at them; NULL: not known. They stay where they are until the next call. */
 void reducer_set_weights(struct reducer *r, const float *const *weights);
 
@@ -132,8 +132,8 @@ int reducer_state_put(struct reducer *r, const void *from);
 /* From now on a step's parts are added to the timeline; NULL: no more. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);
 
-/* A step begins. grads: [n_layers] pointers to this rank's gradients, which follow, in place
- * replaced by the mean over ranks; the list and they are in use until reducer_finish(). step keys
+/* A step begins. grads: [n_layers] pointers to this rank's gradients, floats, or what else the codec's
+ * type says, which follow, in place replaced by the mean over ranks; the list and they are in use until reducer_finish(). step keys
  * the random bits. */
 void reducer_begin(struct reducer *r, uint64_t step, float *const *grads);
 
