@@ -75,7 +75,7 @@ static int fetch(struct train *t, const real *from, int i, size_t at, float *to,
 {
     const size_t left = t->params[i].n - at;
     *k = left < PIECE ? left : PIECE;
-    return nn_model_get(t->model, to, from + t->params[i].offset + at, *k);
+    return nn_model_get(t->model, to, nn_model_at(t->model, from, t->params[i].offset + at), *k);
 }
 
 /* A backend that fails has been noted by whoever trains; the ranks stay in step. */

@@ -154,10 +154,12 @@ int train_device_settle(struct train *t);
 /* Behind job_settle(): the network lives where gradients do. All ranks. Returns 0 or a negative
  * errno with a line. */
 int train_device_open(struct train *t);
+/* Of a weight, where the network lives, its gradient, velocity and a running statistic. */
+size_t train_weight_bytes(const struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
 
-/* fp16-pure: the means over ranks of params [first, first + n), in t->grads, are rounded as
+/* fp16-pure on a CPU: the means over ranks of params [first, first + n), in t->grads, are rounded as
  * --reduce-in has it; else nothing. */
 void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);

@@ -73,7 +73,8 @@ static int settle_job(struct train *t)
                                     .quantise = o->quantise,
                                     .seed = o->seed,
                                     .algo = o->algo,
-                                    .gpu = train_is_pure(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                    .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                    .halves = train_is_pure(o),
                                     .overlap =
                                         train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,
@@ -142,8 +143,8 @@ static int open_model(struct train *t)
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
     t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);
-    if (o->micro > 1 &&
-        !(t->micro_sum = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof *t->micro_sum)))
+    if (o->micro > 1 && !(t->micro_sum = t->nn->alloc(nn_model_ctx(t->model),
+                                                      t->n_weights * train_weight_bytes(t))))
         return -ENOMEM;
     return t->order && t->host ? 0 : -ENOMEM;
 }
@@ -165,7 +166,7 @@ static int open_own(struct train *t)
         return -ENOMEM;
     nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
-        t->layers[i] = t->grads + t->params[i].offset;
+        t->layers[i] = nn_model_at(t->model, t->grads, t->params[i].offset);
     return 0;
 }
 
@@ -200,7 +201,7 @@ static int open_job(struct train *t)
     if (!layers || !weights)
         comm_abort(t->comm, -ENOMEM); /* the others open the job */
     for (int i = 0; i < t->n_params; i++)
-        weights[i] = t->weights + t->params[i].offset;
+        weights[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
     int rc = job_open(&t->job, layers, t->n_params);
     if (rc == 0)
         reducer_set_weights(t->job.reducer, weights);

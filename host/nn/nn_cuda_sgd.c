@@ -33,7 +33,7 @@ int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **out)
     struct cuda *c = ctx;
     const size_t n = (size_t)o->n_tensors;
     bool lars = false;
-    if (o->round)
+    if (o->round) /* in halves they are rounded without being told */
         return ERR(-EINVAL, "cannot plan steps in rounded numbers on a GPU");
     struct plan *p = calloc(1, sizeof *p);
     if (!p)

@@ -46,7 +46,7 @@ int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *
     if (rc < 0)
         goto fail_plan;
     rc = -ENOMEM;
-    s->velocity = ops->alloc(ctx, n_weights * sizeof(real));
+    s->velocity = ops->alloc(ctx, n_weights * ops->weight_bytes(ctx));
     if (!s->velocity)
         goto fail_alloc;
     *out = s;
