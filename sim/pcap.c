@@ -10,6 +10,7 @@
 #include "sim/pcap.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "sim/ether.h"
 #include <string.h>
 
@@ -22,9 +23,9 @@ int pcap_open(struct pcap *p, const char *path)
         uint16_t major, minor;
         uint32_t zone, accuracy, longest, link;
     } head = {0xa1b23c4d, 2, 4, 0, 0, LONGEST, LINK_RAW_IP};
-    *p = (struct pcap){.file = fopen(path, "wb"), .path = path};
+    *p = (struct pcap){.file = file_writer(path, false), .path = path};
     if (!p->file)
-        return ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
+        return ERR(-errno, "cannot write '%s': %s", path, file_why(errno));
     fwrite(&head, sizeof head, 1, p->file);
     p->flushed_s = clock_s() - 2;
     pcap_flush(p);

@@ -88,21 +88,21 @@ sed 's/layer1"/s0b0.conv1.weight"/' stats.jsonl >parts.jsonl
 table 'exponent parts: e4m3 aps (of what is not 0, %)
 -11 100' model-exponents parts.jsonl --layers s0b0
 table 'layer parts: e4m3 aps (shift)
-0 5
-1 -3' shift parts.jsonl --layers layer0,s0b0.conv1
+layer0 5
+s0b0.conv1.weight -3' shift parts.jsonl --layers layer0,s0b0.conv1
 refused "--layers: no row is of 's0b'" plot shift parts.jsonl --layers layer0,s0b
 refused "--layers 'layer0': rows for loss are not of layers" plot loss aps.jsonl --layers layer0
 refused '--layers: 64 names at most' plot shift parts.jsonl --layers "$(printf '%064d' 0 | sed 's/0/layer0,/g')layer0"
 table 'layer stats: e4m3 aps (shift)
-0 5
-1 -3' shift stats.jsonl
+layer0 5
+layer1 -3' shift stats.jsonl
 table 'layer stats: e4m3 aps (underflow, %)
-0 25
-1 6.25' underflow stats.jsonl
+layer0 25
+layer1 6.25' underflow stats.jsonl
 
 table 'layer stats: e4m3 aps (L2 error, %)
-0 12.5
-1 3.125' error stats.jsonl
+layer0 12.5
+layer1 3.125' error stats.jsonl
 
 # --- the way back: a line a step ---
 back() { # back STEP INDEX UNDERFLOW UNSCALED WANTED CARRIED
@@ -110,11 +110,11 @@ back() { # back STEP INDEX UNDERFLOW UNSCALED WANTED CARRIED
 }
 { cat stats.jsonl && back 1 0 0.25 0.25 64 1 && back 1 1 0.125 0.5 128 8 && back 11 0 0 0 null 1; } >back.jsonl
 table 'layer back: step 1 back: step 1, unscaled back: step 11 (underflow, %)
-0 25 0
-1 12.5 50' underflow-back back.jsonl
+l0 25 0
+l1 12.5 50' underflow-back back.jsonl
 table 'layer back: step 1, wanted back: step 1, carried back: step 11, wanted back: step 11, carried (scale)
-0 64 1 1
-1 128 8' scale-back back.jsonl
+l0 64 1 1
+l1 128 8' scale-back back.jsonl
 refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
 
 # --- charts: by the name; what a file is called and what stands in it is text, and no program ---

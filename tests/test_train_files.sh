@@ -71,6 +71,34 @@ wait
 [ $code -eq 1 ] || fail "a log without a reader: status $code"
 [ "$(grep '^narrowcast:' said)" = "narrowcast: cannot write 'log.pipe': Broken pipe" ] || fail "a log without a reader: $(cat said)"
 
+# --- what had been trained by then is not lost, on one rank or two ---
+for ranks in 1 2; do
+    head -n 3 <log.pipe >/dev/null &
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --log log.pipe --save broken.ck >stdout 2>said
+    code=$?
+    wait
+    [ $code -eq 1 ] || fail "a log without a reader, $ranks ranks that save: status $code"
+    grep -qxF "narrowcast: cannot write 'log.pipe': Broken pipe; the run ends here: --resume 'broken.ck' goes on" said ||
+        fail "a log without a reader, $ranks ranks that save: $(cat said)"
+    grep -q '^weights checksum' stdout && fail "a table of a run that ended early"
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 --resume broken.ck >stdout 2>said ||
+        fail "a log without a reader, $ranks ranks resumed: $(cat said)"
+    grep '^weights checksum' stdout >resumed
+    timeout 120 mpirun -np $ranks "$n" train --data synthetic:240,3 --batch 24 --model mlp --steps 4000 >stdout 2>said
+    grep '^weights checksum' stdout | cmp -s - resumed || fail "$ranks ranks: what was saved is not what was trained: $(cat resumed)"
+done
+
+# --- a pipe that nobody reads is waited for, not for ever ---
+mkfifo none.pipe
+refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe
+
+# --- other data under the same name ---
+data() { seq "$1" "$2" >text && timeout 120 "$n" train --data text:text --batch 4 --model charlstm --width 0.02 --schedule const "${@:3}"; }
+data 1 9000 --steps 1 --save text.ck >/dev/null 2>said || fail "a text: $(cat said)"
+data 1 9000 --steps 2 --resume text.ck >/dev/null 2>said || fail "a text resumed: $(cat said)"
+data 2 9001 --steps 2 --resume text.ck >/dev/null 2>said && fail "went on with another text of the same name"
+grep -qE "^narrowcast: cannot resume 'text.ck': it was made with checksum of the data '[0-9a-f]{8}', this run has '[0-9a-f]{8}'$" said || fail "said: $(cat said)"
+
 # --- a log that goes on ---
 # steps WANTED...: the numbers in the log
 steps() {

@@ -41,6 +41,13 @@ printf -v said 'of 7 test images with label maps, by pixels; mIoU %.2f %%, mAcc 
     "$(awk -v v="$(last log1 test_macc)" 'BEGIN { print 100 * v }')"
 grep -q "^accuracy .* $said\$" out1 || fail "the table does not say '$said': $(grep ^accuracy out1)"
 
+# A file among the folders is none of theirs. Labels of which none counts are no divergence.
+touch data/leftImg8bit/train/list.txt
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "a file beside the cities: $(cat err)"
+for file in data/gtFine/train/here/*; do { printf 'P5 32 32 255\n' && head -c 1024 /dev/zero | tr '\0' '\377'; } >"$file"; done
+"$n" train --data cityscapes:data,32,1 "${fcn[@]}" --batch 1 --steps 1 >out 2>err || fail "no label counts: $(cat err)"
+grep -qxF 'narrowcast: warning: nothing was learnt in the last epoch: no label of its images counts' err || fail "no label counts: $(cat err)"
+
 # Real ranks and emulated ones, with labels that move.
 shapes=(--data "shapes:40,2" "${fcn[@]}" --batch 8 --epochs 2 --lr 0.05 --warmup 0 --augment crop+flip)
 "$here/../host/ranks.sh" 2 "$n" train "${shapes[@]}" --save ck --log real >/dev/null 2>real.err || fail "2 ranks: $(cat real.err)"
@@ -59,7 +66,7 @@ refused() {
     if [ "$(wc -l <err)" != 1 ] || ! grep -qF "$part" err; then fail "$*: says $(cat err), not '$part'"; fi
 }
 refused "network 'resnet8' wants one label a sample: choose one of synthetic[:n,seed], idx:DIR" --data shapes:40,1 --model resnet8
-refused "network 'fcn' wants a label for each pixel or time step: choose one of" --data synthetic:40,1 --model fcn --image 64
+refused "network 'fcn' wants a label for each pixel or time step: choose one of shapes[:n,seed], cityscapes:DIR[,SIDE[,CROPS]]" --data synthetic:40,1 --model fcn --image 64
 refused "they keep their size" --data shapes:40,1 --model fcn --image 100
 refused "cutout is not for images with label maps" --data shapes:40,1 --model fcn --augment cutout
 exit $bad

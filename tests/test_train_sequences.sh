@@ -75,8 +75,10 @@ mkdir other && { tail -c +2001 text; head -c 2000 text; } >other/text
 # shellcheck disable=SC2086  # options are words
 mpirun -np 1 "$n" train $text --steps 1 : -np 1 -wdir "$dir/other" "$n" train $text --steps 1 >out 2>err && fail "ranks with other texts"
 grep -q 'what --data holds differs between ranks: rank 1' err || fail "other texts: $(cat err)"
-refused 'wants a label for each pixel or time step' --data an4:an4 --model charlstm
-refused 'it reads sequences' --model lstm
+refused 'wants a label for each pixel or time step: choose one of text:FILE$' --data an4:an4 --model charlstm
+refused "network 'lstm' reads sequences, not images: choose one of an4:DIR (" --model lstm
+refused "network 'charlstm' reads sequences, not images: choose one of text:FILE (" --data shapes --model charlstm
+refused "network 'fcn' reads images, not sequences: choose one of shapes.*, cityscapes:DIR.* (train" --data text:text --model fcn
 refused 'wants one label' --data an4:an4 --model mlp
 refused 'augment' --data an4:an4 --model lstm --augment flip
 

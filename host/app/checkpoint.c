@@ -30,6 +30,7 @@ static int kit_init(struct kit *k, const struct train *t)
     struct text text = text_in(k->text, sizeof k->text);
     opt_lines(&train_command, t->o, TRAIN_BITS, &text);
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
+    text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
     if (schedule_by_length(&t->schedule))
         text_add(&text, "steps in all=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;

@@ -14,7 +14,7 @@ enum {
     PLOT_NAME = 96,
     PLOT_SERIES = 64,
     PLOT_LAYERS = 64,
-    PLOT_TICKS = 128,
+    PLOT_TICKS = 1024,
     PLOT_POINTS = 1 << 20
 };
 
@@ -36,7 +36,7 @@ struct plot {
     uint64_t layers_met; /* bit i: a row had the i-th of them */
     struct plot_series series[PLOT_SERIES];
     int n_series;
-    char tick[PLOT_TICKS][PLOT_NAME]; /* of bars: what stands below bar x = 0, 1, ... */
+    char tick[PLOT_TICKS][PLOT_NAME]; /* what x = 0, 1, ... are called; "": nothing */
     int n_ticks;
     size_t n_points;
 };
@@ -93,6 +93,8 @@ int plot_series_of(struct plot *p, const char *name);
 /* The same, but of this file alone: what another one has by that name is another one. */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
+/* x = at is called that, unless it has a name. Returns 0, or -EINVAL with a line. */
+int plot_name_x(struct plot *p, double at, const char *name);
 
 /* A point more, of series s; one that is not finite is left out. Returns 0 or a negative errno with a
  * line. */

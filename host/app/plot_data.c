@@ -62,6 +62,17 @@ int plot_tick_of(struct plot *p, const char *name)
     return p->n_ticks++;
 }
 
+int plot_name_x(struct plot *p, double at, const char *name)
+{
+    if (!(at >= 0 && at < PLOT_TICKS && at == floor(at)))
+        return ERR(-EINVAL, "cannot plot layer %g: their numbers are 0 to %d", at, PLOT_TICKS - 1);
+    const int i = (int)at;
+    if (!*p->tick[i])
+        clean(p->tick[i], name);
+    p->n_ticks = i >= p->n_ticks ? i + 1 : p->n_ticks;
+    return 0;
+}
+
 int plot_add(struct plot *p, int s, double x, double y)
 {
     struct plot_series *to = &p->series[s];

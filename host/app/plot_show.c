@@ -1,6 +1,7 @@
 /* plot_show.c : a plot as a table of text, and as a program of gnuplot. */
 #include "app/plot.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/number.h"
 #include <spawn.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ void plot_table(const struct plot *p, FILE *to)
     for (size_t i = 0; i < n && x; i++) {
         char text[32];
         number_print(text, sizeof text, 9, x[i]);
-        fprintf(to, "%-*s", first, p->kind->bars ? p->tick[(int)x[i]] : text);
+        fprintf(to, "%-*s", first, p->n_ticks && *p->tick[(int)x[i]] ? p->tick[(int)x[i]] : text);
         for (int s = 0; s < p->n_series; s++) {
             const struct plot_series *of = &p->series[s];
             const bool has = at[s] < of->n && of->point[at[s]].x == x[i];
@@ -68,6 +69,8 @@ void plot_table(const struct plot *p, FILE *to)
 }
 
 /* ---- gnuplot ---- */
+
+enum { TICKS_SHOWN = 30 };
 
 static void data(const struct plot *p, FILE *to)
 {
@@ -92,16 +95,17 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-static void bars(const struct plot *p, FILE *to)
+/* As many names as can be read below an axis; of bars all. */
+static void ticks(const struct plot *p, FILE *to)
 {
-    fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
-                "set style fill solid 0.8 noborder\nset xtics rotate by -60 scale 0 noenhanced (");
-    for (int i = 0; i < p->n_ticks; i++) {
+    const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
+    fprintf(to, "set xtics rotate by -60 scale 0 noenhanced (");
+    for (int i = 0; i < p->n_ticks; i += each) {
         fprintf(to, "%s", i ? ", " : "");
         quoted(p->tick[i], to);
         fprintf(to, " %d", i);
     }
-    fprintf(to, ")\nset yrange [0:*]\n");
+    fprintf(to, ")\n");
 }
 
 void plot_script(const struct plot *p, const char *title, const char *terminal, const char *output,
@@ -123,7 +127,10 @@ void plot_script(const struct plot *p, const char *title, const char *terminal, 
     fprintf(to, "\nset grid\nset key outside right top noenhanced\n%s%s",
             p->kind->log_x ? "set logscale x 2\n" : "", p->kind->log_y ? "set logscale y\n" : "");
     if (p->kind->bars)
-        bars(p, to);
+        fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
+                    "set style fill solid 0.8 noborder\nset yrange [0:*]\n");
+    if (p->n_ticks)
+        ticks(p, to);
     fprintf(to, "plot ");
     for (int s = 0; s < p->n_series; s++) {
         fprintf(to, "%s$series%d using ", s ? ", \\\n     " : "", s);
@@ -146,9 +153,9 @@ static bool ends_with(const char *text, const char *end)
 static int write_script(const struct plot *p, const char *title, const char *terminal,
                         const char *output, const char *path, const char *name)
 {
-    FILE *f = fopen(path, "w");
+    FILE *f = file_writer(path, false);
     if (!f)
-        return ERR(-errno, "cannot write '%s': %s", name, strerror(errno));
+        return ERR(-errno, "cannot write '%s': %s", name, file_why(errno));
     errno = 0;
     plot_script(p, title, terminal, output, f);
     const bool bad = ferror(f) || fflush(f);

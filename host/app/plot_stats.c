@@ -88,9 +88,14 @@ static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
         return is;
     if (!isfinite(plot_real(in, key)))
         return NO_LAYER;
+    char layer[PLOT_NAME];
+    const double at = plot_real(in, "index");
     const int s = plot_series_here(p, f, file_name(f));
-    const int rc = s < 0 ? s : plot_add(p, s, plot_real(in, "index"), times * plot_real(in, key));
-    return rc < 0 ? rc : 1;
+    if (s < 0)
+        return s;
+    TRY(plot_name_x(p, at, plot_word(in, "layer", layer)));
+    TRY(plot_add(p, s, at, times * plot_real(in, key)));
+    return 1;
 }
 
 int plot_shift_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)

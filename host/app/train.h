@@ -8,7 +8,8 @@
  *
  * Failures: err_hold() is on all the time. What every rank may find (open) ends in train_agree().
  * What one rank finds alone in mid-run (log, dump, checkpoint: disk full) waits in `pending` until
- * the next step's sum tells all of them; behind the last step until the table has been printed. */
+ * the next step's sum tells all of them: they save and end; behind the last step until the table
+ * has been printed. */
 #ifndef TRAIN_H
 #define TRAIN_H
 #include "app/train_options.h"
@@ -53,8 +54,11 @@ struct train {
     double computed_s, cast_s; /* of all who use this one's: forward and backward, casts */
     /* the failure that ends the run has been said, and all ranks know of it */
     bool agreed;
-    /* a failure of this rank that the others do not know of yet */
+    /* a failure of this rank that the others do not know of yet, and is it more than a file: is
+     * there nothing left to save */
     int pending;
+    bool lost;
+    bool ends_early; /* a file failed before the last step: all ranks save, and end */
     /* NULL: no rank has been asked to stop before its last step */
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
@@ -177,6 +181,12 @@ int train_trace_start(struct train *t); /* all ranks: time 0 is now */
  * file, on rank 0. */
 int train_trace_write(struct train *t, int *file_rc);
 void train_trace_close(struct train *t);
+
+/* Of all that --data holds: what ranks compare, and a checkpoint keeps. */
+static inline uint32_t train_data_crc(const struct train *t)
+{
+    return (t->lead ? t->lead : t)->data_crc;
+}
 
 /* Behind train_open(): cuts a log (--log, --stats) to what comes before this run's first step.
  * Returns 0 or a negative errno with a line. */

@@ -114,6 +114,8 @@ int train_epoch_end(struct train *t, bool keep)
     struct report_epoch epoch = {
         .epoch = (t->state.step - 1) / t->steps_per_epoch,
         .train_loss = mean(trained.loss, trained.labels),
+        .train_labels = trained.labels,
+        .test_labels = tested.sums.labels,
         .train_accuracy = mean(trained.correct, trained.labels),
         .test_loss = mean(tested.sums.loss, tested.sums.labels),
         .test_accuracy = mean(tested.sums.correct, tested.sums.labels),

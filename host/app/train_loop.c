@@ -23,16 +23,18 @@ static void begin_epoch(struct train *t, uint64_t epoch)
  * asked to stop. */
 static int meet(struct train *t, const struct nn_result *mine, struct report_step *step)
 {
-    double sums[3 + STOP_SIGNALS] = {mine->loss_sum, t->pending < 0, mine->n_labels};
+    double sums[4 + STOP_SIGNALS] = {mine->loss_sum, mine->n_labels, t->pending < 0, t->lost};
+    double *const asked = sums + 4;
     for (int i = 0; i < STOP_SIGNALS; i++)
-        sums[3 + i] = stop_asked(i);
-    TRY(comm_sum_f64(t->comm, sums, 3 + STOP_SIGNALS));
-    if (sums[1] > 0)
+        asked[i] = stop_asked(i);
+    TRY(comm_sum_f64(t->comm, sums, 4 + STOP_SIGNALS));
+    if (sums[3] > 0)
         return train_agree(t, t->pending);
+    t->ends_early = sums[2] > 0 && t->state.step < t->n_steps;
     for (int i = 0; i < STOP_SIGNALS && t->state.step < t->n_steps; i++)
-        if (sums[3 + i] > 0)
+        if (asked[i] > 0)
             t->stopped_by = &stop_signals[i];
-    step->loss = sums[0] / (sums[2] > 0 ? sums[2] : 1);
+    step->loss = sums[0] / (sums[1] > 0 ? sums[1] : 1);
     return 0;
 }
 
@@ -110,6 +112,7 @@ static int one_step(struct train *t, uint64_t epoch)
                                            t->state.step < t->o->first_steps_fp32);
     TRY(compute_and_update(t, step.lr, &mine, &step.reduced));
     (t->lead ? t->lead : t)->cast_s += step.reduced.codec_s;
+    t->lost = nn_model_failed(t->model) < 0;
     note(t, nn_model_failed(t->model));
     if (!t->lead)
         nn_model_loss_scale_update(t->model, !step.reduced.skipped);
@@ -134,6 +137,8 @@ static int save(struct train *t)
     int file_rc = 0;
     TRY(checkpoint_save(t, &file_rc));
     note(t, file_rc);
+    if (t->ends_early && !file_rc)
+        err_add("; the run ends here: --resume '%s' goes on", t->o->save);
     trace_add(t->trace, TRACE_MAIN, "checkpoint", -1, start_s);
     return 0;
 }
@@ -160,7 +165,7 @@ int train_run(struct train *t)
     const uint64_t per_epoch = t->steps_per_epoch, first = s->step;
     bool tested = false;
     stop_watch();
-    while (s->step < t->n_steps && !t->stopped_by && !report_reached(t)) {
+    while (s->step < t->n_steps && !t->stopped_by && !t->ends_early && !report_reached(t)) {
         const uint64_t epoch = s->step / per_epoch, at = s->step % per_epoch;
         if (at == 0 || s->step == first)
             begin_epoch(t, epoch);
@@ -171,11 +176,11 @@ int train_run(struct train *t)
             TRY(test(t, epoch_ends));
         if (epoch_ends)
             s->sums = (struct train_sums){0};
-        if (t->o->save && (run_ends || t->stopped_by || report_reached(t) ||
+        if (t->o->save && (run_ends || t->stopped_by || t->ends_early || report_reached(t) ||
                            (t->o->save_every && s->step % t->o->save_every == 0)))
             TRY(save(t));
     }
-    if (!tested && !t->stopped_by) { /* resumed at its end */
+    if (!tested && !t->stopped_by && !t->ends_early) { /* resumed at its end */
         TRY(test(t, false));
         if (t->o->save)
             TRY(save(t));

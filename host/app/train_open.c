@@ -112,8 +112,8 @@ static int open_data(struct train *t)
 /* On all ranks, whatever their files are called. */
 static int same_data(struct train *t)
 {
-    const uint32_t *crc = t->lead ? &t->lead->data_crc : &t->data_crc;
-    return comm_check_equal(t->comm, crc, sizeof *crc, "what --data holds");
+    const uint32_t crc = train_data_crc(t);
+    return comm_check_equal(t->comm, &crc, sizeof crc, "what --data holds");
 }
 
 static int open_model(struct train *t)

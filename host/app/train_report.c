@@ -305,6 +305,22 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("weights checksum %08x\n", e->checksum);
 }
 
+/* Where a loss that is no number comes from. */
+static void say_why_no_loss(const struct train *t, const struct report_epoch *e)
+{
+    const bool trained = t->report.all.steps > 0;
+    if (trained && e->train_labels > 0 && !isfinite(e->train_loss))
+        err_warn("training has diverged: the loss is not finite");
+    else if (trained && !(e->train_labels > 0) && t->state.skipped_in_row > 0)
+        err_warn("training has diverged: no gradient of the last epoch was finite");
+    else if (trained && !(e->train_labels > 0))
+        err_warn("nothing was learnt in the last epoch: no label of its images counts");
+    else if (!(e->test_labels > 0))
+        err_warn("nothing was tested: no label of the test images counts");
+    else if (!isfinite(e->test_loss))
+        err_warn("the loss on the test images is not finite, on the training images it is");
+}
+
 int report_end(struct train *t)
 {
     struct report *r = &t->report;
@@ -314,8 +330,7 @@ int report_end(struct train *t)
     progress_clear(&r->progress);
     if (t->rank > 0 || t->stopped_by)
         return 0;
-    if ((r->all.steps > 0 && !isfinite(r->last.train_loss)) || !isfinite(r->last.test_loss))
-        err_warn("training has diverged: the loss is not finite");
+    say_why_no_loss(t, &r->last);
     print_table(t, bytes[0] / t->n_ranks, bytes[1] / t->n_ranks);
     fflush(stdout); /* in front of what stderr has to say */
     return 0;

@@ -19,6 +19,7 @@ struct report_step {
 struct report_epoch {
     uint64_t epoch; /* counted from 0 */
     double train_loss, train_accuracy, test_loss, test_accuracy;
+    double train_labels, test_labels; /* those that count, of steps that were taken */
     double test_top;         /* share of test labels that are among the NN_TOP likeliest classes */
     struct segmentation map; /* of label maps */
     double test_cer;         /* transcripts: edits to the wanted ones, over their letters */

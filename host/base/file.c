@@ -50,7 +50,7 @@ void file_in_close(struct file_in *in)
 static int out_failed(const struct file_out *out, int code)
 {
     code = code ? code : EIO;
-    return ERR(-code, "cannot write '%s': %s", out->path, strerror(code));
+    return ERR(-code, "cannot write '%s': %s", out->path, file_why(code));
 }
 
 /* The folder of a path, opened, and the name in it. Returns 0 or -errno. */
@@ -114,10 +114,8 @@ static int open_out(struct file_out *out, const char *path)
         return -errno;
     if (exists && access(path, W_OK))
         return -errno;
-    if (exists && !S_ISREG(st.st_mode)) {
-        const int fd = open(path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-    }
+    if (exists && !S_ISREG(st.st_mode))
+        return file_open_writer(path, 0);
     char *real = exists ? realpath(path, NULL) : strdup(path);
     const int rc = real ? open_folder(out, real) : -errno;
     free(real);

@@ -1,6 +1,7 @@
 /* jsonl.c : JSON lines. */
 #include "base/jsonl.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/number.h"
 #include <inttypes.h>
 #include <math.h>
@@ -17,9 +18,9 @@ static int failed(struct jsonl *j, int code)
 
 int jsonl_open(struct jsonl *j, const char *path, bool append)
 {
-    FILE *f = fopen(path, append ? "a" : "w");
+    FILE *f = file_writer(path, append);
     if (!f)
-        return ERR(-errno, "cannot open '%s': %s", path, strerror(errno));
+        return ERR(-errno, "cannot open '%s': %s", path, file_why(errno));
     *j = (struct jsonl){.f = f, .path = path};
     return 0;
 }

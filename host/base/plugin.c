@@ -6,7 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* NULL, or why the loader could not read it; of a pipe it would wait for a writer. */
+static const char *not_a_library(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) || access(path, R_OK))
+        return strerror(errno);
+    return S_ISREG(st.st_mode) ? NULL : "it is no plain file";
+}
 
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, char *why)
 {
@@ -14,11 +24,12 @@ int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *is_beside, ch
     *is_beside = false;
     if (word && *word) {
         snprintf(path, PATH_MAX, "%s", word);
-        if (!access(path, R_OK))
+        const char *cannot = not_a_library(path);
+        if (!cannot)
             return 0;
         snprintf(why, PLUGIN_WHY_BYTES,
                  "%s names \"%s\", which cannot be read (%s): unset it, or set it to %s",
-                 p->environment, word, strerror(errno), p->library);
+                 p->environment, word, cannot, p->library);
         return -ENOENT;
     }
     *is_beside = beside(p->library, path) == path;
@@ -58,6 +69,9 @@ int plugin_open(const struct plugin *p, const char *path, const void **table, ch
                  p->library, p->where, p->environment);
         return -ENOENT;
     }
+    const size_t named = strlen(path);
+    if (!strncmp(said, path, named) && !strncmp(said + named, ": ", 2))
+        said += named + 2;
     snprintf(why, PLUGIN_WHY_BYTES, "\"%s\" does not load: %s", path, said);
     return -ELIBACC;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/err.h"
 #include "hls/draw.h"
 #include "nn/model.h"
@@ -103,6 +104,12 @@ static int is_visible(const struct dirent *d)
     return d->d_name[0] != '.';
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 static void free_list(struct dirent **list, int n)
 {
     for (int i = 0; i < n; i++)
@@ -186,6 +193,8 @@ static int add_city(struct crops *to, const char *dir, const char *set, const ch
     const int most = PATH_MAX - 64 - NAME_MAX;
     snprintf(s.dir[0], PATH_MAX, "%.*s/leftImg8bit/%s/%s", most, dir, set, city);
     snprintf(s.dir[1], PATH_MAX, "%.*s/gtFine/%s/%s", most, dir, set, city);
+    if (!is_folder(s.dir[0]))
+        return 0; /* somebody's list or archive */
     const int n = list_folder(s.dir[0], &files);
     int rc = n < 0 ? n : 0;
     for (int i = 0; rc == 0 && i < n; i++) {

@@ -12,21 +12,22 @@
 
 static const struct {
     const char *name, *more;
+    enum nn_form form;
     enum nn_target_kind target;
     int (*load)(const char *arg, struct dataset *d);
 } sources[] = {
-#define SOURCE(name, more, target, means) {#name, more, target, name##_load},
+#define SOURCE(name, more, form, target, means) {#name, more, form, target, name##_load},
 #include "nn/sources.def"
 #undef SOURCE
 };
 
-#define SOURCE(name, more, target, means) ", " #name more
+#define SOURCE(name, more, form, target, means) ", " #name more
 static const char specs[] =
 #include "nn/sources.def"
     ;
 #undef SOURCE
 
-#define SOURCE(name, more, target, means) " " #name more " (" means "),"
+#define SOURCE(name, more, form, target, means) " " #name more " (" means "),"
 const char dataset_help[] = "One of"
 #include "nn/sources.def"
                             " each read or made as a whole.";
@@ -102,11 +103,10 @@ static const char *const target_words[NN_TARGET_KINDS] = {
     [NN_TRANSCRIPT] = "transcripts",
 };
 
-/* Specs of the sources that have such labels, after a comma each. */
-static void name_sources(enum nn_target_kind target, struct text *out)
+void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out)
 {
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (sources[i].target == target)
+        if (sources[i].form == form && sources[i].target == target)
             text_add(out, ", %s%s", sources[i].name, sources[i].more);
 }
 
@@ -115,7 +115,7 @@ int dataset_suits(struct dataset *d, const char *model, struct nn_target wants)
     const struct nn_target has = dataset_target(d);
     char list[256];
     struct text others = text_in(list, sizeof list);
-    name_sources(wants.kind, &others);
+    dataset_specs(d->w == 1 ? NN_SEQUENCES : NN_IMAGES, wants.kind, &others);
     if (has.kind != wants.kind)
         return ERR(-EINVAL, "data set '%s' has %s, network '%s' wants %s: choose one of%s", d->name,
                    target_words[has.kind], model, target_words[wants.kind], list + (others.n > 0));

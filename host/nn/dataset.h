@@ -30,6 +30,7 @@
 enum { DATASET_SIDE_MIN = 28, DATASET_SIDE_MAX = 64, DATASET_CHANNELS_MAX = 3 }; /* of images */
 enum { DATASET_SCALED_MAX = 227, DATASET_CLASSES_MAX = 1000 };
 
+struct text;
 struct nn_feed;
 struct dataset;
 
@@ -95,6 +96,8 @@ struct dataset {
 /* The labels of a sample; are they those of an image's pixels? */
 struct nn_target dataset_target(const struct dataset *d);
 bool dataset_is_map(const struct dataset *d);
+/* ", spec" of each source that has such samples. */
+void dataset_specs(enum nn_form form, enum nn_target_kind target, struct text *out);
 /* Can a network learn from it whose heads want this? model: its name. Returns 0 or -EINVAL with a
  * line. */
 int dataset_suits(struct dataset *d, const char *model, struct nn_target wants);

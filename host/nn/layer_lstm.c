@@ -10,8 +10,7 @@ int graph_lstm(struct nn_model *m, int in, const char *name, int cells, int out_
     struct node *node = graph_append(m, &layer_lstm, in);
     const size_t inputs = (size_t)node->window.in.c, c = (size_t)cells, out = (size_t)out_c;
     char part[32];
-    if (node->window.in.w != 1)
-        m->too_small = true;
+    graph_reads(m, NN_SEQUENCES);
     node->cells = cells;
     node->window.out = (struct nn_shape){node->window.in.h, 1, out_c};
     snprintf(part, sizeof part, "%.14s.in", name);

@@ -101,11 +101,18 @@ void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, doub
         return;
     }
     const struct nn_target target = loss->target(&m->nodes[node]);
-    assert(m->n_heads == 0 || m->failed || m->too_small || /* else: they want other labels */
+    assert(m->n_heads == 0 || m->failed || m->too_small ||
+           m->other_form || /* else: they want other labels */
            (target.kind == m->target.kind && target.n == m->target.n));
     m->target = target;
     m->heads = list;
     list[m->n_heads++] = (struct graph_head){node, loss, weight};
+}
+
+void graph_reads(struct nn_model *m, enum nn_form form)
+{
+    const struct nn_shape in = m->nodes[0].window.out;
+    m->other_form = (in.w == 1) != (form == NN_SEQUENCES);
 }
 
 int graph_width_of(const struct nn_model *m, int channels, int multiple)

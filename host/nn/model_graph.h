@@ -153,12 +153,16 @@ struct nn_model {
     bool no_records; /* the backend has none */
     int failed;      /* the first failure of the backend, or of memory while it was built */
     bool too_small;  /* while it is built: the image, for a window */
+    bool other_form; /* likewise: it reads images and was given sequences, or so */
 };
 
 /* Returns 0 or -ENOMEM with a line. */
 int graph_init(struct nn_model *m, const struct nn_ops *ops, struct nn_shape in, int max_batch);
 /* Frees the lists. */
 void graph_fini(struct nn_model *m);
+
+/* It reads such samples alone; others are noted: m->other_form. */
+void graph_reads(struct nn_model *m, enum nn_form form);
 
 /* Appends a node of a kind whose output has the shape of its input, until the caller says
  * otherwise; for the functions below. */

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/text.h"
+#include "nn/dataset.h"
 #include "nn/model_graph.h"
 
 /* Two hidden layers of 128. */
@@ -116,6 +118,18 @@ static int smallest_side(const struct nn_model *m, size_t i)
     return 0;
 }
 
+/* What would suit it is known here: its heads. */
+static int reads_other(const struct nn_model *m, const char *name)
+{
+    const enum nn_form form = m->nodes[0].window.out.w == 1 ? NN_IMAGES : NN_SEQUENCES;
+    char list[256];
+    struct text sources = text_in(list, sizeof list);
+    dataset_specs(form, m->target.kind, &sources);
+    return ERR(-EINVAL, "network '%s' reads %s: choose one of%s (train --data)", name,
+               form == NN_IMAGES ? "images, not sequences" : "sequences, not images",
+               list + (sources.n > 0));
+}
+
 int graph_by_name(struct nn_model *m, const char *name, int n_classes)
 {
     const struct nn_shape in = m->nodes[0].window.out;
@@ -128,17 +142,16 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);
     TRY(graph_block_fits(m, name));
+    if (m->other_form)
+        return reads_other(m, name);
     const int side = m->too_small ? smallest_side(m, i) : 0;
     if (side)
         return ERR(-EINVAL,
                    "model '%s' does not fit images of %dx%d: need %d pixels a side at least "
                    "(train --image scales them)",
                    name, in.h, in.w, side);
-    if (m->too_small)
-        return ERR(-EINVAL,
-                   "model '%s' does not fit images of %dx%d: it reads sequences, as those of "
-                   "train --data an4:DIR or text:FILE",
-                   name, in.h, in.w);
+    if (m->too_small) /* no memory to tell which */
+        return ERR(-EINVAL, "model '%s' does not fit images of %dx%d", name, in.h, in.w);
     mark_last(m);
     return 0;
 }

@@ -116,6 +116,7 @@ void graph_fcn(struct nn_model *m, int depth, int n_classes)
     static const int strides[4] = {1, 2, 1, 1}, dilations[4] = {1, 1, 2, 4};
     int x = deep_stem(m), side = 0;
     (void)depth;
+    graph_reads(m, NN_IMAGES);
     for (int i = 0; i < 4; i++) {
         x = stage(m, x, i, blocks50[i], strides[i], dilations[i], true);
         side = i == 2 ? x : side;

@@ -10,6 +10,9 @@ enum nn_target_kind {
 };
 enum { NN_TARGET_KINDS = NN_TRANSCRIPT + 1 };
 
+/* What a network reads, or a source has: an image of w = 1 is a sequence of h steps. */
+enum nn_form { NN_IMAGES, NN_SEQUENCES };
+
 /* Where a sample has no label that counts. A label map's bytes say it by the last value, and the one
  * before is kept free. */
 enum { NN_IGNORED = -1, NN_MAP_CLASSES_MAX = 254, NN_MAP_IGNORED = 255 };
