@@ -72,7 +72,7 @@ struct ratio_sent {
 };
 
 struct ratio_back {
-    enum { LOOKS = 1, PER_SM_ANY = 3 };
+    enum { LOOKS = 1, PER_SM = 5, PER_SM_ANY = 2 };
     const struct relative_part *with; /* [n_spans] */
     float eps;
 

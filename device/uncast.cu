@@ -4,7 +4,7 @@
 #include "device/vec.cuh"
 
 struct as_it_is {
-    enum { LOOKS = 0, PER_SM_ANY = 4 };
+    enum { LOOKS = 0, PER_SM = UNCAST_PER_SM, PER_SM_ANY = 4 };
     struct span {
         __device__ float4 made(size_t, float4 x) const { return x; }
     };

@@ -8,8 +8,8 @@
  *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
  *                     out of them
  *
- * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM_ANY
- * blocks find registers on a multiprocessor where codes are of any width. TO::span: of one of them, made
+ * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM blocks
+ * find registers on a multiprocessor, TO::PER_SM_ANY where codes are of any width. TO::span: of one of them, made
  * by one thread where TO::LOOKS; its made(element, x) gives it of four values x, element and those
  * behind. */
 #ifndef UNCAST_TILE_CUH
@@ -221,7 +221,7 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
 
 /* All spans of a list. A block makes its table again where the shift is another than before. */
 template <int W, class TO>
-static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : UNCAST_PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
 {
     __shared__ struct span_list<struct vec_out> list;
