@@ -22,6 +22,7 @@ enum { DEV_SGD_SCRATCH = 64 }; /* floats a tensor */
 struct dev_sgd_all {
     float momentum;
     bool nesterov;
+    bool float_grads; /* gradients are floats, whatever weights are */
 };
 /* A batch of images that waits in device memory as bytes. */
 struct dev_feed {

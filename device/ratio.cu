@@ -29,10 +29,11 @@ struct ratio_beside {
     }
 };
 
-static __device__ struct ratio_beside beside_of(const struct relative_part *with,
-                                                enum vec_type type, float eps, size_t n)
+static __device__ struct ratio_beside beside_of(const struct relative_part *with, float eps,
+                                                size_t n)
 {
-    const struct ratio_beside b = {with->w, type, n, eps, elements_whole(with->w, type)};
+    const struct ratio_beside b = {with->w, with->type, n, eps,
+                                   elements_whole(with->w, with->type)};
     return b;
 }
 
@@ -66,7 +67,7 @@ struct ratio_sent {
     __device__ span of(const struct vec_span *s, int i) const
     {
         const struct relative_part p = with[i];
-        const span made_of = {beside_of(&p, s->type, rule.eps, s->n), p.scale, rule.share, part};
+        const span made_of = {beside_of(&p, rule.eps, s->n), p.scale, rule.share, part};
         return made_of;
     }
 };
@@ -92,7 +93,7 @@ struct ratio_back {
     __device__ span of(const struct vec_out *out, int i) const
     {
         const struct relative_part p = with[i];
-        const span made_of = {beside_of(&p, out->type, eps, out->n), p.scale.down};
+        const span made_of = {beside_of(&p, eps, out->n), p.scale.down};
         return made_of;
     }
 };
@@ -142,7 +143,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS)
         if (k < n) {
             const size_t i = relative_sampled(key, s.n, r.samples, k);
             const float x = element_get(s.x, s.type, i);
-            const float d = p.w ? x / relative_to(element_get(p.w, s.type, i), r.eps) : x;
+            const float d = p.w ? x / relative_to(element_get(p.w, p.type, i), r.eps) : x;
             size[j] = relative_magnitude(__float_as_uint(d));
         }
     }

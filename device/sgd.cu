@@ -3,7 +3,8 @@
  *
  * Blocks share out chunks of SGD_CHUNK elements. Chunks begin at multiples of that from the
  * beginning of the weights, so that they are aligned wherever tensors begin; the first and last of
- * a tensor are cut. T: float, or __half: then each result is rounded to it. */
+ * a tensor are cut. T, of weights and velocities: float, or __half: then each result is rounded to it.
+ * G, of gradients: T or float. */
 #include "device/act.cuh"
 #include "device/nn.cuh"
 
@@ -13,9 +14,9 @@ enum { SGD_PARTS = DEV_SGD_SCRATCH / 4 };
 
 /* norms [n_tensors][SGD_PARTS]: sums of w^2 and g^2 over every SGD_PARTS-th run of CU_THREADS
  * elements. */
-template <class T>
+template <class T, class G>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_sgd_norms(const dev_sgd *list, const T *w, const T *g, double2 *norms)
+    k_sgd_norms(const dev_sgd *list, const T *w, const G *g, double2 *norms)
 {
     __shared__ double ww[CU_THREADS], gg[CU_THREADS];
     const dev_sgd t = list[blockIdx.y];
@@ -86,18 +87,19 @@ template <class T> static __device__ inline void update(const rates &r, float &w
 }
 
 /* Elements [from, to) of a chunk that begins at `at`; wide: w, g and v are aligned to 16 bytes. */
-template <class T>
+template <class T, class G>
 static __device__ inline void update_chunk(const rates &r, size_t at, size_t from, size_t to,
-                                           bool wide, T *w, const T *g, T *v)
+                                           bool wide, T *w, const G *g, T *v)
 {
     enum { V = ACT_LANES(T), EACH = SGD_CHUNK / CU_THREADS / V };
-    act_pack<T, V> pw[EACH], pg[EACH], pv[EACH];
+    act_pack<T, V> pw[EACH], pv[EACH];
+    act_pack<G, V> pg[EACH];
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
         const size_t i = at + V * ((size_t)u * CU_THREADS + threadIdx.x);
         if (wide && i >= from && i + V <= to) {
             pw[u] = act_load<T, V>(w + i);
-            pg[u] = act_load<T, V>(g + i);
+            pg[u] = act_load<G, V>(g + i);
             pv[u] = act_load<T, V>(v + i);
         }
     }
@@ -107,7 +109,7 @@ static __device__ inline void update_chunk(const rates &r, size_t at, size_t fro
         float ow[V], og[V], ov[V];
         if (wide && i >= from && i + V <= to) {
             act_open<T, V>(pw[u], ow);
-            act_open<T, V>(pg[u], og);
+            act_open<G, V>(pg[u], og);
             act_open<T, V>(pv[u], ov);
 #pragma unroll
             for (int j = 0; j < V; j++)
@@ -154,10 +156,10 @@ static __device__ inline int find(const unsigned long long *ends, unsigned long 
     return low;
 }
 
-template <class T>
+template <class T, class G>
 static __global__ void __launch_bounds__(CU_THREADS)
     k_sgd(const dev_sgd *list, int n_tensors, dev_sgd_all o, const float *rate, bool wide, T *w,
-          const T *g, T *v, const double2 *norms)
+          const G *g, T *v, const double2 *norms)
 {
     __shared__ unsigned long long ends[CU_THREADS];
     rates r = {1, 0, rounded<T>(o.momentum), 0, o.nesterov};
@@ -174,28 +176,37 @@ static __global__ void __launch_bounds__(CU_THREADS)
             r.local = t.trust > 0
                           ? rounded<T>(local_rate(t, norms + (size_t)(first + i) * SGD_PARTS))
                           : 1;
-            update_chunk<T>(r, at, from, end < at + SGD_CHUNK ? end : at + SGD_CHUNK, wide, w, g,
-                            v);
+            update_chunk<T, G>(r, at, from, end < at + SGD_CHUNK ? end : at + SGD_CHUNK, wide, w, g,
+                               v);
         }
         __syncthreads();
     }
 }
 
-template <class T>
-static int sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list,
-               int n_tensors, const float *rate, void *vw, const void *vg, void *vv, float *scratch)
+template <class T, class G>
+static int steps(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list,
+                 int n_tensors, const float *rate, void *vw, const void *vg, void *vv,
+                 float *scratch)
 {
     const cudaStream_t s = cu_stream(d->s);
     T *w = (T *)vw, *v = (T *)vv;
-    const T *g = (const T *)vg;
+    const G *g = (const G *)vg;
     const bool wide = act_wide<T>(0, w, g, v);
     const dim3 parts(SGD_PARTS, (unsigned)n_tensors);
     const unsigned blocks = (unsigned)cu_n_sms() * 4;
     double2 *norms = (double2 *)(void *)scratch;
     if (scratch)
-        k_sgd_norms<T><<<parts, CU_THREADS, 0, s>>>(list, w, g, norms);
-    k_sgd<T><<<blocks, CU_THREADS, 0, s>>>(list, n_tensors, *o, rate, wide, w, g, v, norms);
+        k_sgd_norms<T, G><<<parts, CU_THREADS, 0, s>>>(list, w, g, norms);
+    k_sgd<T, G><<<blocks, CU_THREADS, 0, s>>>(list, n_tensors, *o, rate, wide, w, g, v, norms);
     return cu_check("step of the optimiser");
+}
+
+template <class T>
+static int sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list,
+               int n_tensors, const float *rate, void *w, const void *g, void *v, float *scratch)
+{
+    return o->float_grads ? steps<T, float>(d, o, list, n_tensors, rate, w, g, v, scratch)
+                          : steps<T, T>(d, o, list, n_tensors, rate, w, g, v, scratch);
 }
 
 int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,

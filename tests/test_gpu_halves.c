@@ -1,6 +1,6 @@
 /* test_gpu_halves.c : gradients that are halves, on the GPU: every codec makes of them the codes, magnitudes
  * and residuals that the CPU makes of the same numbers in fp32, and means of codes become the halves nearest to
- * the CPU's means; of lists of any length that begin anywhere. All halves, and all floats on either side of
+ * the CPU's means, or these; of lists of any length that begin anywhere. All halves, and all floats on either side of
  * where halves part, one by one. */
 #include "check.h"
 #include "codec/codec_kind.h"
@@ -165,6 +165,7 @@ static void check_same(const char *what)
 static void check_means(const char *what)
 {
     static uint16_t got[ROOM];
+    static float floats[ROOM];
     const float *y = cpu.y;
     size_t bad = 0;
     for (int i = 0; i < LAYERS; i++) {
@@ -183,6 +184,15 @@ static void check_means(const char *what)
     for (size_t i = 0; i < ROOM; i++)
         bad += got[i] != half_of(y[i]);
     CHECK(bad == 0, "%s: %zu means of %d differ", what, bad, ROOM);
+    /* beside gradients and weights that are halves: to floats */
+    gpus.ops->copy(gpus.y, x, sizeof x);
+    for (int i = 0; i < LAYERS; i++) {
+        gpus.outs[i].x = (float *)gpus.y + ((float *)cpu.outs[i].x - (float *)cpu.y);
+        gpus.outs[i].type = VEC_FLOAT;
+    }
+    codec_decode_all(&gpus.codec, gpus.outs, gpus.parts, LAYERS);
+    gpus.ops->copy(floats, gpus.y, sizeof floats);
+    CHECK(memcmp(floats, y, sizeof floats) == 0, "%s: means in fp32 differ", what);
 }
 
 static void check_codec(const struct codec_words *words, size_t skew, bool scan)

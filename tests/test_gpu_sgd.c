@@ -1,6 +1,7 @@
 /* test_gpu_sgd.c : steps of SGD on the GPU have nn_cpu's bits, over tensors of any size at any
  * place; with LARS the bits up to the rounding of one factor; and a recorded step follows the rate
- * it is given. In floats, and in halves, where each operation is rounded. */
+ * it is given. In floats, and in halves, where each operation is rounded, from gradients in halves or in
+ * floats. */
 #include "gpu_layers.h"
 
 enum { TENSORS = 300, STEPS = 3 };
@@ -13,6 +14,18 @@ struct model {
     float *w, *g, *v, *rate, *scratch;
     void *gpu_w, *gpu_g, *gpu_v;
 };
+
+static bool float_grads; /* beside weights in halves */
+
+/* Of gradients, to the GPU and back. */
+static void *put_grads(struct layers *g, const float *x, size_t n)
+{
+    return float_grads ? layers_put_float(g, x, n) : layers_put_par(g, x, n);
+}
+static float *get_grads(struct layers *g, const void *p, size_t n)
+{
+    return float_grads ? layers_get_float(g, p) : layers_get_par(g, p, n);
+}
 
 /* Sizes: none, a few, around a chunk, several chunks; gaps of up to 3 elements. */
 static struct model model_open(struct layers *g, int n_tensors, double trust)
@@ -32,8 +45,10 @@ static struct model model_open(struct layers *g, int n_tensors, double trust)
     }
     m.n += 7;
     m.w = layers_random(g, m.n), m.g = layers_random(g, m.n), m.v = layers_random(g, m.n);
+    for (size_t i = 0; i < m.n && float_grads; i++)
+        m.g[i] *= 1 + 0x1p-15f * (float)(i % 7);
     m.gpu_w = layers_put_par(g, m.w, m.n);
-    m.gpu_g = layers_put_par(g, m.g, m.n);
+    m.gpu_g = put_grads(g, m.g, m.n);
     m.gpu_v = layers_put_par(g, m.v, m.n);
     m.rate = g->run->alloc_pinned(sizeof *m.rate);
     m.scratch = g->run->alloc((size_t)n_tensors * DEV_SGD_SCRATCH * sizeof *m.scratch);
@@ -52,8 +67,11 @@ static void model_close(struct layers *g, struct model *m)
 static void cpu_step(struct layers *g, struct model *m, const struct dev_sgd_all *o, double rate)
 {
     static const struct round_rule half = {{5, 10, 0}, MF_INF, 0};
-    const struct nn_sgd sgd = {(double)o->momentum, o->nesterov, m->cpu, m->n_tensors,
-                               g->math == NN_FP16_PURE ? &half : NULL};
+    const struct nn_sgd sgd = {.momentum = (double)o->momentum,
+                               .nesterov = o->nesterov,
+                               .tensors = m->cpu,
+                               .n_tensors = m->n_tensors,
+                               .round = g->math == NN_FP16_PURE ? &half : NULL};
     void *plan;
     if (nn_cpu.sgd_plan(g->cpu, &sgd, &plan) < 0)
         exit(1);
@@ -70,13 +88,13 @@ static void check_same(struct layers *g, struct model *m, const char *what)
 {
     layers_same_floats(g, what, layers_get_par(g, m->gpu_w, m->n), m->w, m->n);
     layers_same_floats(g, what, layers_get_par(g, m->gpu_v, m->n), m->v, m->n);
-    layers_same_floats(g, what, layers_get_par(g, m->gpu_g, m->n), m->g, m->n);
+    layers_same_floats(g, what, get_grads(g, m->gpu_g, m->n), m->g, m->n);
 }
 
 static void check_sgd(struct layers *g, int n_tensors, bool nesterov, bool with_scratch)
 {
     struct model m = model_open(g, n_tensors, 0);
-    const struct dev_sgd_all o = {0.875f, nesterov};
+    const struct dev_sgd_all o = {0.875f, nesterov, float_grads};
     for (int step = 0; step < STEPS; step++) {
         *m.rate = 0.1f / (float)(step + 1);
         gpu_step(g, &m, &o, with_scratch ? m.scratch : NULL);
@@ -93,13 +111,13 @@ static void check_sgd(struct layers *g, int n_tensors, bool nesterov, bool with_
 static void check_lars(struct layers *g)
 {
     struct model m = model_open(g, 50, 0x1p-7);
-    const struct dev_sgd_all o = {0.875f, true};
+    const struct dev_sgd_all o = {0.875f, true, float_grads};
     for (size_t i = 0; i < m.cpu[5].n; i++)
         m.w[m.cpu[5].offset + i] = 0;
     for (size_t i = 0; i < m.cpu[7].n; i++)
         m.g[m.cpu[7].offset + i] = 0;
     m.gpu_w = layers_put_par(g, m.w, m.n);
-    m.gpu_g = layers_put_par(g, m.g, m.n);
+    m.gpu_g = put_grads(g, m.g, m.n);
     float *was = layers_memory(m.n * sizeof *was);
     memcpy(was, m.w, m.n * sizeof *was);
     *m.rate = 0.5f;
@@ -126,7 +144,7 @@ static void check_lars(struct layers *g)
 static void check_graph(struct layers *g)
 {
     struct model m = model_open(g, 30, 0);
-    const struct dev_sgd_all o = {0.875f, false};
+    const struct dev_sgd_all o = {0.875f, false, float_grads};
     struct dev_graph *graph;
     *m.rate = 7;
     if (g->run->graph_begin(g->s) < 0)
@@ -169,8 +187,9 @@ int main(void)
 {
     struct layers g;
     layers_open(&g, 44);
-    for (int pure = 0; pure < 2; pure++) {
+    for (int pure = 0; pure < 3; pure++) {
         layers_math(&g, pure ? NN_FP16_PURE : NN_FP32);
+        float_grads = pure == 2;
         for (g.skew = 0; g.skew < 2; g.skew++) {
             check_sgd(&g, 1, false, false);
             check_sgd(&g, 2, true, false);

@@ -70,7 +70,6 @@ awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); if (!n++) first = v[1]; la
 "$n" info | grep -q '^wider in fp16-pure  *sums inside' || fail "info does not say what stays wider"
 
 refused 'it needs --device cpu' --device cuda --gemm e5m10
-refused 'it needs --device cpu' --device cuda --reduce-in fp32
 refused '--quant act=e4m3 rounds fp32 activations: it needs --precision fp32' --quant act=e4m3
 refused '--reduce-in needs --precision fp16-pure' --precision fp32 --reduce-in fp16
 exit $bad

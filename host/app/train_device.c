@@ -1,6 +1,7 @@
 /* train_device.c : where a run's network lives: on the CPU, or on the GPU that its job has taken, and
  * in which numbers it computes. */
 #include "app/train.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "nn/scale_words.h"
 #include "vec/gpu.h"
@@ -57,7 +58,7 @@ int train_device_settle(struct train *t)
     return settle_scale(t);
 }
 
-/* Means over ranks are made in fp32; on a GPU they have been rounded as they were stored. */
+/* Means over ranks are made in fp32; on a GPU they are rounded as they are stored, if they are to be. */
 void train_narrow_means(struct train *t, int first, int n)
 {
     if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
@@ -74,6 +75,36 @@ static void pure_on_gpu(struct train *t)
     t->setup.math = NN_FP16_PURE;
     t->setup.round = NULL;
     t->setup.scaled = t->setup.scaled || t->setup.loss_scale > 1;
+}
+
+bool train_has_means(const struct train *t)
+{
+    return t->on_gpu && train_is_pure(t->o) && !strcmp(t->o->reduce_in, "fp32");
+}
+
+int train_means_open(struct train *t)
+{
+    if (!train_has_means(t) || (t->lead && t->low_memory)) /* then the lead alone makes means */
+        return 0;
+    t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
+    t->mean_layers = buf_alloc((size_t)t->n_params * sizeof *t->mean_layers);
+    if (!t->means || !t->mean_layers)
+        return -ENOMEM;
+    for (int i = 0; i < t->n_params; i++)
+        t->mean_layers[i] = t->means + t->params[i].offset;
+    return 0;
+}
+
+void train_means_close(struct train *t)
+{
+    if (t->means)
+        t->nn->free(nn_model_ctx(t->model), t->means);
+    free(t->mean_layers);
+}
+
+real *train_means(const struct train *t)
+{
+    return t->means ? t->means : t->grads;
 }
 
 size_t train_weight_bytes(const struct train *t)

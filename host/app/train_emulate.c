@@ -36,7 +36,8 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
 {
     struct reducer_bytes reducer;
     TRY(job_measure(&t->job, layers, t->n_params, &reducer));
-    const uint64_t grads = t->low_memory ? 0 : t->n_weights * train_weight_bytes(t),
+    const uint64_t means = train_has_means(t) ? sizeof(real) : 0, /* of a weight */
+        grads = t->low_memory ? 0 : t->n_weights * (train_weight_bytes(t) + means),
                    kept = grads + t->n_stats * train_weight_bytes(t) + reducer.state;
     out->common = reducer.common;
     out->gpu = t->job.on_gpu ? kept : 0;
@@ -156,7 +157,7 @@ int train_emulate_update(struct train *t, double lr, bool skipped)
     TRY(comm_barrier(t->comm)); /* a codec may read weights to make means */
     if (!t->lead && !skipped) {
         train_narrow_means(t, 0, t->n_params);
-        optim_step(t->optim, t->weights, t->grads, lr);
+        optim_step(t->optim, t->weights, train_means(t), lr);
     }
     return 0;
 }

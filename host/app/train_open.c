@@ -132,6 +132,7 @@ static int open_model(struct train *t)
     t->stats = nn_model_stats(t->model, &t->n_stats);
     const struct optim_options sgd = {.lars = !strcmp(o->optimizer, "lars"),
                                       .nesterov = o->nesterov,
+                                      .real_grads = train_has_means(t),
                                       .momentum = o->momentum,
                                       .weight_decay = o->weight_decay,
                                       .trust = o->trust,
@@ -167,7 +168,7 @@ static int open_own(struct train *t)
     nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
         t->layers[i] = nn_model_at(t->model, t->grads, t->params[i].offset);
-    return 0;
+    return train_means_open(t);
 }
 
 /* The network's as the reducer wants them; to be freed. NULL: no memory. */
@@ -203,8 +204,10 @@ static int open_job(struct train *t)
     for (int i = 0; i < t->n_params; i++)
         weights[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
     int rc = job_open(&t->job, layers, t->n_params);
-    if (rc == 0)
+    if (rc == 0) {
         reducer_set_weights(t->job.reducer, weights);
+        reducer_set_means(t->job.reducer, t->mean_layers);
+    }
     free(weights);
     free(layers);
     return rc;
@@ -264,6 +267,7 @@ void train_close(struct train *t)
     free(t->wide);
     free(t->own_stats);
     free(t->layers);
+    train_means_close(t);
     train_emulate_leave(t);
     if (!t->lead) {
         free(t->host);

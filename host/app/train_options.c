@@ -170,7 +170,7 @@ static const struct opt opts[] = {
         "each is rounded to e5m10 as soon as it is made.")},
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
-            "the optimiser reads them, or are left in fp32, on the CPU.")},
+            "the optimiser reads them, or are left in fp32.")},
     {TEXT("loss-scale", "S", "auto", loss_scale, TRAIN_BITS,
           "With --precision fp16, fp16-pure or --quant error=F: what gradients of activations are "
           "multiplied by, so that small ones stay. none; K, a power of two from 1 to 16777216: all "

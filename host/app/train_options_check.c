@@ -10,7 +10,7 @@ bool train_is_pure(const struct train_options *o)
 
 bool train_needs_cpu(const struct train_options *o)
 {
-    return train_is_pure(o) && (strcmp(o->gemm, "fp32") || !strcmp(o->reduce_in, "fp32"));
+    return train_is_pure(o) && strcmp(o->gemm, "fp32");
 }
 
 /* The words of a command line, and what is asked of them. */
@@ -83,9 +83,6 @@ static int check_numbers(const struct train_options *o, const struct words *w)
                    "--gemm %s rounds fp32 products, which --precision fp16-pure has none of on "
                    "a GPU: it needs --device cpu",
                    o->gemm);
-    if (on_gpu && pure && !strcmp(o->reduce_in, "fp32"))
-        return ERR(-EINVAL, "--reduce-in fp32 leaves means of gradients in fp32, which --precision "
-                            "fp16-pure has no memory for on a GPU: it needs --device cpu");
     if (on_gpu && given(w, "conv"))
         return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
     if (!pure && given(w, "reduce-in"))

@@ -91,6 +91,7 @@ static int fill(const struct codec *c, const struct codec_part *parts, int n, bo
     for (int k = 0; k < some; k++) {
         const float q = in_force ? q_of(c, parts[k].layer) : 0;
         list[k] = (struct relative_part){.w = weights_of(c, &parts[k]),
+                                         .type = c->type,
                                          .scale = relative_scale_of(q, top_of(m->sum.in))};
     }
     return some;

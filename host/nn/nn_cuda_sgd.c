@@ -38,7 +38,7 @@ int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **out)
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
         return ERR(-ENOMEM, "cannot plan the steps of %d tensors: no memory", o->n_tensors);
-    p->all = (struct dev_sgd_all){(float)o->momentum, o->nesterov};
+    p->all = (struct dev_sgd_all){(float)o->momentum, o->nesterov, o->real_grads};
     p->rate = -1;
     p->list = c->run->alloc_pinned((n + 1) * sizeof *p->list);
     p->rates = c->run->alloc_pinned(RATES * sizeof *p->rates);

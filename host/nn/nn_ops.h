@@ -76,6 +76,7 @@ struct nn_sgd_tensor {
 struct nn_sgd {
     double momentum;
     bool nesterov;
+    bool real_grads;                     /* gradients are reals, whatever weights are */
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
     /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the

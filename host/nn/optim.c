@@ -28,6 +28,7 @@ static int plan_steps(struct optim *s, const struct optim_options *o, const stru
     }
     const struct nn_sgd sgd = {.momentum = o->momentum,
                                .nesterov = o->nesterov,
+                               .real_grads = o->real_grads,
                                .tensors = tensors,
                                .n_tensors = s->n_params};
     const int rc = s->ops->sgd_plan(s->ctx, &sgd, &s->plan);

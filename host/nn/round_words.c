@@ -69,8 +69,8 @@ const char round_pure_wide[] =
     "loss, LARS's norms; up to the backward pass batch norm's mean and 1/std, LSTM's gates, cells";
 const char round_pure_wide_cuda[] =
     "of products only those of an LSTM's gates, and of convolutions that cuDNN has no sums in half "
-    "for; sums of biases' gradients and what an LSTM hands from step to step backward; all else "
-    "alike";
+    "for; sums of biases' gradients, what an LSTM hands from step to step backward, means by "
+    "--reduce-in fp32";
 
 void round_pure(struct round_setup *out)
 {

@@ -129,6 +129,11 @@ size_t reducer_state_bytes(const struct reducer *r);
 int reducer_state_get(const struct reducer *r, void *to);
 int reducer_state_put(struct reducer *r, const void *from);
 
+/* means: [n_layers] pointers to floats, where gradients are: from now on means over ranks go there, and
+ * gradients, whose type may be another, stay as they were; NULL: they take the gradients' place. The list stays
+ * where it is until the next call. Between steps. */
+void reducer_set_means(struct reducer *r, float *const *means);
+
 /* From now on a step's parts are added to the timeline; NULL: no more. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);
 

@@ -52,7 +52,7 @@ static void encode_one(const struct vec_ops *ops, const struct relative_rule *r,
 {
     const float *x = s->x, *w = with->w;
     float sent[BLOCK];
-    assert(s->type == VEC_FLOAT);
+    assert(s->type == VEC_FLOAT && with->type == VEC_FLOAT);
     memset(s->codes, 0, vec_bytes(cast->fmt, s->padded));
     s->absmax = scan ? 0 : s->absmax;
     for (size_t i = 0; i < s->n; i += BLOCK) {
@@ -85,7 +85,7 @@ static void decode(const struct vec_ops *ops, const struct relative_rule *r, str
         const struct vec_out *o = &outs[i];
         const float *w = with[i].w;
         float *x = o->x;
-        assert(o->type == VEC_FLOAT);
+        assert(o->type == VEC_FLOAT && with[i].type == VEC_FLOAT);
         for (size_t at = 0; at < o->n; at += BLOCK) {
             const size_t some = block_at(at, o->n);
             ops->decode(fmt, o->codes + vec_bytes(fmt, at), some, o->shift, divisor, x + at);
