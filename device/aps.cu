@@ -20,8 +20,7 @@ enum { THREADS = 1024, TILE = THREADS * 4, LOADS = 4 };
 struct aps_job {
     struct cast_way way;
     struct cast_out out;
-    const void *x;
-    enum vec_type type;
+    const float *x;
     size_t n;
     bool whole, fast;
 };
@@ -48,10 +47,9 @@ static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast
     job->out.width = width;
     job->fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
                 (uintptr_t)span->codes % (width / 2) == 0;
-    job->x = span->x;
-    job->type = span->type;
+    job->x = (const float *)span->x;
     job->n = span->n;
-    job->whole = elements_whole(span->x, span->type);
+    job->whole = elements_whole(span->x, VEC_FLOAT);
 }
 
 /* Element of this thread's item in the block's k-th tile. */
@@ -70,7 +68,7 @@ CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, 
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
             x[i] = k + i < tiles
-                       ? elements_get(job->x, job->type, element_of(k + i), job->n, job->whole)
+                       ? elements_get(job->x, VEC_FLOAT, element_of(k + i), job->n, job->whole)
                        : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS; i++) {
@@ -99,7 +97,7 @@ CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, cons
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
             x[i] = k > (size_t)i
-                       ? elements_get(job->x, job->type, element_of(k - 1 - i), job->n, job->whole)
+                       ? elements_get(job->x, VEC_FLOAT, element_of(k - 1 - i), job->n, job->whole)
                        : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
