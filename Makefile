@@ -61,8 +61,15 @@ TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
-CUDNN    := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include cudnn.h /dev/null >/dev/null 2>&1 && echo -lcudnn))
-NCCL     := $(if $(NVCC),$(shell $(CC) -E -x c -I$(CUDA)/include -include nccl.h /dev/null >/dev/null 2>&1 && echo -lnccl))
+# cuDNN, cuBLAS and NCCL are CUDA's, the system's or Python's (device/libs.sh), or where CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER say.
+CUDNN := find
+CUBLAS := find
+NCCL := find
+bar := |
+of_nvidia = $(if $(NVCC),$(if $2,$(subst $(bar), $(bar) ,$(shell device/libs.sh $1 '$(CUDA)' $(filter-out find,$2)))))
+cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
+cublas   := $(call of_nvidia,cublas,$(CUBLAS))
+nccl     := $(call of_nvidia,nccl,$(NCCL))
 # GPU code for this machine's GPU, else for sm_80; GPU_ARCHS=all, for a release, for three generations; GPU_ARCHS='sm_90 sm_100' for
 # these. A GPU that is later than the last compiles it when it is loaded.
 gpu_known := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code))
@@ -71,8 +78,9 @@ GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
 gpu_archs := $(if $(filter all,$(GPU_ARCHS)),$(filter sm_80 sm_90 sm_100,$(gpu_known)),$(GPU_ARCHS))
 gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
 NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
-            $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last)
-GPU_LIB  := $(if $(CUDNN),$(B)/libnarrowcast_cuda.so)
+            $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last) \
+            $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL)
+GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
 EMU_LIB  := $(if $(HAVE_CXX),$(B)/emu/libnarrowcast_cuda.so $(B)/emu/selftest.so)
 
 # What speaks to cards by XRT is a library of its own, too.
@@ -97,8 +105,8 @@ HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
-	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),cudnn.h,$(if $(HAVE_CXX),nvcc,C++ compiler))')
-	$(Q)$(if $(GPU_LIB),$(if $(NCCL),:,echo 'skip  NCCL in the GPU library: no nccl.h'),:)
+	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),$(if $(cudnn),cuBLAS (CUBLAS=FOLDER),cuDNN (CUDNN=FOLDER)),$(if $(HAVE_CXX),nvcc,C++ compiler))')
+	$(Q)$(if $(GPU_LIB),$(if $(nccl),:,echo 'skip  NCCL in the GPU library: none (NCCL=FOLDER)'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
 	$(Q)$(if $(XRT_LIB),:,echo 'skip  cards by XRT: no libxrt-dev')
 	$(Q)$(if $(XRT_SIM),:,echo 'skip  the simulated card under XRT: no $(if $(HAVE_CXX),$(if $(XRT),libxrt_noop.so.2,libxrt-dev),C++ compiler)')
@@ -148,7 +156,7 @@ clean:                                  ## remove $(B)
 	$(Q)rm -rf $(B)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
-	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  NCCL=  (nothing behind): each leaves out what needs it. GPU_ARCHS=all: for a release'
+	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (nothing behind): each leaves out what needs it; the last three with a folder behind: it is there. GPU_ARCHS=all: for a release'
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
@@ -158,7 +166,7 @@ $(INSTALLED): host/install.sh
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
-	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(NCCL)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(NCCL)' > $@
+	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
 
 $(B)/o/%.o: %.c $(B)/flags
@@ -203,7 +211,7 @@ $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(Q)$(NVCC) $(NVFLAGS) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(NVCC) -shared $^ -L$(CUDA)/lib64 -Xlinker -rpath=$(CUDA)/lib64 -lcublas $(CUDNN) $(NCCL) -o $@
+	$(Q)$(NVCC) -shared $^ $(filter-out -I% $(bar),$(cublas) $(cudnn) $(nccl)) -o $@
 # The same for the CPU. build.sh compiles what has changed.
 $(B)/emu/libnarrowcast_cuda.so: $(CU)
 $(B)/emu/selftest.so: tests/emu/selftest_kernels.cu tests/emu/selftest_host.cu | $(B)/emu/libnarrowcast_cuda.so

@@ -14,7 +14,7 @@ static int gpu_id(uint64_t *id)
     return rc;
 }
 
-#if __has_include(<nccl.h>)
+#ifdef HAVE_NCCL
 #include <nccl.h>
 #include <sched.h>
 #include <time.h>

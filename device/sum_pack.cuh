@@ -16,7 +16,7 @@
 enum { PACK_CODES = 16 };
 
 template <int W> struct pack_words {
-    enum { N = PACK_CODES * W / 32, PER = PACK_CODES / N };
+    enum { N = PACK_CODES * W / 32, PER = PACK_CODES / N, ALIGN = W == 4 ? 8 : 16 };
     uint32_t w[N];
 };
 
@@ -71,6 +71,25 @@ static __device__ inline uint32_t pack_at(const uint8_t *bytes, unsigned n_bytes
     return (uint32_t)((int32_t)((uint32_t)(word >> (bit & 7)) << (32 - w)) >> (32 - w));
 }
 
+/* The whole chunk at p, aligned to ALIGN, of a GPU's memory: one load, or two. */
+template <int W> static __device__ inline void pack_fetch(const uint8_t *p, pack_words<W> *to)
+{
+#ifdef __CUDA_ARCH__
+    __builtin_assume(__isGlobal(p));
+#endif
+    if (W == 4) {
+        const uint2 v = *(const uint2 *)p;
+        to->w[0] = v.x, to->w[1] = v.y;
+    } else {
+#pragma unroll
+        for (int q = 0; q < W / 8; q++) {
+            const uint4 v = ((const uint4 *)p)[q];
+            to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z,
+                      to->w[4 * q + 3] = v.w;
+        }
+    }
+}
+
 /* The chunk at p. left: codes from there to the end; what lies behind it reads as 0. */
 template <int W>
 static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t left,
@@ -78,17 +97,7 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
 {
     const unsigned n_bytes = pack_bytes(w, left), align = (unsigned)(uintptr_t)p & 15u;
     if (left >= PACK_CODES && (align & (W == 4 ? 7u : 15u)) == 0u) {
-        if (W == 4) {
-            const uint2 v = *(const uint2 *)p;
-            to->w[0] = v.x, to->w[1] = v.y;
-        } else {
-#pragma unroll
-            for (int q = 0; q < W / 8; q++) {
-                const uint4 v = ((const uint4 *)p)[q];
-                to->w[4 * q] = v.x, to->w[4 * q + 1] = v.y, to->w[4 * q + 2] = v.z,
-                          to->w[4 * q + 3] = v.w;
-            }
-        }
+        pack_fetch(p, to);
     } else if (left >= PACK_CODES && (align & 3u) == 0u) {
 #pragma unroll
         for (int i = 0; i < pack_words<W>::N; i++)

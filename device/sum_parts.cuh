@@ -20,17 +20,24 @@ struct sum_job {
     uint8_t *codes;
 };
 
-/* The list's beginning into shared memory; all threads of the block. */
-static __device__ inline void parts_fetch(const struct sum_job &job, const uint8_t **near)
+/* The list into shared memory, if it fits; all threads of the block. Returns where it is. */
+static __device__ inline const uint8_t *const *parts_fetch(const struct sum_job &job,
+                                                           const uint8_t **near)
 {
-    for (int p = (int)threadIdx.x; p < job.n_parts && p < PARTS_NEAR; p += (int)blockDim.x)
+    if (job.n_parts > PARTS_NEAR)
+        return job.parts;
+    for (int p = (int)threadIdx.x; p < job.n_parts; p += (int)blockDim.x)
         near[p] = job.parts[p];
     __syncthreads();
+    return near;
 }
-static __device__ inline const uint8_t *parts_at(const struct sum_job &job,
-                                                 const uint8_t *const *near, int p)
+
+/* Of a list that is near: are all parts aligned? All threads of the block. */
+static __device__ inline bool parts_aligned(const struct sum_job &job, const uint8_t *const *near,
+                                            unsigned align)
 {
-    return p < PARTS_NEAR ? near[p] : job.parts[p];
+    const int p = (int)threadIdx.x;
+    return __syncthreads_or(p < job.n_parts && ((uintptr_t)near[p] & (align - 1u)) != 0) == 0;
 }
 
 /* The sums of job, by its rule; those of partial sums with a format of their own, by `sum`, also into

@@ -73,7 +73,7 @@ static __device__ inline uint32_t rule_end(const struct sum_job &job, const step
 template <bool TRUNC> static __global__ void k_sum_e5m2(struct sum_job job, size_t n_chunks)
 {
     __shared__ const uint8_t *near[PARTS_NEAR];
-    parts_fetch(job, near);
+    const uint8_t *const *parts = parts_fetch(job, near);
     for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
          c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, job.n), at = c * PACK_CODES;
@@ -81,7 +81,7 @@ template <bool TRUNC> static __global__ void k_sum_e5m2(struct sum_job job, size
 #pragma unroll 1
         for (int p = 0; p < job.n_parts; p++) {
             pack_words<8> part;
-            pack_load(parts_at(job, near, p) + at, 8, left, &part);
+            pack_load(parts[p] + at, 8, left, &part);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 acc[i] = e5m2_add4<TRUNC>(job.overflow, acc[i], part.w[i]);

@@ -13,7 +13,7 @@ static __global__ void k_walk_sixteen(struct sum_job job, RULE rule, size_t n_ch
 {
     __shared__ const uint8_t *near[PARTS_NEAR];
     const unsigned w = mf_width(job.in), w_out = mf_width(job.out);
-    parts_fetch(job, near);
+    const uint8_t *const *parts = parts_fetch(job, near);
     for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
          c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, job.n), at = parts_byte(c, w);
@@ -22,7 +22,7 @@ static __global__ void k_walk_sixteen(struct sum_job job, RULE rule, size_t n_ch
 #pragma unroll 1
         for (int p = 0; p < job.n_parts; p++) {
             pack_words<W> part;
-            pack_load(parts_at(job, near, p) + at, w, left, &part);
+            pack_load(parts[p] + at, w, left, &part);
 #pragma unroll
             for (int i = 0; i < PACK_CODES; i++)
                 rule_add(job, rule, pack_code(part, i), &acc[i]);
@@ -40,7 +40,7 @@ static __global__ void k_walk_each(struct sum_job job, RULE rule, size_t n_chunk
 {
     __shared__ const uint8_t *near[PARTS_NEAR];
     const unsigned w = mf_width(job.in);
-    parts_fetch(job, near);
+    const uint8_t *const *parts = parts_fetch(job, near);
     for (size_t c = (size_t)blockIdx.x * blockDim.x + threadIdx.x; c < n_chunks;
          c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, job.n);
@@ -51,8 +51,7 @@ static __global__ void k_walk_each(struct sum_job job, RULE rule, size_t n_chunk
             struct sum_acc acc = {0, 0};
 #pragma unroll 1
             for (int p = 0; p < job.n_parts; p++)
-                rule_add(job, rule, pack_at(parts_at(job, near, p) + parts_byte(c, w), bytes, w, i),
-                         &acc);
+                rule_add(job, rule, pack_at(parts[p] + parts_byte(c, w), bytes, w, i), &acc);
             pack_write_code(&to, rule_end(job, rule, acc));
         }
         pack_write_rest(&to);

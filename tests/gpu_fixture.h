@@ -37,30 +37,39 @@ static inline const struct dev_library *gpu_fixture_load(const char *path)
     return handle ? (const struct dev_library *)dlsym(handle, "narrowcast_cuda") : NULL;
 }
 
+/* The library of that name, or the end: a test that cannot use it has failed. */
+static inline const struct dev_library *gpu_fixture_need(const char *path)
+{
+    const struct dev_library *lib = gpu_fixture_load(path);
+    if (!lib)
+        fprintf(stderr, "FAIL %s does not load: %s\n", path, dlerror()), exit(1);
+    if (lib->version != DEV_VERSION)
+        fprintf(stderr, "FAIL %s is of another build: make builds it\n", path), exit(1);
+    return lib;
+}
+
 /* Chooses the library and leaves its path in NARROWCAST_CUDA, where gpu_open() of host/vec finds
- * it. Without one the test ends here as skipped. */
+ * it: the one for GPUs where there is one, whatever became of it, and only elsewhere, or where GPUs are
+ * hidden (CUDA_VISIBLE_DEVICES), the emulator. Without one the test ends here as skipped. */
 static inline const struct dev_library *gpu_fixture_choose(void)
 {
     const char *b = getenv("B"), *set = getenv("NARROWCAST_CUDA");
-    char path[PATH_MAX];
     const struct dev_library *lib;
-    if (set && *set) {
-        lib = gpu_fixture_load(set);
-        if (!lib)
-            fprintf(stderr, "NARROWCAST_CUDA=%s does not load: %s\n", set, dlerror()), exit(1);
-        return lib;
-    }
+    char path[PATH_MAX];
+    if (set && *set)
+        return gpu_fixture_need(set);
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES"); /* "" and -1: none */
+    const bool hidden = access("/dev/nvidiactl", F_OK) || (shown && (!*shown || *shown == '-'));
     snprintf(path, sizeof path, "%s/libnarrowcast_cuda.so", b && *b ? b : "build");
-    lib = access("/dev/nvidiactl", F_OK) ? NULL : gpu_fixture_load(path);
-    if (!lib || lib->version != DEV_VERSION || lib->run->count() == 0) {
+    if (!hidden && (lib = gpu_fixture_need(path))->run->count() == 0)
+        fprintf(stderr, "FAIL a GPU is here (/dev/nvidiactl), but CUDA finds none\n"), exit(1);
+    if (hidden && (!(lib = gpu_fixture_load(path)) || lib->run->count() == 0)) {
         snprintf(path, sizeof path, "%s/emu/libnarrowcast_cuda.so", b && *b ? b : "build");
         if (access(path, R_OK)) {
             printf("skip: no GPU, and no %s (make builds it)\n", path);
             exit(77);
         }
-        lib = gpu_fixture_load(path);
-        if (!lib)
-            fprintf(stderr, "%s does not load: %s\n", path, dlerror()), exit(1);
+        lib = gpu_fixture_need(path);
     }
     setenv("NARROWCAST_CUDA", path, 1);
     return lib;

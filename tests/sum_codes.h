@@ -8,7 +8,7 @@
 #include "vec/vec_isa.h"
 #include <string.h>
 
-enum { N = 400, MAX_P = 64, GUARD = 16, CANARY = 0xa5, SEED = 11 };
+enum { N = 400, MAX_P = 66, GUARD = 16, CANARY = 0xa5, SEED = 11 };
 
 static struct vec_ops tables[VEC_ISAS];
 static int n_tables;

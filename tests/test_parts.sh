@@ -31,11 +31,11 @@ lacks xrt '-lxrt|fpga_xrt|sim/xrt/' && has xrt narrowcast-sim
 plans cxx CXX=
 lacks cxx '\.cpp|emu/build.sh|c\+\+' && has cxx narrowcast-sim sim/shell_none
 plans nvcc NVCC=
-lacks nvcc 'bin/nvcc |-lcublas'
+lacks nvcc 'bin/nvcc |libcublas'
 plans cudnn CUDNN=
-lacks cudnn '-lcudnn|-lcublas'
+lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
-lacks nccl '-lnccl'
+lacks nccl 'libnccl|HAVE_NCCL'
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/shell_none
 

@@ -4,6 +4,53 @@
 #include "comm/comm_node.h"
 #include "device/dev_nccl.h"
 #include "vec/gpu.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One of NVIDIA's libraries, of those that the GPU library has brought. ask: a function of it, by which
+ * version() finds its own. */
+static void library(struct info *info, const char *name, const char *file, const char *ask,
+                    void (*version)(void *ask, char *text, size_t size))
+{
+    struct link_map *l = NULL;
+    void *self = dlopen(NULL, RTLD_NOW);
+    if (self && dlinfo(self, RTLD_DI_LINKMAP, &l))
+        l = NULL;
+    while (l && !strstr(l->l_name, file))
+        l = l->l_next;
+    void *handle = l ? dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    void *function = handle ? dlsym(handle, ask) : NULL;
+    char text[32] = "of an unknown version";
+    if (function)
+        version(function, text, sizeof text);
+    if (l)
+        info_add(info, name, "%s, %s", text, l->l_name);
+    else
+        info_add(info, name, "not in the GPU library");
+}
+
+static void version_cublas(void *ask, char *text, size_t size)
+{
+    int part[3] = {0};
+    for (int i = 0; i < 3; i++)
+        ((int (*)(int, int *))ask)(i, &part[i]);
+    snprintf(text, size, "%d.%d.%d", part[0], part[1], part[2]);
+}
+
+static void version_cudnn(void *ask, char *text, size_t size)
+{
+    const size_t n = ((size_t(*)(void))ask)();
+    snprintf(text, size, "%zu.%zu.%zu", n / 10000, n / 100 % 100, n % 100);
+}
+
+static void version_nccl(void *ask, char *text, size_t size)
+{
+    int n = 0;
+    ((int (*)(int *))ask)(&n);
+    snprintf(text, size, "%d.%d.%d", n / 10000, n / 100 % 100, n % 100);
+}
 
 static void device(struct info *info)
 {
@@ -17,8 +64,9 @@ static void device(struct info *info)
     info_add(info, "GPU memory", "%.1f GiB, %.1f free, L2 %.1f MiB",
              (double)d->memory_bytes / (1 << 30), (double)free_bytes / (1 << 30),
              (double)d->l2_bytes / (1 << 20));
-    info_add(info, "NCCL", "%s",
-             gpu()->nccl->here() ? "in the GPU library" : "not in the GPU library");
+    library(info, "cuBLAS", "/libcublas.so", "cublasGetProperty", version_cublas);
+    library(info, "cuDNN", "/libcudnn.so", "cudnnGetVersion", version_cudnn);
+    library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
 void info_gpu(struct info *info)

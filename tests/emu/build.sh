@@ -6,7 +6,7 @@
 # folder than LIBRARY.so.d/).
 set -euo pipefail
 CXX=${CXX:-g++}
-flags=(-std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
+flags=(-DHAVE_NCCL -std=c++17 -O1 -g -fPIC -ffp-contract=off -fno-math-errno -Wall -Werror -Wno-unknown-pragmas -Wno-unused-label -Wno-sign-compare -Wno-parentheses
     -Wno-format-truncation -Wno-unused-function -Wno-unused-variable -D_GNU_SOURCE -DNARROWCAST_EMULATED)
 [[ $CXX != *clang* ]] || flags+=(-Wno-unknown-warning-option -Wno-pass-failed)
 # A chip faults where an address is not aligned; here it is a trap that emu_chip.cpp puts into words.

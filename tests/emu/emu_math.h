@@ -207,6 +207,20 @@ static inline float __double2float_rn(double x)
 {
     return (float)x;
 }
+static inline float __double2float_rz(double x)
+{
+    const float nearest = (float)x;
+    const bool above = fabs((double)nearest) > fabs(x);
+    return emu_bits<float>(emu_bits<uint32_t>(nearest) - (above ? 1u : 0u));
+}
+/* The double next to the sum is on its far side or this one: Knuth's remainder tells. */
+static inline float __fadd_rz(float a, float b)
+{
+    const double x = (double)a, y = (double)b, sum = x + y, of_y = sum - x,
+                 rest = (x - (sum - of_y)) + (y - of_y);
+    const bool above = rest != 0 && (rest < 0) == (sum > 0);
+    return __double2float_rz(above ? nextafter(sum, 0.0) : sum);
+}
 
 static inline int __clz(int x)
 {

@@ -1,0 +1,49 @@
+#!/bin/sh
+# libs.sh : where a library of NVIDIA's is. Prints what nvcc compiles with and what it links with, as INCLUDES|LIBRARIES; nothing, and a status of
+# 1, where it is not.
+# usage: libs.sh cublas|cudnn|nccl CUDA_FOLDER [FOLDER]
+# FOLDER (CUDNN=FOLDER of make) has include/ and lib/ or lib64/ in it, and nothing else is looked at. Else: CUDA's folder, the system's, and
+# Python's packages nvidia-*, which PyTorch brings.
+set -eu
+name=$1 cuda=$2 only=${3-}
+case $name in
+cublas) header=cublas_v2.h ;;
+*) header=$name.h ;;
+esac
+
+# newest FOLDER: its lib$name.so, or that with the largest number behind
+newest() { find "$1/" -maxdepth 1 -name "lib$name.so*" 2>/dev/null | sort -V | tail -n 1; }
+
+# here INCLUDE LIB...: says it, if both are there. The compiler and the loader know the system's folders, and take the first amiss.
+here() {
+    include=$1
+    shift
+    [ -f "$include/$header" ] || return 1
+    for lib in "$@"; do
+        file=$(newest "$lib")
+        [ -n "$file" ] || continue
+        case $include in /usr/include*) include='' ;; esac
+        case $lib in /usr/lib*) lib='' ;; esac
+        printf '%s|%s\n' "${include:+-I$include}" "-Xlinker $file${lib:+ -Xlinker -rpath=$lib}"
+        exit 0
+    done
+    return 1
+}
+
+if [ -n "$only" ]; then
+    here "$only/include" "$only/lib64" "$only/lib" || exit 1
+fi
+here "$cuda/include" "$cuda/lib64" "$cuda/lib" || true
+for triple in "$(uname -m)-linux-gnu" ''; do
+    here "/usr/include/$triple" "/usr/lib/$triple" /usr/lib64 || here /usr/include "/usr/lib/$triple" /usr/lib64 || true
+done
+python3 - <<'END' 2>/dev/null |
+import importlib.util
+spec = importlib.util.find_spec("nvidia")
+print(*(spec.submodule_search_locations if spec else []), sep="\n")
+END
+    while read -r packages; do
+        for at in "$packages/$name" "$packages"/cu[0-9]*; do
+            here "$at/include" "$at/lib" || true
+        done
+    done | head -n 1 | grep . # its exit ends a part of the pipe alone

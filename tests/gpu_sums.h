@@ -1,0 +1,112 @@
+/* gpu_sums.h : what the tests of a GPU's sums share: memory that both sides reach, and a sum made there held
+ * against the plain one, in every way that it can be made. */
+#ifndef GPU_SUMS_H
+#define GPU_SUMS_H
+#include "device/dev_vec.h"
+#include "gpu_fixture.h"
+#include "sum_codes.h"
+
+enum { N_PAIRS = 1 << 16, ROOM = 8 * N_PAIRS };
+
+/* Memory that both sides reach. */
+static struct {
+    const struct dev_run_ops *run;
+    const struct dev_vec_ops *vec;
+    struct dev_stream *s;
+    uint8_t *parts[MAX_P];
+    const uint8_t **list;
+    uint8_t *out, *acc, *wide;
+} g;
+
+static void open_gpu(void)
+{
+    const struct dev_library *lib = gpu_fixture();
+    g.run = lib->run;
+    g.vec = lib->vec;
+    bool all = g.run->stream_open(false, &g.s) == 0;
+    for (int r = 0; r < MAX_P; r++)
+        all = all && (g.parts[r] = g.run->alloc_pinned(2 * N_PAIRS + 64)) != NULL;
+    all = all && (g.list = g.run->alloc_pinned(MAX_P * sizeof *g.list)) &&
+          (g.out = g.run->alloc_pinned(ROOM)) && (g.acc = g.run->alloc_pinned(ROOM)) &&
+          (g.wide = g.run->alloc_pinned(ROOM));
+    if (!all)
+        exit(1);
+}
+
+static void done(int rc)
+{
+    CHECK(rc == 0, "launch: %d", rc);
+    CHECK(g.run->wait(g.s) == 0, "the device");
+}
+
+/* Equal, and nothing written before or behind: both hold canaries, `at` bytes in front. */
+static void compare(const struct vec_sum *s, const char *what, const uint8_t *want, size_t bytes,
+                    int p, size_t n)
+{
+    for (size_t i = 0; i < bytes + GUARD; i++)
+        CHECK(g.out[i] == want[i],
+              "%s: rule %d overflow %d e%um%u fn %u -> e%um%u of %d ranks, %zu elements: byte %zu "
+              "is %02x, want %02x",
+              what, (int)s->rule, (int)s->overflow, s->in.e, s->in.m, s->in.fn, s->out.e, s->out.m,
+              p, n, i, g.out[i], want[i]);
+}
+
+static uint8_t want_out[ROOM];
+static uint64_t want_acc[ROOM / 8];
+
+/* packed[r] + 1, moved to `skew` bytes behind an aligned one (ranks differ by one when skew is
+ * odd). */
+static void place(const struct vec_sum *s, int p, size_t n, unsigned skew)
+{
+    for (int r = 0; r < p; r++) {
+        uint8_t *to = g.parts[r] + skew + (skew % 2 ? (unsigned)r % 3 : 0);
+        memcpy(to, packed[r] + 1, vec_bytes(s->in, n));
+        g.list[r] = to;
+    }
+}
+
+/* sum, fold + finish, and for exact ones the wide partial sums between them. */
+static void check_sum(const struct vec_sum *s, int p, size_t n, int shift, unsigned skew)
+{
+    const struct mf_fmt out = s->out;
+    const size_t bytes = vec_bytes(out, n) + skew;
+    place(s, p, n, skew);
+    memset(want_out, CANARY, bytes + GUARD);
+    memset(want_acc, CANARY, vec_acc_bytes(s, n) + GUARD);
+    for (int r = 0; r < p; r++)
+        vec_plain.fold(s, want_acc, g.list[r], n, r == 0);
+    vec_plain.finish(s, want_acc, n, out, shift, want_out + skew);
+
+    memset(g.out, CANARY, bytes + GUARD);
+    done(g.vec->sum(s, g.list, p, n, out, shift, g.out + skew, g.s));
+    compare(s, "sum", want_out, bytes, p, n);
+
+    memset(g.acc, CANARY, vec_acc_bytes(s, n) + GUARD);
+    for (int r = 0; r < p; r++)
+        done(g.vec->fold(s, g.acc, g.list[r], n, r == 0, g.s));
+    if (s->rule != VEC_FP32) /* nan of fp32 may have any payload */
+        CHECK(memcmp(g.acc, want_acc, vec_acc_bytes(s, n) + GUARD) == 0,
+              "fold: rule %d e%um%u of %d ranks, %zu elements", (int)s->rule, s->in.e, s->in.m, p,
+              n);
+    memset(g.out, CANARY, bytes + GUARD);
+    done(g.vec->finish(s, g.acc, n, out, shift, g.out + skew, g.s));
+    compare(s, "finish", want_out, bytes, p, n);
+
+    if (mf_width(out) == mf_width(s->in)) { /* in place of the last part */
+        uint8_t *last = g.out + skew;
+        memset(g.out, CANARY, bytes + GUARD);
+        memcpy(last, g.list[p - 1], vec_bytes(out, n));
+        g.list[p - 1] = last;
+        done(g.vec->sum(s, g.list, p, n, out, shift, last, g.s));
+        compare(s, "sum in place", want_out, bytes, p, n);
+    }
+}
+
+/* ---- what is summed ---- */
+
+static const struct mf_fmt outs[] = {{5, 2, 0},  {4, 3, 1}, {4, 3, 0},  {3, 0, 0},
+                                     {5, 10, 0}, {8, 7, 0}, {8, 23, 0}, {3, 2, 0},
+                                     {1, 2, 0},  {7, 0, 0}, {8, 22, 0}, {2, 5, 0}};
+enum { N_OUTS = sizeof outs / sizeof outs[0] };
+
+#endif

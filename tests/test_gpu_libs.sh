@@ -1,0 +1,38 @@
+#!/bin/bash
+# test_gpu_libs.sh : cuDNN, cuBLAS and NCCL are found where they are: in the folder that was named and nowhere else, in CUDA's, in Python's
+# packages; the newest of several.
+set -u
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+libs() { "$here/../device/libs.sh" "$@"; }
+
+# library FOLDER NAME.h LIB/NAME.so...
+library() {
+    mkdir -p "$1/include" && touch "$1/include/$2"
+    for file in "${@:3}"; do mkdir -p "$1/$(dirname "$file")" && touch "$1/$file"; done
+}
+# says WANTED ARGUMENTS...
+says() { [ "$(libs "${@:2}")" = "$1" ] || fail "${*:2}: says '$(libs "${@:2}")', not '$1'"; }
+at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; } # at FOLDER LIBRARY
+
+library "$dir/cuda" cublas_v2.h lib64/libcublas.so lib64/libcublas.so.12 lib64/libcublas.so.13 lib64/libcublasLt.so.14
+library "$dir/own" cudnn.h lib/libcudnn.so.9
+library "$dir/empty" cudnn.h lib/libcudnn_ops.so.9
+library "$dir/site/nvidia/cudnn" cudnn.h lib/libcudnn.so.9
+library "$dir/site/nvidia/nccl" nccl.h lib/libnccl.so.2
+library "$dir/site/nvidia/cu13" cublas_v2.h lib/libcublas.so.13
+says "$(at "$dir/cuda" lib64/libcublas.so.13)" cublas "$dir/cuda"
+says "$(at "$dir/own" lib/libcudnn.so.9)" cudnn "$dir/cuda" "$dir/own"
+for folder in empty none; do
+    libs cudnn "$dir/cuda" "$dir/$folder" >out && fail "cuDNN in $folder: $(cat out)"
+done
+if [ -n "$(command -v python3)" ] && ! libs nccl "$dir/none" >out; then
+    export PYTHONPATH=$dir/site
+    says "$(at "$dir/site/nvidia/nccl" lib/libnccl.so.2)" nccl "$dir/none"
+    says "$(at "$dir/site/nvidia/cudnn" lib/libcudnn.so.9)" cudnn "$dir/none"
+    says "$(at "$dir/site/nvidia/cu13" lib/libcublas.so.13)" cublas "$dir/none"
+    says "$(at "$dir/cuda" lib64/libcublas.so.13)" cublas "$dir/cuda"
+else
+    echo "skip: Python's packages: no python3, or another NCCL comes before them: $(cat out)"
+fi
+exit $bad

@@ -1,0 +1,73 @@
+#!/bin/bash
+# test_gpu_sass.sh : the machine code of the kernels that are to run at the speed of memory: loads that travel together, no spills, registers
+# that leave room for enough threads. What a compiler makes of a kernel is seen here, whatever the source says.
+# Needs nvcc and nvdisasm, which NVDISASM=PATH names; else Python's package nvidia-cuda-nvdisasm is put below the build folder.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/.." || exit 1
+B=${B:-build}
+nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+[ -x "$nvcc" ] || { echo 'skip: no nvcc'; exit 77; }
+own() { find "$B/sass" "$(dirname "$(readlink -f "$nvcc")")" -name nvdisasm -type f 2>/dev/null | head -n 1; }
+nvdisasm=${NVDISASM-$(command -v nvdisasm || own)}
+if [ ! -x "$nvdisasm" ]; then
+    timeout 100 python3 -m pip install -q --no-input --target "$B/sass" 'nvidia-cuda-nvdisasm>=13' >"$B/logs/sass.pip" 2>&1
+    nvdisasm=$(own)
+fi
+[ -x "$nvdisasm" ] || { echo 'skip: no nvdisasm: pip install nvidia-cuda-nvdisasm, and NVDISASM=PATH'; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+
+# look FILE: the kernels in it, as sass_loads.py has them
+look() {
+    "$nvcc" -std=c++17 -O3 -I. -arch=sm_90 -cubin -Xptxas -v "$1" -o "$dir/cubin" >"$dir/log" 2>&1 || { cat "$dir/log"; return 1; }
+    "$nvdisasm" -c "$dir/cubin" | python3 "$here/sass_loads.py" "$dir/log"
+}
+
+# holds FILE KERNEL SIXTEEN EIGHT REGISTERS: so many loads of 16 bytes at once at least, of 8 or 16; so many registers at most: of a
+# multiprocessor's 65,536, 64 leave room for four blocks of 256 threads, 80 for three, 128 for two; nothing spilt
+holds() {
+    awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" '
+        $1 == kernel {
+            fine = $2 >= sixteen && $3 >= eight && $4 <= registers && $5 == 0
+            printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d registers (%d allowed), %d bytes spilt\n",
+                   fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, registers, $5
+            found = 1 }
+        END { if (!found) print "FAIL " file ": no kernel " kernel
+              exit !fine }' <<<"$seen"
+}
+
+file=
+while read -r name kernel; do
+    numbers=${kernel#*: }
+    if [ "$name" != "$file" ]; then
+        file=$name
+        seen=$(look "device/$file") || bad=1
+    fi
+    # shellcheck disable=SC2086  # three numbers
+    holds "$file" "${kernel%%: *}" $numbers || bad=1
+done <<'END'
+sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
+sum_exact.cu k_sum_exact<8, exact_pair>: 4 4 128
+sum_exact.cu k_sum_exact<4, exact_single>: 0 4 80
+sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
+cast.cu k_encode<8, as_is>: 4 4 64
+cast.cu k_encode<16, as_is>: 4 4 64
+uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
+uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
+absmax.cu k_absmax: 4 4 32
+sgd.cu k_sgd: 8 8 80
+END
+
+# --- planted: alignment is asked of each part, as it once was, so that each load waits for the one before ---
+mkdir "$dir/device"
+cp device/*.cuh device/*.h "$dir/device/"
+sed 's/pack_fetch(near\[i\] + at, &part\[i\])/pack_load(near[i] + at, W, PACK_CODES, \&part[i])/' device/sum_exact.cu >"$dir/device/sum_exact.cu"
+cmp -s device/sum_exact.cu "$dir/device/sum_exact.cu" && { echo 'FAIL nothing was planted'; bad=1; }
+seen=$(cp -r hls "$dir" && cd "$dir" && look device/sum_exact.cu) || bad=1
+if holds planted 'k_sum_exact<8, exact_pair>' 4 4 128 >"$dir/planted"; then
+    echo "FAIL a branch between the loads was not seen: $(cat "$dir/planted")"
+    bad=1
+fi
+exit $bad
