@@ -6,6 +6,8 @@ OPT      ?= -O3 -g
 SAN      ?=# address,undefined: rebuild everything with sanitizers
 V        ?=# 1: show the commands
 NP       ?= 4# ranks of `make run`
+WERROR   ?=# 1: a warning fails the build, as in check, test, lint and CI
+PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 TOOLS    ?=# no: install only what the build cannot do without
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 Q         = $(if $(V),,@)
@@ -14,32 +16,43 @@ san      := $(strip $(SAN))
 
 # What the build uses is installed first, where it can be. The stamp is a makefile: make starts over and sees the new tools.
 INSTALLED := $(B)/installed$(TOOLS:%=-%)
-ifneq ($(filter-out help clean fmt tools,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(INSTALLED)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 
 # Bits are promised: no contraction, no reassociation. Names and messages are cut by snprintf on purpose.
-WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-format-truncation
-FLAGS     = $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
-            $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# The user's CFLAGS, CPPFLAGS, CXXFLAGS and LDFLAGS come behind ours, what bits hang on behind all.
+WARN     := -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wno-unknown-warning-option -Wno-format-truncation
+EXACT    := -fno-fast-math -ffp-contract=off -fno-math-errno
+FLAGS     = $(OPT) $(WARN) -D_GNU_SOURCE -I. -Ihost -Ihost/include -Itests \
+            $(if $(san),-fsanitize=$(san) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CPPFLAGS) $(CFLAGS) $(EXACT)
+LINK      = $(FLAGS) $(LDFLAGS)
+ifneq ($(filter check test test-long lint,$(MAKECMDGOALS)),)
+WERROR   := 1
+endif
+werror    = $(if $(WERROR),-Werror)
 # The library's objects serve libnarrowcast.a and .so alike; with its names hidden, PIC costs what PIE does (bench_cast, no difference).
 LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program, what is loaded at run time a library of its own, all else of host/ the library; a test or bench is one file and
+# host/app is the program, what is loaded at run time, or before MPI (host/pmpi), a library of its own, all else of host/ the library; a test or bench is one file and
 # the library.
 LOADED   := host/offload/fpga_xrt.c host/offload/wire_fabric.c
-SRC      := $(filter-out $(LOADED),$(sort $(wildcard host/*/*.c)))
+PMPI     := $(sort $(wildcard host/pmpi/*.c))
+SRC      := $(filter-out $(LOADED) $(PMPI),$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
+API      := $(filter host/job/nc%.c,$(LIB))
+SONAME   := libnarrowcast.so.0
+VERSION  := $(shell sed -n 's/^#define NC_VERSION  *"\(.*\)"/\1/p' host/include/narrowcast.h)
 RTL_TESTS := $(sort $(wildcard tests/test_*_rtl.c))
 TESTS    := $(filter-out %_rtl.c,$(sort $(wildcard tests/test_*.c)))
 SCRIPTS  := $(sort $(wildcard tests/test_*.sh)) tests/mutate.sh
 CHECKS   := tests/mutate.sh tests/test_train_offload.sh tests/test_cli.sh tests/test_deps.sh
 BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(sort $(wildcard device/*.cu))
-ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
+ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] tests/examples/*.c bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c),$(sort $(wildcard sim/*.c)))
@@ -48,7 +61,8 @@ SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 isa_avx2   = -mavx2 -mf16c -mfma
 isa_avx512 = -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
-isa       = $(if $(X86),$(foreach i,avx2 avx512,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c %/levels_avx512.c %/signs_avx512.c %/ratio_avx512.c,$(1)),-mprefer-vector-width=512))
+isa_avx512vbmi = $(isa_avx512) -mavx512vbmi -mavx512vnni
+isa       = $(if $(X86),$(foreach i,avx2 avx512 avx512vbmi,$(if $(filter %_$(i).c,$(1)),$(isa_$(i)))) $(if $(filter %/sum_avx512.c %/levels_avx512.c %/signs_avx512.c %/ratio_avx512.c,$(1)),-mprefer-vector-width=512))
 obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
@@ -77,7 +91,7 @@ gpu_here := $(if $(NVCC),$(shell nvidia-smi --query-gpu=compute_cap --format=csv
 GPU_ARCHS ?= $(or $(filter $(gpu_known),$(gpu_here)),sm_80)
 gpu_archs := $(if $(filter all,$(GPU_ARCHS)),$(filter sm_80 sm_90 sm_100,$(gpu_known)),$(GPU_ARCHS))
 gpu_last := $(patsubst sm_%,%,$(lastword $(gpu_archs)))
-NVFLAGS   = -std=c++17 -O3 -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
+NVFLAGS   = -std=c++17 -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-format-truncation,-ffp-contract=off,-g \
             $(foreach a,$(gpu_archs:sm_%=%),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(gpu_last),code=compute_$(gpu_last) \
             $(sort $(filter -I%,$(cudnn) $(cublas) $(nccl))) $(if $(nccl),-DHAVE_NCCL)
 GPU_LIB  := $(if $(and $(cudnn),$(cublas)),$(B)/libnarrowcast_cuda.so)
@@ -98,10 +112,10 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long bench tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -119,9 +133,20 @@ test: $(HERE) skips                     ## all tests but the long ones, under 20
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
+            $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)
+mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
+install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, library, header, pkg-config file, manual pages
+	$(Q)host/install_files.sh $(B) '$(PREFIX)' '$(DESTDIR)' '$(VERSION)' '$(mpi_link)'
+deb: $(placed)                          ## the same as a Debian package, $(B)/narrowcast_*.deb
+	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
+dist:                                   ## what is committed, as $(B)/narrowcast-VERSION.tar.gz
+	$(Q)mkdir -p $(B); git archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: of $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/$(1).json'; chart='$(B)/$(1).svg'" bench/$(1).gp && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
+bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu_all.sh
+	$(Q)B=$(B) bench/gpu_all.sh
 bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_train
 	$(Q)B=$(B) bench/bench_native.sh 4
@@ -141,8 +166,8 @@ synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fa
 # ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
-	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS)'; \
-	    $(foreach f,$(SRC) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
+	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
+	    $(foreach f,$(SRC) $(PMPI) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -164,7 +189,7 @@ comma    := ,
 $(INSTALLED): host/install.sh
 	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && touch $@
 $(B)/flags: force
-	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(FLAGS) $(LIB_FLAGS) $(LIBS)' > $@
+	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
@@ -172,21 +197,35 @@ force: ;
 $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
-	$(Q)$(if $(filter host/comm/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) \
-	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED),$<),$(LIB_FLAGS)) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
+	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
+	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
-# What others link: the names of narrowcast.h, and no other.
-$(B)/libnarrowcast.so: $(call obj,$(LIB)) host/include/narrowcast.map
+# What others link: the names of narrowcast.h, and no other; of the rest only what these need.
+$(B)/$(SONAME): $(call obj,$(API)) $(B)/libnarrowcast.a host/include/narrowcast.map
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o,$^) $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
+	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
+$(B)/libnarrowcast.so: $(B)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
 $(B)/libnarrowcast_xrt.so: $(call obj,host/offload/fpga_xrt.c)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,$(@F) $^ $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(if $(filter /opt/%,$(XRT)),-L$(XRT:include=lib) -Wl$(comma)-rpath$(comma)$(XRT:include=lib)) \
 	    -lxrt_coreutil -ldl -lpthread -o $@
 $(B)/libnarrowcast_fabric.so: $(call obj,host/offload/wire_fabric.c host/offload/wire_local.c)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
+	$(Q)$(CC) $(LINK) -shared -Wl,-soname,$(@F) $^ $(FABRIC) -o $@
+# What stands in front of MPI, for LD_PRELOAD.
+$(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host/pmpi/pmpi.map
+	$(if $(V),,@echo 'link  $@')
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o %.a,$^) \
+	    -Wl,--as-needed -lm -ldl -lpthread -o $@
+# The same as one object: others' programs do not meet our names.
+$(B)/pic/libnarrowcast.a: $(call obj,$(API)) $(B)/libnarrowcast.a
+	$(Q)mkdir -p $(@D); $(LD) -r $^ -o $(@D)/narrowcast.o && objcopy --localize-hidden $(@D)/narrowcast.o && rm -f $@ && ar rcs $@ $(@D)/narrowcast.o
+$(B)/man/narrowcast.1: $(B)/narrowcast host/man.sh host/include/narrowcast.h
+	$(if $(V),,@echo 'man   $(@D)')
+	$(Q)host/man.sh $< host/include/narrowcast.h $(@D)
 # What is simulated without Verilator: the card in plain C.
 $(B)/libsim.a: $(call obj,$(SIM_LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
@@ -195,20 +234,20 @@ $(B)/libapp.a: $(call obj,$(filter-out %/main.c,$(APP)))
 	$(Q)rm -f $@; ar rcs $@ $^
 $(B)/narrowcast: $(B)/o/host/app/main.o $(B)/libapp.a $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
 # What XRT loads into the simulated card.
 $(B)/narrowcast.sim.xclbin: $(B)/narrowcast
 	$(if $(V),,@echo 'xclbin $@')
 	$(Q)$< xclbin --make $@
 $(B)/tests/%: $(B)/o/tests/%.o $(B)/libapp.a $(B)/libsim.a $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+	$(Q)mkdir -p $(@D); OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
 $(B)/bench_%: $(B)/o/bench/bench_%.o $(B)/libnarrowcast.a
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(FLAGS) $^ $(LIBS) -o $@
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) $^ $(LIBS) -o $@
 $(B)/tests/test_offload_fabric: | $(FABRIC_LIB)
 # The GPU library finds CUDA's own where they were when it was built; the loader's path serves as well.
 $(B)/gpu/%.o: device/%.cu $(B)/gpu/flags
 	$(if $(V),,@echo 'nvcc  $<')
-	$(Q)$(NVCC) $(NVFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(NVCC) $(NVFLAGS) $(if $(WERROR),-Werror all-warnings) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast_cuda.so: $(CU:device/%.cu=$(B)/gpu/%.o)
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(NVCC) -shared $^ $(filter-out -I% $(bar),$(cublas) $(cudnn) $(nccl)) -o $@
@@ -245,28 +284,28 @@ $(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS),$(RTL_TESTS))): $(B
 $(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
 $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
+	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
 SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o)
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
+	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
 	    -lz -lpthread -ldl -lm -o $@
 XRT_OBJ   = $(patsubst %,$(B)/o/%.o,$(sort $(wildcard sim/xrt/*.cpp))) $(B)/o/sim/xrt/card_link.o
 $(B)/o/sim/xrt/card_link.o: FLAGS += -fPIC -fvisibility=hidden
 $(B)/o/sim/xrt/%.cpp.o: sim/xrt/%.cpp $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'c++   $<')
-	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -I. -Ihost -isystem $(XRT) $(if $(san),-fsanitize=$(san)) \
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra $(werror) $(CPPFLAGS) $(CXXFLAGS) -fPIC -fvisibility=hidden -I. -Ihost -isystem $(XRT) $(if $(san),-fsanitize=$(san)) \
 	    -DSIM_MODEL='"$(if $(VERILATOR),rtl,c)"' -MMD -MP -c $< -o $@
 $(B)/xrt/lib/libxrt_core.so.2: $(XRT_OBJ) sim/xrt/exports.map $(B)/libnarrowcast.a | $(B)/narrowcast-sim
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'link  $@')
-	$(Q)$(CXX) -shared $(if $(san),-fsanitize=$(san)) $(XRT_OBJ) $(B)/libnarrowcast.a -Wl,-soname,libxrt_core_sim.so.2 \
+	$(Q)$(CXX) -shared $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(XRT_OBJ) $(B)/libnarrowcast.a -Wl,-soname,libxrt_core_sim.so.2 \
 	    -Wl,--version-script=sim/xrt/exports.map -Wl,--no-as-needed -l:libxrt_noop.so.2 -Wl,--as-needed -lz -lm -lpthread -ldl -o $@
 $(B)/xrt/hwemu: $(B)/o/sim/xrt/hwemu_bridge.o $(B)/o/sim/xrt/card_link.o $(B)/libnarrowcast.a
-	$(Q)mkdir -p $(@D); $(CC) $(FLAGS) $^ -lz -lm -lpthread -ldl -o $@
+	$(Q)mkdir -p $(@D); $(CC) $(LINK) $^ -lz -lm -lpthread -ldl -o $@
 $(B)/xrt/try: $(B)/o/sim/xrt/try_xrt.o
-	$(Q)mkdir -p $(@D); $(CC) $(FLAGS) $^ -lxrt_coreutil -o $@
+	$(Q)mkdir -p $(@D); $(CC) $(LINK) $^ -lxrt_coreutil -o $@
 .SECONDARY:
 -include $(shell find $(B)/o $(B)/gpu -name '*.d' 2>/dev/null) $(wildcard $(B)/rtl/*/sources.d)

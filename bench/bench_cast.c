@@ -1,15 +1,17 @@
 /* bench_cast.c : speed of casts and sums on one core, as a ratio to the fastest copy of memory, and
  * to memcpy(), in turn with each.
- *   build/bench_cast [--mib 256] [--isa avx512] [--only e5m2] [--json]
+ *   build/bench_cast [--mib 256 | --kib 96] [--pages small] [--isa avx512] [--only e5m2] [--json]
  *
  * Three arrays of --mib MiB. First all copies of copies.h are timed, and the fastest is taken.
  * Every row is run --reps times, each time after one memcpy() of the fp32 array and one copy by the
- * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. A row's
- * figures are the medians. What the ratios compare, a second:
+ * fastest, in CPU time of the thread; the faster of the two is what "copy" is in that run. Then come
+ * a streaming copy and reading alone, yardsticks of their own. Arrays of less than 16 MiB are gone
+ * through several times in a run. A row's figures are the medians. What the ratios compare, a second:
  *     casts, largest exponent, APS   fp32 bytes read; a copy's: fp32 bytes read
  *     fp32 + left -> onebit:64       bytes moved; a copy's: read and written
  *     e5m2 += e5m2                   bytes moved (two reads, one write); a copy's: read and written
- *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read */
+ *     sum of 8 ranks                 bytes of codes read; a copy's: fp32 bytes read
+ * Reading alone counts the bytes it reads. */
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
@@ -26,8 +28,8 @@
 enum { MAX_REPS = 101, TILE = 1 << 18 };
 
 struct options {
-    int64_t mib, reps;
-    const char *isa, *only;
+    int64_t mib, kib, reps;
+    const char *isa, *only, *pages, *ahead;
     bool json;
 };
 
@@ -62,7 +64,8 @@ static void fill_codes(struct bench *b, const struct row *r)
 /* Medians over runs; speeds in GB/s of the bytes that count, of the row and of the copies beside
  * it. */
 struct result {
-    double gbs, copy_gbs, memcpy_gbs, ratio, ratio_memcpy;
+    double gbs, copy_gbs, memcpy_gbs, stream_gbs, read_gbs;
+    double ratio, ratio_memcpy, ratio_stream, ratio_read;
 };
 
 static int show_copy(const char *name, double gbs, bool fastest, bool json)
@@ -83,7 +86,8 @@ static int show_copy(const char *name, double gbs, bool fastest, bool json)
 static int show(const struct row *r, struct result x, const char *isa, bool json)
 {
     if (!json) {
-        printf("%-30s %8.2f GB/s %8.3f %10.3f\n", r->name, x.gbs, x.ratio, x.ratio_memcpy);
+        printf("%-30s %8.2f GB/s %8.3f %10.3f %10.3f %10.3f\n", r->name, x.gbs, x.ratio,
+               x.ratio_memcpy, x.ratio_stream, x.ratio_read);
         fflush(stdout);
         return 0;
     }
@@ -97,15 +101,37 @@ static int show(const struct row *r, struct result x, const char *isa, bool json
     jsonl_real(&j, "memcpy_gbs", x.memcpy_gbs);
     jsonl_real(&j, "ratio", x.ratio);
     jsonl_real(&j, "ratio_memcpy", x.ratio_memcpy);
+    jsonl_real(&j, "stream_gbs", x.stream_gbs);
+    jsonl_real(&j, "read_gbs", x.read_gbs);
+    jsonl_real(&j, "ratio_stream", x.ratio_stream);
+    jsonl_real(&j, "ratio_read", x.ratio_read);
     return jsonl_end(&j);
+}
+
+/* Passes of one run: enough for the clock. */
+static size_t passes(const struct bench *b)
+{
+    enum { LEAST = 16 << 20 };
+    return 4 * b->n < LEAST ? LEAST / (4 * b->n) : 1;
 }
 
 /* Of one run, in GB/s. */
 static double time_copy(struct bench *b, const struct copy *copy)
 {
+    const size_t n = passes(b);
     const double start = measure_cpu_s();
-    copy->run((char *)b->copy, (const char *)b->x, 4 * b->n);
-    return 4e-9 * (double)b->n / (measure_cpu_s() - start);
+    for (size_t i = 0; i < n; i++)
+        copy->run((char *)b->copy, (const char *)b->x, 4 * b->n);
+    return 4e-9 * (double)(n * b->n) / (measure_cpu_s() - start);
+}
+static double time_row(struct bench *b, const struct row *r)
+{
+    const size_t n = passes(b);
+    size_t bytes = 0;
+    const double start = measure_cpu_s();
+    for (size_t i = 0; i < n; i++)
+        bytes += r->run(b, r);
+    return 1e-9 * (double)bytes / (measure_cpu_s() - start);
 }
 
 /* All copies in turn: says what each reaches, and keeps the fastest. */
@@ -136,28 +162,34 @@ static int choose_copy(struct bench *b, size_t reps, bool json)
 static struct result measure(struct bench *b, const struct row *r, size_t reps,
                              struct progress *progress)
 {
-    double gbs[MAX_REPS], copy_gbs[MAX_REPS], memcpy_gbs[MAX_REPS], ratio[MAX_REPS],
-        ratio_memcpy[MAX_REPS];
+    enum { ROW, COPY, MEMCPY, STREAM, READ, KINDS };
+    double gbs[KINDS][MAX_REPS], ratio[KINDS][MAX_REPS];
     const struct copy plain = {"memcpy", copy_memcpy};
+    const struct row read = {"read only", run_read, {0}, MF_NEAREST, 0, 1};
     if (r->run == run_add || r->run == run_sum || r->run == run_decode)
         fill_codes(b, r);
     for (size_t i = 0; i <= reps; i++) { /* the first one is not counted */
         const size_t at = i > 0 ? i - 1 : 0;
-        memcpy_gbs[at] = r->copy_counts * time_copy(b, &plain);
-        copy_gbs[at] = fmax(memcpy_gbs[at], r->copy_counts * time_copy(b, &b->fastest));
-        const double start = measure_cpu_s(), bytes = (double)r->run(b, r);
-        gbs[at] = 1e-9 * bytes / (measure_cpu_s() - start);
-        ratio[at] = gbs[at] / copy_gbs[at];
-        ratio_memcpy[at] = gbs[at] / memcpy_gbs[at];
+        gbs[MEMCPY][at] = r->copy_counts * time_copy(b, &plain);
+        gbs[COPY][at] = fmax(gbs[MEMCPY][at], r->copy_counts * time_copy(b, &b->fastest));
+        gbs[STREAM][at] = r->copy_counts * time_copy(b, &b->stream);
+        gbs[READ][at] = time_row(b, &read);
+        gbs[ROW][at] = time_row(b, r);
+        for (int kind = COPY; kind < KINDS; kind++)
+            ratio[kind][at] = gbs[ROW][at] / gbs[kind][at];
         if (progress_due(progress))
             progress_say(progress, "row %d of %d, %s: run %zu of %zu", (int)(r - rows) + 1, N_ROWS,
                          r->name, i, reps);
     }
-    return (struct result){.gbs = measure_median(gbs, reps),
-                           .copy_gbs = measure_median(copy_gbs, reps),
-                           .memcpy_gbs = measure_median(memcpy_gbs, reps),
-                           .ratio = measure_median(ratio, reps),
-                           .ratio_memcpy = measure_median(ratio_memcpy, reps)};
+    return (struct result){.gbs = measure_median(gbs[ROW], reps),
+                           .copy_gbs = measure_median(gbs[COPY], reps),
+                           .memcpy_gbs = measure_median(gbs[MEMCPY], reps),
+                           .stream_gbs = measure_median(gbs[STREAM], reps),
+                           .read_gbs = measure_median(gbs[READ], reps),
+                           .ratio = measure_median(ratio[COPY], reps),
+                           .ratio_memcpy = measure_median(ratio[MEMCPY], reps),
+                           .ratio_stream = measure_median(ratio[STREAM], reps),
+                           .ratio_read = measure_median(ratio[READ], reps)};
 }
 
 static int run_all(struct bench *b, const struct options *o)
@@ -167,10 +199,12 @@ static int run_all(struct bench *b, const struct options *o)
     progress_init(&progress, true);
     progress.next_s = clock_s() + 2;
     if (!o->json)
-        printf("%s, %zu MiB of fp32, median of %d\n", b->ops.name, (4 * b->n) >> 20, (int)o->reps);
+        printf("%s, %zu KiB of fp32 in %s pages, median of %d\n", b->ops.name, (4 * b->n) >> 10,
+               o->pages, (int)o->reps);
     TRY(choose_copy(b, (size_t)o->reps, o->json));
     if (!o->json)
-        printf("%-30s %13s %8s %10s\n", "", "", "copy=1", "memcpy=1");
+        printf("%-30s %13s %8s %10s %10s %10s\n", "", "", "copy=1", "memcpy=1", "stream=1",
+               "read=1");
     for (int i = 0; i < N_ROWS; i++) {
         if (o->only && !strstr(rows[i].name, o->only))
             continue;
@@ -188,11 +222,18 @@ static int run_all(struct bench *b, const struct options *o)
 static const struct opt opts[] = {
     {"mib", "N", "256", "MiB of fp32; twice as much is used beside it.", OPT_INT, AT(mib), 1, 65536,
      0},
+    {"kib", "N", "0", "KiB of it instead, for what the caches give.", OPT_INT, AT(kib), 0, 1 << 20,
+     0},
+    {"pages", "large|small", "large", "Pages of memory: 2 MiB where there are any, or 4 KiB.",
+     OPT_CHOICE, AT(pages), 0, 0, 0},
     {"reps", "N", "7", "Runs of each row and of the copies beside it.", OPT_INT, AT(reps), 1,
      MAX_REPS, 0},
-    {"isa", "auto|scalar|avx2|avx512", "auto",
+    {"isa", "auto|scalar|avx2|avx512|avx512vbmi", "auto",
      "Instructions to use; auto: the best there are, or NARROWCAST_ISA.", OPT_CHOICE, AT(isa), 0, 0,
      0},
+    {"ahead", "auto|yes|no", "auto",
+     "Do casts and scans with AVX-512 ask for what they will read? auto: as this CPU likes it.",
+     OPT_CHOICE, AT(ahead), 0, 0, 0},
     {"only", "TEXT", NULL, "Only rows with TEXT in their names.", OPT_TEXT, AT(only), 0, 0, 0},
     {"json", NULL, NULL, "One JSON object a row.", OPT_FLAG, AT(json), 0, 0, 0},
 };
@@ -201,11 +242,13 @@ static const struct opt_command command = {
     .args = "",
     .about = "Speed of casts and sums on one core, as a ratio to the fastest copy of memory that "
              "is found here (copy=1: of\n"
-             "memcpy, rep movsb and streaming stores) and to memcpy(), measured in turn with each.",
+             "memcpy, rep movsb and streaming stores), to memcpy(), to a streaming copy (stream=1) "
+             "and to reading alone\n(read=1), measured in turn with each.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples =
         "  build/bench_cast --only e5m2 --isa avx2\n"
+        "  build/bench_cast --only 'largest exponent' --pages small\n"
         "  build/bench_cast --json > build/bench_cast.json && gnuplot bench/bench_cast.gp\n",
     .alone = true,
 };
@@ -223,6 +266,19 @@ static int choose_isa(const char *word, struct vec_ops *ops)
     return ERR(-EINVAL, "cannot bench --isa %s: this CPU lacks it", word);
 }
 
+static int choose_ahead(const char *word, struct vec_ops *ops)
+{
+    if (!strcmp(word, "auto"))
+        return 0;
+#ifdef VEC_X86
+    if (!strncmp(ops->name, "avx512", 6)) {
+        cast_avx512_ask(ops, strcmp(word, "yes") ? 0 : VEC_ASKS_CASTS | VEC_ASKS_SCANS);
+        return 0;
+    }
+#endif
+    return ERR(-EINVAL, "cannot bench --ahead %s: %s has one way alone", word, ops->name);
+}
+
 int main(int argc, char **argv)
 {
     struct options o = {0};
@@ -234,12 +290,14 @@ int main(int argc, char **argv)
         opt_help(&command, stdout);
         return 0;
     }
-    if (choose_isa(o.isa, &b.ops) < 0)
+    if (choose_isa(o.isa, &b.ops) < 0 || choose_ahead(o.ahead, &b.ops) < 0)
         return 2;
-    b.n = (size_t)o.mib << 18;
-    b.x = measure_alloc(4 * b.n);
-    b.copy = b.x ? measure_alloc(4 * b.n) : NULL;
-    b.codes = b.copy ? measure_alloc(4 * b.n) : NULL;
+    const bool small = !strcmp(o.pages, "small");
+    b.n = o.kib ? ((size_t)o.kib + 15) / 16 * 4096 : (size_t)o.mib << 18;
+    b.stream = copies_stream();
+    b.x = measure_alloc_pages(4 * b.n, small);
+    b.copy = b.x ? measure_alloc_pages(4 * b.n, small) : NULL;
+    b.codes = b.copy ? measure_alloc_pages(4 * b.n, small) : NULL;
     int rc = b.codes ? 0 : -ENOMEM;
     if (rc == 0) {
         fill(&b);

@@ -17,7 +17,7 @@ struct bench {
     size_t n; /* floats */
     float *x;
     uint8_t *copy, *codes; /* [4n]: the copies' and the casts' results; codes to add */
-    struct copy fastest;
+    struct copy fastest, stream;
     volatile uint32_t sink;
 };
 
@@ -33,6 +33,21 @@ struct row {
 static inline struct vec_cast cast_of(const struct row *r)
 {
     return (struct vec_cast){.fmt = r->fmt, .round = r->round, .overflow = MF_SATURATE, .key = 1};
+}
+
+/* The yardsticks themselves. */
+static inline size_t run_stream(struct bench *b, const struct row *r)
+{
+    (void)r;
+    b->stream.run((char *)b->copy, (const char *)b->x, 4 * b->n);
+    return 4 * b->n;
+}
+
+static inline size_t run_read(struct bench *b, const struct row *r)
+{
+    (void)r;
+    b->sink = (uint32_t)copies_read((const char *)b->x, 4 * b->n);
+    return 4 * b->n;
 }
 
 static inline size_t run_encode(struct bench *b, const struct row *r)
@@ -144,6 +159,8 @@ static inline size_t run_signs(struct bench *b, const struct row *r)
         4, 3, 0 \
     }
 static const struct row rows[] = {
+    {"streaming copy", run_stream, E5M2, MF_NEAREST, 0, 1},
+    {"read only", run_read, E5M2, MF_NEAREST, 0, 1},
     {"fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, 0, 1},
     {"fp32 -> e4m3", run_encode, E4M3, MF_NEAREST, 0, 1},
     {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, MF_NEAREST, 0, 1},

@@ -1,19 +1,22 @@
-/* copies.h : ways to copy memory, so that a bench can hold itself against the fastest that this
- * machine has.
+/* copies.h : ways to copy memory and to read it, so that a bench can hold itself against the fastest
+ * that this machine has.
  *
  * memcpy() is not always it: a C library may keep reading what it is about to overwrite, or stop
  * streaming too late or too early for the machine at hand. So beside it: the CPU's own string copy,
  * and streaming stores that leave the caches alone, straight on and in four pages at a time (more
- * rows of memory open at once). All of one thread. */
+ * rows of memory open at once), or straight on with what is read asked for 4 KiB ahead and kept out of
+ * the caches: the yardstick "streaming copy". Reading alone has one way, 64 bytes at a time, and what
+ * the CPU asks for by itself. All of one thread. */
 #ifndef COPIES_H
 #define COPIES_H
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-enum { COPIES_MAX = 6, COPY_PAGE = 4096, COPY_UNIT = 4 * COPY_PAGE };
+enum { COPIES_MAX = 8, COPY_PAGE = 4096, COPY_UNIT = 4 * COPY_PAGE };
 
 /* to, from: apart, aligned to 64 bytes; n: a multiple of COPY_UNIT */
 struct copy {
@@ -32,22 +35,36 @@ static inline void copy_movsb(char *to, const char *from, size_t n)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 }
 
+static inline void copy_ask(const char *from)
+{
+    _mm_prefetch((const char *)((uintptr_t)from + COPY_PAGE), _MM_HINT_NTA);
+}
+static inline void copy_wait(const char *from)
+{
+    (void)from;
+}
+
 /* n_pages are copied side by side, a line of each in turn. */
-#define COPY_STREAM(name, isa, vector, load, store, n_pages)                                     \
-    __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)   \
-    {                                                                                            \
-        for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                  \
-            for (size_t line = block; line < block + COPY_PAGE; line += 64)                      \
-                for (size_t at = line; at < line + (size_t)(n_pages)*COPY_PAGE; at += COPY_PAGE) \
-                    for (size_t i = at; i < at + 64; i += sizeof(vector))                        \
-                        store((vector *)(void *)(to + i),                                        \
-                              load((const vector *)(const void *)(from + i)));                   \
-        _mm_sfence();                                                                            \
+#define COPY_STREAM(name, isa, vector, load, store, n_pages, ask)                                  \
+    __attribute__((target(isa))) static inline void name(char *to, const char *from, size_t n)     \
+    {                                                                                              \
+        for (size_t block = 0; block < n; block += (size_t)(n_pages)*COPY_PAGE)                    \
+            for (size_t line = block; line < block + COPY_PAGE; line += 64)                        \
+                for (size_t at = line; at < line + (size_t)(n_pages)*COPY_PAGE; at += COPY_PAGE) { \
+                    ask(from + at);                                                                \
+                    for (size_t i = at; i < at + 64; i += sizeof(vector))                          \
+                        store((vector *)(void *)(to + i),                                          \
+                              load((const vector *)(const void *)(from + i)));                     \
+                }                                                                                  \
+        _mm_sfence();                                                                              \
     }
-COPY_STREAM(copy_avx, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1)
-COPY_STREAM(copy_avx_4, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 4)
-COPY_STREAM(copy_avx512, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1)
-COPY_STREAM(copy_avx512_4, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 4)
+COPY_STREAM(copy_avx, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1, copy_wait)
+COPY_STREAM(copy_avx_4, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 4, copy_wait)
+COPY_STREAM(copy_avx_ahead, "avx", __m256i, _mm256_load_si256, _mm256_stream_si256, 1, copy_ask)
+COPY_STREAM(copy_avx512, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1, copy_wait)
+COPY_STREAM(copy_avx512_4, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 4, copy_wait)
+COPY_STREAM(copy_avx512_ahead, "avx512f", __m512i, _mm512_load_si512, _mm512_stream_si512, 1,
+            copy_ask)
 #endif
 
 /* Those that this CPU has, memcpy first; returns how many. */
@@ -60,13 +77,64 @@ static inline int copies_here(struct copy copies[COPIES_MAX])
     if (__builtin_cpu_supports("avx")) {
         copies[n++] = (struct copy){"stream avx", copy_avx};
         copies[n++] = (struct copy){"stream avx, 4 pages", copy_avx_4};
+        copies[n++] = (struct copy){"stream avx, asked for", copy_avx_ahead};
     }
     if (__builtin_cpu_supports("avx512f")) {
         copies[n++] = (struct copy){"stream avx512", copy_avx512};
         copies[n++] = (struct copy){"stream avx512, 4 pages", copy_avx512_4};
+        copies[n++] = (struct copy){"stream avx512, asked for", copy_avx512_ahead};
     }
 #endif
     return n;
+}
+
+/* The yardstick: the last one, with the widest registers. */
+static inline struct copy copies_stream(void)
+{
+    struct copy copies[COPIES_MAX];
+    return copies[copies_here(copies) - 1];
+}
+
+/* Some bits of all n bytes, n a multiple of 256. */
+#define READ_LOOP(vector, zero, either)                                                     \
+    vector all[4] = {zero, zero, zero, zero};                                               \
+    const size_t lanes = sizeof(vector);                                                    \
+    for (size_t i = 0; i < n; i += 4 * lanes)                                               \
+        for (size_t j = 0; j < 4; j++)                                                      \
+            all[j] = either(all[j], *(const vector *)(const void *)(from + i + j * lanes)); \
+    uint64_t words[sizeof all / 8], some = 0;                                               \
+    memcpy(words, all, sizeof all);                                                         \
+    for (size_t j = 0; j < sizeof all / 8; j++)                                             \
+        some |= words[j];                                                                   \
+    return some;
+static inline uint64_t read_word_or(uint64_t a, uint64_t b)
+{
+    return a | b;
+}
+static inline uint64_t read_words(const char *from, size_t n)
+{
+    READ_LOOP(uint64_t, 0, read_word_or)
+}
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static inline uint64_t read_avx2(const char *from, size_t n)
+{
+    READ_LOOP(__m256i, _mm256_setzero_si256(), _mm256_or_si256)
+}
+__attribute__((target("avx512f"))) static inline uint64_t read_avx512(const char *from, size_t n)
+{
+    READ_LOOP(__m512i, _mm512_setzero_si512(), _mm512_or_si512)
+}
+#endif
+
+static inline uint64_t copies_read(const char *from, size_t n)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return read_avx512(from, n);
+    if (__builtin_cpu_supports("avx2"))
+        return read_avx2(from, n);
+#endif
+    return read_words(from, n);
 }
 
 #endif

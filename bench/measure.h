@@ -2,13 +2,15 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 #include "base/err.h"
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-/* Large pages where there are any: the table of pages is not what is measured. */
-static inline void *measure_alloc(size_t bytes)
+/* Large pages where there are any: the table of pages is not what is measured. Small: none of
+ * them. */
+static inline void *measure_alloc_pages(size_t bytes, bool small)
 {
     const size_t page = (size_t)2 << 20, rounded = (bytes + page) / page * page;
     void *p = aligned_alloc(page, rounded);
@@ -16,8 +18,14 @@ static inline void *measure_alloc(size_t bytes)
         (void)ERR(-ENOMEM, "cannot allocate %zu bytes: take a smaller --mib", rounded);
         return NULL;
     }
-    madvise(p, rounded, MADV_HUGEPAGE); /* advice: no matter if it is not taken */
+    /* advice: no matter if it is not taken */
+    madvise(p, rounded, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     return memset(p, 0, rounded);
+}
+
+static inline void *measure_alloc(size_t bytes)
+{
+    return measure_alloc_pages(bytes, false);
 }
 
 static inline double measure_cpu_s(void)

@@ -123,25 +123,67 @@ CAST_FN uint32_t cast_largest(float4 x)
     return max(a, b);
 }
 
-CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_out *o, size_t element,
-                        const float v[4], uint32_t code[4])
+/* One half of philox_round_u32() of elements at ... at + 3, at a multiple of 4: two words of a
+ * block. */
+CAST_FN void cast_halves(uint64_t key, uint64_t at, uint32_t half, uint32_t out[4])
 {
-    struct philox_block random = {{0, 0, 0, 0}};
+    const struct philox_block counter = {{(uint32_t)(at >> 3), (uint32_t)(at >> 35), half, 0}};
+    const struct philox_block b = philox_rounds(key, counter);
+    const bool second = (at & 4) != 0;
+    const uint32_t low = second ? b.w[2] : b.w[0], high = second ? b.w[3] : b.w[1];
+    out[0] = low & 0xffffu, out[1] = low >> 16, out[2] = high & 0xffffu, out[3] = high >> 16;
+}
+
+CAST_FN uint4 cast_by(const struct cast_way *w, float4 x, const uint32_t random[4],
+                      uint32_t *nearest)
+{
+    uint32_t apart[4];
+    const uint4 code = make_uint4(
+        cast_code_any(w, x.x, random[0], &apart[0]), cast_code_any(w, x.y, random[1], &apart[1]),
+        cast_code_any(w, x.z, random[2], &apart[2]), cast_code_any(w, x.w, random[3], &apart[3]));
+    *nearest = min(min(apart[0], apart[1]), min(apart[2], apart[3]));
+    return code;
+}
+
+/* Stochastic rounding, elements at ... at + 3. The lower halves are made where they decide: for one
+ * item in 16,384. */
+CAST_APART uint4 cast_draw_4(const struct cast_way *w, uint64_t key, uint64_t at, float4 x)
+{
+    uint32_t random[4], lower[4], nearest;
+    cast_halves(key, at, 0, random);
+    for (int i = 0; i < 4; i++)
+        random[i] <<= 16;
+    const uint4 code = cast_by(w, x, random, &nearest);
+    if (nearest >> 16 != 0)
+        return code;
+    cast_halves(key, at, 1, lower);
+    for (int i = 0; i < 4; i++)
+        random[i] |= lower[i];
+    return cast_by(w, x, random, &nearest);
+}
+
+CAST_FN void cast_any_4(const struct cast_way *w, const struct cast_way *shared,
+                        const struct cast_out *o, size_t element, const float v[4],
+                        uint32_t code[4])
+{
     if (w->round == MF_STOCHASTIC) {
-        const uint64_t block = (o->at + element) / 4;
-        const struct philox_block counter = {{(uint32_t)block, (uint32_t)(block >> 32), 0, 0}};
-        random = philox_rounds(o->key, counter);
+        const uint4 drawn =
+            cast_draw_4(shared, o->key, o->at + element, make_float4(v[0], v[1], v[2], v[3]));
+        code[0] = drawn.x, code[1] = drawn.y, code[2] = drawn.z, code[3] = drawn.w;
+        return;
     }
+    uint32_t apart;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        code[i] = cast_code_any(w, v[i], random.w[i]);
+        code[i] = cast_code_any(w, v[i], 0, &apart);
 }
 
 /* The same where it is rare: out of the way of what is not. */
 CAST_APART uint4 cast_rare_4(const struct cast_way *w, float4 x)
 {
-    return make_uint4(cast_code_any(w, x.x, 0), cast_code_any(w, x.y, 0), cast_code_any(w, x.z, 0),
-                      cast_code_any(w, x.w, 0));
+    uint32_t apart;
+    return make_uint4(cast_code_any(w, x.x, 0, &apart), cast_code_any(w, x.y, 0, &apart),
+                      cast_code_any(w, x.z, 0, &apart), cast_code_any(w, x.w, 0, &apart));
 }
 
 /* shared: *w where it lies, so that the copy that is worked with can stay in registers. */
@@ -151,7 +193,7 @@ CAST_FN void cast_codes_4(const struct cast_way *w, const struct cast_way *share
                           uint32_t code[4])
 {
     if (WAY == WAY_ANY) {
-        cast_any_4(w, o, element, v, code);
+        cast_any_4(w, shared, o, element, v, code);
         return;
     }
     float odd = 0;

@@ -163,7 +163,9 @@ CAST_FN uint32_t cast_codes_hard(const struct cast_way *w, float x, float y, flo
     return codes;
 }
 
-CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random)
+/* apart: the bits in which what goes and `random` differ; below 2^16 where the upper 16 do not
+ * decide. */
+CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t random, uint32_t *apart)
 {
     /* Subnormals as normals whose exponent field is 0 or less: a counts 2^-149, and its float is
      * exact. */
@@ -184,6 +186,7 @@ CAST_FN uint32_t cast_code_any(const struct cast_way *w, float x, uint32_t rando
     const uint32_t limit = w->round == MF_NEAREST ? half
                            : w->round == MF_ZERO  ? 0xffffffffu
                                                   : random;
+    *apart = rest ^ random;
     const uint32_t binade = (uint32_t)min(max(field - 1, 0), w->binades);
     uint32_t code = min((binade << w->m) + kept + (rest > limit ? 1u : 0u), w->most);
     code = a == 0 ? 0 : code;

@@ -3,6 +3,7 @@
  *
  *     philox_key(seed, a, b, c, d) -> key           one stream for each tuple, such as (step, layer, rank, stage)
  *     philox_u32(key, i)           -> 32 bits       the i-th word of that stream, in any order, on any thread
+ *     philox_round_u32(key, i)     -> 32 bits       those that round element i of a vector
  *
  * Shared dialect, like mf.h: gcc, clang, g++, nvcc and HLS read it. Not for secrets. Source:
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; its test
@@ -53,6 +54,24 @@ PHILOX_FN uint32_t philox_u32(uint64_t key, uint64_t i)
 {
     struct philox_block counter = {{(uint32_t)(i >> 2), (uint32_t)(i >> 34), 0u, 0u}};
     return philox_rounds(key, counter).w[i & 3u];
+}
+
+/* Half-word i % 8 of block (i / 8, half). */
+PHILOX_FN uint32_t philox_half(uint64_t key, uint64_t i, uint32_t half)
+{
+    struct philox_block counter = {{(uint32_t)(i >> 3), (uint32_t)(i >> 35), half, 0u}};
+    return philox_rounds(key, counter).w[(i >> 1) & 3u] >> ((i & 1u) * 16u) & 0xffffu;
+}
+
+/* The bits that decide whether element i of a vector is rounded up, uniform in 32 bits: what goes is
+ * compared with them (mf.h, MF_STOCHASTIC), and but once in 65,536 the upper 16 say which is larger. So
+ * these have blocks of their own, of which eight elements share one, and the lower 16 need not be made
+ * until they decide.
+ *
+ *     word    | half-word i % 8 of block (i / 8, 0) | half-word i % 8 of block (i / 8, 1) | */
+PHILOX_FN uint32_t philox_round_u32(uint64_t key, uint64_t i)
+{
+    return philox_half(key, i, 0u) << 16 | philox_half(key, i, 1u);
 }
 
 #endif

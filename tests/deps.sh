@@ -18,6 +18,7 @@ declare -A may=(
     [host/reduce]="host/reduce host/comm host/codec host/vec host/base hls"
     [host/offload]="host/offload host/control host/reduce host/comm host/codec host/vec host/base hls"
     [host/job]="host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
+    [host/pmpi]="host/pmpi host/base host/include hls"
     [host/nn]="host/nn host/codec host/vec host/base hls"
     [host/app]="host/app host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
     [sim]="sim host/control hls host/vec host/base"
@@ -43,8 +44,8 @@ while IFS=: read -r file header; do
     folder=${file%/*} name=${header:1}
     [ -n "${may[$folder]+set}" ] || continue
     case $header in
-    '<mpi.h' | '<mpi-ext.h' | '"comm/comm_mpi.h') [[ $file =~ ^host/comm/(comm_mpi.*|comm_library\.c|algo_native\.c)$ ]] ||
-        say "$file" "includes ${header:1}: only host/comm knows MPI, in comm_mpi*.c, comm_library.c and algo_native.c" ;;
+    '<mpi.h' | '<mpi-ext.h' | '"comm/comm_mpi.h') [[ $file =~ ^host/(comm/(comm_mpi.*|comm_library\.c|algo_native\.c)|pmpi/.*)$ ]] ||
+        say "$file" "includes ${header:1}: only host/comm knows MPI, in comm_mpi*.c, comm_library.c and algo_native.c, and host/pmpi" ;;
     '<xrt'* | '<xcl'* | '<ert'*) [ "$file" = host/offload/fpga_xrt.c ] || [ "$folder" = sim/xrt ] ||
         say "$file" "includes XRT: only host/offload/fpga_xrt.c and sim/xrt/ may" ;;
     '<rdma'*) [ "$file" = host/offload/wire_fabric.c ] || say "$file" "includes libfabric: only host/offload/wire_fabric.c may" ;;

@@ -106,6 +106,11 @@ philox_rounds   test_philox     s/round < 10/round < 9/
 philox_rounds   test_philox     s/c.w\[3\] ^ k1/k1/
 philox_key      test_philox     s/{{a, b, c, d}}/{{a, b, c, 0u}}/
 philox_u32      test_philox     s/i >> 34/i >> 33/
+philox_half     test_philox     s/i >> 35/i >> 34/
+philox_half     test_philox     s/(i \& 1u) \* 16u/(~i \& 1u) * 16u/
+philox_half     test_philox     s/half, 0u/0u, 0u/
+philox_round_u32 test_philox    s/i, 1u/i, 2u/
+philox_round_u32 test_philox    s/<< 16 |/<< 16 ^ 1u |/
 END
 }
 

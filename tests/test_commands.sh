@@ -39,6 +39,8 @@ not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
     'make tools'*) echo 'it installs' ;;
+    *' ./program'*) echo "the reader's program" ;;
+    'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
     *'--device cuda'* | */bench_gpu* | */gpu_train.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;

@@ -112,6 +112,21 @@ static void check_all_formats(void)
                 }
 }
 
+/* Rests that only the lower half of an element's bits decides. */
+static void check_lower_halves(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {4, 3, 1}, {3, 0, 0}, {5, 10, 0}, {3, 2, 0}};
+    static float x[N];
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (size_t at = 0; at < (size_t)9 << 32; at += (size_t)4 << 32) {
+            const struct vec_cast cast = {
+                .fmt = formats[f], .round = MF_STOCHASTIC, .key = 0xfedcba987654321ull + f};
+            for (size_t i = 0; i < N; i++)
+                x[i] = vec_rest(cast.fmt, vec_rest_near(philox_round_u32(cast.key, at + i), i), -3);
+            check_block(&cast, x, N, at, -3);
+        }
+}
+
 int main(void)
 {
     gpu_lib = gpu_fixture_open().lib;
@@ -122,6 +137,7 @@ int main(void)
     spans = run->alloc_pinned(sizeof *spans);
     check_six();
     check_all_formats();
+    check_lower_halves();
     run->free(x_gpu), run->free_pinned(codes), run->free_pinned(spans);
     run->stream_close(stream);
     DONE();

@@ -40,6 +40,13 @@ static void lists(float *base, float **list)
         list[i] = base;
 }
 
+/* The last layer first. */
+static int in_parts(struct nc *nc, float *const *list, struct nc_report *report)
+{
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, N_LAYERS - 1, 1) == 0, "a step in parts");
+    return nc_wait(nc, report);
+}
+
 /* All steps of one job; the last one is skipped. result: [STEPS - 1][N_ALL], laid behind each other
  * by the caller. */
 static int steps(struct nc_options *o, const char *device, float *result)
@@ -71,7 +78,8 @@ static int steps(struct nc_options *o, const char *device, float *result)
             copy(on_gpu, grads, sizeof grads);
         }
         lists(gpu ? on_gpu : grads, list);
-        const int rc = nc_allreduce(nc, list, &report);
+        const int rc =
+            gpu && step % 2 ? in_parts(nc, list, &report) : nc_allreduce(nc, list, &report);
         CHECK(rc == last, "step %d: %d", step, rc);
         if (last)
             break;

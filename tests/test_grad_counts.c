@@ -69,7 +69,7 @@ static void check_cast(const float *x, struct mf_fmt fmt, int shift, enum mf_rou
         for (size_t at = 0; at < N; at += 1000) /* from a multiple of 8 on */
             grad_counts_cast(&got, &cast, shift, x + at, 1000, at);
         for (uint64_t i = 0; i < N; i++) {
-            const uint32_t b = bits_of(x[i]), random = philox_u32(5, i);
+            const uint32_t b = bits_of(x[i]), random = philox_round_u32(5, i);
             const uint32_t code =
                 trunc ? mf_e5m2_trunc_enc(b, shift) : mf_enc(fmt, b, shift, round, MF_INF, random);
             const struct mf_num v = mf_unpack(fmt, code);

@@ -1,93 +1,154 @@
 #!/bin/bash
-# test_install.sh : host/install.sh on machines that lack something: it installs, goes on without, or says the command to type and
-# fails; make sees in the same command what was installed.
-set -eu
-cd "$(dirname "$0")/.."
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-for t in sh echo sort tr sed printf mktemp rm tail env touch chmod id make nproc mkdir cat cmp find expand; do ln -s "$(type -P $t)" "$dir/$t"; done
-fake() { rm -f "$dir/$1" && printf '#!/bin/sh\n%s\n' "$2" >"$dir/$1" && chmod +x "$dir/$1"; }
-fail() { echo "$1"; cat "$dir/out"; exit 1; }
-run() { : >"$dir/log"; env -i PATH="$dir" DIR="$dir" host/install.sh "$@" >"$dir/out" 2>&1; }
-says() { grep -qF -- "$1" "$dir/out" || fail "$2: should say '$1'"; }
-asked() { grep -qxF "apt-get $1" "$dir/log" || fail "$2: should have called apt-get $1, not $(cat "$dir/log")"; }
-without() { for t in "$@"; do rm -f "$dir/$t"; done; }
+# test_install.sh : what `make install` puts where; programs that were never in the tree (tests/examples) built by what pkg-config says of it, and
+# run; the ABI against tests/abi.txt; manual pages and completion against the option tables; the user's flags in every command of the build.
+set -u
+overrides=() # variables of the make that runs us: with others all would be built anew
+case ${MAKEFLAGS-} in *'-- '*) read -r -a overrides <<<"${MAKEFLAGS#*-- }" ;; esac
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+tree=$(dirname "$here")
+case $(nm -D "$B/libnarrowcast.so") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac
+make_install() { # make_install PREFIX DESTDIR
+    make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
+        fail "make install PREFIX=$1 DESTDIR=$2: $(tail -n 5 "$dir/said")"
+        exit 1
+    }
+}
 
-essential='gcc libc6-dev libopenblas-dev libopenmpi-dev openmpi-bin zlib1g-dev'
-optional='g++ gnuplot-nox iproute2 iverilog libfabric-dev libxrt-dev procps python3 uuid-dev verilator yosys z3'
-commands='mpicc mpirun g++ gnuplot ip iverilog pgrep python3 verilator yosys z3'
-all=$(echo "$essential $optional" | tr ' ' '\n' | sort -u | tr '\n' ' ')
-all=${all% }
+# --- where ---
+version=$("$n" --version | cut -d ' ' -f 2)
+make_install /opt/nc "$dir/root"
+(cd "$dir/root" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/placed"
+{
+    echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
+        "./opt/nc/lib/libnarrowcast.so.$version" ./opt/nc/lib/pkgconfig/narrowcast.pc ./opt/nc/share/bash-completion/completions/narrowcast \
+        ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3
+    "$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print "./opt/nc/share/man/man1/narrowcast-" $1 ".1" }'
+} | tr ' ' '\n' | LC_ALL=C sort >"$dir/wanted"
+diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
+grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
+grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
+make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
 
-# --- no compiler ---
-fake id 'echo 1000'
-if run; then fail "no compiler and no apt-get: should have failed"; fi
-says "missing: $essential; " "no compiler"
-fake apt-get 'exit 100'
-if run; then fail "not root and no sudo: should have failed"; fi
-says 'as root, type: apt-get update && apt-get install -y' "not root and no sudo"
-if run needs; then fail "needs: should have failed"; fi
-says "missing: $essential;" "needs"
+# --- packages ---
+if command -v dpkg-deb >/dev/null; then
+    make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
+    deb=$(awk '/^deb / { print $2 }' "$dir/said")
+    dpkg-deb -x "$deb" "$dir/deb" && (cd "$dir/deb/usr" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/packed"
+    sed 's,^\./opt/nc,.,' "$dir/wanted" | diff - "$dir/packed" || fail "the package: wanted (<), there (>)"
+    case $(dpkg-deb -f "$deb" Depends) in *libc6*mpi* | *mpi*libc6*) ;; *) fail "the package depends on '$(dpkg-deb -f "$deb" Depends)'" ;; esac
+    [ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "the package has version '$(dpkg-deb -f "$deb" Version)'"
+    rm -f "$deb"
+else
+    echo 'not run: make deb (no dpkg-deb)'
+fi
+if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
+    make -C "$tree" -s B="$dir" dist >"$dir/said" 2>&1 || fail "make dist: $(tail -n 5 "$dir/said")"
+    tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
+else
+    echo 'not run: make dist (no git here)'
+fi
 
-# --- root: one line that says what and how much, then it is there ---
-# shellcheck disable=SC2016  # expands in the fake, not here
-installs='echo "apt-get $*" >>"$DIR/log"
-case "$*" in
-update*) ;;
-*--assume-no*) printf "Need to get 244 MB of archives.\nAfter this operation, 1024 MB of additional disk space will be used.\n"; exit 1 ;;
-*) for t in cc '$commands'; do printf "#!/bin/sh\n" >"$DIR/$t" && chmod +x "$DIR/$t"; done ;;
-esac'
-fake id 'echo 0'
-fake apt-get "$installs"
-run || fail "root: should have installed"
-asked "install -y --no-install-recommends $all" root
-[ "$(cat "$dir/out")" = "installing $all: 244 MB to load, 1024 MB on disk; TOOLS=no leaves out what the build can do without" ] || fail "root: one line"
-run || fail "all is there"
-[ ! -s "$dir/out" ] || fail "all is there: should be silent"
-without verilator z3
-run tools || fail "tools: should have installed"
-asked 'install -y --no-install-recommends verilator z3' tools
+# --- programs from outside ---
+make_install "$dir/nc" ''
+export PKG_CONFIG_PATH=$dir/nc/lib/pkgconfig LD_LIBRARY_PATH=$dir/nc/lib
+cp "$here"/examples/* "$dir/"
+if command -v pkg-config >/dev/null; then
+    flags=$(pkg-config --cflags --libs narrowcast) static=$(pkg-config --cflags --libs --static narrowcast)
+    [ "$(pkg-config --modversion narrowcast)" = "$version" ] || fail "pkg-config knows version $(pkg-config --modversion narrowcast)"
+else
+    echo 'not run: pkg-config (not installed): flags by hand'
+    flags="-I$dir/nc/include -L$dir/nc/lib -lnarrowcast" static="$flags $(sed -n 's/^Libs.private: //p' "$PKG_CONFIG_PATH/narrowcast.pc")"
+fi
+read -r -a flags <<<"$flags"
+read -r -a static <<<"${static/-lnarrowcast/-l:libnarrowcast.a}"
+# built_and_runs NAME LINE COMMAND...: the command builds it; 4 ranks say the line
+built_and_runs() {
+    "${@:3}" >"$dir/said" 2>&1 || { fail "$1 is not built: $(head -n 5 "$dir/said")" && return; }
+    runs "$1" "$2" "./$1"
+}
+runs() { # runs NAME LINE COMMAND...
+    said=$(timeout 60 mpirun -np 4 "${@:3}" 2>&1) || fail "$1 ends with $?"
+    [ "$said" = "$2" ] || fail "$1 says '$said', not '$2'"
+}
+mean='mean 2.5 of 4 ranks, 1016 bytes of codes, 4040 in fp32'
+strict=(-Wall -Wextra -Wshadow -Werror)
+built_and_runs mean "$mean" "${CC:-cc}" -std=c11 "${strict[@]}" mean.c "${flags[@]}" -o mean
+built_and_runs mean-static "$mean" "${CC:-cc}" mean.c "${static[@]}" -o mean-static
+readelf -d mean-static 2>/dev/null | grep -q 'NEEDED.*narrowcast' && fail "mean-static needs the shared library"
+if command -v "${MPICXX:-mpicxx}" >/dev/null && command -v "${CXX:-c++}" >/dev/null; then
+    built_and_runs halves 'sum 2 of the even ranks' "${MPICXX:-mpicxx}" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -std=c++17 "${strict[@]}" halves.cpp "${flags[@]}" -o halves
+else
+    echo 'not run: halves.cpp (no C++ compiler)'
+fi
+if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
+    built_and_runs mean_of_ranks 'mean 2.5 of 4 ranks' mpifort -Wall mean_of_ranks.f90 "${flags[@]}" -o mean_of_ranks
+else
+    echo 'not run: mean_of_ranks.f90 (no gfortran)'
+fi
+if command -v python3 >/dev/null; then
+    runs mean_ctypes.py 'mean 2.5 of 4 ranks, 1016 bytes of codes' python3 mean_ctypes.py
+else
+    echo 'not run: mean_ctypes.py (no python3)'
+fi
+nc/bin/narrowcast info 2>/dev/null | grep -q 'nc/bin/narrowcast-sim' || fail "the installed program does not find the simulated card"
 
-# --- another BLAS: its header is there, but what is linked is OpenBLAS ---
-fake cc 'case "$*" in *-lopenblas*) exit 1 ;; esac'
-run || fail "another BLAS: should have installed"
-asked 'install -y --no-install-recommends libopenblas-dev' "another BLAS"
+# --- names and ABI ---
+nm -g --defined-only nc/lib/libnarrowcast.a | awk 'NF == 3 && $3 !~ /^nc_/ { print $3 }' >"$dir/names"
+[ ! -s "$dir/names" ] || fail "libnarrowcast.a has other names: $(head -n 3 "$dir/names")"
+abi() { CC=${CC:-cc} "$here/abi.sh" "$B/libnarrowcast.so" "$1"; }
+if [ "$(uname -m)" = x86_64 ]; then
+    abi "$tree/host/include/narrowcast.h" >"$dir/abi" || fail "abi.sh"
+    diff "$here/abi.txt" "$dir/abi" || fail "the ABI changes: tests/abi.txt (<), now (>); see tests/abi.sh"
+    sed 's/^    const char \*scale;/    int planted;\n&/' "$tree/host/include/narrowcast.h" >"$dir/planted.h"
+    abi "$dir/planted.h" | diff -q "$here/abi.txt" - >/dev/null && fail "abi.sh does not see a field that is put in"
+else
+    echo "not run: the ABI (tests/abi.txt is of x86_64)"
+fi
 
-# --- make sees in the same command what it installed ---
-fake cc ''
-without verilator
-: >"$dir/log"
-env -i PATH="$dir" DIR="$dir" make B="$dir/b" NVCC= skips >"$dir/out" 2>&1 || fail "make: should have worked"
-asked 'install -y --no-install-recommends verilator' make
-if grep -q 'no verilator' "$dir/out"; then fail "make does not see what it installed"; fi
-without verilator
-env -i PATH="$dir" DIR="$dir" make B="$dir/c" NVCC= TOOLS=no skips >"$dir/out" 2>&1 || fail "make TOOLS=no: should have worked"
-says 'no verilator' "make TOOLS=no"
+# --- manual pages and completion ---
+man=nc/share/man/man1
+for page in "$man"/narrowcast-*.1; do
+    command=${page##*narrowcast-} command=${command%.1}
+    "$n" "$command" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' | while read -r option; do
+        grep -qF -- "\\-\\-${option//-/\\-}" "$page" || echo "$page: no --$option"
+    done >"$dir/said"
+    [ ! -s "$dir/said" ] || fail "$(cat "$dir/said")"
+done
+grep -o '^NC_API .*' nc/include/narrowcast.h | grep -o 'nc_[a-z0-9_]*(' | while read -r name; do
+    grep -qF "$name" nc/share/man/man3/narrowcast.3 || echo "$name"
+done >"$dir/said"
+[ ! -s "$dir/said" ] || fail "narrowcast.3 does not name $(cat "$dir/said")"
+if command -v man >/dev/null && command -v groff >/dev/null; then
+    for page in nc/share/man/man?/*; do man --warnings -l "$page" 2>>"$dir/warned" >/dev/null; done
+    [ ! -s "$dir/warned" ] || fail "man: $(head -n 3 "$dir/warned")"
+else
+    echo 'not run: man --warnings (no man, or no groff)'
+fi
+completes() { # completes WANTED WORD...: what the last word may become
+    # shellcheck disable=SC2016 # the other bash's
+    said=$(bash -c '. nc/share/bash-completion/completions/narrowcast; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _narrowcast; echo "${COMPREPLY[*]}"' - "${@:2}")
+    [ "$said" = "$1" ] || fail "'${*:2}' becomes '$said', not '$1'"
+}
+completes 'train' narrowcast tr
+completes '--overflow --overlap' narrowcast train --over
+completes 'saturate inf' narrowcast train --overflow ''
+completes '--json --help' narrowcast info -
 
-# --- no network: what only tools lack is said, a line each, and it goes on; what the build needs ends it ---
-fake apt-get 'echo "E: no network" >&2; exit 100'
-without z3
-run || fail "no network: should have gone on"
-[ "$(grep -c '^no [a-z0-9]*: ' "$dir/out")" -eq 2 ] || fail "no network: one line a missing tool"
-says 'no verilator: what needs it is left out' "no network"
-if run tools; then fail "no network, tools asked for: should have failed"; fi
-without mpicc
-if run; then fail "no network and no mpicc: should have failed"; fi
-says 'E: no network' "no mpicc"
-says 'missing: libopenmpi-dev openmpi-bin; ' "no mpicc"
-
-# --- a package that this Debian has not: what the build needs is installed all the same ---
-fake apt-get 'case "$*" in *verilator*) exit 100 ;; esac
-'"${installs/$commands/mpicc}"
-run || fail "no package of verilator: should have gone on"
-asked 'install -y --no-install-recommends libopenmpi-dev openmpi-bin' "no package of verilator"
-says 'no verilator: what needs it is left out' "no package of verilator"
-
-# --- an archive without XRT: a line, and all else is installed ---
-fake apt-cache 'echo "libxrt-dev: Candidate: (none)"'
-fake apt-get "$installs"
-fake cc 'case "$*" in *xrt_device.h*) exit 1 ;; esac'
-without verilator
-run || fail "no XRT in the archive: should have gone on"
-asked 'install -y --no-install-recommends verilator z3' "no XRT in the archive"
-says "no libxrt-dev in this system's archive: what needs it is left out" "no XRT in the archive"
+# --- flags ---
+plan() { # plan WORD...
+    make -C "$tree" -n V=1 B="$dir/none" TOOLS=no NVCC= CPPFLAGS=-DPRE CFLAGS=-DMINE LDFLAGS=-Wl,-z,now "$@" 2>/dev/null |
+    sed ':more; /\\$/ { N; s/\\\n/ /; b more }' # a command a line
+}
+plan all >"$dir/plan"
+compiles=$(grep -c -- ' -c host/.* -o ' "$dir/plan") links=$(grep -cE -- '-o [^ ]*(/narrowcast|libnarrowcast\.so\.0|/tests/test_[a-z_]*)$' "$dir/plan")
+if [ "$compiles" -lt 100 ] || [ "$links" -lt 50 ]; then fail "the plan has $compiles compilations and $links links"; fi
+grep -- ' -c host/.* -o ' "$dir/plan" | grep -v -- '-DPRE.*-DMINE' && fail "a compilation without the user's flags"
+grep -E -- '-o [^ ]*(/narrowcast|libnarrowcast\.so\.0|/tests/test_[a-z_]*)$' "$dir/plan" | grep -v -- '-z,now' && fail "a link without the user's flags"
+grep -q -- '-Werror' "$dir/plan" && fail "-Werror in a build of a user's"
+for ours in 'all WERROR=1' check; do
+    # shellcheck disable=SC2086 # two words
+    plan $ours | grep -- ' -c host/.* -o ' | grep -v -- '-Werror' | grep . && fail "no -Werror in $ours"
+done
+exit $bad

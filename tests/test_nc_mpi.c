@@ -65,8 +65,8 @@ static void check_kind(int rank, int n_ranks, const struct nc_layer *layers, flo
 
 int main(void)
 {
-    const struct nc_layer layers[] = {{"fc.weight", N_WEIGHT, 0, 0, 0, NULL},
-                                      {"fc.bias", N_BIAS, 1, 0, 0, NULL}};
+    const struct nc_layer layers[] = {{"fc.weight", N_WEIGHT, 0, 0, 0, NULL, {NULL}},
+                                      {"fc.bias", N_BIAS, 1, 0, 0, NULL, {NULL}}};
     float *const grads[] = {weight, bias};
     struct nc_options options = nc_options_default();
     struct nc_report report;

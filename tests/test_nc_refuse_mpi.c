@@ -37,6 +37,7 @@ static void refused(const struct nc_options *o, const struct nc_layer *layers, i
 static struct nc_options with(struct nc_options o)
 {
     const struct nc_options d = nc_options_default();
+    o.size = d.size;
     o.bucket_bytes = d.bucket_bytes;
     o.deadline_s = d.deadline_s;
     return o;

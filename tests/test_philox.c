@@ -35,6 +35,18 @@ static void check_keys(uint32_t side)
     free(key);
 }
 
+/* Every bit is 1 about half the time. */
+static void check_bits(uint32_t (*word)(uint64_t, uint64_t), uint64_t key)
+{
+    enum { N = 100000 };
+    int ones[32] = {0};
+    for (uint64_t i = 0; i < N; i++)
+        for (int bit = 0; bit < 32; bit++)
+            ones[bit] += (int)(word(key, i) >> bit & 1);
+    for (int bit = 0; bit < 32; bit++) /* 6 standard deviations of 158 */
+        CHECK(abs(ones[bit] - N / 2) < 950, "bit %d is 1 in %d of %d words", bit, ones[bit], N);
+}
+
 /* Word i is word i % 4 of block i / 4, also where i needs both counter words; every bit is 1 about
  * half the time. */
 static void check_stream(void)
@@ -46,13 +58,25 @@ static void check_stream(void)
         CHECK(philox_u32(key, at) == philox_rounds(key, counter).w[at % 4], "word %llu",
               (unsigned long long)at);
     }
-    enum { N = 100000 };
-    int ones[32] = {0};
-    for (uint64_t i = 0; i < N; i++)
-        for (int bit = 0; bit < 32; bit++)
-            ones[bit] += (int)(philox_u32(key, i) >> bit & 1);
-    for (int bit = 0; bit < 32; bit++) /* 6 standard deviations of 158 */
-        CHECK(abs(ones[bit] - N / 2) < 950, "bit %d is 1 in %d of %d words", bit, ones[bit], N);
+    check_bits(philox_u32, key);
+}
+
+/* The bits that round element i: half-words i % 8, the lower one of a word first, of two blocks. */
+static void check_rounding(void)
+{
+    const uint64_t key = 0x299f31d0a4093822;
+    for (uint64_t i = 0; i < 1000; i++) {
+        const uint64_t at = i < 500 ? i : (i << 50) + i;
+        uint32_t want = 0;
+        for (uint32_t half = 0; half < 2; half++) {
+            const struct philox_block counter = {
+                {(uint32_t)(at / 8), (uint32_t)(at / 8 >> 32), half, 0}};
+            const uint32_t word = philox_rounds(key, counter).w[at % 8 / 2];
+            want = want << 16 | (at % 2 ? word >> 16 : word & 0xffff);
+        }
+        CHECK(philox_round_u32(key, at) == want, "word %llu", (unsigned long long)at);
+    }
+    check_bits(philox_round_u32, key);
 }
 
 int main(int argc, char **argv)
@@ -68,5 +92,6 @@ int main(int argc, char **argv)
                  (struct philox_block){{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
     check_keys(argc > 1 ? 8 : 32);
     check_stream();
+    check_rounding();
     DONE();
 }

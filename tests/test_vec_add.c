@@ -54,6 +54,26 @@ static void check_all_pairs(void)
     check_pairs((struct vec_sum){.rule = VEC_TRUNC, .overflow = MF_SATURATE, .in = e5m2});
 }
 
+/* 20 million pairs of halves: all codes beside zeros, the largest, inf and any other; neighbours that
+ * cancel. */
+static void check_halves(void)
+{
+    static uint16_t a[N_PAIRS], b[N_PAIRS];
+    static const uint16_t corners[] = {0, 0x7bff, 0x8000, 0x7c00, 0xfbff, 1};
+    enum { ROUNDS = 306, N_CORNERS = sizeof corners / sizeof corners[0] };
+    uint64_t drawn = 0;
+    for (int r = 0; r < ROUNDS; r++) {
+        const struct vec_sum s = {
+            .rule = VEC_NEAREST, .overflow = r % 2 ? MF_INF : MF_SATURATE, .in = half};
+        for (uint32_t i = 0; i < N_PAIRS; i++) {
+            const uint32_t word = r < N_CORNERS ? 0 : philox_u32(SEED, drawn++);
+            a[i] = r < N_CORNERS ? corners[r] : (uint16_t)word;
+            b[i] = (uint16_t)(r % 3 == 2 ? (a[i] ^ 0x8000u) + (word >> 16 & 63) - 32 : i);
+        }
+        check_add(&s, (const uint8_t *)a, (const uint8_t *)b, N_PAIRS);
+    }
+}
+
 /* Formats too wide for all pairs, and every length of a tail. */
 static void check_random_adds(void)
 {
@@ -85,6 +105,7 @@ int main(void)
 {
     open_tables();
     check_all_pairs();
+    check_halves();
     check_random_adds();
     DONE();
 }

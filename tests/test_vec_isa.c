@@ -10,7 +10,7 @@
 
 enum { BLOCK = 1 << 12 };
 
-static struct vec_ops tables[VEC_ISAS];
+static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 
 static const struct mf_fmt six[] = {{5, 2, 0}, {4, 3, 0},  {4, 3, 1},

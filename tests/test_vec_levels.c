@@ -11,7 +11,7 @@
 enum { N_MOST = 3000, N_RULES = 36, PARTS = 3, SKIP_BYTES = 5 };
 static const uint64_t seed = 4711;
 
-static struct vec_ops tables[VEC_ISAS];
+static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 
 static float input(uint64_t i, int kind)

@@ -59,9 +59,10 @@ static void check_cast(struct vec_cast cast, size_t n, int shift)
     pack_read(mf_width(cast.fmt), box + offset + 1, n, codes);
     for (size_t i = 0; i < n; i++) {
         uint32_t want =
-            cast.trunc ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
-                       : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
-                                cast.round == MF_STOCHASTIC ? philox_u32(cast.key, at + i) : 0);
+            cast.trunc
+                ? mf_e5m2_trunc_enc(to_bits(x[i]), shift)
+                : mf_enc(cast.fmt, to_bits(x[i]), shift, cast.round, cast.overflow,
+                         cast.round == MF_STOCHASTIC ? philox_round_u32(cast.key, at + i) : 0);
         CHECK(codes[i] == want, "e%um%u round %d shift %d n %zu: code %zu of %a is %x, want %x",
               cast.fmt.e, cast.fmt.m, (int)cast.round, shift, n, i, (double)x[i], codes[i], want);
     }

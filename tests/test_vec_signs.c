@@ -10,7 +10,7 @@
 enum { N_MOST = 4000, PARTS = 3, SKIP_BYTES = 3 };
 static const uint64_t seed = 1991;
 
-static struct vec_ops tables[VEC_ISAS];
+static struct vec_ops tables[VEC_TABLES];
 static int n_tables;
 
 static const struct signs_rule rules[] = {{64, 1},  {32, 1},  {512, 1}, {1, 1},

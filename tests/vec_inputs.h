@@ -4,6 +4,7 @@
 #define VEC_INPUTS_H
 #include "hls/philox.h"
 #include "vec/vec_isa.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,12 +24,21 @@ static inline uint32_t bits_of(float x)
     return bits;
 }
 
-/* The tables of every instruction set this CPU has, scalar first. Returns how many. */
-static inline int vec_tables(struct vec_ops found[VEC_ISAS])
+enum { VEC_TABLES = VEC_ISAS + 1 };
+
+/* The tables of every instruction set this CPU has, scalar first, and one that does not ask for what it
+ * will read. Returns how many. */
+static inline int vec_tables(struct vec_ops found[VEC_TABLES])
 {
     int n = 0;
     for (int isa = 0; isa < VEC_ISAS; isa++)
         n += vec_isa_table((enum vec_isa)isa, &found[n]);
+#ifdef VEC_X86
+    if (vec_isa_table(VEC_AVX512, &found[n])) {
+        cast_avx512_ask(&found[n], 0);
+        found[n++].name = "avx512, unasked";
+    }
+#endif
     return n;
 }
 
@@ -49,6 +59,20 @@ static inline uint8_t *page_end(int which, size_t bytes)
         ends[which] = p + PAGE_BUFFER_BYTES;
     }
     return ends[which] - bytes;
+}
+
+/* A rest of 24 bits, in 2^-32 of a format's smallest value, as what a shift makes a subnormal's. */
+static inline float vec_rest(struct mf_fmt f, uint32_t rest, int shift)
+{
+    return (float)ldexp(rest, 1 - mf_bias(f) - f.m - 32 - shift);
+}
+
+/* The rest of element i whose bits for stochastic rounding are `word`, with the same upper half: not
+ * above it, or, of odd elements, above. */
+static inline uint32_t vec_rest_near(uint32_t word, size_t i)
+{
+    const uint32_t below = word & 0xffffff00u;
+    return i % 2 && below < 0xffffff00u ? below + 256 : below;
 }
 
 /* Input i of a format under a shift: a value or a tie of the format, or its neighbours, divided by

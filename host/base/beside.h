@@ -1,10 +1,12 @@
-/* beside.h : programs that are built together lie in one folder. */
+/* beside.h : programs that are built together lie in one folder; installed, libraries lie in lib/ beside
+ * bin/. */
 #ifndef BESIDE_H
 #define BESIDE_H
 #include <limits.h>
 
-/* The path of the program `name` beside this program's own file, if there is one, else its name
- * alone, for PATH to find. */
+/* The path of the program or library `name` beside this program's own file, beside the library that
+ * this is in, or in ../lib of the program, if there is one, else its name alone, for PATH or the loader
+ * to find. */
 const char *beside(const char *name, char path[PATH_MAX]);
 
 #endif

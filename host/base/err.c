@@ -6,23 +6,41 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct err_lines err_own, *err = &err_own;
+static struct err_lines err_own;
+static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct err_lines *lines(void)
+{
+    return err_mine ? err_mine : &err_own;
+}
+
+/* Says a line to whom it may concern. Not locked: the caller's function may take its time. */
+static void put(const struct err_lines *err, bool error, const char *text)
+{
+    if (err->to)
+        err->to(err->arg, error, text);
+    else
+        fprintf(stderr, "narrowcast: %s%s\n", error ? "" : "warning: ", text);
+}
 
 static void say(bool error, const char *format, va_list ap)
 {
+    struct err_lines *err = lines();
     char text[448];
-    const char *kind = error ? "" : "warning: ";
     vsnprintf(text, sizeof text, format, ap);
     pthread_mutex_lock(&err_lock);
-    if (!err->held) {
-        fprintf(stderr, "narrowcast: %s%s\n", kind, text);
-    } else if (!err->full || (error && !err->full_of_error)) {
-        snprintf(err->line, sizeof err->line, "narrowcast: %s%s\n", kind, text);
+    const bool held = err->held;
+    if (held && (!err->full || (error && !err->full_of_error))) {
+        snprintf(err->line, sizeof err->line, "%s", text);
         err->full = true;
         err->full_of_error = error;
     }
+    if (error && !err->first[0])
+        snprintf(err->first, sizeof err->first, "%s", text);
     pthread_mutex_unlock(&err_lock);
+    if (!held)
+        put(err, error, text);
 }
 
 int err_say(int code, const char *format, ...)
@@ -36,6 +54,7 @@ int err_say(int code, const char *format, ...)
 
 void err_add(const char *format, ...)
 {
+    struct err_lines *err = lines();
     char text[448];
     va_list ap;
     va_start(ap, format);
@@ -43,9 +62,11 @@ void err_add(const char *format, ...)
     va_end(ap);
     pthread_mutex_lock(&err_lock);
     if (err->held && err->full_of_error) {
-        const size_t n = strcspn(err->line, "\n");
-        snprintf(err->line + n, sizeof err->line - n - 1, "%s", text);
-        strcat(err->line, "\n");
+        const bool is_first = strcmp(err->first, err->line) == 0;
+        const size_t n = strlen(err->line);
+        snprintf(err->line + n, sizeof err->line - n, "%s", text);
+        if (is_first)
+            memcpy(err->first, err->line, sizeof err->first);
     }
     pthread_mutex_unlock(&err_lock);
 }
@@ -65,11 +86,12 @@ void err_news(const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    fprintf(stderr, "narrowcast: warning: %s\n", text);
+    put(lines(), false, text);
 }
 
 void err_hold(void)
 {
+    struct err_lines *err = lines();
     pthread_mutex_lock(&err_lock);
     err->held = true;
     pthread_mutex_unlock(&err_lock);
@@ -77,18 +99,21 @@ void err_hold(void)
 
 void err_release(bool print)
 {
+    struct err_lines *err = lines();
+    char text[sizeof err->line];
     pthread_mutex_lock(&err_lock);
-    if (print && err->full)
-        fputs(err->line, stderr);
+    const bool full = print && err->full, error = err->full_of_error;
+    if (full)
+        memcpy(text, err->line, sizeof text);
     err->held = err->full = err->full_of_error = false;
     pthread_mutex_unlock(&err_lock);
+    if (full)
+        put(err, error, text);
 }
 
-struct err_lines *err_turn(struct err_lines *lines)
+struct err_lines *err_turn(struct err_lines *mine)
 {
-    pthread_mutex_lock(&err_lock);
-    struct err_lines *before = err == &err_own ? NULL : err;
-    err = lines ? lines : &err_own;
-    pthread_mutex_unlock(&err_lock);
+    struct err_lines *before = err_mine;
+    err_mine = mine;
     return before;
 }

@@ -38,14 +38,21 @@ void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void err_hold(void);
 void err_release(bool print);
 
-/* What is held: the line, errors before warnings, the first before later ones. All zero: nothing. */
+/* What is held: the line, errors before warnings, the first before later ones. All zero: nothing,
+ * and lines go to stderr. */
 struct err_lines {
     bool held, full, full_of_error;
     char line[512];
+    /* Takes a line, without "narrowcast: " and newline, in place of stderr; NULL: none does. Any of
+     * the caller's threads calls it, with no lock held. */
+    void (*to)(void *arg, bool error, const char *line);
+    void *arg;
+    char first[512]; /* the first error since the caller emptied it, said or not */
 };
 
-/* Several callers take turns in one process, each of whom holds what it has to say: from now on it
- * is these lines that are held, said or forgotten. NULL: the process's own. Returns those before. */
+/* Several callers in one process, each of whom holds what it has to say, in turns or each in a thread
+ * of its own: from now on it is these lines that this thread holds, says or forgets. NULL: the
+ * process's own, which threads share. Returns those before. */
 struct err_lines *err_turn(struct err_lines *lines);
 
 #endif

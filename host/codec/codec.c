@@ -58,6 +58,16 @@ int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by)
     return 0;
 }
 
+int codec_set_sums(struct codec *c)
+{
+    char text[CODEC_TEXT_BYTES];
+    if (!c->kind->gives_sums || !c->kind->gives_sums(c))
+        return ERR(-EINVAL, "cannot take sums by codec \"%s\": it makes means alone",
+                   codec_describe(c, text));
+    c->sums = true;
+    return 0;
+}
+
 const struct vec_sum *codec_sum(const struct codec *c)
 {
     return c->kind->sum ? c->kind->sum(c) : NULL;

@@ -21,6 +21,7 @@ struct codec {
     const struct vec_ops *ops; /* the backend that casts and adds */
     enum vec_type type;        /* of gradients, and of weights beside them */
     int n_ranks;               /* 0: not settled yet */
+    bool sums;                 /* codec_set_sums() */
     uint64_t seed;             /* of the random bits; 0 until the caller sets it */
     alignas(8) unsigned char own[CODEC_OWN_BYTES]; /* the kind's, which alone reads it */
 };
@@ -52,6 +53,16 @@ struct codec_adder {
 /* Settles the automatic choices for P ranks and who adds, and refuses what cannot work. Returns 0
  * or -EINVAL with a line. */
 int codec_settle(struct codec *c, int n_ranks, const struct codec_adder *by);
+
+/* From now on decoding makes the SUM over ranks, not the mean, with the same codes. Settled. Returns
+ * 0, or -EINVAL with a line: this kind knows means alone. */
+int codec_set_sums(struct codec *c);
+
+/* By what decoding divides sums: the ranks, or 1. */
+static inline float codec_divisor(const struct codec *c)
+{
+    return c->sums ? 1 : (float)c->n_ranks;
+}
 
 /* A codec of plain fp32 beside it (first epochs, last layer). Settled for the same ranks; adds by
  * fp32 where that will do, else by nearest: the same additions. */

@@ -74,6 +74,9 @@ struct codec_kind {
     void (*decode)(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs);
 
+    /* As codec_set_sums(): decoding divides by codec_divisor(). NULL: never. */
+    bool (*gives_sums)(const struct codec *c);
+
     /* fold->ctx is a struct codec_call. */
     const struct fold_ops *fold;
 };

@@ -136,7 +136,12 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     if (by_quantile(c))
         quantile_decode(c, outs, parts, n_outs);
     else
-        c->ops->decode_all(c->ops, sum(c)->out, outs, n_outs, (float)c->n_ranks);
+        c->ops->decode_all(c->ops, sum(c)->out, outs, n_outs, codec_divisor(c));
+}
+
+static bool gives_sums(const struct codec *c)
+{
+    return !by_quantile(c); /* shares of a mean are added */
 }
 
 const struct codec_kind codec_minifloat = {
@@ -162,5 +167,6 @@ const struct codec_kind codec_minifloat = {
     .encode = encode,
     .scan_encode = scan_encode,
     .decode = decode,
+    .gives_sums = gives_sums,
     .fold = &minifloat_fold,
 };

@@ -177,7 +177,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
                                          .n = o->n,
                                          .rule = rule_of(c, parts[from + k].layer)};
         }
-        c->ops->sign_lists->decode(c->ops, list, k, (float)c->n_ranks);
+        c->ops->sign_lists->decode(c->ops, list, k, codec_divisor(c));
     }
 }
 
@@ -224,6 +224,12 @@ static const struct fold_ops onebit_fold = {
     .sum = sum, /* who adds all parts in one place calls no more */
 };
 
+static bool gives_sums(const struct codec *c)
+{
+    (void)c;
+    return true;
+}
+
 const struct codec_kind codec_onebit = {
     .name = "onebit",
     .help =
@@ -240,5 +246,6 @@ const struct codec_kind codec_onebit = {
     .encode = encode,
     .scan_encode = scan_encode,
     .decode = decode,
+    .gives_sums = gives_sums,
     .fold = &onebit_fold,
 };

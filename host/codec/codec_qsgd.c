@@ -129,7 +129,7 @@ static void decode(const struct codec *c, const struct vec_out *outs,
                    const struct codec_part *parts, int n_outs)
 {
     (void)parts;
-    c->ops->level_lists->decode(c->ops, rule_of(c), outs, n_outs, (float)c->n_ranks);
+    c->ops->level_lists->decode(c->ops, rule_of(c), outs, n_outs, codec_divisor(c));
 }
 
 /* ---- sums ---- */
@@ -188,6 +188,12 @@ static const struct fold_ops qsgd_fold = {
     .sum = sum, /* who adds all parts in one place calls no more */
 };
 
+static bool gives_sums(const struct codec *c)
+{
+    (void)c;
+    return true;
+}
+
 const struct codec_kind codec_qsgd = {
     .name = "qsgd",
     .help = "qsgd:B[,bucket=D][,norm=max|2][,levels=sign|even]: levels of B = 1, 2, 4, 8 or 16 "
@@ -202,5 +208,6 @@ const struct codec_kind codec_qsgd = {
     .encode = scan_encode,
     .scan_encode = scan_encode,
     .decode = decode,
+    .gives_sums = gives_sums,
     .fold = &qsgd_fold,
 };

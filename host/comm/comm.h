@@ -3,7 +3,7 @@
  *
  * A wait that passes the deadline ends the whole job, after one line that names the ranks that do
  * not answer: a call below either returns or the process is gone. One thread calls at a time, the
- * one that opened or, where comm_threads() says so, any other. */
+ * one that opened or, where comm_level() says so, any other. */
 #ifndef COMM_H
 #define COMM_H
 #include <stdbool.h>
@@ -17,6 +17,44 @@ struct comm; /* opened by comm_open, closed by comm_close */
  * rank 0 speaks), -ENOMEM, -EIO (MPI said no). */
 int comm_open(double deadline_s, struct comm **out);
 
+/* What threads of this process may call. */
+enum comm_level {
+    COMM_MAIN,  /* the one that began MPI, alone */
+    COMM_TURNS, /* any, one at a time in all of the process (MPI_THREAD_SERIALIZED) */
+    COMM_MANY   /* several at once, each with a job of its own (MPI_THREAD_MULTIPLE) */
+};
+
+/* MPI_Init unless done, for one thread at a time, or, if so asked, for several at once; the caller's
+ * MPI allows what it was begun with. Any thread, several at once. Returns the level or a negative
+ * errno: -EINVAL (MPI has been finalized), -ENOTSUP, -EIO. */
+int comm_begin(bool many);
+
+/* May this thread call now that MPI has begun? Of COMM_MAIN another than the main one may not:
+ * -EPERM with a line. */
+int comm_may_call(void);
+
+/* For who lets several threads in, each with a job of its own: unless COMM_MANY do, one has the turn,
+ * from the first of these until the second. Returns 0, -EPERM, or -EBUSY with a line: another has
+ * it. */
+int comm_take_turn(void);
+void comm_give_turn(void);
+
+/* Which processes a job is of. */
+struct comm_members {
+    const void *mpi;    /* an MPI_Comm, which is duplicated; NULL: fortran */
+    const int *fortran; /* a communicator's number in Fortran (MPI_Fint); NULL: MPI_COMM_WORLD */
+    double deadline_s;  /* of comm_open() */
+    /* What this rank must have done before any goes on: 0, or a negative errno with a line. NULL:
+     * nothing. */
+    int (*ready)(void *arg);
+    void *arg;
+};
+
+/* comm_open() of these processes, after comm_begin(). All of them call it, and return the same: what
+ * comm_open() returns, what ready() does on the lowest rank where it fails, -EINVAL (no communicator, or one
+ * between two groups). Nothing is left of one that failed. */
+int comm_open_on(const struct comm_members *members, struct comm **out);
+
 /* Waits for the other ranks' comm_close and leaves the job; the last one ends MPI if comm_open
  * began it (MPI_Finalize), so none can be opened again. */
 void comm_close(struct comm *c);
@@ -28,7 +66,7 @@ void comm_leave(struct comm *c);
 int comm_rank(const struct comm *c);
 int comm_n_ranks(const struct comm *c);
 
-/* May other threads than the one that opened call, one at a time? (MPI_THREAD_SERIALIZED) */
+/* May other threads than the one that opened call, one at a time? */
 bool comm_threads(const struct comm *c);
 
 /* Are the ranks fibers of one thread (comm_virtual.h)? */

@@ -1,77 +1,11 @@
 /* comm_mpi.c : a job whose ranks are processes and reach each other by MPI: joining and leaving it. */
 #include "comm/comm_mpi.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include <assert.h>
-#include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* MPI can be begun and ended once in a process, so what is known of it is the process's. */
-static struct {
-    bool begun; /* here, so it is ended here */
-    int n_open; /* jobs */
-} mpi_here;
-
-/* Open MPI (4.1) unloads its components while a thread of its own may still have an event of one of
- * them to handle: seldom, on a busy machine, that ended a finished run in code that was no longer
- * there. So what is loaded stays. Of another MPI there is none by that name. */
-static void keep_components(void)
-{
-    struct link_map *l = NULL;
-    void *self = dlopen(NULL, RTLD_NOW);
-    if (self && !dlinfo(self, RTLD_DI_LINKMAP, &l))
-        for (; l; l = l->l_next)
-            if (l->l_name && strstr(l->l_name, "/mca_"))
-                (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-/* MPI_Finalize; then, where that took long, a rest of as long. With hundreds of ranks on a core
- * what started them falls behind, Open MPI's ranks wait 2 s for its answer, and one that is gone
- * before it has heard is taken for dead. */
-static void finalize(void)
-{
-    const double start = clock_s(), most = 10;
-    keep_components();
-    MPI_Finalize();
-    const double took = clock_s() - start;
-    if (took > 1)
-        sleep((unsigned)(took < most ? took : most) + 1);
-}
-
-/* When the last job is closed, or at exit if none has come about. A process that exits from the
- * middle of a job leaves MPI as it is, which is how mpirun learns of it. */
-static void end_mpi(void)
-{
-    int ended = 0;
-    MPI_Finalized(&ended);
-    if (mpi_here.begun && mpi_here.n_open == 0 && !ended)
-        finalize();
-}
-
-/* MPI of a process: begun here unless the caller has done so, whose choice of threads then
- * holds. */
-static int begin_mpi(int *level)
-{
-    int done = 0, ended = 0;
-    MPI_Finalized(&ended);
-    if (ended)
-        return ERR(-EINVAL, "cannot join the job: MPI has been finalized in this process");
-    MPI_Initialized(&done);
-    if (done)
-        return comm_mpi_check(MPI_Query_thread(level), "ask MPI for threads");
-    TRY(comm_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level), "start MPI"));
-    mpi_here.begun = true;
-    atexit(end_mpi);
-    if (*level < MPI_THREAD_FUNNELED)
-        return ERR(-ENOTSUP,
-                   "cannot use this MPI: it does not allow threads (MPI_THREAD_FUNNELED)");
-    return 0;
-}
 
 static void __attribute__((noreturn)) end(struct comm *c, int code)
 {
@@ -124,43 +58,96 @@ static void give_back(struct comm_mpi *m)
     free(m);
 }
 
+/* The job's own communicator, of the caller's or of all processes. */
+static int duplicate(const struct comm_members *o, MPI_Comm *out)
+{
+    MPI_Comm from = MPI_COMM_WORLD;
+    int is_inter = 0;
+    if (o->mpi)
+        from = *(const MPI_Comm *)o->mpi;
+    else if (o->fortran)
+        from = MPI_Comm_f2c(*o->fortran);
+    if (from == MPI_COMM_NULL)
+        return ERR(-EINVAL, "cannot join the job: there is no communicator (MPI_COMM_NULL)");
+    TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
+    if (is_inter)
+        return ERR(-EINVAL, "cannot join the job: its communicator is between two groups of ranks");
+    TRY(comm_mpi_check(MPI_Comm_dup(from, out), "join the job"));
+    MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
+    return 0;
+}
+
+/* What one rank can find wrong alone. */
+static int fill(struct comm_mpi *m, const struct comm_members *o)
+{
+    if (o->ready)
+        TRY(o->ready(o->arg));
+    if (!(o->deadline_s > 0))
+        return ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0",
+                   o->deadline_s);
+    return m ? make_room(m) : -ENOMEM;
+}
+
+/* comm_agree() of ranks that have no job yet: by MPI's own wait, as all of the opening is. */
+static int agree(MPI_Comm mpi, int rank, int rc)
+{
+    const uint64_t fine = UINT64_MAX;
+    uint64_t word = rc < 0 ? (uint64_t)rank << 32 | (uint32_t)-rc : fine, least = fine;
+    TRY(comm_mpi_check(MPI_Allreduce(&word, &least, 1, MPI_UINT64_T, MPI_MIN, mpi),
+                       "join the job"));
+    err_release(least != fine && rank == (int)(least >> 32));
+    return least == fine ? 0 : -(int)(uint32_t)least;
+}
+
+static int open_held(const struct comm_members *o, struct comm_mpi *m)
+{
+    MPI_Comm mpi;
+    int level = MPI_THREAD_SINGLE, rank, n_ranks;
+    TRY(duplicate(o, &mpi));
+    MPI_Query_thread(&level);
+    MPI_Comm_rank(mpi, &rank);
+    MPI_Comm_size(mpi, &n_ranks);
+    if (m) {
+        m->mpi = mpi;
+        m->comm.ops = &ops;
+        m->comm.threads = comm_mpi_level(level) != COMM_MAIN;
+        m->comm.rank = rank;
+        m->comm.n_ranks = n_ranks;
+        m->comm.deadline_s = o->deadline_s;
+    }
+    const int rc = agree(mpi, rank, fill(m, o));
+    if (rc < 0)
+        MPI_Comm_free(&mpi);
+    return rc;
+}
+
+int comm_open_on(const struct comm_members *o, struct comm **out)
+{
+    struct err_lines own = {.held = true}; /* what the caller holds stays held */
+    struct err_lines *callers = err_turn(&own);
+    if (callers)
+        own.to = callers->to, own.arg = callers->arg;
+    struct comm_mpi *m = buf_alloc(sizeof *m);
+    const int rc = open_held(o, m);
+    err_release(true); /* what went wrong before ranks could agree */
+    err_turn(callers);
+    if (callers && !callers->first[0])
+        memcpy(callers->first, own.first, sizeof own.first);
+    if (rc < 0) {
+        if (m)
+            give_back(m);
+        return rc;
+    }
+    comm_mpi_count_open(1);
+    *out = &m->comm;
+    return 0;
+}
+
 int comm_open(double deadline_s, struct comm **out)
 {
-    struct comm_mpi *m = buf_alloc(sizeof *m);
-    if (!m)
-        return -ENOMEM;
-    struct comm *c = &m->comm;
-    c->ops = &ops;
-    c->deadline_s = deadline_s;
-    int level = MPI_THREAD_SINGLE;
-    int rc = begin_mpi(&level);
-    if (rc < 0)
-        goto free_comm;
-    c->threads = level >= MPI_THREAD_SERIALIZED;
-    rc = comm_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &m->mpi), "join the job");
-    if (rc < 0)
-        goto free_comm;
-    MPI_Comm_set_errhandler(m->mpi, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(m->mpi, &c->rank);
-    MPI_Comm_size(m->mpi, &c->n_ranks);
-    if (!(deadline_s > 0)) {
-        rc = c->rank > 0
-                 ? -EINVAL
-                 : ERR(-EINVAL, "cannot wait for ranks until a deadline of %g s: need more than 0",
-                       deadline_s);
-        goto leave_job;
-    }
-    mpi_here.n_open++;
-    rc = make_room(m);
-    if (rc < 0)
-        comm_abort(c, rc); /* the others are in the job already and would wait */
-    *out = c;
-    return 0;
-leave_job:
-    MPI_Comm_free(&m->mpi);
-free_comm:
-    give_back(m);
-    return rc;
+    const struct comm_members all = {.deadline_s = deadline_s};
+    TRY(comm_begin(false));
+    return comm_open_on(&all, out);
 }
 
 void comm_leave(struct comm *c)
@@ -172,12 +159,12 @@ void comm_leave(struct comm *c)
     (void)comm_barrier(c);
     MPI_Comm_free(&comm_mpi(c)->mpi);
     give_back(comm_mpi(c));
-    mpi_here.n_open--;
+    comm_mpi_count_open(-1);
 }
 
 void comm_close(struct comm *c)
 {
     comm_leave(c);
     if (c)
-        end_mpi();
+        comm_mpi_end();
 }

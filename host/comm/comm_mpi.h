@@ -18,6 +18,12 @@ static inline struct comm_mpi *comm_mpi(struct comm *c)
     return (struct comm_mpi *)c;
 }
 
+/* comm_mpi_begin.c: what threads may call; MPI_Finalize if MPI was begun here and no job is open; so
+ * many jobs more are open. */
+enum comm_level comm_mpi_level(int mpi_level);
+void comm_mpi_end(void);
+void comm_mpi_count_open(int more);
+
 /* 0, or -EIO and a line: what ("send") could not be done, and why MPI thinks so. */
 int comm_mpi_check(int mpi_rc, const char *what);
 

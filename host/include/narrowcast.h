@@ -39,13 +39,21 @@
  *
  *     cc train.c -Ihost/include -Lbuild -Wl,-rpath=$PWD/build -lnarrowcast; host/ranks.sh 4 ./a.out
  *
- * Errors are negative errno values, after one line on stderr by one rank. One thread, the one that
- * opened, makes all calls.
+ * Errors are negative errno values (nc_strerror), after one line by one rank, on stderr or to
+ * options.log; nc_last_error() has it on that rank.
+ *
+ * Threads: one at a time makes calls of a communicator. Several communicators may be at work at once,
+ * each in a thread of its own, where MPI allows MPI_THREAD_MULTIPLE: by the caller's MPI_Init_thread,
+ * or by options.threads where nc_open begins MPI. With MPI_THREAD_SERIALIZED one communicator at a
+ * time is at work in a process, in any thread, and no other thread calls MPI meanwhile: -EBUSY tells
+ * who gets in another's way. With less only MPI's main thread may call: -EPERM, and gradients that
+ * nc_ready() hands in travel in nc_wait(). After fork() the child may not call: -EPERM.
  *
  * A rank that does not come within the deadline ends the whole job, after a line that names it. The
  * deadline counts only while some rank waits inside a call, and not while that rank is itself
  * stopped: what a rank does between calls (validation, a checkpoint) may take as long as it likes
- * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. */
+ * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. The opening
+ * of a communicator waits as MPI does, without one. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -55,18 +63,23 @@
 extern "C" {
 #endif
 
-#define NC_VERSION "0.1.0"
+#define NC_VERSION        "0.1.0"
+#define NC_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch, for #if */
 
 /* What the library exports; all else in it is hidden. */
 #ifndef NC_API
 #define NC_API __attribute__((visibility("default")))
 #endif
 
-/* Of the library: equals NC_VERSION of the header it was built with. */
+/* Of the library: equals NC_VERSION, NC_VERSION_NUMBER of the header it was built with. */
 NC_API const char *nc_version(void);
+NC_API int nc_version_number(void);
 
-/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same. */
+/* Words as in `narrowcast train --help`; NULL takes the default. All ranks must mean the same.
+ * Begin with nc_options_default(): later versions may have more fields, and take programs that were
+ * built with fewer. */
 struct nc_options {
+    size_t size;            /* of this struct, as the caller was built with it */
     const char *format;     /* fp32 fp16 bf16 e5m2 e4m3 e4m3fn e3m0 or eXmY */
     const char *scale;      /* none, const:K, aps, aps-tight, quantile */
     const char *sum;        /* auto exact fp32 nearest kahan trunc */
@@ -91,7 +104,17 @@ struct nc_options {
     const char *quantise;   /* large: the smallest layers travel in fp32; all: none; auto */
     const char *acc_format; /* auto, or of partial sums (sum nearest or kahan): e5m2 in e6m9 */
     int rescale; /* not 0: scale aps, sum nearest, algo group-*:K: groups' sums are scaled anew */
+    const char *op; /* mean, or sum (of kinds of codec that know sums) */
+    /* fp32, or, with device cpu: fp64, fp16, bf16. Such gradients become fp32 on the way in (fp64:
+     * rounded to nearest, what is too large is inf) and are rounded to nearest on the way out. */
+    const char *type;
+    int threads; /* not 0: where nc_open begins MPI, it asks for MPI_THREAD_MULTIPLE */
+    /* Takes lines in place of stderr, without a newline; level: NC_LOG_x. It is called by the thread
+     * that calls, or by the communicator's own, and must not call the library. */
+    void (*log)(void *arg, int level, const char *line);
+    void *log_arg;
 };
+enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the
  * number it can see, or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share.
@@ -101,9 +124,15 @@ struct nc_options {
  * the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
  * ipc, mpi or pinned says by what codes travel; auto finds the best. */
 
-/* The defaults: every word NULL (offload: off, device: cpu), buckets of 1 MiB, a deadline of 600 s,
- * seed 1. */
-NC_API struct nc_options nc_options_default(void);
+/* The defaults: every word NULL (offload: off, device: cpu, op: mean, type: fp32), buckets of 1 MiB, a
+ * deadline of 600 s, seed 1. size: of *options; fields beyond what this library knows become 0. */
+NC_API void nc_options_init(struct nc_options *options, size_t size);
+static inline struct nc_options nc_options_default(void)
+{
+    struct nc_options options;
+    nc_options_init(&options, sizeof options);
+    return options;
+}
 
 /* Name the fields ({.name = "fc.bias", .n = 10}), or begin with zeroes: there may be more one day. */
 struct nc_layer {
@@ -119,6 +148,7 @@ struct nc_layer {
      * of, of the same bits on every rank, where gradients are (with "cuda" a device pointer). They
      * are read by each nc_allreduce(), and stay in place until nc_close. NULL: not known */
     const float *weights;
+    void *reserved[4]; /* NULL */
 };
 
 struct nc_report {
@@ -129,9 +159,10 @@ struct nc_report {
     double comm_s;       /* seconds of sending, adding and waiting */
     /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
     int offload;
+    uint64_t reserved[8]; /* 0 */
 };
 
-struct nc;
+struct nc; /* a communicator: opened by nc_open, closed by nc_close */
 
 /* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers,
  * in forward order.
@@ -139,27 +170,87 @@ struct nc;
  *   *out   closed by nc_close
  * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM,
  * -EIO; with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
- * it). After a failure it may be called again; MPI goes on, and ends when the process exits if
- * nc_open began it. */
+ * it); alone -EPERM and -EBUSY (threads, above). After a failure nothing is left, and it may be called
+ * again; MPI goes on, and ends when the process exits if nc_open began it. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
                    struct nc **out);
 
-/* Leaves the job, with all ranks; NULL is legal. The last one calls MPI_Finalize if nc_open called
- * MPI_Init. */
+/* The same for the ranks of a communicator of the caller's, which is duplicated: ranks are numbered as
+ * there. All of them call it, and nobody else.
+ *   mpi_comm   points to an MPI_Comm, of the MPI that the library was built with */
+NC_API int nc_open_on(const void *mpi_comm, const struct nc_options *options,
+                      const struct nc_layer *layers, int n_layers, struct nc **out);
+
+/* The same for callers who have its number in Fortran (mpi4py: comm.py2f()). */
+NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
+                           const struct nc_layer *layers, int n_layers, struct nc **out);
+
+/* Leaves the job, with all ranks, after nc_wait(); NULL is legal. The last one calls MPI_Finalize if
+ * nc_open called MPI_Init. After fork() it does nothing. */
 NC_API void nc_close(struct nc *nc);
+
+/* Ends the job's processes at once, with a status that is not 0, as MPI_Abort does: for failures after
+ * which the other ranks cannot be asked. Any thread. code: a negative errno. Does not return. */
+NC_API void nc_abort(struct nc *nc, int code);
 
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);
 
-/* grads: [n_layers] pointers to this rank's gradients (with "cuda": device pointers, in a list that
- * is not), replaced by the mean over ranks. report: NULL if not wanted. Returns 0; 1 when a
- * gradient was inf or nan on some rank: then nothing changed, and the step must not be taken; or a
- * negative errno, after which only nc_close may follow. */
-NC_API int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report);
+/* grads: a list [n_layers] of pointers to this rank's gradients of each layer (with "cuda": device
+ * pointers, in a list that is not), of options.type; replaced by the mean, or the sum, over ranks.
+ * report: NULL if not wanted. Returns 0; 1 when a gradient was inf or nan on some rank: then nothing
+ * changed, and the step must not be taken; -EBUSY (threads, above; a step is under way); or another
+ * negative errno, after which only nc_close may follow, as with every call below. */
+NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report);
+
+/* The same in parts, while gradients are made: layers travel in buckets as soon as they are handed in,
+ * in a thread of the communicator's, which alone calls MPI until nc_wait() (other threads with
+ * MPI_THREAD_MULTIPLE alone). The bits of the result are the same.
+ *
+ *     nc_iallreduce(nc, grads)        a step begins; its gradients may still be made
+ *     nc_ready(nc, first, n)          those of layers first..first+n are final (with "cuda": on the
+ *                                     device), and not to be touched until nc_wait(). Any order will
+ *                                     do, the last layers first is fast
+ *     nc_test(nc, &done)              *done: nc_wait() would not wait. Where MPI allows no thread of ours
+ *                                     it does all of the step once all layers are ready
+ *     nc_wait(nc, &report)            the rest is final, too; the means are there
+ *
+ * nc_wait() returns as nc_allreduce(), but after a 1 fp32 gradients are undefined. One step at a time;
+ * all ranks begin and wait alike. The first nc_iallreduce() starts the thread: -ENOMEM, -EAGAIN. */
+NC_API int nc_iallreduce(struct nc *nc, const void *grads);
+NC_API int nc_ready(struct nc *nc, int first, int n);
+NC_API int nc_test(struct nc *nc, int *done);
+NC_API int nc_wait(struct nc *nc, struct nc_report *report);
+
+/* Bytes of rank root's to all ranks, which all call it with as many: start weights. In the CPU's
+ * memory. Returns 0, -EINVAL (no such rank), -EIO. */
+NC_API int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root);
 
 /* From now on all layers travel in fp32 (on != 0), or as configured. All ranks call it between the
- * same steps. */
-NC_API void nc_force_fp32(struct nc *nc, int on);
+ * same steps. Returns 0 or -EBUSY. */
+NC_API int nc_force_fp32(struct nc *nc, int on);
+
+/* Steps so far, which key the random bits of stochastic rounding; and from which number to go on, on
+ * all ranks alike. */
+NC_API uint64_t nc_step(const struct nc *nc);
+NC_API int nc_set_step(struct nc *nc, uint64_t step);
+
+/* What a rank keeps from step to step (the number of steps, residuals), for a checkpoint: a job that
+ * loads it goes on to the same bits. Between steps.
+ *   nc_state_bytes   how much nc_state_save() writes to `to`
+ *   nc_state_load    all ranks, each what the same rank of a job of as many ranks, of the same words and
+ *                    layers has saved. Returns 0, or on all ranks -EPROTO: it is of another job, or
+ *                    another step than others' */
+NC_API size_t nc_state_bytes(const struct nc *nc);
+NC_API int nc_state_save(struct nc *nc, void *to);
+NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);
+
+/* What a code of this header means, in a few words; it is never NULL. */
+NC_API const char *nc_strerror(int code);
+
+/* Why the last call failed, in a line, as far as this rank knows; "" if it did not. NULL: the last
+ * nc_open of this thread. Valid until the next call. */
+NC_API const char *nc_last_error(const struct nc *nc);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
  * the ranks agree. */
 #include "job/job.h"
 #include "base/buf.h"
+#include "base/crc.h"
 #include "base/err.h"
 #include "job/choice.h"
 #include "job/job_gpu.h"
@@ -33,12 +34,13 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
 }
 
 /* All ranks mean the same, in whatever words: else they would meet in different collectives. */
-static int check_same_words(const struct job *j, const struct codec *c, const struct job_words *w)
+static int check_same_words(struct job *j, const struct codec *c, const struct job_words *w)
 {
     char text[CODEC_TEXT_BYTES + 128], codec[CODEC_TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
-             j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group, j->bucket_bytes,
-             (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
+    snprintf(text, sizeof text, "%s %d %d %llu %s:%d %zu %d %d %d", codec_describe(c, codec),
+             w->sums, j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group,
+             j->bucket_bytes, (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
+    j->tag = crc_of(text, strlen(text));
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }
@@ -56,7 +58,10 @@ static int settle(struct job *j, const struct job_words *words)
         j->algo = &algo_group_scatter_card;
     j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);
     err_hold();
-    return comm_agree(j->comm, algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec));
+    int rc = algo_settle(j->algo, j->group, comm_n_ranks(j->comm), &j->codec);
+    if (rc == 0 && words->sums)
+        rc = codec_set_sums(&j->codec);
+    return comm_agree(j->comm, rc);
 }
 
 int job_settle(struct comm *c, const struct job_words *words, struct job *out)
@@ -78,9 +83,13 @@ int job_settle(struct comm *c, const struct job_words *words, struct job *out)
 static int check_same_layers(struct comm *c, const struct reducer_layer *layers, int n_layers)
 {
     const size_t bytes = (size_t)n_layers * 4 * sizeof(uint64_t);
+    err_hold();
     uint64_t(*shape)[4] = buf_alloc(bytes);
-    if (!shape)
-        comm_abort(c, -ENOMEM); /* the others are in the comparison already */
+    const int there = comm_agree(c, shape ? 0 : -ENOMEM);
+    if (there < 0) {
+        free(shape);
+        return there;
+    }
     for (int i = 0; i < n_layers; i++) {
         const struct reducer_layer *l = &layers[i];
         memcpy(shape[i], (uint64_t[]){l->n, l->fp32, l->column, l->stride}, sizeof shape[i]);

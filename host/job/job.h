@@ -24,6 +24,7 @@ struct job_words {
     const char *quantise; /* large, all; NULL, auto: as the kind of codec has it */
     uint64_t seed;        /* of stochastic rounding */
     const char *algo;     /* one of algos.def, offload or auto; NULL: auto */
+    bool sums;            /* gradients become sums over ranks, not means */
     enum job_if gpu;      /* are gradients on GPUs? JOB_AUTO: if every rank has one */
     bool halves;          /* on GPUs: they and weights are IEEE halves, and come back as such */
     enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
@@ -39,6 +40,7 @@ struct job {
      * cards do, exactly. */
     struct comm *comm;
     struct codec codec;      /* settled */
+    uint32_t tag;            /* of what all ranks mean: the same bits of the same gradients */
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* of what does not go through cards */
     int group;

@@ -1,26 +1,42 @@
-/* nc.c : the public interface: a thin face over a job. */
-#include <narrowcast.h>
+/* nc.c : the public interface: a thin face over a job, opened and closed. */
 #include "base/buf.h"
-#include "base/err.h"
-#include "comm/comm.h"
-#include "job/job.h"
+#include "base/crc.h"
+#include "job/nc_inside.h"
 #include <stdlib.h>
 #include <string.h>
-
-struct nc {
-    struct comm *comm;
-    struct job job;
-    uint64_t step; /* keys random bits */
-};
+#include <unistd.h>
 
 const char *nc_version(void)
 {
     return NC_VERSION;
 }
-
-struct nc_options nc_options_default(void)
+int nc_version_number(void)
 {
-    return (struct nc_options){.bucket_bytes = (size_t)1 << 20, .deadline_s = 600, .seed = 1};
+    return NC_VERSION_NUMBER;
+}
+
+void nc_options_init(struct nc_options *options, size_t size)
+{
+    const struct nc_options defaults = {
+        .size = size, .bucket_bytes = (size_t)1 << 20, .deadline_s = 600, .seed = 1};
+    memset(options, 0, size);
+    memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+}
+
+/* The caller's options, of whatever version; NULL: the defaults. Says nothing yet: they say where to. */
+static int copy_options(const struct nc_options *from, struct nc_options *out)
+{
+    nc_options_init(out, sizeof *out);
+    if (!from)
+        return 0;
+    const size_t size = from->size, own = sizeof *out;
+    if (size < sizeof size || size > 64 * own)
+        return -EINVAL;
+    for (size_t i = own; i < size; i++)
+        if (((const char *)from)[i])
+            return -ENOTSUP;
+    memcpy(out, from, size < own ? size : own);
+    return 0;
 }
 
 static const char *name_of(const struct nc_layer *l)
@@ -80,11 +96,19 @@ static struct job_words words_of(const struct nc_options *o, const char *device)
                   .round = o->round},
         .quantise = o->quantise,
         .seed = o->seed,
+        .sums = o->op && !strcmp(o->op, "sum"),
         .algo = o->algo,
         .gpu = strcmp(device, "cuda") ? JOB_NO : JOB_YES,
         .bucket_bytes = o->bucket_bytes,
         .cards = {.where = o->offload, .xclbin = o->xclbin, .deadline_s = o->deadline_s},
         .node_sum = o->node_sum};
+}
+
+static int check_op(const char *op)
+{
+    if (op && strcmp(op, "mean") && strcmp(op, "sum"))
+        return ERR(-EINVAL, "unknown op \"%s\": need mean or sum", op);
+    return 0;
 }
 
 /* A codec that divides by weights has those of all layers that it may look at. */
@@ -100,6 +124,18 @@ static int check_weights(const struct codec *codec, const struct nc_layer *layer
     return 0;
 }
 
+/* A checksum of what nc_layer says of lengths. */
+static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
+{
+    uint32_t tag = 0;
+    for (int i = 0; i < n_layers; i++) {
+        const uint64_t shape[] = {layers[i].n, layers[i].fp32 != 0, layers[i].column,
+                                  layers[i].stride};
+        tag = crc_more(tag, shape, sizeof shape);
+    }
+    return tag;
+}
+
 /* All ranks. */
 static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
                     int n_layers)
@@ -109,7 +145,17 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     struct reducer_layer *copy = NULL;
     const float **weights = NULL;
     err_hold();
-    int rc = comm_agree(nc->comm, copy_layers(device, layers, n_layers, &copy, &weights));
+    int rc = copy_layers(device, layers, n_layers, &copy, &weights);
+    if (rc == 0)
+        rc = nc_type_parse(o->type ? o->type : "fp32", device, &nc->type);
+    if (rc == 0)
+        rc = check_op(o->op);
+    if (rc == 0) {
+        nc->n_layers = n_layers;
+        nc->layers_tag = tag_of(layers, n_layers);
+        rc = nc_type_open(nc, layers);
+    }
+    rc = comm_agree(nc->comm, rc);
     if (rc == 0)
         rc = job_settle(nc->comm, &words, &nc->job);
     if (rc == 0) {
@@ -125,36 +171,111 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     return rc;
 }
 
+static void give_back(struct nc *nc)
+{
+    if (nc)
+        nc_type_close(nc);
+    free(nc);
+}
+
+/* What an opening knows. */
+struct opening {
+    struct nc_options options;
+    int options_rc;
+    struct nc *nc;
+};
+
+/* What this rank can find wrong before the ranks meet. */
+static int prepare(void *arg)
+{
+    struct opening *a = arg;
+    if (a->options_rc == -ENOTSUP)
+        return ERR(-EINVAL, "cannot take options of a later version than %s", NC_VERSION);
+    if (a->options_rc < 0)
+        return ERR(-EINVAL, "cannot take options without a size: begin with nc_options_default()");
+    a->nc = buf_alloc(sizeof *a->nc);
+    return a->nc ? 0 : -ENOMEM;
+}
+
+/* With the turn. */
+static int open_in_turn(struct opening *a, struct comm_members *members,
+                        const struct nc_layer *layers, int n_layers)
+{
+    struct comm *comm;
+    members->deadline_s = a->options.deadline_s;
+    members->ready = prepare;
+    members->arg = a;
+    TRY(comm_open_on(members, &comm));
+    a->nc->comm = comm;
+    const int rc = open_job(a->nc, &a->options, layers, n_layers);
+    if (rc < 0) {
+        job_close(&a->nc->job);
+        comm_leave(comm);
+    }
+    return rc;
+}
+
+static int open_as(struct comm_members members, const struct nc_options *options,
+                   const struct nc_layer *layers, int n_layers, struct nc **out)
+{
+    struct opening a = {.nc = NULL};
+    a.options_rc = copy_options(options, &a.options);
+    struct err_lines lines = nc_lines(&a.options);
+    struct err_lines *before = err_turn(&lines);
+    int rc = comm_begin(a.options.threads != 0);
+    if (rc >= 0)
+        rc = comm_take_turn();
+    if (rc == 0) {
+        rc = open_in_turn(&a, &members, layers, n_layers);
+        comm_give_turn();
+    }
+    err_turn(before);
+    nc_open_failed(&lines, rc);
+    if (rc < 0) {
+        give_back(a.nc);
+        return rc;
+    }
+    a.nc->pid = getpid();
+    a.nc->log = a.options;
+    a.nc->lines = nc_lines(&a.nc->log);
+    *out = a.nc;
+    return 0;
+}
+
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
             struct nc **out)
 {
-    const struct nc_options o = options ? *options : nc_options_default();
-    struct nc *nc = buf_alloc(sizeof *nc);
-    if (!nc)
-        return -ENOMEM;
-    int rc = comm_open(o.deadline_s, &nc->comm);
-    if (rc == 0) {
-        rc = open_job(nc, &o, layers, n_layers);
-        if (rc < 0) {
-            job_close(&nc->job);
-            comm_leave(nc->comm);
-        }
-    }
-    if (rc < 0) {
-        free(nc);
-        return rc;
-    }
-    *out = nc;
-    return 0;
+    return open_as((struct comm_members){.mpi = NULL}, options, layers, n_layers, out);
+}
+
+int nc_open_on(const void *mpi_comm, const struct nc_options *options,
+               const struct nc_layer *layers, int n_layers, struct nc **out)
+{
+    return open_as((struct comm_members){.mpi = mpi_comm}, options, layers, n_layers, out);
+}
+
+int nc_open_fortran(int mpi_fint, const struct nc_options *options, const struct nc_layer *layers,
+                    int n_layers, struct nc **out)
+{
+    return open_as((struct comm_members){.fortran = &mpi_fint}, options, layers, n_layers, out);
 }
 
 void nc_close(struct nc *nc)
 {
-    if (!nc)
+    if (!nc || getpid() != nc->pid)
         return;
+    struct err_lines *before = err_turn(&nc->lines);
     job_close(&nc->job);
     comm_close(nc->comm);
-    free(nc);
+    if (nc->has_turn)
+        comm_give_turn();
+    err_turn(before);
+    give_back(nc);
+}
+
+void nc_abort(struct nc *nc, int code)
+{
+    comm_abort(nc->comm, code);
 }
 
 int nc_rank(const struct nc *nc)
@@ -164,24 +285,4 @@ int nc_rank(const struct nc *nc)
 int nc_n_ranks(const struct nc *nc)
 {
     return comm_n_ranks(nc->comm);
-}
-
-int nc_allreduce(struct nc *nc, float *const *grads, struct nc_report *report)
-{
-    struct reducer_step s;
-    TRY(reducer_run(nc->job.reducer, nc->step, grads, &s));
-    nc->step++;
-    if (report)
-        *report = (struct nc_report){.sent_bytes = s.sent_bytes,
-                                     .code_bytes = s.code_bytes,
-                                     .fp32_bytes = s.fp32_bytes,
-                                     .codec_s = s.codec_s,
-                                     .comm_s = s.comm_s,
-                                     .offload = s.by_way};
-    return s.skipped ? 1 : 0;
-}
-
-void nc_force_fp32(struct nc *nc, int on)
-{
-    reducer_force_fp32(nc->job.reducer, on != 0);
 }

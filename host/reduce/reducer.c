@@ -284,6 +284,11 @@ bool reducer_next(struct reducer *r, int *first, int *n)
     return some;
 }
 
+bool reducer_is_done(struct reducer *r)
+{
+    return r->overlap ? overlap_is_done(r->overlap) : r->ran;
+}
+
 int reducer_finish(struct reducer *r, struct reducer_step *report)
 {
     assert(r->begun);
@@ -301,4 +306,14 @@ int reducer_run(struct reducer *r, uint64_t step, float *const *grads, struct re
 {
     reducer_begin(r, step, grads);
     return reducer_finish(r, report);
+}
+
+int reducer_run_here(struct reducer *r, uint64_t step, float *const *grads,
+                     struct reducer_step *report)
+{
+    struct overlap *asleep = r->overlap;
+    r->overlap = NULL;
+    const int rc = reducer_run(r, step, grads, report);
+    r->overlap = asleep;
+    return rc;
 }

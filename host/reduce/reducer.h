@@ -152,10 +152,18 @@ void reducer_ready(struct reducer *r, int first, int n);
  * were none) or has failed; reducer_finish() says which. */
 bool reducer_next(struct reducer *r, int *first, int *n);
 
+/* Would reducer_finish() not wait? Without overlap: has reducer_next() run the step? */
+bool reducer_is_done(struct reducer *r);
+
 /* Waits for the means. Returns 0 or a negative errno (then the job cannot go on). */
 int reducer_finish(struct reducer *r, struct reducer_step *report);
 
 /* The three of them, with all gradients there. */
 int reducer_run(struct reducer *r, uint64_t step, float *const *grads, struct reducer_step *report);
+
+/* The same as without overlap, whether it is on or not: a step that is skipped leaves gradients as
+ * they were. */
+int reducer_run_here(struct reducer *r, uint64_t step, float *const *grads,
+                     struct reducer_step *report);
 
 #endif

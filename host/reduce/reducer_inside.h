@@ -210,6 +210,7 @@ void overlap_close(struct overlap *o);
 void overlap_begin(struct overlap *o);
 void overlap_ready(struct overlap *o, int first, int n);
 bool overlap_next(struct overlap *o, int *first, int *n);
+bool overlap_is_done(struct overlap *o);
 int overlap_finish(struct overlap *o); /* what reducer_step_all() returned */
 
 /* ---- reducer_meet.c: the thread meets the main one, in mid-step ---- */

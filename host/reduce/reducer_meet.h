@@ -1,6 +1,7 @@
 /* reducer_meet.h : what the main thread and the communication thread both look at. */
 #ifndef REDUCER_MEET_H
 #define REDUCER_MEET_H
+#include "base/err.h"
 #include "reduce/reducer_inside.h"
 #include <pthread.h>
 
@@ -22,6 +23,8 @@ struct overlap {
     double since; /* by clock_s(); when one of these changed */
     double hidden_s, exposed_s;
     int rc;
+    struct err_lines
+        *lines; /* of who opened: what fails in the thread is said, or held, as there */
 };
 
 /* Whose time it is, from now on. Locked. */

@@ -22,6 +22,7 @@ static const struct plan *plan_of(const struct overlap *o)
 static void *run(void *arg)
 {
     struct overlap *o = arg;
+    err_turn(o->lines);
     pthread_mutex_lock(&o->lock);
     for (;;) {
         while (o->state != RUNNING && !o->quit)
@@ -74,6 +75,8 @@ int overlap_open(struct reducer *r, struct overlap **out)
     if (!o)
         return -ENOMEM;
     o->r = r;
+    o->lines = err_turn(NULL);
+    err_turn(o->lines);
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->wake, NULL);
     pthread_cond_init(&o->done, NULL);
@@ -167,6 +170,14 @@ bool overlap_next(struct overlap *o, int *first, int *n)
     overlap_set_waits(o, false);
     pthread_mutex_unlock(&o->lock);
     return some;
+}
+
+bool overlap_is_done(struct overlap *o)
+{
+    pthread_mutex_lock(&o->lock);
+    const bool is_done = o->state == DONE;
+    pthread_mutex_unlock(&o->lock);
+    return is_done;
 }
 
 int overlap_finish(struct overlap *o)

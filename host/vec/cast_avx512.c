@@ -2,37 +2,17 @@
  * cast_plan.h's three ways, 16 floats a register. */
 #include "vec/cast_x86.h"
 #ifdef VEC_X86
+#include "vec/cast_avx512.h"
+#include "vec/enc_add_avx512.h"
 
 #define VEC __m512i
 enum { STEP = 64 }; /* elements at a time: a register of bytes */
-
-CAST_INLINE __m512i all(uint32_t x)
-{
-    return _mm512_set1_epi32((int)x);
-}
-
-/* The code's bits from `code`, the sign above them from u. What code has above is dropped. */
-CAST_INLINE __m512i with_sign(const struct enc_plan *p, __m512i code, __m512i u)
-{
-    const __m512i sign = _mm512_srl_epi32(u, _mm_cvtsi32_si128((int)p->sign_right));
-    return _mm512_ternarylogic_epi32(all(p->nan), code, sign, 0xca); /* nan ? code : sign */
-}
-
-CAST_INLINE __m512i right(__m512i x, unsigned n)
-{
-    return _mm512_srl_epi32(x, _mm_cvtsi32_si128((int)n));
-}
 
 /* ---- the three ways: a = |x|'s bits, u = x's bits ---- */
 
 CAST_INLINE __m512i code_add(const struct enc_plan *p, __m512i a, __m512i u)
 {
-    const __m512i x = _mm512_min_epu32(a, all(p->top));
-    __m512i binade = _mm512_max_epi32(_mm512_sub_epi32(x, all(p->lowest)), _mm512_setzero_si512());
-    binade = _mm512_and_si512(binade, all(0x7f800000));
-    const __m512i lift = _mm512_add_epi32(binade, all(p->lift));
-    const __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(lift));
-    return with_sign(p, _mm512_add_epi32(_mm512_castps_si512(sum), right(binade, p->drop)), u);
+    return with_sign(p, enc_add_avx512(p, a), u);
 }
 
 CAST_INLINE __m512i code_cut(const struct enc_plan *p, __m512i a, __m512i u)
@@ -90,62 +70,7 @@ CAST_INLINE __m512i code_any(const struct enc_plan *p, __m512i a, __m512i u, con
     return with_sign(p, code, u);
 }
 
-/* ---- 64 codes of 32 bits each into their shape ---- */
-
-CAST_INLINE __m512i narrow_16(__m512i a, __m512i b)
-{
-    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    return _mm512_permutexvar_epi64(order, _mm512_packus_epi32(a, b));
-}
-
-CAST_INLINE __m512i narrow_8(const __m512i c[4])
-{
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes =
-        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
-    return _mm512_permutexvar_epi32(order, bytes);
-}
-
-CAST_INLINE void put(uint8_t *to, __m512i v, bool stream)
-{
-    if (stream)
-        _mm512_stream_si512((void *)to, v);
-    else
-        _mm512_storeu_si512(to, v);
-}
-
-CAST_INLINE void put_codes(enum cast_shape shape, const __m512i c[4], uint8_t *to, bool stream)
-{
-    if (shape == CAST_4) {
-        /* even + 16 * odd */
-        const __m512i pairs = _mm512_maddubs_epi16(narrow_8(c), _mm512_set1_epi16(0x1001));
-        const __m256i bytes = _mm512_cvtepi16_epi8(pairs);
-        if (stream)
-            _mm256_stream_si256((void *)to, bytes);
-        else
-            _mm256_storeu_si256((void *)to, bytes);
-    } else if (shape == CAST_8) {
-        put(to, narrow_8(c), stream);
-    } else if (shape == CAST_16) {
-        put(to, narrow_16(c[0], c[1]), stream);
-        put(to + 64, narrow_16(c[2], c[3]), stream);
-    } else {
-        for (int i = 0; i < 4; i++)
-            put(to + 64 * i, c[i], stream);
-    }
-}
-
 /* ---- loops ---- */
-
-CAST_INLINE __m512i larger(__m512i v, __m512i w)
-{
-    return _mm512_max_epu32(v, w);
-}
-
-CAST_INLINE uint32_t largest(__m512i v)
-{
-    return _mm512_reduce_max_epu32(v);
-}
 
 /* STEP elements; returns the lanes' largest |x|. */
 CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
@@ -171,7 +96,7 @@ CAST_INLINE __m512i step(const struct enc_plan *p, enum enc_way way, enum cast_s
 
 /* ---- largest magnitude ---- */
 
-static uint32_t avx512_absmax(const float *x, size_t n)
+CAST_INLINE uint32_t absmax_of(const float *x, size_t n, bool ahead)
 {
     const __m512i mask = all(0x7fffffff);
     __m512i max[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
@@ -179,7 +104,8 @@ static uint32_t avx512_absmax(const float *x, size_t n)
     size_t i = 0;
     for (; i + STEP <= n; i += STEP)
         for (int j = 0; j < 4; j++) {
-            cast_ahead(x + i + 16 * (size_t)j);
+            if (ahead)
+                cast_ahead(x + i + 16 * (size_t)j);
             const __m512i u = _mm512_loadu_si512(x + i + 16 * (size_t)j);
             max[j] = larger(max[j], _mm512_and_si512(u, mask));
         }
@@ -190,12 +116,18 @@ static uint32_t avx512_absmax(const float *x, size_t n)
     return largest(larger(larger(max[0], max[1]), larger(max[2], max[3])));
 }
 
+static uint32_t avx512_absmax(const float *x, size_t n)
+{
+    return absmax_of(x, n, true);
+}
+
 /* ---- the slots ---- */
 
 static const struct cast_loops loops = {
     .encode = encode_loop,
     .decode = uncast_avx512,
     .random = philox_avx512,
+    .draw = draw_avx512,
     .pack = pack_bmi2_write,
     .unpack = pack_bmi2_read,
 };
@@ -218,11 +150,56 @@ static void avx512_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int
     cast_decode(&loops, fmt, codes, n, shift, divisor, x);
 }
 
+/* ---- the same for CPUs that ask for what comes better by themselves ---- */
+
+static uint32_t encode_unasked(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                               size_t n, const uint32_t *random, void *codes, bool stream)
+{
+    return encode_any(p, shape, x, n, random, codes, stream, false);
+}
+
+static uint32_t absmax_unasked(const float *x, size_t n)
+{
+    return absmax_of(x, n, false);
+}
+
+static const struct cast_loops unasked = {
+    .encode = encode_unasked,
+    .decode = uncast_avx512,
+    .random = philox_avx512,
+    .draw = draw_avx512,
+    .pack = pack_bmi2_write,
+    .unpack = pack_bmi2_read,
+};
+
+static uint32_t scan_encode_unasked(const struct vec_cast *cast, const float *x, size_t n,
+                                    size_t at, int shift, uint8_t *codes)
+{
+    return cast_encode(&unasked, cast, x, n, at, shift, codes);
+}
+
+static void encode_alone_unasked(const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                                 int shift, uint8_t *codes)
+{
+    cast_encode(&unasked, cast, x, n, at, shift, codes);
+}
+
+void cast_avx512_ask(struct vec_ops *ops, unsigned asks)
+{
+    const bool casts = asks & VEC_ASKS_CASTS, scans = asks & VEC_ASKS_SCANS;
+    ops->absmax = scans ? avx512_absmax : absmax_unasked;
+    ops->encode = casts ? avx512_encode : encode_alone_unasked;
+    ops->scan_encode = casts ? avx512_scan_encode : scan_encode_unasked;
+}
+
 void cast_avx512_fill(struct vec_ops *ops)
 {
-    ops->absmax = avx512_absmax;
-    ops->encode = avx512_encode;
-    ops->scan_encode = avx512_scan_encode;
+    cast_avx512_ask(ops, VEC_ASKS_CASTS | VEC_ASKS_SCANS);
     ops->decode = avx512_decode;
+}
+
+void cast_avx512vbmi_fill(struct vec_ops *ops)
+{
+    cast_avx512_ask(ops, vec_isa_asks());
 }
 #endif

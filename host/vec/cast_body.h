@@ -23,7 +23,7 @@ CAST_INLINE VEC step_part(const struct enc_plan *p, enum enc_way way, enum cast_
 
 CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_shape shape,
                           const float *x, size_t n, const uint32_t *random, uint8_t *codes,
-                          bool stream)
+                          bool stream, bool ahead)
 {
     size_t i = 0;
     VEC max = {0};
@@ -34,7 +34,7 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
     }
     uint8_t *to = codes + cast_shape_bytes(shape, i);
     for (; i + STEP <= n; i += STEP, to += cast_shape_bytes(shape, STEP)) {
-        for (size_t line = 0; line < STEP; line += 16)
+        for (size_t line = 0; line < STEP && ahead; line += 16)
             cast_ahead(x + i + line);
         max = larger(max, step(p, way, shape, x + i, random ? random + i : random, to, stream));
     }
@@ -46,12 +46,13 @@ CAST_INLINE uint32_t loop(const struct enc_plan *p, enum enc_way way, enum cast_
 }
 
 /* One loop for each way and shape. */
-#define WAYS(shape)                                                             \
-    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream) \
-     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream) \
-                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream))
-static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
-                            size_t n, const uint32_t *random, void *codes, bool stream)
+#define WAYS(shape)                                                                    \
+    (p->way == ENC_ADD   ? loop(p, ENC_ADD, shape, x, n, random, codes, stream, ahead) \
+     : p->way == ENC_CUT ? loop(p, ENC_CUT, shape, x, n, random, codes, stream, ahead) \
+                         : loop(p, ENC_ANY, shape, x, n, random, codes, stream, ahead))
+CAST_INLINE uint32_t encode_any(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                                size_t n, const uint32_t *random, void *codes, bool stream,
+                                bool ahead)
 {
     switch (shape) {
     case CAST_4:
@@ -65,5 +66,12 @@ static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, con
     }
 }
 #undef WAYS
+
+/* What comes is asked for by software. */
+static uint32_t encode_loop(const struct enc_plan *p, enum cast_shape shape, const float *x,
+                            size_t n, const uint32_t *random, void *codes, bool stream)
+{
+    return encode_any(p, shape, x, n, random, codes, stream, true);
+}
 
 #endif

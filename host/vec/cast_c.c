@@ -246,11 +246,12 @@ static void decode_loop(const struct dec_plan *p, enum cast_shape shape, const v
     }
 }
 
-static void random_words(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
+static void random_words(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks,
+                         uint32_t *words)
 {
     for (size_t b = 0; b < n_blocks; b++) {
         const struct philox_block counter = {
-            {(uint32_t)(block + b), (uint32_t)((block + b) >> 32), 0, 0}};
+            {(uint32_t)(block + b), (uint32_t)((block + b) >> 32), half, 0}};
         memcpy(words + 4 * b, philox_rounds(key, counter).w, 16);
     }
 }

@@ -30,33 +30,56 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The random words of elements at ... at + n - 1: those of whole philox blocks, from the first
- * element's on. */
+enum { PER_PHILOX = 8, BLOCKS_MOST = BLOCK / PER_PHILOX + 1 };
+
+/* One half of the words of elements at ... at + n - 1: those of whole philox blocks, of which the
+ * first element's number is returned. */
+static unsigned halves_of(const struct cast_loops *loops, uint64_t key, uint32_t half, uint64_t at,
+                          size_t n, uint32_t words[4 * BLOCKS_MOST])
+{
+    const unsigned lead = (unsigned)(at % PER_PHILOX);
+    loops->random(key, at / PER_PHILOX, half, (lead + n + PER_PHILOX - 1) / PER_PHILOX, words);
+    return lead;
+}
+
+/* philox_round_u32() of elements at ... at + n - 1. */
 static const uint32_t *random_of(const struct cast_loops *loops, uint64_t key, uint64_t at,
                                  size_t n, uint32_t words[BLOCK + CAST_STEP])
 {
-    const unsigned lead = (unsigned)(at % 4);
-    loops->random(key, at / 4, (lead + n + 3) / 4, words);
+    uint32_t upper[4 * BLOCKS_MOST], lower[4 * BLOCKS_MOST];
+    const unsigned lead = halves_of(loops, key, 0, at, n, upper);
+    halves_of(loops, key, 1, at, n, lower);
+    /* two elements a word, the first one below */
+    for (size_t i = 0; i < (lead + n + 1) / 2; i++) {
+        words[2 * i] = upper[i] << 16 | (lower[i] & 0xffff);
+        words[2 * i + 1] = (upper[i] & 0xffff0000) | lower[i] >> 16;
+    }
     return words + lead;
 }
 
 static uint32_t encode_blocks(const struct cast_loops *loops, const struct enc_plan *p,
-                              const struct vec_cast *cast, const float *x, size_t n, size_t at,
+                              const struct cast_draw *draw, const float *x, size_t n, uint64_t at,
                               uint8_t *codes)
 {
+    const struct vec_cast *cast = draw->cast;
     const unsigned width = mf_width(cast->fmt);
     const enum cast_shape shape = shape_of(width);
     uint32_t absmax = 0, buffer[BLOCK], words[BLOCK + CAST_STEP];
     for (size_t i = 0; i < n; i += BLOCK) {
         const size_t k = block_at(i, n);
-        const bool stochastic = cast->round == MF_STOCHASTIC;
-        const uint32_t *random =
-            stochastic ? random_of(loops, cast->key, (uint64_t)at + i, k, words) : NULL;
-        uint8_t *to = codes + i / 8 * width;
-        absmax = larger(absmax, loops->encode(p, shape, x + i, k, random,
-                                              is_shape(width) ? to : (void *)buffer, false));
+        uint8_t *packed = codes + i / 8 * width;
+        void *to = is_shape(width) ? packed : (void *)buffer;
+        uint32_t max;
+        if (p->way == ENC_DRAW)
+            max = loops->draw(p, draw, shape, x + i, k, at + i, to, false);
+        else if (cast->round == MF_STOCHASTIC)
+            max = loops->encode(p, shape, x + i, k, random_of(loops, cast->key, at + i, k, words),
+                                to, false);
+        else
+            max = loops->encode(p, shape, x + i, k, NULL, to, false);
+        absmax = larger(absmax, max);
         if (!is_shape(width))
-            loops->pack(width, buffer, k, to);
+            loops->pack(width, buffer, k, packed);
     }
     return absmax;
 }
@@ -80,18 +103,23 @@ uint32_t cast_encode(const struct cast_loops *loops, const struct vec_cast *cast
                      size_t n, size_t at, int shift, uint8_t *codes)
 {
     const unsigned width = mf_width(cast->fmt);
-    const struct enc_plan p = cast->trunc
-                                  ? enc_plan_make(mf_half(), MF_NEAREST, MF_INF, shift)
-                                  : enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
+    const struct cast_draw draw = {cast, shift};
+    struct enc_plan p = cast->trunc ? enc_plan_make(mf_half(), MF_NEAREST, MF_INF, shift)
+                                    : enc_plan_make(cast->fmt, cast->round, cast->overflow, shift);
+    if (p.way == ENC_DRAW && !loops->draw)
+        p.way = ENC_ANY;
+    const bool past = vec_bytes(cast->fmt, n) >= STREAM_BYTES;
     const uint64_t mode = fp_mode_ieee();
     uint32_t absmax;
     if (cast->trunc) {
         absmax = encode_trunc(loops, &p, x, n, codes);
+    } else if (p.way == ENC_DRAW && is_shape(width)) {
+        absmax = loops->draw(&p, &draw, shape_of(width), x, n, at, codes,
+                             past && (uintptr_t)codes % 64 == 0);
     } else if (!is_shape(width) || cast->round == MF_STOCHASTIC) {
-        absmax = encode_blocks(loops, &p, cast, x, n, at, codes);
+        absmax = encode_blocks(loops, &p, &draw, x, n, at, codes);
     } else {
-        const bool stream = vec_bytes(cast->fmt, n) >= STREAM_BYTES &&
-                            (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
+        const bool stream = past && (uintptr_t)codes % (width < 8 ? 1 : width / 8) == 0;
         absmax = loops->encode(&p, shape_of(width), x, n, NULL, codes, stream);
     }
     fp_mode_back(mode);

@@ -26,6 +26,12 @@ static bool adds(struct mf_fmt f, uint32_t beyond, int shift)
            (number_bits(f, beyond, shift) >> 23) + 23 - f.m <= 254;
 }
 
+/* Of the smallest normal number / 2^shift. */
+static uint32_t lowest_bits(struct mf_fmt f, int shift)
+{
+    return (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
+}
+
 struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_overflow overflow,
                               int shift)
 {
@@ -43,6 +49,11 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
         .binades = 1 << f.e,
         .m = f.m,
     };
+    enum { DRAWN = 16 }; /* bits that are drawn first are among those that go */
+    if (round == MF_STOCHASTIC && p.drop >= DRAWN && adds(f, beyond, shift)) {
+        p.way = ENC_DRAW;
+        p.lowest = lowest_bits(f, shift);
+    }
     if (round != MF_NEAREST)
         return p;
     if (f.e == 8 && f.m > 0 && shift == 0) {
@@ -53,7 +64,7 @@ struct enc_plan enc_plan_make(struct mf_fmt f, enum mf_round round, enum mf_over
     } else if (adds(f, beyond, shift)) {
         p.way = ENC_ADD;
         p.top = (uint32_t)number_bits(f, beyond, shift);
-        p.lowest = (uint32_t)(127 + 1 - mf_bias(f) - shift) << 23;
+        p.lowest = lowest_bits(f, shift);
         p.lift = p.lowest + (p.drop << 23);
     }
     return p;

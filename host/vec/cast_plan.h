@@ -1,7 +1,7 @@
 /* cast_plan.h : the constants of one cast, worked out once a call, and the arithmetic that all
  * instruction sets share.
  *
- * Encode, |x| * 2^shift to a code without its sign, in one of three ways that give mf_enc()'s bits:
+ * Encode, |x| * 2^shift to a code without its sign, in one of four ways that give mf_enc()'s bits:
  *
  *   ENC_ADD    nearest; fp32 -> a format inside fp32's range. A float that is large enough rounds what is added to it:
  *
@@ -13,6 +13,11 @@
  *              subnormals lie below half the smallest value, so flushing them changes nothing.
  *   ENC_CUT    nearest; e = 8, shift 0: the exponents are fp32's, the fraction is cut after m bits:
  *                  code = (x + half - 1 + last kept bit) >> (23-m)
+ *   ENC_DRAW   stochastic; formats as ENC_ADD's with m <= 7. Below the normals `lowest` is added, toward zero, which
+ *              aligns x to the subnormals' unit. Then 16 random bits are taken off what goes:
+ *                  code = (x - (random << (7-m))) >> (23-m), and one more
+ *              They have decided unless nothing remains of what goes (its upper 16 bits): once in 65,536 the 16 bits
+ *              below do, and mf_enc() itself.
  *   ENC_ANY    everything else, on integers: significand >> (23 - m + how far it is below the normals), all roundings.
  *
  * What is too large is cut to `top`, the number that the code `beyond` would be, before it is
@@ -21,11 +26,11 @@
 #define CAST_PLAN_H
 #include "vec/vec.h"
 
-enum enc_way { ENC_ADD, ENC_CUT, ENC_ANY };
+enum enc_way { ENC_ADD, ENC_CUT, ENC_DRAW, ENC_ANY };
 
 struct enc_plan {
     enum enc_way way;
-    enum mf_round round; /* ENC_ANY; the others are nearest */
+    enum mf_round round; /* ENC_ANY; ENC_DRAW is stochastic, the others are nearest */
     /* codes: of nan, of inf and what is too large. nan is the mask of all codes too */
     uint32_t nan, beyond;
     /* largest code of a finite x: beyond, or the largest finite when rounding toward zero */
@@ -33,7 +38,7 @@ struct enc_plan {
     unsigned sign_right; /* an fp32's bits >> this have the sign above the code */
     unsigned drop;       /* 23 - m, fraction bits that go */
     uint32_t top;        /* ENC_ADD, ENC_CUT: fp32 bits of beyond / 2^shift */
-    /* ENC_ADD: fp32 bits of 2^(1-bias) / 2^shift; lowest + ((23 - m) << 23) */
+    /* ENC_ADD, ENC_DRAW: fp32 bits of 2^(1-bias) / 2^shift; ENC_ADD: lowest + ((23 - m) << 23) */
     uint32_t lowest, lift;
     uint32_t half, odd; /* ENC_CUT: half a unit less one; 1, or 0 where nothing is cut */
     int32_t rebias;     /* ENC_ANY: fp32's exponent field + this = the code's */

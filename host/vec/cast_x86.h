@@ -13,13 +13,17 @@
 void pack_bmi2_write(unsigned width, const void *codes, size_t n, uint8_t *bytes);
 void pack_bmi2_read(unsigned width, const uint8_t *bytes, size_t n, void *codes);
 
-/* AVX2: random; decode. */
-void philox_avx2(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
+/* AVX2: random; draw; decode. */
+uint32_t draw_avx2(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
+                   const float *x, size_t n, uint64_t at, void *codes, bool stream);
+void philox_avx2(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 void uncast_avx2(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                  float *x, bool stream);
 
-/* AVX-512: random; decode. */
-void philox_avx512(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words);
+/* AVX-512: random; draw; decode. */
+uint32_t draw_avx512(const struct enc_plan *p, const struct cast_draw *d, enum cast_shape shape,
+                     const float *x, size_t n, uint64_t at, void *codes, bool stream);
+void philox_avx512(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words);
 void uncast_avx512(const struct dec_plan *p, enum cast_shape shape, const void *codes, size_t n,
                    float *x, bool stream);
 

@@ -5,7 +5,7 @@
 
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {
-    philox_avx2(key, block, n_blocks, words);
+    philox_avx2(key, block, 0, n_blocks, words);
 }
 
 void levels_avx2_fill(struct vec_ops *ops)

@@ -87,7 +87,7 @@ CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid
     for (; i + STEP <= n && philox_step_ok((at + i) / 4); i += STEP) {
         uint32_t random[STEP];
         levels_ahead(x + i, STEP);
-        philox_step(&keys, (at + i) / 4, random);
+        philox_step(&keys, (at + i) / 4, 0, random);
         for (size_t k = i; k < i + STEP; k += 64)
             sign_block(bits, plain, &g, clip, x + k, random + k - i, codes + k / 8 * bits);
     }
@@ -111,7 +111,7 @@ static size_t by_hand(uint32_t bits, const struct level_grid *g, float clip, con
 
 static void levels_random(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
 {
-    philox_avx512(key, block, n_blocks, words);
+    philox_avx512(key, block, 0, n_blocks, words);
 }
 
 /* What each code of a bucket is divided by the divisor; of 2 bits four times over. */

@@ -47,14 +47,14 @@ enum { STEP = 16 }; /* blocks: two registers' worth, as one alone waits for its 
 
 /* Words of blocks block ... block + STEP - 1; the low half of the block's number does not overflow
  * on the way. */
-CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t words[4 * STEP])
+CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t half, uint32_t words[4 * STEP])
 {
     const __m256i zero = _mm256_setzero_si256(), low = all((uint32_t)block),
-                  high = all((uint32_t)(block >> 32));
-    __m256i c[4] = {_mm256_add_epi32(low, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), high, zero,
+                  high = all((uint32_t)(block >> 32)), which = all(half);
+    __m256i c[4] = {_mm256_add_epi32(low, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), high, which,
                     zero};
     __m256i d[4] = {_mm256_add_epi32(low, _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15)), high,
-                    zero, zero};
+                    which, zero};
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         mix(c, k0, k1);
@@ -64,14 +64,14 @@ CAST_INLINE void step(uint64_t key, uint64_t block, uint32_t words[4 * STEP])
     put_blocks(d, words + 32);
 }
 
-void philox_avx2(uint64_t key, uint64_t block, size_t n_blocks, uint32_t *words)
+void philox_avx2(uint64_t key, uint64_t block, uint32_t half, size_t n_blocks, uint32_t *words)
 {
     while (n_blocks > 0) {
         uint32_t some[4 * STEP];
         const uint64_t before_carry = ((uint64_t)1 << 32) - (uint32_t)block;
         size_t k = n_blocks < STEP ? n_blocks : STEP;
         k = k < before_carry ? k : (size_t)before_carry;
-        step(key, block, k == STEP ? words : some);
+        step(key, block, half, k == STEP ? words : some);
         if (k < STEP)
             memcpy(words, some, k * 16);
         n_blocks -= k;

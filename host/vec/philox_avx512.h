@@ -44,16 +44,18 @@ CAST_INLINE void philox_mix(struct philox_counters *x, const uint32_t k[2])
     x->c[3] = p0;
 }
 
-/* The first two rounds on counters | low | high | 0 | 0 |, of which low alone differs: what is the
- * same in all of them is made once. */
-CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, const uint32_t k[4])
+/* The first two rounds on counters | low | high | half | 0 |, of which low alone differs: what is the
+ * same in all of them is made once. half: 0 or 1, so its product has no high half. */
+CAST_INLINE struct philox_counters philox_mix_twice(__m512i low, uint32_t high, uint32_t half,
+                                                    const uint32_t k[4])
 {
+    const uint32_t first = half * (uint32_t)PHILOX_M1;
     const uint64_t same = (uint64_t)(high ^ k[0]) * (uint32_t)PHILOX_M0;
     const __m512i p0 = philox_times(low, (uint32_t)PHILOX_M0),
                   p1 = philox_times(_mm512_xor_si512(philox_high(p0), philox_all(k[1])),
                                     (uint32_t)PHILOX_M1);
     return (struct philox_counters){
-        {_mm512_xor_si512(philox_high(p1), philox_all(k[2])), p1,
+        {_mm512_xor_si512(philox_high(p1), philox_all(first ^ k[2])), p1,
          _mm512_xor_si512(p0, philox_all((uint32_t)(same >> 32) ^ k[3])),
          philox_all((uint32_t)same)}};
 }
@@ -87,9 +89,9 @@ CAST_INLINE void philox_keys_init(struct philox_keys *keys, uint64_t key)
         keys->k[i] = keys->k[i - 2] + (i % 2 ? 0xbb67ae85u : 0x9e3779b9u);
 }
 
-/* Words of blocks block ... block + PHILOX_STEP - 1; the low half of the block's number does not overflow
+/* Words of blocks (block, half) ... block + PHILOX_STEP - 1; the low half of the block's number does not overflow
  * on the way (philox_step_ok()). */
-CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block,
+CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block, uint32_t half,
                              uint32_t words[4 * PHILOX_STEP])
 {
     const __m512i first = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
@@ -100,7 +102,7 @@ CAST_INLINE void philox_step(struct philox_keys *keys, uint64_t block,
     for (uint32_t i = 0; i < PHILOX_TOGETHER; i++)
         x[i] =
             philox_mix_twice(_mm512_add_epi32(first, philox_all((uint32_t)block + PHILOX_PER * i)),
-                             (uint32_t)(block >> 32), keys->k);
+                             (uint32_t)(block >> 32), half, keys->k);
     for (int round = 2; round < PHILOX_ROUNDS; round++)
         for (int i = 0; i < PHILOX_TOGETHER; i++)
             philox_mix(&x[i], keys->k + 2 * round);

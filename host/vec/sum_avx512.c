@@ -128,7 +128,7 @@ static void add_nibbles(struct sum_step_fmt f, uint8_t *acc, const uint8_t *code
     }
 }
 
-static void avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
+void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n)
 {
     struct sum_step_fmt f;
     struct sum_exact exact;
@@ -144,14 +144,14 @@ static void avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *c
         add_bytes(f, false, acc, codes, n);
 }
 
-static void avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts,
-                       size_t n, struct mf_fmt out, int shift, uint8_t *codes)
+void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                    struct mf_fmt out, int shift, uint8_t *codes)
 {
     struct sum_exact plan;
     if (sum_exact_plan(sum, n_parts, out, shift, &plan))
         sum_exact_avx512(&plan, parts, n_parts, n, codes);
     else if (sum_packs(sum, out, shift))
-        sum_packed(avx512_add, sum, parts, n_parts, n, codes);
+        sum_packed(sum_avx512_add, sum, parts, n_parts, n, codes);
     else
         body_sum(sum, parts, n_parts, n, out, shift, codes);
 }
@@ -159,7 +159,7 @@ static void avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, i
 void sum_avx512_fill(struct vec_ops *ops)
 {
     body_fill(ops);
-    ops->add = avx512_add;
-    ops->sum = avx512_sum;
+    ops->add = sum_avx512_add;
+    ops->sum = sum_avx512_sum;
 }
 #endif

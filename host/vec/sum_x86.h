@@ -42,4 +42,9 @@ void sum_exact_avx2(const struct sum_exact *plan, const uint8_t *const *parts, i
 void sum_exact_avx512(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
                       size_t n, uint8_t *codes);
 
+/* AVX-512's slots add and sum of vec.h: what the sets above it do not do better. */
+void sum_avx512_add(const struct vec_sum *sum, uint8_t *acc, const uint8_t *codes, size_t n);
+void sum_avx512_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
+                    struct mf_fmt out, int shift, uint8_t *codes);
+
 #endif

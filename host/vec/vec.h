@@ -145,8 +145,8 @@ void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct 
 extern const struct vec_ops vec_plain;
 
 /* The backend this machine runs best: the CPU's, with the widest instructions it has.
- * NARROWCAST_ISA=scalar, avx2 or avx512 asks for one of them; where the CPU lacks it vec_best()
- * gives the next lower one, and vec_best_check(), which all who take a user's words ask first, says
+ * NARROWCAST_ISA=scalar, avx2, avx512 or avx512vbmi asks for one of them; where the CPU lacks it
+ * vec_best() gives the next lower one, and vec_best_check(), which all who take a user's words ask first, says
  * so in a line and returns -EINVAL. */
 const struct vec_ops *vec_best(void);
 int vec_best_check(void);

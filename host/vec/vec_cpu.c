@@ -22,9 +22,11 @@ static const struct {
     [VEC_AVX512] = {.name = "avx512",
                     .fill = {cast_avx512_fill, sum_avx512_fill, levels_avx512_fill,
                              signs_avx512_fill, ratio_avx512_fill}},
+    [VEC_AVX512VBMI] = {.name = "avx512vbmi", .fill = {cast_avx512vbmi_fill, sum_avx512vbmi_fill}},
 #else
     [VEC_AVX2] = {.name = "avx2"},
     [VEC_AVX512] = {.name = "avx512"},
+    [VEC_AVX512VBMI] = {.name = "avx512vbmi"},
 #endif
 };
 
@@ -45,9 +47,12 @@ bool vec_isa_here(enum vec_isa isa)
                 __builtin_cpu_supports("bmi2");
     if (isa == VEC_AVX2 || !avx2)
         return avx2;
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl");
+    if (isa == VEC_AVX512 || !avx512)
+        return avx512;
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
 #else
     return false;
 #endif
@@ -74,7 +79,7 @@ static struct vec_ops best;
 static enum vec_isa isa_of(const char *word)
 {
     int isa = 0;
-    while (isa < VEC_AVX512 && !(word && !strcmp(word, isas[isa].name)))
+    while (isa < VEC_ISAS - 1 && !(word && !strcmp(word, isas[isa].name)))
         isa++;
     return (enum vec_isa)isa;
 }
@@ -101,5 +106,6 @@ int vec_best_check(void)
     if (!strcmp(word, isas[isa_of(word)].name))
         return ERR(-EINVAL, "cannot take NARROWCAST_ISA=%s: this CPU has %s at most", word,
                    vec_best()->name);
-    return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2 or avx512", word);
+    return ERR(-EINVAL, "unknown NARROWCAST_ISA \"%s\": want scalar, avx2, avx512 or avx512vbmi",
+               word);
 }

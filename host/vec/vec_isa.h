@@ -12,10 +12,11 @@
 #define VEC_X86 1
 #endif
 
-/* avx2: with F16C, FMA, BMI2; avx512: F, BW, CD, DQ, VL */
-enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_ISAS };
+/* avx2: with F16C, FMA, BMI2; avx512: F, BW, CD, DQ, VL; avx512vbmi: VBMI and
+ * VNNI, too */
+enum vec_isa { VEC_SCALAR, VEC_AVX2, VEC_AVX512, VEC_AVX512VBMI, VEC_ISAS };
 
-/* "scalar", "avx2", "avx512": the words of NARROWCAST_ISA. */
+/* "scalar", "avx2", "avx512", "avx512vbmi": the words of NARROWCAST_ISA. */
 const char *vec_isa_name(enum vec_isa isa);
 
 /* This CPU has it. */
@@ -25,15 +26,23 @@ bool vec_isa_here(enum vec_isa isa);
  * lacks it. */
 bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops);
 
+/* What asks by software for the memory that it will read, with avx512vbmi: chosen for this CPU by what
+ * was measured; vec_ahead.c. */
+enum vec_asks { VEC_ASKS_CASTS = 1, VEC_ASKS_SCANS = 2 };
+unsigned vec_isa_asks(void);
+
 /* absmax, encode, scan_encode, decode */
 void cast_c_fill(struct vec_ops *ops);
 void cast_avx2_fill(struct vec_ops *ops);
 void cast_avx512_fill(struct vec_ops *ops);
+void cast_avx512vbmi_fill(struct vec_ops *ops);
+void cast_avx512_ask(struct vec_ops *ops, unsigned asks); /* enum vec_asks */
 
 /* fold, finish, spill, fold_wide */
 void sum_c_fill(struct vec_ops *ops);
 void sum_avx2_fill(struct vec_ops *ops);
 void sum_avx512_fill(struct vec_ops *ops);
+void sum_avx512vbmi_fill(struct vec_ops *ops); /* add, sum */
 
 /* levels, signs, ratio; the scalar ones are vec_plain's */
 void levels_avx2_fill(struct vec_ops *ops);

@@ -51,7 +51,7 @@ static void cast_block(const struct vec_cast *cast, size_t at, int shift, const 
     } else if (cast->round == MF_STOCHASTIC) {
         for (size_t i = 0; i < n; i++)
             codes[i] = mf_enc(cast->fmt, x[i], shift, MF_STOCHASTIC, cast->overflow,
-                              philox_u32(cast->key, at + i));
+                              philox_round_u32(cast->key, at + i));
     } else {
         for (size_t i = 0; i < n; i++)
             codes[i] = mf_enc(cast->fmt, x[i], shift, cast->round, cast->overflow, 0);

@@ -1,0 +1,72 @@
+#!/bin/bash
+# gpu_pack.sh : what gpu_all.sh needs, for a machine with a GPU and little else, in one archive of less than 45 MiB: programs and the GPU
+# library for one architecture, tests, benches, Open MPI and OpenBLAS. What NVIDIA's libraries are there is found there.
+# usage: bench/gpu_pack.sh [ARCHIVE.tar.xz]     (build/gpu_pack.tar.xz); make GPU_ARCHS=sm_90 before it
+#        there: tar xf gpu_pack.tar.xz; gpu_pack/go            all of gpu_all.sh
+#               gpu_pack/go bench/gpu_all.sh 1                 a part
+#               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+out=${1:-$B/gpu_pack.tar.xz}
+library=$B/libnarrowcast_cuda.so
+mib_most=45
+[ -f "$library" ] || { echo "gpu_pack.sh: no $library: make GPU_ARCHS=sm_90" >&2; exit 1; }
+components=$(ompi_info --parsable --path pkglibdir 2>/dev/null | sed -n 's/^path:pkglibdir://p')
+[ -d "$components" ] || { echo "gpu_pack.sh: no Open MPI: ompi_info names no folder of components" >&2; exit 1; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+to=$dir/gpu_pack
+mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device"
+
+cp "$B/narrowcast" "$library" "$B/bench_gpu" "$B/bench_train" "$to/build/"
+cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
+rm -f "$to"/build/tests/*.*
+cp -r host/ranks.sh --parents "$to/"
+cp device/libs.sh "$to/device/"
+cp -r --parents bench/*.sh bench/*.py bench/*.gp tests/*.sh "$to/"
+cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
+cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
+# Of Open MPI's components those that need nothing of a network's makers.
+for c in "$components"/mca_*.so; do
+    case $c in *ofi* | *ucx* | *psm* | *openib* | *usnic* | *monitoring* | *libfabric* | *slurm* | *rdma*) ;; *) cp "$c" "$to/components/" ;; esac
+done
+# Shared libraries of all this, but what any Linux has, and NVIDIA's.
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    while read -r file; do
+        case ${file##*/} in
+        libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libgcc_s.so* | libstdc++.so* | libz.so*) ;;
+        libcu* | libnccl* | libnv*) ;;
+        *) cp -L "$file" "$to/lib/" ;;
+        esac
+    done
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec strip --strip-unneeded {} + 2>/dev/null
+
+cat >"$to/python" <<'END'
+#!/bin/sh
+# python : PyTorch's own libraries, not these
+unset LD_LIBRARY_PATH
+exec python3 "$@"
+END
+cat >"$to/go" <<'END'
+#!/bin/bash
+# go [COMMAND...] : runs a command (bench/gpu_all.sh) among the libraries of this archive, and NVIDIA's where they are on this machine.
+set -u
+cd "$(dirname "$0")" || exit 1
+here=$PWD
+cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
+paths=$here/lib
+for name in cudnn cublas nccl; do
+    found=$(device/libs.sh $name "$cuda") && paths+=:${found##*rpath=}
+done
+export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
+export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so
+[ $# -gt 0 ] || set -- bench/gpu_all.sh
+exec "$@"
+END
+chmod +x "$to/python" "$to/go"
+tar -C "$dir" -cJf "$out.new" gpu_pack
+mv "$out.new" "$out"
+bytes=$(stat -c %s "$out")
+echo "$out: $((bytes >> 10)) KiB; on the other machine: tar xf ${out##*/} && gpu_pack/go"
+[ "$bytes" -lt $((mib_most << 20)) ] || { echo "gpu_pack.sh: that is more than $mib_most MiB" >&2; exit 1; }

@@ -1,0 +1,123 @@
+/* nc_call.c : around each call of the public interface: who may call, where lines go, what is known of
+ * a failure. */
+#include "job/nc_inside.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Thread_local char open_error[512]; /* of this thread's last nc_open */
+
+const char *nc_strerror(int code)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } known[] = {
+        {0, "done"},
+        {1, "a gradient was inf or nan on some rank: the step must not be taken"},
+        {-EINVAL, "an argument, a word or a combination of words that cannot be"},
+        {-EPROTO, "ranks differ, or a state is of another job"},
+        {-ENOMEM, "out of memory"},
+        {-EIO, "messages, a card or a GPU failed"},
+        {-EBUSY, "another call, or a step, is under way"},
+        {-EPERM, "not from this thread, or not after fork()"},
+        {-EAGAIN, "a thread could not be started"},
+        {-ETIMEDOUT, "a rank did not come within the deadline"},
+        {-ECANCELED, "the step was given up"},
+        {-ENOTSUP, "this MPI allows no threads"},
+        {-ENODEV, "there is no GPU"},
+        {-ENOENT, "a file or library is not there"},
+        {-ELIBACC, "a library cannot be loaded"},
+        {-ELIBBAD, "a library is of another version, or lacks something"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].code == code)
+            return known[i].text;
+    return "an error that this library does not know";
+}
+
+static void to_log(void *arg, bool error, const char *line)
+{
+    const struct nc_options *o = arg;
+    o->log(o->log_arg, error ? NC_LOG_ERROR : NC_LOG_WARNING, line);
+}
+
+struct err_lines nc_lines(struct nc_options *o)
+{
+    return (struct err_lines){.to = o->log ? to_log : NULL, .arg = o};
+}
+
+/* What is known of a failure: this rank's own word, or that it is another's. */
+static void remember(const struct err_lines *lines, int rc, char *to, size_t size)
+{
+    if (lines->first[0])
+        snprintf(to, size, "%s", lines->first);
+    else
+        snprintf(to, size, "another rank has said why: %s", nc_strerror(rc));
+}
+
+void nc_open_failed(const struct err_lines *lines, int rc)
+{
+    open_error[0] = 0;
+    if (rc < 0)
+        remember(lines, rc, open_error, sizeof open_error);
+}
+
+const char *nc_last_error(const struct nc *nc)
+{
+    return nc ? nc->lines.first : open_error;
+}
+
+/* May this thread call now? Says why not. */
+static int may_call(struct nc *nc)
+{
+    if (getpid() != nc->pid)
+        return ERR(-EPERM, "cannot call after fork(): the communicator is the parent's");
+    if (nc->failed)
+        return ERR(nc->failed, "cannot go on after a failure (%s): only nc_close may follow",
+                   nc_strerror(nc->failed));
+    if (nc->has_turn)
+        return comm_may_call();
+    TRY(comm_take_turn());
+    nc->has_turn = true;
+    return 0;
+}
+
+int nc_enter(struct nc *nc)
+{
+    if (atomic_exchange(&nc->busy, true))
+        return ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
+    nc->lines.first[0] = 0;
+    nc->before = err_turn(&nc->lines);
+    const int rc = may_call(nc);
+    return rc < 0 ? nc_leave_refused(nc, rc) : 0;
+}
+
+int nc_enter_between(struct nc *nc)
+{
+    TRY(nc_enter(nc));
+    if (!nc->under_way)
+        return 0;
+    return nc_leave_refused(
+        nc, ERR(-EBUSY, "cannot do this while a step is under way: nc_wait() comes first"));
+}
+
+int nc_leave_refused(struct nc *nc, int rc)
+{
+    if (rc < 0 && !nc->lines.first[0])
+        remember(&nc->lines, rc, nc->lines.first, sizeof nc->lines.first);
+    if (nc->has_turn && !nc->under_way && getpid() == nc->pid) {
+        nc->has_turn = false;
+        comm_give_turn();
+    }
+    err_turn(nc->before);
+    atomic_store(&nc->busy, false);
+    return rc;
+}
+
+int nc_leave(struct nc *nc, int rc)
+{
+    if (rc < 0)
+        nc->failed = rc;
+    return nc_leave_refused(nc, rc);
+}

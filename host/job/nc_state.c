@@ -1,0 +1,97 @@
+/* nc_state.c : what a communicator keeps from step to step, saved and loaded.
+ *
+ *     | "ncstate1" | tag of the words | tag of the layers | ranks | rank | step | bytes that follow | a CRC | 0 |
+ *         8                4                  4               4      4      8           8             4     4
+ *     and then, of that many bytes, the codec's state of all layers: a reducer's */
+#include "base/buf.h"
+#include "base/crc.h"
+#include "job/nc_inside.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct head {
+    char magic[8];
+    uint32_t words, layers;
+    int32_t n_ranks, rank;
+    uint64_t step, bytes;
+    uint32_t crc, zero; /* of what follows */
+};
+_Static_assert(sizeof(struct head) == 48, "no gaps");
+
+static struct head head_of(const struct nc *nc)
+{
+    return (struct head){.magic = "ncstate", /* and a zero */
+                         .words = nc->job.tag,
+                         .layers = nc->layers_tag,
+                         .n_ranks = comm_n_ranks(nc->comm),
+                         .rank = comm_rank(nc->comm),
+                         .step = nc->step,
+                         .bytes = reducer_state_bytes(nc->job.reducer)};
+}
+
+uint64_t nc_step(const struct nc *nc)
+{
+    return nc->step;
+}
+
+int nc_set_step(struct nc *nc, uint64_t step)
+{
+    TRY(nc_enter_between(nc));
+    nc->step = step;
+    return nc_leave(nc, 0);
+}
+
+size_t nc_state_bytes(const struct nc *nc)
+{
+    return sizeof(struct head) + reducer_state_bytes(nc->job.reducer);
+}
+
+int nc_state_save(struct nc *nc, void *to)
+{
+    TRY(nc_enter_between(nc));
+    struct head head = head_of(nc);
+    uint8_t *state = (uint8_t *)to + sizeof head;
+    const int rc = reducer_state_get(nc->job.reducer, state);
+    head.crc = crc_of(state, head.bytes);
+    memcpy(to, &head, sizeof head);
+    return nc_leave(nc, rc);
+}
+
+/* Is it what this rank could have saved? *step: when. */
+static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *step)
+{
+    const struct head want = head_of(nc);
+    struct head got;
+    memcpy(&got, from, bytes < sizeof got ? bytes : sizeof got);
+    if (bytes < sizeof got || memcmp(got.magic, want.magic, sizeof got.magic) != 0)
+        return ERR(-EPROTO, "cannot load a state: it is none");
+    if (got.words != want.words || got.layers != want.layers)
+        return ERR(-EPROTO, "cannot load a state: it is of a job of other %s",
+                   got.layers != want.layers ? "layers" : "options");
+    if (bytes != sizeof got + want.bytes || got.bytes != want.bytes)
+        return ERR(-EPROTO, "cannot load a state of %zu bytes: this job's has %zu", bytes,
+                   sizeof got + (size_t)want.bytes);
+    if (got.n_ranks != want.n_ranks || got.rank != want.rank)
+        return ERR(-EPROTO, "cannot load a state on rank %d of %d: it is rank %d's of %d",
+                   want.rank, want.n_ranks, got.rank, got.n_ranks);
+    if (got.crc != crc_of((const uint8_t *)from + sizeof got, got.bytes))
+        return ERR(-EPROTO, "cannot load a state: its checksum is wrong");
+    *step = got.step;
+    return 0;
+}
+
+int nc_state_load(struct nc *nc, const void *from, size_t bytes)
+{
+    uint64_t step = 0;
+    TRY(nc_enter_between(nc));
+    err_hold();
+    int rc = comm_agree(nc->comm, check(nc, from, bytes, &step));
+    if (rc == 0)
+        rc = comm_check_equal(nc->comm, &step, sizeof step, "the step of a state");
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
+    rc = reducer_state_put(nc->job.reducer, (const uint8_t *)from + sizeof(struct head));
+    if (rc == 0)
+        nc->step = step;
+    return nc_leave(nc, rc);
+}

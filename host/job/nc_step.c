@@ -1,0 +1,125 @@
+/* nc_step.c : a step of the public interface: all at once, or in parts while gradients are made. */
+#include "job/nc_inside.h"
+#include <string.h>
+
+static int report_step(struct nc *nc, const struct reducer_step *s, struct nc_report *report)
+{
+    nc->step++;
+    if (!s->skipped)
+        nc_type_out(nc);
+    if (report)
+        *report = (struct nc_report){.sent_bytes = s->sent_bytes,
+                                     .code_bytes = s->code_bytes,
+                                     .fp32_bytes = s->fp32_bytes,
+                                     .codec_s = s->codec_s,
+                                     .comm_s = s->comm_s,
+                                     .offload = s->by_way};
+    return s->skipped ? 1 : 0;
+}
+
+int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
+{
+    struct reducer_step s;
+    TRY(nc_enter_between(nc));
+    nc_type_begin(nc, grads);
+    nc_type_in(nc, 0, nc->n_layers);
+    const int rc = reducer_run_here(nc->job.reducer, nc->step, nc->fp32, &s);
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
+}
+
+/* The thread, at the first step that wants it. Where MPI allows none there is a warning, and the step
+ * runs in nc_wait(). */
+static int start_thread(struct nc *nc)
+{
+    if (nc->asked_thread)
+        return 0;
+    nc->asked_thread = true;
+    err_hold();
+    return comm_agree(nc->comm, reducer_set_overlap(nc->job.reducer, true));
+}
+
+int nc_iallreduce(struct nc *nc, const void *grads)
+{
+    TRY(nc_enter_between(nc));
+    const int rc = start_thread(nc);
+    if (rc < 0)
+        return nc_leave(nc, rc);
+    nc_type_begin(nc, grads);
+    memset(nc->handed, 0, (size_t)nc->n_layers * sizeof *nc->handed);
+    nc->n_handed = 0;
+    nc->under_way = true;
+    reducer_begin(nc->job.reducer, nc->step, nc->fp32);
+    return nc_leave(nc, 0);
+}
+
+static int refuse_no_step(struct nc *nc)
+{
+    return nc_leave_refused(nc,
+                            ERR(-EINVAL, "cannot go on with a step: nc_iallreduce() begins one"));
+}
+
+/* Layers first..first+n, those that were not before. */
+static void hand_in(struct nc *nc, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        if (!nc->handed[i]) {
+            nc->handed[i] = true;
+            nc->n_handed++;
+            nc_type_in(nc, i, 1);
+        }
+    reducer_ready(nc->job.reducer, first, n);
+}
+
+int nc_ready(struct nc *nc, int first, int n)
+{
+    TRY(nc_enter(nc));
+    if (!nc->under_way)
+        return refuse_no_step(nc);
+    if (first < 0 || n < 0 || n > nc->n_layers || first > nc->n_layers - n)
+        return nc_leave_refused(nc, ERR(-EINVAL, "cannot take layers %d+%d as ready: there are %d",
+                                        first, n, nc->n_layers));
+    hand_in(nc, first, n);
+    return nc_leave(nc, 0);
+}
+
+int nc_test(struct nc *nc, int *done)
+{
+    int first, n;
+    TRY(nc_enter(nc));
+    if (!nc->under_way)
+        return refuse_no_step(nc);
+    struct reducer *r = nc->job.reducer;
+    if (!reducer_overlaps(r) && nc->n_handed == nc->n_layers)
+        while (reducer_next(r, &first, &n))
+            ;
+    *done = reducer_is_done(r);
+    return nc_leave(nc, 0);
+}
+
+int nc_wait(struct nc *nc, struct nc_report *report)
+{
+    struct reducer_step s;
+    TRY(nc_enter(nc));
+    if (!nc->under_way)
+        return refuse_no_step(nc);
+    hand_in(nc, 0, nc->n_layers);
+    const int rc = reducer_finish(nc->job.reducer, &s);
+    nc->under_way = rc < 0;
+    return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
+}
+
+int nc_force_fp32(struct nc *nc, int on)
+{
+    TRY(nc_enter_between(nc));
+    reducer_force_fp32(nc->job.reducer, on != 0);
+    return nc_leave(nc, 0);
+}
+
+int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root)
+{
+    TRY(nc_enter_between(nc));
+    if (root < 0 || root >= comm_n_ranks(nc->comm))
+        return nc_leave_refused(nc, ERR(-EINVAL, "cannot broadcast from rank %d: there are %d",
+                                        root, comm_n_ranks(nc->comm)));
+    return nc_leave(nc, comm_bcast(nc->comm, buf, bytes, root));
+}

@@ -1,0 +1,105 @@
+/* nc_type.c : gradients that are not fp32: they travel as fp32 copies. */
+#include "base/buf.h"
+#include "job/nc_inside.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLOATS_APART = 16 }; /* copies of layers begin on cache lines */
+
+int nc_type_parse(const char *word, const char *device, enum nc_type *out)
+{
+    static const char *const names[] = {
+        [NC_FP32] = "fp32", [NC_FP64] = "fp64", [NC_FP16] = "fp16", [NC_BF16] = "bf16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(word, names[i])) {
+            if (i != NC_FP32 && strcmp(device, "cpu"))
+                return ERR(-EINVAL,
+                           "cannot take gradients of type \"%s\" on device \"%s\": need fp32", word,
+                           device);
+            *out = (enum nc_type)i;
+            return 0;
+        }
+    return ERR(-EINVAL, "unknown type of gradients \"%s\": need fp32, fp64, fp16 or bf16", word);
+}
+
+static size_t padded(size_t n)
+{
+    return (n + FLOATS_APART - 1) / FLOATS_APART * FLOATS_APART;
+}
+
+int nc_type_open(struct nc *nc, const struct nc_layer *layers)
+{
+    const size_t n = (size_t)nc->n_layers;
+    size_t all = 0;
+    nc->n = buf_alloc(n * sizeof *nc->n);
+    nc->grads = buf_alloc(n * sizeof *nc->grads);
+    nc->fp32 = buf_alloc(n * sizeof *nc->fp32);
+    nc->handed = buf_alloc(n * sizeof *nc->handed);
+    if (!nc->n || !nc->grads || !nc->fp32 || !nc->handed)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        all += padded(nc->n[i] = layers[i].n);
+    if (nc->type == NC_FP32)
+        return 0;
+    nc->room = buf_alloc(all * sizeof *nc->room);
+    if (!nc->room)
+        return -ENOMEM;
+    float *at = nc->room;
+    for (size_t i = 0; i < n; at += padded(nc->n[i]), i++)
+        nc->fp32[i] = at;
+    return 0;
+}
+
+void nc_type_close(struct nc *nc)
+{
+    free(nc->n);
+    free(nc->grads);
+    free(nc->fp32);
+    free(nc->handed);
+    free(nc->room);
+}
+
+void nc_type_begin(struct nc *nc, const void *grads)
+{
+    const size_t bytes = (size_t)nc->n_layers * sizeof(void *);
+    memcpy(nc->grads, grads, bytes);
+    if (!nc->room)
+        memcpy(nc->fp32, grads, bytes);
+}
+
+static struct vec_cast cast_to(enum nc_type type)
+{
+    return (struct vec_cast){.fmt = type == NC_FP16 ? (struct mf_fmt){5, 10, 0}
+                                                    : (struct mf_fmt){8, 7, 0},
+                             .round = MF_NEAREST,
+                             .overflow = MF_INF};
+}
+
+void nc_type_in(struct nc *nc, int first, int n)
+{
+    for (int l = first; l < first + n && nc->room; l++) {
+        float *x = nc->fp32[l];
+        if (nc->type == NC_FP64) {
+            const double *from = nc->grads[l];
+            for (size_t i = 0; i < nc->n[l]; i++)
+                x[i] = (float)from[i];
+        } else {
+            vec_best()->decode(cast_to(nc->type).fmt, nc->grads[l], nc->n[l], 0, 1, x);
+        }
+    }
+}
+
+void nc_type_out(struct nc *nc)
+{
+    for (int l = 0; l < nc->n_layers && nc->room; l++) {
+        const float *x = nc->fp32[l];
+        if (nc->type == NC_FP64) {
+            double *to = nc->grads[l];
+            for (size_t i = 0; i < nc->n[l]; i++)
+                to[i] = (double)x[i];
+        } else {
+            const struct vec_cast cast = cast_to(nc->type);
+            vec_best()->encode(&cast, x, nc->n[l], 0, 0, nc->grads[l]);
+        }
+    }
+}

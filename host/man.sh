@@ -1,0 +1,120 @@
+#!/bin/bash
+# man.sh : manual pages and bash's completion, from what the program says of its own option tables (--help) and from the public header.
+# usage: man.sh PROGRAM HEADER FOLDER     writes narrowcast.1, narrowcast-COMMAND.1, narrowcast.3 and narrowcast.bash
+# shellcheck disable=SC2016 # what completion expands
+set -eu
+[ $# = 3 ] || { echo "usage: man.sh PROGRAM HEADER FOLDER" >&2; exit 2; }
+program=$1 header=$2 to=$3
+version=$("$program" --version)
+mkdir -p "$to"
+
+# What all pages have: text that troff takes as it is, and the way examples are typed where all is installed.
+roff='
+function plain(s) {
+    gsub(/\\/, "\\e", s); gsub(/-/, "\\-", s)
+    if (s ~ /^[.\047]/) s = "\\&" s
+    return s
+}
+function typed(s) { gsub(/build\/narrowcast/, "narrowcast", s); gsub(/host\/ranks\.sh/, "mpirun -np", s); return s }
+function title(name, section) { printf ".TH \"%s\" %s \"\" \"%s\"\n.SH NAME\n", toupper(name), section, version }'
+
+# page COMMAND ABOUT: a page from --help. A headline stands behind an empty line, with an indented line behind it.
+page() {
+    "$program" "$1" --help | awk -v name="narrowcast-$1" -v about="$2" -v version="$version" "$roff"'
+    { line[NR] = $0 }
+    END {
+        title(name, 1)
+        printf "%s \\- %s\n.SH SYNOPSIS\n.B %s\n.SH DESCRIPTION\n", plain(name), plain(about), plain(substr(line[1], 8))
+        for (i = 3; i <= NR; i++) {
+            s = line[i]
+            headline = line[i - 1] == "" && line[i + 1] ~ /^  / && s !~ /^ /
+            if (headline && s == "examples") { examples = 1; print ".SH EXAMPLES\n.nf" }
+            else if (examples) print plain(typed(substr(s, 3)))
+            else if (headline) { if (!options++) print ".SH OPTIONS"; printf ".SS %s\n", plain(s) }
+            else if (s ~ /^  [^ ]/) {
+                s = substr(s, 3)
+                if (match(s, /   */)) { word = substr(s, 1, RSTART - 1); help = substr(s, RSTART + RLENGTH) }
+                else { word = s; help = "" }
+                printf ".TP\n.B %s\n", plain(word)
+                if (help != "") print plain(help)
+            } else if (s == "") { if (line[i + 1] !~ /^  / && i < NR && line[i + 2] !~ /^  /) print ".PP" }
+            else { sub(/^ */, "", s); print plain(typed(s)) }
+        }
+        if (examples) print ".fi"
+        print ".SH SEE ALSO\n.BR narrowcast (1)"
+    }' >"$to/narrowcast-$1.1"
+}
+
+commands=$("$program" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print $1 }')
+for command in $commands; do
+    page "$command" "$("$program" --help | sed -n "s/^  $command  *//p")"
+done
+
+"$program" --help | awk -v version="$version" "$roff"'
+    NR == 1 {
+        title("narrowcast", 1)
+        sub(/^narrowcast: /, "")
+        printf "narrowcast \\- %s\n.SH SYNOPSIS\n.B narrowcast\n.I COMMAND\n[options]\n.SH COMMANDS\n", plain($0)
+        next
+    }
+    /^  [a-z]+ +[^ ]/ && !/narrowcast/ { name = $1; sub(/^  [a-z]+ +/, ""); printf ".TP\n.BR narrowcast\\-%s (1)\n%s\n", name, plain($0) }
+    END { print ".SH SEE ALSO\n.BR narrowcast (3)" }' >"$to/narrowcast.1"
+
+# The header: its first comment, then each comment with what it stands before. Lines that are set in are shown as they are.
+awk -v version="$version" "$roff"'
+    function show(set_in) { if (set_in != shown) print set_in ? ".nf" : ".fi"; shown = set_in }
+    function text(s) {
+        sub(/^ ?\/?\*+ ?/, "", s); sub(/ *\*\/$/, "", s)
+        if (s ~ /^ *$/) { if (shown) print ""; else print ".PP"; return }
+        if (s ~ /^  /) { show(1); print plain(s) } else { show(0); print plain(s) }
+    }
+    NR == 1 {
+        title("narrowcast", 3)
+        sub(/^\/\* narrowcast\.h : /, "")
+        printf "narrowcast \\- %s\n.SH SYNOPSIS\n.B #include <narrowcast.h>\n.br\ncc ... $(pkg\\-config \\-\\-cflags \\-\\-libs narrowcast)\n.SH DESCRIPTION\n", plain($0)
+        first = 1
+        next
+    }
+    first { text($0); if (/\*\/$/) { first = 0; show(0); print ".SH INTERFACE" } next }
+    /^#|^extern "C"|^}$|^$/ { if (code) { code = 0; show(0); print ".PP" } next }
+    /^\/\*/ { comment = 1 }
+    comment { text($0); if (/\*\/$/) { comment = 0; show(0) } next }
+    { if (!code) print ".PP"; code = 1; show(1); sub(/^NC_API /, ""); print plain($0) }
+    END { show(0); print ".SH SEE ALSO\n.BR narrowcast (1)" }' "$header" >"$to/narrowcast.3"
+
+# Completion: commands, options of each, and the words of an option that has words.
+{
+    echo "# narrowcast.bash : completion for $version"
+    echo '_narrowcast()'
+    echo '{'
+    echo '    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= words='
+    echo '    if [ "$COMP_CWORD" = 1 ]; then'
+    echo "        COMPREPLY=(\$(compgen -W '$(echo "$commands" | tr '\n' ' ')--help --version' -- \"\$word\"))"
+    echo '        return'
+    echo '    fi'
+    echo '    case ${COMP_WORDS[1]} in'
+    for command in $commands; do
+        "$program" "$command" --help | awk -v command="$command" '
+            /^  --[a-z]/ {
+                options = options " " $1
+                n = split($2 ~ /\|/ ? $2 : "", part, "|"); words = ""
+                for (i = 1; i <= n; i++) { sub(/[[].*/, "", part[i]); sub(/:.*/, "", part[i]); if (part[i] ~ /^[a-z0-9-]+$/) words = words " " part[i] }
+                if (words != "") cases = cases "        " $1 ") words=\047" substr(words, 2) "\047 ;;\n"
+            }
+            END { printf "    %s)\n        options=\047%s --help\047\n", command, substr(options, 2)
+                  if (cases != "") printf "        case $before in\n%s        esac\n", cases
+                  print "        ;;" }'
+    done
+    cat <<'END'
+    esac
+    if [ -n "$words" ]; then
+        COMPREPLY=($(compgen -W "$words" -- "$word"))
+    elif [ "${word:0:1}" = - ]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+    else
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
+}
+complete -o filenames -F _narrowcast narrowcast
+END
+} >"$to/narrowcast.bash"

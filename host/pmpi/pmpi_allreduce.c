@@ -1,0 +1,94 @@
+/* pmpi_allreduce.c : the calls that are narrowed, for C and Fortran: those that wait, those that do not,
+ * those that are begun again and again. */
+#include "pmpi/pmpi.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* A persistent all-reduce: its request is MPI's own persistent receive from ourselves. */
+struct persistent {
+    MPI_Request request;
+    struct pmpi_comm *comm;
+    const void *send;
+    float *recv;
+    int count, tag;
+    struct persistent *next;
+};
+static struct persistent *persistents;
+static atomic_int n_persistents;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int pmpi_allreduce(struct pmpi_comm *c, const void *send, void *recv, int count)
+{
+    struct pmpi_queue *q = pmpi_comm_queue(c, false);
+    return q ? pmpi_queue_run(q, send, recv, count) : pmpi_sum(c, send, recv, count);
+}
+
+int pmpi_iallreduce(struct pmpi_comm *c, const void *send, void *recv, int count,
+                    MPI_Request *request)
+{
+    struct pmpi_queue *q = pmpi_comm_queue(c, true);
+    const int tag = pmpi_next_tag();
+    if (!q)
+        return MPI_ERR_NO_MEM;
+    const int rc = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, pmpi_self(), request);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    return pmpi_queue_later(q, send, recv, count, tag) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int pmpi_allreduce_init(struct pmpi_comm *c, const void *send, void *recv, int count,
+                        MPI_Request *request)
+{
+    struct persistent *p = calloc(1, sizeof *p);
+    if (!p || !pmpi_comm_queue(c, true)) {
+        free(p);
+        return MPI_ERR_NO_MEM;
+    }
+    *p = (struct persistent){
+        .comm = c, .send = send, .recv = recv, .count = count, .tag = pmpi_next_tag()};
+    const int rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, p->tag, pmpi_self(), &p->request);
+    if (rc != MPI_SUCCESS) {
+        free(p);
+        return rc;
+    }
+    *request = p->request;
+    pthread_mutex_lock(&lock);
+    p->next = persistents;
+    persistents = p;
+    n_persistents++;
+    pthread_mutex_unlock(&lock);
+    return MPI_SUCCESS;
+}
+
+void pmpi_started(MPI_Request request)
+{
+    struct persistent *p = NULL, found = {.comm = NULL};
+    if (n_persistents == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    for (p = persistents; p && p->request != request; p = p->next)
+        ;
+    if (p)
+        found = *p;
+    pthread_mutex_unlock(&lock);
+    if (found.comm && !pmpi_queue_later(pmpi_comm_queue(found.comm, true), found.send, found.recv,
+                                        found.count, found.tag))
+        PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+}
+
+void pmpi_forget(MPI_Request request)
+{
+    if (n_persistents == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    struct persistent **at = &persistents, *p;
+    while (*at && (*at)->request != request)
+        at = &(*at)->next;
+    p = *at;
+    if (p) {
+        *at = p->next;
+        n_persistents--;
+    }
+    pthread_mutex_unlock(&lock);
+    free(p);
+}

@@ -1,0 +1,90 @@
+/* pmpi_begin.c : from MPI_Init to MPI_Finalize: whether anything is narrowed, which all ranks know alike. */
+#include "pmpi/pmpi.h"
+#include "base/crc.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool on, has_threads;
+    MPI_Comm self;
+    atomic_uint tag;
+} state = {.self = MPI_COMM_NULL};
+
+enum { TAGS = 32768 }; /* that every MPI has */
+
+/* Of all words. */
+static unsigned tag_of(const struct pmpi_words *w)
+{
+    const char *const all[] = {w->format, w->scale,      w->sum,  w->round,
+                               w->algo,   w->out_format, w->comms};
+    uint32_t crc = crc_of(&w->least_bytes, sizeof w->least_bytes);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        crc = crc_more(crc, all[i] ? all[i] : "", all[i] ? strlen(all[i]) + 1 : 1);
+    return crc;
+}
+
+/* All ranks have the same words, and what threads they may have. */
+static bool all_agree(const struct pmpi_words *w, int level)
+{
+    const unsigned tag = tag_of(w);
+    unsigned mine[] = {tag, ~tag, (unsigned)level, w->on}, least[4];
+    PMPI_Allreduce(mine, least, 4, MPI_UNSIGNED, MPI_MIN, MPI_COMM_WORLD);
+    state.has_threads = least[2] >= (unsigned)MPI_THREAD_MULTIPLE;
+    if (least[0] == ~least[1])
+        return least[3];
+    pmpi_say("all-reduces stay as they are: NARROWCAST_* differs between ranks (mpirun -x hands it "
+             "to all)");
+    return false;
+}
+
+void pmpi_begin(void)
+{
+    const struct pmpi_words *w = pmpi_words();
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    state.on = all_agree(w, level);
+    if (state.on)
+        pmpi_comm_begin();
+    if (state.on && PMPI_Comm_dup(MPI_COMM_SELF, &state.self) != MPI_SUCCESS)
+        state.has_threads = false;
+    else if (!w->on && w->least_bytes > 0)
+        pmpi_say("all-reduces stay as they are: NARROWCAST_FORMAT names no format");
+    else if (!w->on)
+        pmpi_say("all-reduces stay as they are: NARROWCAST_LEAST_BYTES and NARROWCAST_DEADLINE "
+                 "must be numbers above 0");
+}
+
+bool pmpi_is_on(void)
+{
+    return state.on;
+}
+
+bool pmpi_has_threads(void)
+{
+    return state.has_threads;
+}
+
+MPI_Comm pmpi_self(void)
+{
+    return state.self;
+}
+
+int pmpi_next_tag(void)
+{
+    return (int)(atomic_fetch_add(&state.tag, 1) % TAGS);
+}
+
+void pmpi_end(void)
+{
+    unsigned long long n, bytes, codes;
+    pmpi_leave_all();
+    pmpi_counts(&n, &bytes, &codes);
+    if (state.on && pmpi_words()->report)
+        pmpi_say("%llu all-reduces narrowed: %llu bytes of codes in place of %llu", n, codes,
+                 bytes);
+    if (state.self != MPI_COMM_NULL)
+        PMPI_Comm_free(&state.self);
+    state.on = false;
+}

@@ -1,0 +1,116 @@
+/* pmpi_c.c : MPI's functions as C programs call them. All that is not taken goes to PMPI as it came. */
+#include "pmpi/pmpi.h"
+#include <dlfcn.h>
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int level;
+    const int rc = pmpi_words()->on ? PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level)
+                                    : PMPI_Init(argc, argv);
+    if (rc == MPI_SUCCESS)
+        pmpi_begin();
+    return rc;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    const int wanted = pmpi_words()->on ? MPI_THREAD_MULTIPLE : required;
+    const int rc = PMPI_Init_thread(argc, argv, wanted, provided);
+    if (rc == MPI_SUCCESS)
+        pmpi_begin();
+    return rc;
+}
+
+int MPI_Finalize(void)
+{
+    if (pmpi_is_on())
+        pmpi_end();
+    return PMPI_Finalize();
+}
+
+static int result(MPI_Comm comm, int rc)
+{
+    if (rc != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(comm, rc);
+    return rc;
+}
+
+int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm)
+{
+    struct pmpi_comm *c = pmpi_takes(count, type, op, comm);
+    return c ? result(comm, pmpi_allreduce(c, send, recv, count))
+             : PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+
+int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request *request)
+{
+    struct pmpi_comm *c = pmpi_has_threads() ? pmpi_takes(count, type, op, comm) : NULL;
+    return c ? result(comm, pmpi_iallreduce(c, send, recv, count, request))
+             : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
+}
+
+/* MPI 4's, and what Open MPI 4 has in its place; neither need be there. */
+typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                           MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+static int init_by(const char *name, const void *send, void *recv, int count, MPI_Datatype type,
+                   MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct pmpi_comm *c = pmpi_has_threads() ? pmpi_takes(count, type, op, comm) : NULL;
+    union {
+        void *data;
+        allreduce_init *call;
+    } next = {.data = dlsym(RTLD_NEXT, name)};
+    if (c)
+        return result(comm, pmpi_allreduce_init(c, send, recv, count, request));
+    return next.data ? next.call(send, recv, count, type, op, comm, info, request)
+                     : result(comm, MPI_ERR_UNSUPPORTED_OPERATION);
+}
+
+allreduce_init MPI_Allreduce_init, MPIX_Allreduce_init;
+int MPI_Allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return init_by("PMPI_Allreduce_init", send, recv, count, type, op, comm, info, request);
+}
+int MPIX_Allreduce_init(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return init_by("PMPIX_Allreduce_init", send, recv, count, type, op, comm, info, request);
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    const int rc = PMPI_Start(request);
+    if (rc == MPI_SUCCESS)
+        pmpi_started(*request);
+    return rc;
+}
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+    const int rc = PMPI_Startall(count, requests);
+    for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+        pmpi_started(requests[i]);
+    return rc;
+}
+
+int MPI_Request_free(MPI_Request *request)
+{
+    pmpi_forget(*request);
+    return PMPI_Request_free(request);
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    pmpi_leave(*comm);
+    return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    pmpi_leave(*comm);
+    return PMPI_Comm_disconnect(comm);
+}

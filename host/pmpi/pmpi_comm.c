@@ -1,0 +1,261 @@
+/* pmpi_comm.c : what belongs to a communicator of the program's: a duplicate, and narrowcast's own for each
+ * length that has come, which are opened and closed by all ranks at the same calls. */
+#include "pmpi/pmpi.h"
+#include <narrowcast.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTHS = 32 }; /* of a communicator; more take turns */
+
+struct length {
+    int count;
+    unsigned long long used; /* when, by calls of the communicator */
+    struct nc *nc;
+};
+
+struct pmpi_comm {
+    bool narrows;
+    MPI_Comm ours; /* a duplicate, when `duplicating` is done */
+    MPI_Request duplicating;
+    struct length lengths[LENGTHS];
+    int n_lengths;
+    unsigned long long n_calls;
+    bool refused; /* nc_open() has: sums are MPI's from then on */
+    struct pmpi_queue *queue;
+    struct pmpi_comm *next;
+    atomic_bool is_gone; /* the program has freed it */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct pmpi_comm *first; /* by age */
+    int key;                 /* MPI's, under which a communicator knows its own */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .key = MPI_KEYVAL_INVALID};
+static atomic_ullong n_narrowed, n_bytes, n_code_bytes;
+static _Thread_local int inside;
+
+void pmpi_counts(unsigned long long *n, unsigned long long *bytes, unsigned long long *code_bytes)
+{
+    *n = n_narrowed, *bytes = n_bytes, *code_bytes = n_code_bytes;
+}
+
+/* ---- which ---- */
+
+static bool is_float(MPI_Datatype type)
+{
+    return type == MPI_FLOAT || (MPI_REAL != MPI_DATATYPE_NULL && type == MPI_REAL) ||
+           (MPI_REAL4 != MPI_DATATYPE_NULL && type == MPI_REAL4);
+}
+
+/* Is the name among these, with commas between them? */
+static bool lists(const char *names, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = names; n > 0;) {
+        const size_t k = strcspn(at, ",");
+        if (k == n && !strncmp(at, name, n))
+            return true;
+        if (!at[k])
+            break;
+        at += k + 1;
+    }
+    return false;
+}
+
+static bool is_wanted(MPI_Comm comm)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int is_inter = 0, n_ranks = 1, length = 0;
+    const char *comms = pmpi_words()->comms;
+    PMPI_Comm_test_inter(comm, &is_inter);
+    PMPI_Comm_size(comm, &n_ranks);
+    if (is_inter || n_ranks < 2)
+        return false;
+    if (!strcmp(comms, "all"))
+        return true;
+    if (!strcmp(comms, "world"))
+        return comm == MPI_COMM_WORLD;
+    PMPI_Comm_get_name(comm, name, &length);
+    return lists(comms, name);
+}
+
+/* MPI deletes what a communicator knew: it may not be called from there. */
+static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    struct pmpi_comm *c = value;
+    (void)comm, (void)key, (void)extra;
+    c->is_gone = true;
+    return MPI_SUCCESS;
+}
+
+/* The order of calls on a communicator is the same on all ranks, and so this is the same call. */
+static struct pmpi_comm *make(MPI_Comm comm)
+{
+    struct pmpi_comm *c = calloc(1, sizeof *c), **last;
+    if (!c) {
+        fprintf(stderr, "narrowcast: out of memory\n"); /* the other ranks go on to duplicate */
+        PMPI_Abort(comm, 1);
+        return NULL;
+    }
+    c->ours = MPI_COMM_NULL;
+    c->duplicating = MPI_REQUEST_NULL;
+    c->narrows = is_wanted(comm);
+    if (c->narrows)
+        PMPI_Comm_idup(comm, &c->ours, &c->duplicating);
+    pthread_mutex_lock(&all.lock);
+    PMPI_Comm_set_attr(comm, all.key, c);
+    for (last = &all.first; *last; last = &(*last)->next)
+        ;
+    *last = c;
+    pthread_mutex_unlock(&all.lock);
+    return c;
+}
+
+static struct pmpi_comm *find(MPI_Comm comm)
+{
+    struct pmpi_comm *c = NULL;
+    int there = 0;
+    if (all.key != MPI_KEYVAL_INVALID)
+        PMPI_Comm_get_attr(comm, all.key, &c, &there);
+    return there ? c : NULL;
+}
+
+void pmpi_comm_begin(void)
+{
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &all.key, NULL);
+}
+
+struct pmpi_comm *pmpi_takes(int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    if (op != MPI_SUM || count <= 0 || !is_float(type) || inside || !pmpi_is_on() ||
+        (size_t)count * sizeof(float) < pmpi_words()->least_bytes || comm == MPI_COMM_NULL)
+        return NULL;
+    struct pmpi_comm *c = find(comm);
+    if (!c)
+        c = make(comm);
+    return c && c->narrows ? c : NULL;
+}
+
+/* ---- sums ---- */
+
+static struct length *oldest(struct pmpi_comm *c)
+{
+    struct length *found = &c->lengths[0];
+    for (int i = 1; i < c->n_lengths; i++)
+        if (c->lengths[i].used < found->used)
+            found = &c->lengths[i];
+    return found;
+}
+
+static struct nc *open_length(struct pmpi_comm *c, int count)
+{
+    const struct pmpi_words *w = pmpi_words();
+    const struct nc_layer layer = {.name = "all-reduce", .n = (size_t)count};
+    struct nc_options o = nc_options_default();
+    struct nc *nc = NULL;
+    o.format = w->format, o.scale = w->scale, o.sum = w->sum, o.round = w->round;
+    o.algo = w->algo, o.out_format = w->out_format;
+    o.quantise = "all";
+    o.op = "sum";
+    o.deadline_s = w->deadline_s;
+    return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
+}
+
+/* The communicator of this length; NULL: its words are refused, on all ranks. */
+static struct nc *of_length(struct pmpi_comm *c, int count)
+{
+    struct length *l = NULL;
+    for (int i = 0; i < c->n_lengths && !l; i++)
+        if (c->lengths[i].count == count)
+            l = &c->lengths[i];
+    if (!l) {
+        struct nc *nc = open_length(c, count);
+        if (!nc)
+            return NULL;
+        if (c->n_lengths < LENGTHS)
+            l = &c->lengths[c->n_lengths++];
+        else
+            nc_close((l = oldest(c))->nc);
+        *l = (struct length){.count = count, .nc = nc};
+    }
+    l->used = ++c->n_calls;
+    return l->nc;
+}
+
+/* As MPI does it, on our own communicator: the program's may be in another call meanwhile. */
+static int sum_by_mpi(struct pmpi_comm *c, float *recv, int count)
+{
+    return PMPI_Allreduce(MPI_IN_PLACE, recv, count, MPI_FLOAT, MPI_SUM, c->ours);
+}
+
+int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
+{
+    struct nc_report report;
+    void *list[] = {recv};
+    int rc = 1;
+    inside++;
+    if (c->duplicating != MPI_REQUEST_NULL)
+        PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    if (send != MPI_IN_PLACE)
+        memcpy(recv, send, (size_t)count * sizeof *recv);
+    struct nc *nc = c->refused ? NULL : of_length(c, count);
+    c->refused = !nc;
+    if (nc)
+        rc = nc_allreduce(nc, list, &report);
+    if (rc == 0) {
+        n_narrowed++;
+        n_bytes += report.fp32_bytes;
+        n_code_bytes += report.code_bytes;
+    }
+    /* inf or nan on some rank: nothing has changed, and IEEE says what their sum is */
+    const int result = rc == 0 ? MPI_SUCCESS : rc == 1 ? sum_by_mpi(c, recv, count) : MPI_ERR_OTHER;
+    inside--;
+    return result;
+}
+
+/* ---- ends ---- */
+
+static void close_one(struct pmpi_comm *c)
+{
+    pmpi_queue_close(c->queue);
+    inside++;
+    if (c->duplicating != MPI_REQUEST_NULL)
+        PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    for (int i = 0; i < c->n_lengths; i++)
+        nc_close(c->lengths[i].nc);
+    if (c->ours != MPI_COMM_NULL)
+        PMPI_Comm_free(&c->ours);
+    inside--;
+}
+
+void pmpi_leave(MPI_Comm comm)
+{
+    struct pmpi_comm *c = inside || comm == MPI_COMM_NULL ? NULL : find(comm);
+    if (!c)
+        return;
+    pthread_mutex_lock(&all.lock);
+    struct pmpi_comm **at = &all.first;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    pthread_mutex_unlock(&all.lock);
+    PMPI_Comm_delete_attr(comm, all.key);
+    close_one(c);
+    free(c);
+}
+
+/* MPI_Finalize deletes the marks of communicators that the program has not freed: they stay. */
+void pmpi_leave_all(void)
+{
+    for (struct pmpi_comm *c = all.first; c; c = c->next)
+        close_one(c);
+}
+
+struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin)
+{
+    if (!c->queue && begin)
+        c->queue = pmpi_queue_open(c);
+    return c->queue;
+}

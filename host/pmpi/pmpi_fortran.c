@@ -1,0 +1,199 @@
+/* pmpi_fortran.c : MPI's functions as Fortran programs call them: mpif.h, use mpi (mpi_x_), and use mpi_f08
+ * (mpi_x_f08_). All that is not taken goes to MPI's own as it came. Where MPI does not say what
+ * MPI_IN_PLACE is in Fortran, nothing is taken. */
+#include "pmpi/pmpi.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* Open MPI's, by address. */
+extern char mpi_fortran_in_place_ __attribute__((weak));
+extern char mpi_fortran_bottom_ __attribute__((weak));
+
+typedef void any_function(void);
+
+/* MPI's own, once found; *cache belongs to the caller. */
+static any_function *next_of(const char *name)
+{
+    union {
+        void *data;
+        any_function *call;
+    } next = {.data = dlsym(RTLD_NEXT, name)};
+    if (!next.data)
+        abort(); /* who calls it has it */
+    return next.call;
+}
+
+static struct pmpi_comm *takes(const void *send, const void *recv, const MPI_Fint *count,
+                               const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
+{
+    if (!pmpi_is_on() || !&mpi_fortran_in_place_ || send == &mpi_fortran_bottom_ ||
+        recv == &mpi_fortran_bottom_ || *count <= 0)
+        return NULL;
+    return pmpi_takes(*count, MPI_Type_f2c(*type), MPI_Op_f2c(*op), MPI_Comm_f2c(*comm));
+}
+
+static const void *send_of(const void *send)
+{
+    return send == &mpi_fortran_in_place_ ? MPI_IN_PLACE : send;
+}
+
+static void tell(MPI_Fint *ierr, int rc)
+{
+    if (ierr)
+        *ierr = rc;
+}
+
+/* As result() of C programs. */
+static int handled(const MPI_Fint *comm, int rc)
+{
+    if (rc != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(MPI_Comm_f2c(*comm), rc);
+    return rc;
+}
+
+/* Each function has two names; ierr may be left out of the second. */
+#define BOTH(name, own, parameters, arguments)     \
+    void name##_ parameters;                       \
+    void name##_f08_ parameters;                   \
+    void name##_ parameters                        \
+    {                                              \
+        static any_function *_Atomic next;         \
+        if (!(own arguments)) {                    \
+            if (!next)                             \
+                next = next_of("p" #name "_");     \
+            ((void(*) parameters)next) arguments;  \
+        }                                          \
+    }                                              \
+    void name##_f08_ parameters                    \
+    {                                              \
+        static any_function *_Atomic next;         \
+        if (!(own arguments)) {                    \
+            if (!next)                             \
+                next = next_of("p" #name "_f08_"); \
+            ((void(*) parameters)next) arguments;  \
+        }                                          \
+    }
+
+/* Each says whether it has taken the call. */
+static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
+                      const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct pmpi_comm *c = takes(send, recv, count, type, op, comm);
+    if (c)
+        tell(ierr, handled(comm, pmpi_allreduce(c, send_of(send), recv, *count)));
+    return c;
+}
+BOTH(mpi_allreduce, allreduce,
+     (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
+      const MPI_Fint *comm, MPI_Fint *ierr),
+     (send, recv, count, type, op, comm, ierr))
+
+static bool iallreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
+                       const MPI_Fint *op, const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct pmpi_comm *c = pmpi_has_threads() ? takes(send, recv, count, type, op, comm) : NULL;
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (c) {
+        tell(ierr, handled(comm, pmpi_iallreduce(c, send_of(send), recv, *count, &r)));
+        *request = MPI_Request_c2f(r);
+    }
+    return c;
+}
+BOTH(mpi_iallreduce, iallreduce,
+     (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
+      const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+     (send, recv, count, type, op, comm, request, ierr))
+
+static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
+                            const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm,
+                            const MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct pmpi_comm *c = pmpi_has_threads() ? takes(send, recv, count, type, op, comm) : NULL;
+    MPI_Request r = MPI_REQUEST_NULL;
+    (void)info;
+    if (c) {
+        tell(ierr, handled(comm, pmpi_allreduce_init(c, send_of(send), recv, *count, &r)));
+        *request = MPI_Request_c2f(r);
+    }
+    return c;
+}
+#define PERSISTENT(name)                                                                     \
+    BOTH(name, init_persistent,                                                              \
+         (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,         \
+          const MPI_Fint *op, const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, \
+          MPI_Fint *ierr),                                                                   \
+         (send, recv, count, type, op, comm, info, request, ierr))
+PERSISTENT(mpi_allreduce_init)
+PERSISTENT(mpix_allreduce_init)
+
+/* ---- what MPI does all of, and we watch ---- */
+
+int MPI_Init(int *argc, char ***argv);
+
+static bool init(MPI_Fint *ierr)
+{
+    tell(ierr, MPI_Init(NULL, NULL));
+    return true;
+}
+BOTH(mpi_init, init, (MPI_Fint * ierr), (ierr))
+
+static bool init_thread(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
+{
+    int got = 0;
+    tell(ierr, MPI_Init_thread(NULL, NULL, *required, &got));
+    *provided = got;
+    return true;
+}
+BOTH(mpi_init_thread, init_thread, (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr),
+     (required, provided, ierr))
+
+static bool finalize(MPI_Fint *ierr)
+{
+    (void)ierr;
+    if (pmpi_is_on())
+        pmpi_end();
+    return false;
+}
+BOTH(mpi_finalize, finalize, (MPI_Fint * ierr), (ierr))
+
+static bool leave(MPI_Fint *comm, MPI_Fint *ierr)
+{
+    (void)ierr;
+    if (pmpi_is_on())
+        pmpi_leave(MPI_Comm_f2c(*comm));
+    return false;
+}
+BOTH(mpi_comm_free, leave, (MPI_Fint * comm, MPI_Fint *ierr), (comm, ierr))
+BOTH(mpi_comm_disconnect, leave, (MPI_Fint * comm, MPI_Fint *ierr), (comm, ierr))
+
+static bool start(MPI_Fint *request, MPI_Fint *ierr)
+{
+    MPI_Request r = MPI_Request_f2c(*request);
+    const int rc = MPI_Start(&r);
+    *request = MPI_Request_c2f(r);
+    tell(ierr, rc);
+    return true;
+}
+BOTH(mpi_start, start, (MPI_Fint * request, MPI_Fint *ierr), (request, ierr))
+
+static bool start_all(const MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr)
+{
+    int rc = MPI_SUCCESS;
+    for (int i = 0; i < *count && rc == MPI_SUCCESS; i++) {
+        MPI_Request r = MPI_Request_f2c(requests[i]);
+        rc = MPI_Start(&r);
+        requests[i] = MPI_Request_c2f(r);
+    }
+    tell(ierr, rc);
+    return true;
+}
+BOTH(mpi_startall, start_all, (const MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr),
+     (count, requests, ierr))
+
+static bool forget(MPI_Fint *request, MPI_Fint *ierr)
+{
+    (void)ierr;
+    pmpi_forget(MPI_Request_f2c(*request));
+    return false;
+}
+BOTH(mpi_request_free, forget, (MPI_Fint * request, MPI_Fint *ierr), (request, ierr))

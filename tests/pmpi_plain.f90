@@ -1,0 +1,41 @@
+! pmpi_plain.f90 : a Fortran program that knows nothing of narrowcast; test_pmpi.sh runs it with and without
+! libnarrowcast-pmpi.so in front. It says how far its sums are from the true ones: 0, or more.
+program pmpi_plain
+    use mpi
+    implicit none
+    integer, parameter :: n = 20000
+    real :: x(n), y(n), true(n)
+    integer :: rank, n_ranks, ierr, comm, request, r, i, provided
+    call MPI_Init_thread(MPI_THREAD_SINGLE, provided, ierr)
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+    call MPI_Comm_size(MPI_COMM_WORLD, n_ranks, ierr)
+    call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
+    true = 0
+    do r = 0, n_ranks - 1
+        true = true + [(mod(i * 7919 + r * 104729, 65536) / 1024.0, i = 1, n)]
+    end do
+    x = [(mod(i * 7919 + rank * 104729, 65536) / 1024.0, i = 1, n)]
+    call MPI_Allreduce(x, y, n, MPI_REAL, MPI_SUM, MPI_COMM_WORLD, ierr)
+    call tell("blocking", y)
+    y = x
+    call MPI_Allreduce(MPI_IN_PLACE, y, n, MPI_REAL, MPI_SUM, comm, ierr)
+    call tell("in place", y)
+    call MPI_Iallreduce(x, y, n, MPI_REAL4, MPI_SUM, comm, request, ierr)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+    call tell("non-blocking", y)
+    call MPI_Allreduce(x, y, n, MPI_REAL, MPI_MAX, comm, ierr)
+    if (any(y < x)) error stop "the largest is less"
+    call MPI_Allreduce(x, y, 100, MPI_REAL, MPI_SUM, comm, ierr)
+    if (any(y(:100) /= true(:100))) error stop "a short sum is narrow"
+    call MPI_Comm_free(comm, ierr)
+    call MPI_Finalize(ierr)
+contains
+    subroutine tell(what, sums)
+        character(*), intent(in) :: what
+        real, intent(in) :: sums(n)
+        real :: worst
+        worst = maxval(abs(sums - true))
+        if (worst > 16.0 * n_ranks) error stop "a wrong sum"
+        if (rank == 0) print '(a, a, a)', what, " ", trim(merge("exact ", "narrow", worst == 0))
+    end subroutine
+end program

@@ -1,0 +1,53 @@
+/* test_nc_life.c : a communicator's life on one rank, several times over, failed openings included: what
+ * valgrind and the sanitizers look at. */
+/* RANKS: 1 */
+#include "nc_fixture.h"
+#include <errno.h>
+
+static int n_lines;
+static void count_line(void *arg, int level, const char *line)
+{
+    (void)arg, (void)level, (void)line;
+    n_lines++;
+}
+
+static void live(const char *codec, const char *type)
+{
+    static double x[N_ALL];
+    struct nc_options o = nc_options_default();
+    struct nc *nc = NULL;
+    void *list[N_LAYERS], *state;
+    o.codec = codec;
+    o.type = type;
+    o.bucket_bytes = 300;
+    o.log = count_line;
+    point(x, strcmp(type, "fp64") ? sizeof(float) : sizeof(double), list);
+    n_lines = 0;
+    o.format = "e9m9";
+    CHECK(nc_open(&o, layers, N_LAYERS, &nc) == -EINVAL && n_lines == 1, "%d lines", n_lines);
+    o.format = NULL;
+    CHECK(nc_open(&o, layers, 0, &nc) == -EINVAL && n_lines == 2, "%d lines", n_lines);
+    CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0, "open");
+    CHECK(nc_allreduce(nc, list, NULL) == 0, "a step");
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, 3, 2) == 0 && nc_wait(nc, NULL) == 0,
+          "in parts");
+    state = malloc(nc_state_bytes(nc));
+    CHECK(nc_state_save(nc, state) == 0 && nc_state_load(nc, state, nc_state_bytes(nc)) == 0,
+          "state");
+    CHECK(nc_state_load(nc, state, 5) == -EPROTO, "a short state");
+    free(state);
+    CHECK(nc_iallreduce(nc, list) == 0, "a step that nobody waits for");
+    nc_close(nc);
+}
+
+int main(void)
+{
+    struct nc_options o = nc_options_default();
+    struct nc *keep; /* so that MPI goes on */
+    if (nc_open(&o, layers, N_LAYERS, &keep) < 0)
+        return 1;
+    live(NULL, "fp32");
+    live("onebit", "fp64");
+    nc_close(keep);
+    DONE();
+}
