@@ -70,13 +70,14 @@ static inline void noise_expect(const struct codec_row *r, const struct codec_pa
 {
     for (int l = 0, i = 0; l < p->n; l++) {
         const struct vec_span *s = &p->spans[l];
+        const float *from = s->x;
         const double clip =
             r->draws == DRAWS_LAYER ? (double)p->layers[l].own_max : (double)INFINITY;
         double scale = clip;
         for (size_t k = 0; k < s->n; k++, i++) {
             if (r->draws != DRAWS_LAYER && k % r->bucket == 0)
-                scale = noise_scale(r, s->x + k, s->n - k < r->bucket ? s->n - k : r->bucket);
-            const double x = (double)s->x[k];
+                scale = noise_scale(r, from + k, s->n - k < r->bucket ? s->n - k : r->bucket);
+            const double x = (double)from[k];
             to->v[i] = copysign(fmin(fabs(x), clip), x);
             to->variance[i] = noise_of(noise_grid_of(r, p->codec, s->shift, scale, to->v[i]),
                                        to->v[i], &to->moves[i]);

@@ -20,18 +20,19 @@ int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream 
 /* Largest of the elements of one tile that fall to this thread. */
 CAST_FN uint32_t tile_largest(const struct vec_span *span, uint64_t tile)
 {
-    const bool whole = (uintptr_t)span->x % 16 == 0;
+    const enum vec_type type = span->type;
+    const bool whole = elements_whole(span->x, type);
     const size_t first = tile * TILE + 4 * threadIdx.x;
     float4 x[LOADS];
     uint32_t largest = 0;
-    if (whole && (tile + 1) * TILE <= span->n) {
+    if (type == VEC_FLOAT && whole && (tile + 1) * TILE <= span->n) {
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            x[i] = __ldcs((const float4 *)(span->x + first) + i * THREADS);
+            x[i] = __ldcs((const float4 *)((const float *)span->x + first) + i * THREADS);
     } else {
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            x[i] = cast_load(span->x, first + (size_t)i * 4 * THREADS, span->n, whole);
+            x[i] = elements_get(span->x, type, first + (size_t)i * 4 * THREADS, span->n, whole);
     }
 #pragma unroll
     for (int i = 0; i < LOADS; i++)

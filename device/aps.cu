@@ -47,9 +47,9 @@ static __device__ void job_open(struct aps_job *job, const struct vec_cast *cast
     job->out.width = width;
     job->fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
                 (uintptr_t)span->codes % (width / 2) == 0;
-    job->x = span->x;
+    job->x = (const float *)span->x;
     job->n = span->n;
-    job->whole = (uintptr_t)span->x % 16 == 0;
+    job->whole = elements_whole(span->x, VEC_FLOAT);
 }
 
 /* Element of this thread's item in the block's k-th tile. */
@@ -67,8 +67,9 @@ CAST_FN uint32_t aps_scan(const struct aps_job *job, size_t tiles, size_t kept, 
         float4 x[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            x[i] = k + i < tiles ? cast_load(job->x, element_of(k + i), job->n, job->whole)
-                                 : make_float4(0, 0, 0, 0);
+            x[i] = k + i < tiles
+                       ? elements_get(job->x, VEC_FLOAT, element_of(k + i), job->n, job->whole)
+                       : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS; i++) {
             largest = max(largest, cast_largest(x[i]));
@@ -95,8 +96,9 @@ CAST_FN void aps_cast(const struct aps_job *job, size_t tiles, size_t kept, cons
         float4 x[LOADS_];
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
-            x[i] = k > (size_t)i ? cast_load(job->x, element_of(k - 1 - i), job->n, job->whole)
-                                 : make_float4(0, 0, 0, 0);
+            x[i] = k > (size_t)i
+                       ? elements_get(job->x, VEC_FLOAT, element_of(k - 1 - i), job->n, job->whole)
+                       : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < LOADS_; i++)
             if (k > (size_t)i)

@@ -10,6 +10,7 @@
 #ifndef CAST_ITEM_CUH
 #define CAST_ITEM_CUH
 #include "device/cast_way.cuh"
+#include "device/element.cuh"
 #include "hls/philox.h"
 
 /* Where the codes of a span go. */
@@ -248,18 +249,6 @@ CAST_FN void cast_item(const struct cast_way *w, const struct cast_way *shared,
     *(uint4 *)(words + 4 * lane) = make_uint4(code[0], code[1], code[2], code[3]);
     __syncwarp();
     cast_store_words(o, element - 4 * lane, words);
-}
-
-/* Four elements from x + element, zeros from n on. whole: x lies on 16 bytes. */
-CAST_FN float4 cast_load(const float *x, size_t element, size_t n, bool whole)
-{
-    if (whole && element + 4 <= n)
-        return *(const float4 *)(x + element);
-    float v[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        v[i] = element + i < n ? x[element + i] : 0;
-    return make_float4(v[0], v[1], v[2], v[3]);
 }
 
 #endif

@@ -15,9 +15,10 @@ enum { CAST_THREADS = 256, CAST_LOADS = 4, CAST_TILE = CAST_THREADS * 4 * CAST_L
 template <class FROM> struct cast_job {
     struct cast_way way;
     struct cast_out out;
-    const float *x;
+    const void *x;
+    enum vec_type type;
     size_t n;
-    bool whole; /* x lies on 16 bytes */
+    bool whole; /* elements_whole() of x */
     typename FROM::span from;
 };
 
@@ -35,8 +36,9 @@ static __device__ void job_open(struct cast_job<FROM> *job, const struct vec_cas
     job->out.fast = !cast->trunc && (width == 4 || width == 8 || width == 16) &&
                     (uintptr_t)span->codes % (width / 2) == 0;
     job->x = span->x;
+    job->type = span->type;
     job->n = span->n;
-    job->whole = (uintptr_t)span->x % 16 == 0;
+    job->whole = elements_whole(span->x, span->type);
     job->way = cast_way_make(cast, span->shift, job->out.fast);
     job->from = from->of(span, i);
 }
@@ -50,7 +52,7 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
     const struct cast_way w = job->way;
     const struct cast_out o = job->out;
     const typename FROM::span &from = job->from; /* a copy would take registers */
-    const bool all = job->whole && (tile + 1) * CAST_TILE <= job->n;
+    const bool all = job->type == VEC_FLOAT && job->whole && (tile + 1) * CAST_TILE <= job->n;
     uint32_t largest = 0;
 #pragma unroll 1
     for (int k = 0; k < CAST_LOADS; k += LOADS_) {
@@ -59,11 +61,12 @@ CAST_FN uint32_t cast_items(const struct cast_job<FROM> *job, uint64_t tile, boo
         if (all) {
 #pragma unroll
             for (int i = 0; i < LOADS_; i++)
-                x[i] = __ldcs((const float4 *)(job->x + first) + i * CAST_THREADS);
+                x[i] = __ldcs((const float4 *)((const float *)job->x + first) + i * CAST_THREADS);
         } else {
 #pragma unroll
             for (int i = 0; i < LOADS_; i++)
-                x[i] = cast_load(job->x, first + (size_t)i * 4 * CAST_THREADS, job->n, job->whole);
+                x[i] = elements_get(job->x, job->type, first + (size_t)i * 4 * CAST_THREADS, job->n,
+                                    job->whole);
         }
         if (scan) {
 #pragma unroll

@@ -102,12 +102,12 @@ int nn_conv_plan(struct dev_nn *d, const struct nn_window *g, int max_batch, siz
     return 0;
 }
 
-/* One pass; the tensors are as cuDNN reads and writes them, but for dw, which stays float. */
+/* One pass; the tensors are as cuDNN reads and writes them, but for a dw that is widened. */
 static int run(struct dev_nn *d, const struct nn_window *g, int batch, enum conv_pass pass,
                const struct conv_tensors *t, void *scratch)
 {
     const struct conv_window *w = window_of(d->conv, g);
-    const bool result_in_scratch = pass == CONV_FILTER && nn_bytes(d) == 2;
+    const bool result_in_scratch = pass == CONV_FILTER && conv_widens(d);
     const bool aligned =
         is_aligned(t->x) && (result_in_scratch || is_aligned(t->w)) && is_aligned(t->y);
     const struct conv_key key = key_of(g, batch, pass, aligned);
@@ -120,10 +120,11 @@ static int run(struct dev_nn *d, const struct nn_window *g, int batch, enum conv
 }
 
 int nn_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
-                    const float *w, const float *bias, void *y, void *scratch)
+                    const void *w, const void *bias, void *y, void *scratch)
 {
     if (d->is_low)
-        return low_groups_forward(d, g, batch, (const float *)x, w, bias, (float *)y, scratch);
+        return low_groups_forward(d, g, batch, (const float *)x, (const float *)w,
+                                  (const float *)bias, (float *)y, scratch);
     const struct conv_tensors t = {x, nn_weight(d, w), y};
     const int rc = run(d, g, batch, CONV_FORWARD, &t, scratch);
     if (rc < 0 || !bias)
@@ -132,17 +133,18 @@ int nn_conv_forward(struct dev_nn *d, const struct nn_window *g, int batch, cons
 }
 
 int nn_conv_backward(struct dev_nn *d, const struct nn_window *g, int batch, const void *x,
-                     const float *w, const void *dy, void *dx, bool add, float *dw, float *dbias,
+                     const void *w, const void *dy, void *dx, bool add, void *dw, void *dbias,
                      void *scratch)
 {
     if (d->is_low)
-        return low_groups_backward(d, g, batch, (const float *)x, w, (const float *)dy, (float *)dx,
-                                   add, dw, dbias, scratch);
+        return low_groups_backward(d, g, batch, (const float *)x, (const float *)w,
+                                   (const float *)dy, (float *)dx, add, (float *)dw, (float *)dbias,
+                                   scratch);
     const struct conv_tensors filter = {x, dw, dy}, data = {dx, nn_weight(d, w), dy};
     int rc = run(d, g, batch, CONV_FILTER, &filter, scratch);
     if (rc == 0)
-        rc = nn_bytes(d) == 2 ? rows_widen(d, conv_weights(g), scratch, dw)
-                              : rows_unscale(d, conv_weights(g), dw);
+        rc = conv_widens(d) ? rows_widen(d, conv_weights(g), scratch, (float *)dw)
+                            : rows_unscale(d, conv_weights(g), dw);
     if (rc == 0 && dbias)
         rc = rows_sum(d, conv_elements(g->out, batch) / (size_t)g->out.c, g->out.c, dy, dbias,
                       (float *)scratch);

@@ -28,8 +28,9 @@ struct conv_tensors {
     const void *x, *w, *y;
 };
 
-/* How cuDNN does a pass. It has no engine that reads 16 bits and writes dw as float: then the
- * result is in 16 bits, the head of the scratch memory takes it, and a kernel of ours widens it. */
+/* How cuDNN does a pass. It has no engine that reads 16 bits and writes dw as float: where that is
+ * wanted, the result is in 16 bits, the head of the scratch memory takes it, and a kernel of ours
+ * widens it. */
 struct conv_plan {
     struct conv_key key;
     cudnnBackendDescriptor_t config, plan;
@@ -83,8 +84,8 @@ struct linear_matrix {
     int pitch;
     bool turned;
 };
-/* c [m][n] = a [m][k] * b [k][n], or c += that; c has rows of c_pitch floats or activations. Returns 0, or -EIO
- * after a line that says `what`. */
+/* c [m][n] = a [m][k] * b [k][n], or c += that; c has rows of c_pitch floats or activations. Sums are
+ * float, with NN_FP16_PURE half unless c is float. Returns 0, or -EIO after a line that says `what`. */
 int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k,
                    struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
                    bool c_is_float);
@@ -109,15 +110,21 @@ int low_linear_backward(struct dev_nn *d, int batch, int in, int out, const floa
                         const float *w, const float *dy, float *dx, float *dw, float *dbias);
 
 /* --- rows.cu: tensors as rows of c channels, and gradients of weights --- */
-int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y);
+int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void *y);
 /* sum [c] = sums over the rows of y, divided by the loss scale. partial: rows_partial_bytes(), or
  * NULL for one pass, which suits few rows. */
-int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, float *partial);
+int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, void *sum, float *partial);
 size_t rows_partial_bytes(int c);
 /* g [n] = x (type of activations), divided by the loss scale; and g divided by it in place, nothing
  * without one. */
 int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g);
-int rows_unscale(struct dev_nn *d, size_t n, float *g);
+int rows_unscale(struct dev_nn *d, size_t n, void *g);
+
+/* dw is widened by us. */
+static inline bool conv_widens(const struct dev_nn *d)
+{
+    return nn_bytes(d) == 2 && !nn_pure(d);
+}
 
 static inline size_t conv_elements(struct nn_shape s, int batch)
 {

@@ -4,10 +4,10 @@
  *     tensors, operations -> operation graph -> heuristics -> engine configurations -> execution plans
  *
  * cuDNN counts dimensions as n, c, h, w; that channels are last is said by the strides. Sums are
- * float always. What an engine may do to the numbers it says in its notes, and those that are not
- * wanted are left out:
- *     all      another order of sums at each run, sums in 16 bits, transforms (FFT, Winograd),
- *              which round more
+ * float, with NN_FP16_PURE half where an engine has that. What an engine may do to the numbers it says
+ * in its notes, and those that are not wanted are left out:
+ *     all      another order of sums at each run, transforms (FFT, Winograd), which round more, and
+ *              but for NN_FP16_PURE sums in 16 bits
  *     fp32     tensor cores, which would round the inputs to TF32, and inputs made narrower */
 #include "device/conv.cuh"
 
@@ -74,7 +74,7 @@ static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, 
 {
     const int64_t h = s.h, w = s.w, c = s.c;
     const int64_t dims[4] = {n, c, h, w}, strides[4] = {h * w * c, 1, w * c, c};
-    const cudnnDataType_t type = d->math == NN_FP16   ? CUDNN_DATA_HALF
+    const cudnnDataType_t type = nn_half(d)           ? CUDNN_DATA_HALF
                                  : d->math == NN_BF16 ? CUDNN_DATA_BFLOAT16
                                                       : CUDNN_DATA_FLOAT;
     cudnnBackendDescriptor_t t = make(b, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -88,14 +88,15 @@ static cudnnBackendDescriptor_t tensor(struct build *b, const struct dev_nn *d, 
     return t;
 }
 
-static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_window *g)
+static cudnnBackendDescriptor_t convolution(struct build *b, const struct nn_window *g,
+                                            cudnnDataType_t sums)
 {
     const int64_t strides[2] = {g->stride, g->stride}, pads[2] = {g->pad, g->pad};
     const int64_t dilations[2] = {window_dilation(*g), window_dilation(*g)};
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     cudnnBackendDescriptor_t c = make(b, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     set_int(b, c, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
-    set_type(b, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set_type(b, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, sums);
     set(b, c, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
     set(b, c, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
     set(b, c, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
@@ -140,7 +141,7 @@ static const struct names filter_names = {
 
 /* The graph of a pass: one operation, in which beta = 1 adds to what dx holds. */
 static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d,
-                                         const struct conv_key *key)
+                                         const struct conv_key *key, cudnnDataType_t sums)
 {
     const struct nn_window *g = &key->g;
     const struct names *names = key->pass == CONV_FORWARD  ? &forward_names
@@ -150,7 +151,7 @@ static cudnnBackendDescriptor_t graph_of(struct build *b, const struct dev_nn *d
     const struct nn_shape filter = {g->k, g->k, g->in.c / conv_groups(g)};
     const float alpha = 1, beta = key->pass == CONV_DATA_ADD ? 1 : 0;
     cudnnBackendDescriptor_t op = make(b, names->operation);
-    set_child(b, op, names->convolution, convolution(b, g));
+    set_child(b, op, names->convolution, convolution(b, g, sums));
     set_child(b, op, names->x, tensor(b, d, UID_X, key->is_aligned, key->batch, g->in));
     set_child(b, op, names->w, tensor(b, d, UID_W, key->is_aligned, g->out.c, filter));
     set_child(b, op, names->y, tensor(b, d, UID_Y, key->is_aligned, key->batch, g->out));
@@ -187,10 +188,12 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
         case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
             wanted = nn_bytes(d) == 2;
             break;
+        case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+            wanted = nn_pure(d);
+            break;
         case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
             break;
-        /* another order each time, sums in 16 bits, FFT, Winograd, and what later versions may
-         * add */
+        /* another order each time, FFT, Winograd, and what later versions may add */
         default:
             wanted = false;
         }
@@ -258,20 +261,21 @@ static int propose(const struct dev_nn *d, cudnnBackendDescriptor_t graph,
     return n_plans;
 }
 
-int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
-                    struct conv_plan *plans, cudnnStatus_t *why)
+/* The same with sums of this type. */
+static int candidates(const struct dev_nn *d, const struct conv_key *key, cudnnDataType_t sums,
+                      size_t scratch_most, struct conv_plan *plans, cudnnStatus_t *why)
 {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B,
                                                    CUDNN_HEUR_MODE_FALLBACK};
     struct build b = {};
     struct conv_plan like = {};
     like.key = *key;
-    if (key->pass == CONV_FILTER && nn_bytes(d) == 2)
+    if (key->pass == CONV_FILTER && conv_widens(d))
         like.result_bytes = (2 * conv_weights(&key->g) + 255) / 256 * 256;
     *why = CUDNN_STATUS_NOT_SUPPORTED;
     if (like.result_bytes > scratch_most)
         return 0;
-    cudnnBackendDescriptor_t graph = graph_of(&b, d, key);
+    cudnnBackendDescriptor_t graph = graph_of(&b, d, key, sums);
     int n = 0;
     /* B and FALLBACK only where what comes before them has nothing: they repeat it and add what is
      * slower. */
@@ -282,6 +286,13 @@ int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t s
         *why = b.status;
     build_close(&b);
     return n;
+}
+
+int conv_candidates(const struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
+                    struct conv_plan *plans, cudnnStatus_t *why)
+{
+    const int n = nn_pure(d) ? candidates(d, key, CUDNN_DATA_HALF, scratch_most, plans, why) : 0;
+    return n ? n : candidates(d, key, CUDNN_DATA_FLOAT, scratch_most, plans, why);
 }
 
 void conv_plan_close(struct conv_plan *p)

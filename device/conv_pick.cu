@@ -21,7 +21,8 @@ static const char *math_name(const struct dev_nn *d)
     return d->math == NN_FP32   ? "fp32"
            : d->math == NN_TF32 ? "tf32"
            : d->math == NN_FP16 ? "fp16"
-                                : "bf16";
+           : d->math == NN_BF16 ? "bf16"
+                                : "fp16-pure";
 }
 
 int conv_failed(const struct dev_nn *d, const struct conv_key *key, cudnnStatus_t status)

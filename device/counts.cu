@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int i = (int)blockIdx.x; i < n_spans; i += (int)gridDim.x) {
         const struct vec_span s = spans[i];
         const float max = __uint_as_float(s.absmax);
-        const bool whole = (uintptr_t)s.x % 16 == 0;
+        const bool whole = elements_whole(s.x, s.type);
         float sum = 0; /* of lane threadIdx.x % 16, in the first warp */
         if (s.absmax == 0 || s.absmax >= 0x7f800000u)
             continue; /* the whole block */
@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(THREADS)
         float4 x[LOADS];
 #pragma unroll
         for (int k = 0; k < LOADS; k++)
-            x[k] = cast_load(s.x, 4 * ((size_t)k * THREADS + threadIdx.x), s.n, whole);
+            x[k] = elements_get(s.x, s.type, 4 * ((size_t)k * THREADS + threadIdx.x), s.n, whole);
         for (size_t at = 0; at < s.n; at += TILE) {
             __syncthreads(); /* the squares before have been added */
 #pragma unroll
@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(THREADS)
                             c = level_times(x[k].z, p.up), d = level_times(x[k].w, p.up);
                 *(float4 *)(squares + e) = make_float4(level_times(a, a), level_times(b, b),
                                                        level_times(c, c), level_times(d, d));
-                x[k] = cast_load(s.x, at + TILE + e, s.n, whole);
+                x[k] = elements_get(s.x, s.type, at + TILE + e, s.n, whole);
             }
             __syncthreads();
             if (threadIdx.x < 32)
@@ -87,12 +87,12 @@ static __global__ void __launch_bounds__(THREADS) k_draw(const struct draw_span 
             const struct draw_span *s = &list.span[i];
             const struct level_scheme scheme = {DRAW_BITS, 0};
             const struct level_grid grid = level_grid_of(scheme, s->scale);
-            const bool whole = (uintptr_t)s->x % 16 == 0;
+            const bool whole = elements_whole(s->x, s->type);
             const size_t first = span_list_within(&list, i, tile) * TILE + 4 * threadIdx.x;
             float4 x[LOADS];
 #pragma unroll
             for (int k = 0; k < LOADS; k++)
-                x[k] = cast_load(s->x, first + (size_t)k * 4 * THREADS, s->n, whole);
+                x[k] = elements_get(s->x, s->type, first + (size_t)k * 4 * THREADS, s->n, whole);
 #pragma unroll
             for (int k = 0; k < LOADS; k++) {
                 const size_t e = first + (size_t)k * 4 * THREADS;
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int which = span_list_find(&list, n, tile);
             const struct counts_out *out = &list.span[which];
-            const bool whole = (uintptr_t)out->x % 16 == 0;
+            const bool whole = elements_whole(out->x, out->type);
             const size_t i = span_list_within(&list, which, tile) * THREADS + threadIdx.x;
             uint32_t code[EIGHT];
             float v[EIGHT];
@@ -155,8 +155,10 @@ static __global__ void __launch_bounds__(THREADS)
             for (int j = 0; j < EIGHT; j++)
                 v[j] =
                     __fmul_rn(__fdiv_rn((float)((int32_t)code[j] - r.n_ranks), n_ranks), out->max);
-            floats_put(out->x, EIGHT * i, out->n, whole, v);
-            floats_put(out->x, EIGHT * i + 4, out->n, whole, v + 4);
+            elements_put(out->x, out->type, EIGHT * i, out->n, whole,
+                         make_float4(v[0], v[1], v[2], v[3]));
+            elements_put(out->x, out->type, EIGHT * i + 4, out->n, whole,
+                         make_float4(v[4], v[5], v[6], v[7]));
         }
         __syncthreads();
     }

@@ -90,7 +90,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
-enum { DEV_VERSION = 7 };
+enum { DEV_VERSION = 8 };
 struct dev_library {
     int version; /* DEV_VERSION: a library of another build is refused */
     const struct dev_run_ops *run;

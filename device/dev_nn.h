@@ -3,8 +3,8 @@
  *
  * The meaning of every pass is that of host/nn/nn_ops.h. Activations, and their gradients, are NHWC
  * in the type that the math says (float, half or bfloat16): `void *`. Weights, their gradients,
- * statistics and velocities are float; 16-bit copies of the weights are made by weights(). With a
- * loss scale, gradients of activations carry it and gradients of weights do not. All passes of a
+ * statistics and velocities are float, with NN_FP16_PURE half: `void *`, too, and float * in structs of
+ * hls/layer.h all the same; 16-bit copies of float weights are made by weights(). With a loss scale, gradients of activations carry it and gradients of weights do not. All passes of a
  * context run on its stream. */
 #ifndef DEV_NN_H
 #define DEV_NN_H
@@ -22,6 +22,7 @@ enum { DEV_SGD_SCRATCH = 64 }; /* floats a tensor */
 struct dev_sgd_all {
     float momentum;
     bool nesterov;
+    bool float_grads; /* gradients are floats, whatever weights are */
 };
 /* A batch of images that waits in device memory as bytes. */
 struct dev_feed {
@@ -39,7 +40,7 @@ struct dev_nn_ops {
 
     /* From now on weights() keeps 16-bit copies of w [n] (fp16, bf16: allocates once; else
      * nothing). Weights given to conv and linear lie inside w. */
-    int (*weights_open)(struct dev_nn *d, const float *w, size_t n);
+    int (*weights_open)(struct dev_nn *d, const void *w, size_t n);
     /* Makes the copies: once a pass, before any layer. */
     int (*weights)(struct dev_nn *d);
     /* The loss's gradient is multiplied by *scale (pinned or device, one float), that of weights
@@ -54,18 +55,19 @@ struct dev_nn_ops {
      * dropout's key is read when the pass runs, so that a graph can be repeated with another. */
 #define PASS(name, params, args) int (*name)(struct dev_nn * d, LIST params);
 #define ACT                      void
+#define PAR                      void
 #include "hls/layers.def"
 
     /* y [n] = (a + b) / divisor, device memory; b NULL: a / divisor. y may be a or b. */
-    int (*add_divide)(struct dev_nn *d, size_t n, const float *a, const float *b, float divisor,
-                      float *y);
+    int (*add_divide)(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor,
+                      void *y);
 
     /* One step of SGD over all tensors of a list, in one launch (two with LARS). rate: [1]
      * reachable. scratch: device, [DEV_SGD_SCRATCH * n_tensors] float, used where a trust
-     * coefficient is not 0; NULL: none is. g [n]: not changed. */
+     * coefficient is not 0; NULL: none is. g [n]: not changed. With NN_FP16_PURE every operation on
+     * an element is rounded to half, and so are the factors (nn_sgd's `round` of nn_ops.h). */
     int (*sgd)(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list,
-               int n_tensors, const float *rate, float *w, const float *g, float *v,
-               float *scratch);
+               int n_tensors, const float *rate, void *w, const void *g, void *v, float *scratch);
 
     /* x [batch, shown] in the type of activations: normalised, cropped, flipped and scaled, the bits
      * of dataset_batch() before they are rounded to that type. bytes [batch, image] device; which

@@ -2,8 +2,8 @@
  * The bits of hls/mf.h, hls/level.h and hls/relative.h.
  *
  * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
- * these. fp32 vectors are device memory, 4-byte aligned (16 is faster); codes, lists of spans and
- * results are reachable memory (dev.h). */
+ * these. fp32 vectors are device memory, 4-byte aligned (16 is faster), those of VEC_HALF on 2 bytes
+ * (8); codes, lists of spans and results are reachable memory (dev.h). */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/dev.h"
@@ -27,7 +27,7 @@ struct dev_vec_ops {
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
     /* absmax, the shift that follows from it (left in span.shift), and the codes: x is read from
-     * memory once where it fits the chip. One span. */
+     * memory once where it fits the chip. One span, of floats. */
     int (*aps)(const struct dev_aps *aps, struct vec_span *span, size_t n, struct dev_stream *s);
 
     /* x = fp32(code) * 2^shift / divisor, or x += that (add). */

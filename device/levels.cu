@@ -88,11 +88,11 @@ struct levels_bucket {
 template <int TEAM> CAST_FN uint32_t bucket_load(const struct levels_bucket *b)
 {
     const struct vec_span *s = b->span;
-    const bool whole = (uintptr_t)s->x % 16 == 0 && b->first % 4 == 0;
+    const bool whole = elements_whole(s->x, s->type) && b->first % 4 == 0;
     uint32_t largest = 0;
 #pragma unroll 4
     for (uint32_t e = 4 * (threadIdx.x % TEAM); e < b->n_all; e += 4 * TEAM) {
-        const float4 x = cast_load(s->x, b->first + e, s->n, whole);
+        const float4 x = elements_get(s->x, s->type, b->first + e, s->n, whole);
         *(float4 *)(b->keep + e) = x;
         largest = max(largest, cast_largest(x));
     }
@@ -248,7 +248,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *out = &list.span[i];
-            const bool whole = (uintptr_t)out->x % 16 == 0;
+            const bool whole = elements_whole(out->x, out->type);
             const uint64_t begin = span_list_within(&list, i, tile) * teams * each;
             for (uint32_t k = 0; k < each; k++) {
                 const uint64_t number = begin + k * teams + team;
@@ -263,7 +263,8 @@ static __global__ void __launch_bounds__(THREADS, 4)
                     float v[4];
                     values_get(&reader, codes, e, in, v);
                     if (in)
-                        floats_put(out->x, first + e, out->n, whole, v);
+                        elements_put(out->x, out->type, first + e, out->n, whole,
+                                     make_float4(v[0], v[1], v[2], v[3]));
                 }
             }
         }

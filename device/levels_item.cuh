@@ -115,19 +115,6 @@ CAST_FN void codes_get(const uint8_t *codes, uint32_t e, uint32_t bits, bool in,
         code[j] = low >> j * bits & ((1u << bits) - 1);
 }
 
-/* x[e..e+3], as far as it has elements. whole: x lies on 16 bytes. */
-CAST_FN void floats_put(float *x, size_t e, size_t n, bool whole, const float v[4])
-{
-    if (whole && e + 4 <= n) {
-        *(float4 *)(x + e) = make_float4(v[0], v[1], v[2], v[3]);
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (e + j < n)
-            x[e + j] = v[j];
-}
-
 /* Random words of elements at..at+3, a multiple of 4. */
 CAST_FN struct philox_block words_at(uint64_t key, size_t at)
 {

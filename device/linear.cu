@@ -1,4 +1,5 @@
-/* linear.cu : the fully connected layer on cuBLAS: a GEMM forward, two backward; sums are float.
+/* linear.cu : the fully connected layer on cuBLAS: a GEMM forward, two backward; sums are float, with
+ * NN_FP16_PURE half.
  *
  * Our matrices have rows one after the other, cuBLAS's have columns: it sees each of ours
  * transposed.
@@ -8,6 +9,7 @@
  *     dx [batch][in] = dy w      is   dx' (in x batch) = w' * dy' */
 #include "device/conv.cuh"
 #include <cublas_v2.h>
+#include <cuda_fp16.h>
 #include <stdlib.h>
 
 enum {
@@ -22,7 +24,7 @@ struct nn_blas {
 static int failed(const struct dev_nn *d, const char *what, int m, int k, int n,
                   cublasStatus_t status)
 {
-    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16"};
+    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
     return cu_say(-EIO, "gpu: a product of %d x %d x %d, %s%s: cuBLAS says %s", m, k, n,
                   maths[d->math], what, cublasGetStatusString(status));
 }
@@ -35,8 +37,8 @@ int linear_open(struct dev_nn *d)
     const int rc = cu_try(cudaMalloc(&d->blas->workspace, WORKSPACE_BYTES), "memory for cuBLAS");
     if (rc < 0)
         return rc;
-    /* fp32 stays fp32; 16 bits are summed as float to the end. */
-    const cublasMath_t math = d->math == NN_FP32 ? CUBLAS_DEFAULT_MATH
+    /* fp32 stays fp32; 16 bits are summed as float to the end, but in pure fp16. */
+    const cublasMath_t math = d->math == NN_FP32 || nn_pure(d) ? CUBLAS_DEFAULT_MATH
                               : d->math == NN_TF32
                                   ? CUBLAS_TF32_TENSOR_OP_MATH
                                   : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
@@ -68,24 +70,30 @@ int linear_product(const struct dev_nn *d, const char *what, int m, int n, int k
                    struct linear_matrix a, struct linear_matrix b, bool add, void *c, int c_pitch,
                    bool c_is_float)
 {
+    const bool half_sums = nn_pure(d) && !c_is_float;
     const float one = 1, keep = add ? 1 : 0;
-    const cudaDataType_t type = d->math == NN_FP16   ? CUDA_R_16F
+    const __half half_one = __float2half(one), half_keep = __float2half(keep);
+    const cudaDataType_t type = nn_half(d)           ? CUDA_R_16F
                                 : d->math == NN_BF16 ? CUDA_R_16BF
                                                      : CUDA_R_32F;
-    const cublasComputeType_t compute =
-        d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t compute = half_sums            ? CUBLAS_COMPUTE_16F
+                                        : d->math == NN_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : CUBLAS_COMPUTE_32F;
+    const void *alpha = half_sums ? (const void *)&half_one : &one,
+               *beta = half_sums ? (const void *)&half_keep : &keep;
     const cublasStatus_t status = cublasGemmEx(
         d->blas->handle, b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, a.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-        n, m, k, &one, b.p, type, b.pitch, a.p, type, a.pitch, &keep, c,
+        n, m, k, alpha, b.p, type, b.pitch, a.p, type, a.pitch, beta, c,
         c_is_float ? CUDA_R_32F : type, c_pitch, compute, CUBLAS_GEMM_DEFAULT);
     return status == CUBLAS_STATUS_SUCCESS ? 0 : failed(d, what, m, k, n, status);
 }
 
-int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
-                      const float *bias, void *y)
+int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *x, const void *w,
+                      const void *bias, void *y)
 {
     if (d->is_low)
-        return low_linear_forward(d, batch, in, out, (const float *)x, w, bias, (float *)y);
+        return low_linear_forward(d, batch, in, out, (const float *)x, (const float *)w,
+                                  (const float *)bias, (float *)y);
     const int rc = linear_product(d, "", batch, out, in, {x, in, false},
                                   {nn_weight(d, w), in, true}, false, y, out, false);
     if (rc < 0)
@@ -93,14 +101,14 @@ int nn_linear_forward(struct dev_nn *d, int batch, int in, int out, const void *
     return bias ? rows_add_bias(d, (size_t)batch, out, bias, y) : 0;
 }
 
-int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const float *w,
-                       const void *dy, void *dx, float *dw, float *dbias)
+int nn_linear_backward(struct dev_nn *d, int batch, int in, int out, const void *x, const void *w,
+                       const void *dy, void *dx, void *dw, void *dbias)
 {
     if (d->is_low)
-        return low_linear_backward(d, batch, in, out, (const float *)x, w, (const float *)dy,
-                                   (float *)dx, dw, dbias);
+        return low_linear_backward(d, batch, in, out, (const float *)x, (const float *)w,
+                                   (const float *)dy, (float *)dx, (float *)dw, (float *)dbias);
     int rc = linear_product(d, ", weight gradient", out, in, batch, {dy, out, true}, {x, in, false},
-                            false, dw, in, true);
+                            false, dw, in, !nn_pure(d));
     if (rc == 0)
         rc = rows_unscale(d, (size_t)in * (size_t)out, dw);
     if (rc == 0 && dbias)

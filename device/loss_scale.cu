@@ -84,10 +84,10 @@ int nn_moments(struct dev_nn *d, size_t n, const void *x, const uint32_t *wanted
     return NN_BY_TYPE(d, moments_of, d, n, x, wanted, to, scratch);
 }
 
-int nn_weight_moments(struct dev_nn *d, size_t n, const float *w, const uint32_t *wanted,
+int nn_weight_moments(struct dev_nn *d, size_t n, const void *w, const uint32_t *wanted,
                       struct scale_moments *to, void *scratch)
 {
-    return moments_of<float>(d, n, w, wanted, to, scratch);
+    return NN_BY_PAR(d, moments_of, d, n, w, wanted, to, scratch);
 }
 
 static __global__ void k_scale_layer(scale_rule rule, double terms, bool add,

@@ -8,6 +8,7 @@
  * kept, of samples and steps:  gates [4 cells] i f g o | c [cells] | tanh(c) [cells]   (float) */
 #include "device/act.cuh"
 #include "device/conv.cuh"
+#include "device/element.cuh"
 
 enum { PEEP_LANES = 32, PEEP_DEEP = 8 };
 
@@ -58,11 +59,19 @@ static __device__ inline float squashed(float x)
     return 1 / (1 + expf(-x));
 }
 
-/* Thread: a cell of a sample at step t. peep [3 cells], bias [4 cells]; m: T, rows of m_pitch. */
+/* Peepholes [3 cells] and biases [4 cells]. */
+struct pars {
+    const void *peeps, *biases;
+    enum vec_type type;
+    __device__ float peep(size_t i) const { return element_get(peeps, type, i); }
+    __device__ float bias(size_t i) const { return element_get(biases, type, i); }
+};
+
+/* Thread: a cell of a sample at step t. m: T, rows of m_pitch. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, const float *peep,
-                const float *bias, struct kept k, T *m, size_t m_pitch)
+    k_lstm_step(int batch, int steps, int cells, int t, const int32_t *lengths, struct pars p,
+                struct kept k, T *m, size_t m_pitch)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, c = (size_t)cells;
     if (i >= (size_t)batch * c)
@@ -72,11 +81,11 @@ static __global__ void __launch_bounds__(CU_THREADS)
     float in = 0, forget = 0, fresh = 0, out = 0, now = 0, squashed_now = 0;
     if (t < lengths[b]) {
         const float was = t ? k.c[(row - 1) * c + j] : 0;
-        in = squashed(z[0] + bias[j] + peep[j] * was);
-        forget = squashed(z[c] + bias[c + j] + peep[c + j] * was);
-        fresh = tanhf(z[2 * c] + bias[2 * c + j]);
+        in = squashed(z[0] + p.bias(j) + p.peep(j) * was);
+        forget = squashed(z[c] + p.bias(c + j) + p.peep(c + j) * was);
+        fresh = tanhf(z[2 * c] + p.bias(2 * c + j));
         now = forget * was + in * fresh;
-        out = squashed(z[3 * c] + bias[3 * c + j] + peep[2 * c + j] * now);
+        out = squashed(z[3 * c] + p.bias(3 * c + j) + p.peep(2 * c + j) * now);
         squashed_now = tanhf(now);
     }
     z[0] = in, z[c] = forget, z[2 * c] = fresh, z[3 * c] = out;
@@ -88,7 +97,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 /* Thread: the same, back. dc [batch][cells]: of the step behind, then of this one. */
 template <class T>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_lstm_back(int batch, int steps, int cells, int t, const float *peep, struct kept k,
+    k_lstm_back(int batch, int steps, int cells, int t, struct pars p, struct kept k,
                 const float *dm, float *dc, T *dz, T *m)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x, c = (size_t)cells;
@@ -100,7 +109,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     const float was = t ? k.c[(row - 1) * c + j] : 0, is = k.tanh_c[row * c + j];
     const float d_out = dm[i] * is * out * (1 - out);
     const float behind = t + 1 < steps ? dc[i] : 0;
-    const float d_now = behind + dm[i] * out * (1 - is * is) + d_out * peep[2 * c + j];
+    const float d_now = behind + dm[i] * out * (1 - is * is) + d_out * p.peep(2 * c + j);
     const float d_in = d_now * fresh * in * (1 - in);
     const float d_forget = d_now * was * forget * (1 - forget);
     T *to = dz + row * LSTM_GATES * c + j;
@@ -109,7 +118,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
     to[2 * c] = act<T>::of(d_now * in * (1 - fresh * fresh));
     to[3 * c] = act<T>::of(d_out);
     m[row * c + j] = act<T>::of(out * is);
-    dc[i] = d_now * forget + d_in * peep[j] + d_forget * peep[c + j];
+    dc[i] = d_now * forget + d_in * p.peep(j) + d_forget * p.peep(c + j);
 }
 
 /* x [batch][steps][n]: what stands behind the sequences' ends becomes zero. */
@@ -140,7 +149,7 @@ static __global__ void __launch_bounds__(CU_THREADS)
 template <class T>
 static __global__ void __launch_bounds__(PEEP_LANES *PEEP_DEEP)
     k_lstm_peeps(size_t rows, int steps, int cells, const T *dz, const float *c_all,
-                 const float *scale, float *sums)
+                 const float *scale, enum vec_type par, void *sums)
 {
     __shared__ float parts[PEEP_DEEP][PEEP_LANES];
     const int lane = (int)threadIdx.x % PEEP_LANES, deep = (int)threadIdx.x / PEEP_LANES;
@@ -156,7 +165,7 @@ static __global__ void __launch_bounds__(PEEP_LANES *PEEP_DEEP)
     if (deep == 0 && j < cells) {
         for (int i = 1; i < PEEP_DEEP; i++)
             sum += parts[i][lane];
-        sums[(size_t)peep * c + (size_t)j] = scale ? sum / *scale : sum;
+        element_put(sums, par, (size_t)peep * c + (size_t)j, scale ? sum / *scale : sum);
     }
 }
 
@@ -181,6 +190,7 @@ static int forward(struct dev_nn *d, const struct nn_lstm *f, int batch, const i
 {
     const struct scratch s = scratch_of(d, f, batch, base);
     const struct kept k = kept_of(f, batch, kept);
+    const struct pars p = {f->peep, f->bias, nn_par(d)};
     const int c = f->cells, wide = LSTM_GATES * c, steps = f->steps;
     const unsigned blocks = cu_blocks((size_t)batch * (size_t)c);
     int rc =
@@ -194,8 +204,8 @@ static int forward(struct dev_nn *d, const struct nn_lstm *f, int batch, const i
                                 at_step(k.gates, t, wide), steps * wide, true);
         if (rc < 0)
             return rc;
-        k_lstm_step<T><<<blocks, CU_THREADS, 0, cu_stream(d->s)>>>(
-            batch, steps, c, t, lengths, f->peep, f->bias, k, (T *)s.m, (size_t)c);
+        k_lstm_step<T><<<blocks, CU_THREADS, 0, cu_stream(d->s)>>>(batch, steps, c, t, lengths, p,
+                                                                   k, (T *)s.m, (size_t)c);
         rc = cu_check("a step of an lstm");
         if (rc == 0)
             rc = linear_product(d, ", of an lstm's projection", batch, f->out, c, {s.m, c, false},
@@ -209,6 +219,7 @@ template <class T>
 static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T *dy,
                         const struct kept &k, const struct scratch &s)
 {
+    const struct pars p = {f->peep, f->bias, nn_par(d)};
     const int c = f->cells, wide = LSTM_GATES * c, steps = f->steps;
     const unsigned blocks = cu_blocks((size_t)batch * (size_t)c);
     int rc = 0;
@@ -225,8 +236,8 @@ static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T 
                                 s.dm, c, true);
         if (rc < 0)
             return rc;
-        k_lstm_back<T><<<blocks, CU_THREADS, 0, cu_stream(d->s)>>>(batch, steps, c, t, f->peep, k,
-                                                                   s.dm, s.dc, (T *)s.dz, (T *)s.m);
+        k_lstm_back<T><<<blocks, CU_THREADS, 0, cu_stream(d->s)>>>(batch, steps, c, t, p, k, s.dm,
+                                                                   s.dc, (T *)s.dz, (T *)s.m);
         rc = cu_check("a step of an lstm backward");
     }
     return rc;
@@ -235,10 +246,10 @@ static int through_time(struct dev_nn *d, const struct nn_lstm *f, int batch, T 
 /* Of a matrix of weights: w [m][n] = sum over rows of a [rows][m] * b [rows][n], without the loss
  * scale. */
 static int weight_gradient(struct dev_nn *d, int rows, int m, int n, const void *a, const void *b,
-                           float *w)
+                           void *w)
 {
     const int rc = linear_product(d, ", weight gradient of an lstm", m, n, rows, {a, m, true},
-                                  {b, n, false}, false, w, n, true);
+                                  {b, n, false}, false, w, n, !nn_pure(d));
     return rc < 0 ? rc : rows_unscale(d, (size_t)m * (size_t)n, w);
 }
 
@@ -270,7 +281,7 @@ static int backward(struct dev_nn *d, const struct nn_lstm *f, int batch, const 
         return rc;
     const dim3 grid((unsigned)((c + PEEP_LANES - 1) / PEEP_LANES), LSTM_PEEPS);
     k_lstm_peeps<T><<<grid, PEEP_LANES * PEEP_DEEP, 0, stream>>>(
-        (size_t)rows, f->steps, c, (const T *)s.dz, k.c, d->scale, dw->peep);
+        (size_t)rows, f->steps, c, (const T *)s.dz, k.c, d->scale, nn_par(d), dw->peep);
     rc = cu_check("gradients of peepholes");
     return rc < 0 || !dx ? rc
                          : linear_product(d, ", data gradient of an lstm", rows, f->in, wide,

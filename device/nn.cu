@@ -31,10 +31,10 @@ int nn_open(enum nn_math math, struct dev_stream *s, struct dev_nn **out)
     return 0;
 }
 
-int nn_weights_open(struct dev_nn *d, const float *w, size_t n)
+int nn_weights_open(struct dev_nn *d, const void *w, size_t n)
 {
     void *narrow = NULL;
-    if (nn_bytes(d) == 2 && n) {
+    if (nn_bytes(d) == 2 && !nn_pure(d) && n) {
         const cudaError_t e = cudaMalloc(&narrow, 2 * n);
         if (e != cudaSuccess)
             return cu_say(-ENOMEM, "gpu: cannot get %zu MiB for 16-bit copies of the weights: %s",
@@ -49,7 +49,7 @@ int nn_weights_open(struct dev_nn *d, const float *w, size_t n)
 
 int nn_weights(struct dev_nn *d)
 {
-    return d->narrow ? nn_to_math(d, d->n_weights, d->weights, d->narrow) : 0;
+    return d->narrow ? nn_to_math(d, d->n_weights, (const float *)d->weights, d->narrow) : 0;
 }
 
 void nn_loss_scale(struct dev_nn *d, const float *scale)

@@ -12,6 +12,8 @@
 #ifndef NORM_CUH
 #define NORM_CUH
 #include "device/act.cuh"
+#include "device/element.cuh"
+#include "device/nn.cuh"
 
 /* blocks of a pass; columns of a block; rows at once */
 enum { NORM_BLOCKS = 1024, NORM_ACROSS = 32, NORM_ROWS = 4 };
@@ -72,10 +74,13 @@ template <int V> static __device__ inline void norm_values(const float *x, float
 template <int V> struct norm_affine {
     float mean[V], scale[V], shift[V], outer[V];
 };
-struct norm_arrays { /* [c] each */
-    const float *mean, *inv_std, *gamma, *beta;
+struct norm_arrays {  /* [c] each */
+    const void *mean; /* the batch's, float, or the running one */
+    const float *inv_std;
+    const void *gamma, *beta;
     float factor;
     bool swapped;
+    enum vec_type mean_type, par; /* of mean; of gamma and beta */
 };
 template <int V>
 static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
@@ -83,12 +88,22 @@ static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int
     norm_affine<V> f;
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        f.mean[j] = p.mean[at + j];
-        f.outer[j] = p.gamma[at + j];
+        f.mean[j] = element_get(p.mean, p.mean_type, (size_t)(at + j));
+        f.outer[j] = element_get(p.gamma, p.par, (size_t)(at + j));
         f.scale[j] = __fmul_rn(__fmul_rn(p.swapped ? 1 : f.outer[j], p.inv_std[at + j]), p.factor);
-        f.shift[j] = __fmul_rn(p.beta[at + j], p.swapped ? 1 : p.factor);
+        f.shift[j] =
+            __fmul_rn(element_get(p.beta, p.par, (size_t)(at + j)), p.swapped ? 1 : p.factor);
     }
     return f;
+}
+
+/* eval: by the running mean, with 1/std of the running variance. */
+static inline norm_arrays norm_arrays_of(const struct dev_nn *d, const struct nn_norm *f, bool eval)
+{
+    const norm_arrays p = {
+        eval ? f->run_mean : f->mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped,
+        eval ? nn_par(d) : VEC_FLOAT, nn_par(d)};
+    return p;
 }
 
 /* (x - mean) * scale + shift, rounded as the CPU does; d = x - mean. */

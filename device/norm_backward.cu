@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
         if (GATE == GATE_X || gate_swapped(GATE))
             f = norm_affine_of<V>(arrays, p.at);
         else
-            norm_values<V>(arrays.mean + p.at, f.mean);
+            norm_values<V>((const float *)arrays.mean + p.at, f.mean);
         for (size_t row = p.row; row < n; row += BACK_ROWS * p.step) {
             back_rows<T, V> rows;
 #pragma unroll
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
  * level + d * slope. */
 static __global__ void __launch_bounds__(CU_THREADS)
     k_norm_gradients(size_t n, int c, const float2 *partial, const float2 *mixes, unsigned lines,
-                     norm_arrays f, const float *scale, float *dgamma, float *dbeta, float *level,
+                     norm_arrays f, const float *scale, void *dgamma, void *dbeta, float *level,
                      float *slope)
 {
     const int i = (int)(blockIdx.x * NORM_FOLD + threadIdx.x);
@@ -170,9 +170,10 @@ static __global__ void __launch_bounds__(CU_THREADS)
     if (threadIdx.y > 0 || i >= c)
         return;
     const double inv = (double)f.inv_std[i], k = scale ? (double)*scale : 1;
-    const double outer = f.swapped ? (double)f.gamma[i] : 1, factor = (double)f.factor;
-    dbeta[i] = (float)((f.swapped ? sum.x : sum.x * factor) / k);
-    dgamma[i] = (float)((f.swapped ? mix : sum.y * inv * factor) / k);
+    const double outer = f.swapped ? (double)element_get(f.gamma, f.par, (size_t)i) : 1,
+                 factor = (double)f.factor;
+    element_put(dbeta, f.par, (size_t)i, (float)((f.swapped ? sum.x : sum.x * factor) / k));
+    element_put(dgamma, f.par, (size_t)i, (float)((f.swapped ? mix : sum.y * inv * factor) / k));
     level[i] = (float)(sum.x * outer / (double)n);
     slope[i] = (float)(sum.y * inv * inv * outer / (double)n);
 }
@@ -224,7 +225,7 @@ struct back { /* of one call */
     struct dev_nn *d;
     const struct nn_norm *f;
     size_t n;
-    float *dgamma, *dbeta;
+    void *dgamma, *dbeta;
     void *scratch;
 };
 
@@ -233,7 +234,7 @@ static int back_gated(const struct back *b, const T *x, const T *y, T *dy, T *dx
 {
     const struct nn_norm *f = b->f;
     const cudaStream_t s = cu_stream(b->d->s);
-    const norm_arrays arrays = {f->mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped};
+    const norm_arrays arrays = norm_arrays_of(b->d, f, false);
     const struct norm_grid g = norm_grid(b->n, f->c, V, NORM_BLOCKS),
                            wide = norm_grid(b->n, f->c, V, 2 * NORM_BLOCKS);
     const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD),
@@ -274,8 +275,8 @@ static int back_typed(const struct back *b, const void *x, const void *y, void *
 }
 
 int nn_norm_backward(struct dev_nn *d, const struct nn_norm *f, size_t n, const void *x,
-                     const void *addend, const void *y, void *dy, void *dx, float *dgamma,
-                     float *dbeta, void *scratch)
+                     const void *addend, const void *y, void *dy, void *dx, void *dgamma,
+                     void *dbeta, void *scratch)
 {
     if (n == 0)
         return 0;

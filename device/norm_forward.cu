@@ -116,8 +116,17 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
 /* What k_norm_statistics leaves. */
 struct statistics {
     double momentum, eps;
-    float *run_mean, *run_var, *mean, *inv_std;
+    void *run_mean, *run_var;
+    float *mean, *inv_std;
+    enum vec_type par; /* of the running ones */
 };
+
+/* run += momentum * (now - run) */
+static __device__ inline void run_on(void *run, const statistics &f, int i, double now)
+{
+    const float was = element_get(run, f.par, (size_t)i);
+    element_put(run, f.par, (size_t)i, was + (float)(f.momentum * (now - (double)was)));
+}
 
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
@@ -133,15 +142,16 @@ static __global__ void __launch_bounds__(CU_THREADS)
                  unbiased = n > 1 ? count / (count - 1) : 1;
     f.mean[i] = (float)mean;
     f.inv_std[i] = (float)(1 / sqrt(var + f.eps));
-    f.run_mean[i] += (float)(f.momentum * (mean - (double)f.run_mean[i]));
-    f.run_var[i] += (float)(f.momentum * (var * unbiased - (double)f.run_var[i]));
+    run_on(f.run_mean, f, i, mean);
+    run_on(f.run_var, f, i, var * unbiased);
 }
 
-static __global__ void k_norm_inv_std(int c, const float *var, double eps, float *inv_std)
+static __global__ void k_norm_inv_std(int c, const void *var, enum vec_type par, double eps,
+                                      float *inv_std)
 {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < c)
-        inv_std[i] = (float)(1 / sqrt((double)var[i] + eps));
+        inv_std[i] = (float)(1 / sqrt((double)element_get(var, par, (size_t)i) + eps));
 }
 
 /* What is added, and where. */
@@ -194,11 +204,11 @@ static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE ? 4 : 3)
 }
 
 template <typename T, int V>
-static int apply_wide(struct dev_nn *d, const struct nn_norm *f, const float *mean, size_t n,
-                      const T *x, const T *addend, T *y)
+static int apply_wide(struct dev_nn *d, const struct nn_norm *f, bool eval, size_t n, const T *x,
+                      const T *addend, T *y)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, 2 * NORM_BLOCKS);
-    const norm_arrays p = {mean, f->inv_std, f->gamma, f->beta, f->factor, f->swapped};
+    const norm_arrays p = norm_arrays_of(d, f, eval);
     const float floor = f->relu ? 0 : -INFINITY;
     if (f->swapped)
         k_norm_apply<T, V, FORM_SWAPPED>
@@ -213,12 +223,12 @@ static int apply_wide(struct dev_nn *d, const struct nn_norm *f, const float *me
 }
 
 template <typename T>
-static int apply(struct dev_nn *d, const struct nn_norm *f, const float *mean, size_t n,
-                 const void *x, const void *addend, void *y)
+static int apply(struct dev_nn *d, const struct nn_norm *f, bool eval, size_t n, const void *x,
+                 const void *addend, void *y)
 {
     if (act_wide<T>((size_t)f->c, x, f->addend ? addend : NULL, y))
-        return apply_wide<T, ACT_LANES(T)>(d, f, mean, n, (const T *)x, (const T *)addend, (T *)y);
-    return apply_wide<T, 1>(d, f, mean, n, (const T *)x, (const T *)addend, (T *)y);
+        return apply_wide<T, ACT_LANES(T)>(d, f, eval, n, (const T *)x, (const T *)addend, (T *)y);
+    return apply_wide<T, 1>(d, f, eval, n, (const T *)x, (const T *)addend, (T *)y);
 }
 
 template <typename T, int V>
@@ -226,8 +236,8 @@ static int train_wide(struct dev_nn *d, const struct nn_norm *f, size_t n, const
                       float2 *partial)
 {
     const struct norm_grid g = norm_grid(n, f->c, V, NORM_BLOCKS);
-    const statistics out = {(float)f->momentum, (float)f->eps, f->run_mean,
-                            f->run_var,         f->mean,       f->inv_std};
+    const statistics out = {(float)f->momentum, (float)f->eps, f->run_mean, f->run_var, f->mean,
+                            f->inv_std,         nn_par(d)};
     const dim3 fold_grid((unsigned)(f->c + NORM_FOLD - 1) / NORM_FOLD),
         fold_block(NORM_FOLD, CU_THREADS / NORM_FOLD);
     k_norm_moments<T, V><<<g.grid, g.block, 0, cu_stream(d->s)>>>(n, f->c, x, partial);
@@ -243,7 +253,7 @@ static int train(struct dev_nn *d, const struct nn_norm *f, size_t n, const void
     const int rc = act_wide<T>((size_t)f->c, x)
                        ? train_wide<T, ACT_LANES(T)>(d, f, n, (const T *)x, (float2 *)scratch)
                        : train_wide<T, 1>(d, f, n, (const T *)x, (float2 *)scratch);
-    return rc < 0 ? rc : apply<T>(d, f, f->mean, n, x, addend, y);
+    return rc < 0 ? rc : apply<T>(d, f, false, n, x, addend, y);
 }
 
 int nn_norm_plan(struct dev_nn *d, int c, size_t *scratch_bytes)
@@ -268,6 +278,6 @@ int nn_norm_eval(struct dev_nn *d, const struct nn_norm *f, size_t n, const void
     if (n == 0)
         return 0;
     k_norm_inv_std<<<cu_blocks((size_t)f->c), CU_THREADS, 0, cu_stream(d->s)>>>(
-        f->c, f->run_var, (float)f->eps, f->inv_std);
-    return NN_BY_TYPE(d, apply, d, f, f->run_mean, n, x, addend, y);
+        f->c, f->run_var, nn_par(d), (float)f->eps, f->inv_std);
+    return NN_BY_TYPE(d, apply, d, f, true, n, x, addend, y);
 }

@@ -15,14 +15,15 @@
 
 /* The weights beside four elements, zeroes where there are none. */
 struct ratio_beside {
-    const float *w; /* NULL: none */
+    const void *w; /* NULL: none */
+    enum vec_type type;
     size_t n;
     float eps;
-    bool whole; /* w lies on 16 bytes */
+    bool whole; /* elements_whole() of w */
 
     __device__ float4 to(size_t element) const
     {
-        const float4 v = cast_load(w, element, n, whole);
+        const float4 v = elements_get(w, type, element, n, whole);
         return make_float4(relative_to(v.x, eps), relative_to(v.y, eps), relative_to(v.z, eps),
                            relative_to(v.w, eps));
     }
@@ -31,7 +32,8 @@ struct ratio_beside {
 static __device__ struct ratio_beside beside_of(const struct relative_part *with, float eps,
                                                 size_t n)
 {
-    const struct ratio_beside b = {with->w, n, eps, (uintptr_t)with->w % 16 == 0};
+    const struct ratio_beside b = {with->w, with->type, n, eps,
+                                   elements_whole(with->w, with->type)};
     return b;
 }
 
@@ -71,7 +73,7 @@ struct ratio_sent {
 };
 
 struct ratio_back {
-    enum { LOOKS = 1, PER_SM_ANY = 3 };
+    enum { LOOKS = 1, PER_SM = 5, PER_SM_ANY = 2 };
     const struct relative_part *with; /* [n_spans] */
     float eps;
 
@@ -140,7 +142,8 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS)
         size[j] = (uint32_t)NO_SAMPLE;
         if (k < n) {
             const size_t i = relative_sampled(key, s.n, r.samples, k);
-            const float d = p.w ? s.x[i] / relative_to(p.w[i], r.eps) : s.x[i];
+            const float x = element_get(s.x, s.type, i);
+            const float d = p.w ? x / relative_to(element_get(p.w, p.type, i), r.eps) : x;
             size[j] = relative_magnitude(__float_as_uint(d));
         }
     }

@@ -81,7 +81,7 @@ int nn_to_math(struct dev_nn *d, size_t n, const float *x, void *y)
 {
     if (n == 0)
         return 0;
-    if (d->math == NN_FP16)
+    if (nn_half(d))
         return convert(d, n, x, (__half *)y);
     if (d->math == NN_BF16)
         return convert(d, n, x, (__nv_bfloat16 *)y);
@@ -92,7 +92,7 @@ int nn_from_math(struct dev_nn *d, size_t n, const void *x, float *y)
 {
     if (n == 0)
         return 0;
-    if (d->math == NN_FP16)
+    if (nn_half(d))
         return convert(d, n, (const __half *)x, y);
     if (d->math == NN_BF16)
         return convert(d, n, (const __nv_bfloat16 *)x, y);

@@ -5,28 +5,31 @@
  * the runs. Each sum is made in one order, so that bits do not depend on the chip. */
 #include "device/act.cuh"
 #include "device/conv.cuh"
+#include "device/element.cuh"
 
 /* SUM_ROWS: of a run at least */
 enum { SUM_LANES = 32, SUM_DEEP = 8, SUM_BLOCKS = 128, SUM_ROWS = 256 };
 
-template <class T> static __global__ void k_rows_add_bias(size_t n, int c, const float *bias, T *y)
+template <class T>
+static __global__ void k_rows_add_bias(size_t n, int c, const void *bias, enum vec_type par, T *y)
 {
     const size_t i = (size_t)blockIdx.x * CU_THREADS + threadIdx.x;
     if (i < n)
-        y[i] = act<T>::of(act_float(y[i]) + bias[i % (size_t)c]);
+        y[i] = act<T>::of(act_float(y[i]) + element_get(bias, par, i % (size_t)c));
 }
 
 template <class T>
-static int add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y)
+static int add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void *y)
 {
     const size_t n = n_rows * (size_t)c;
     if (n == 0)
         return 0;
-    k_rows_add_bias<T><<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, c, bias, (T *)y);
+    k_rows_add_bias<T>
+        <<<cu_blocks(n), CU_THREADS, 0, cu_stream(d->s)>>>(n, c, bias, nn_par(d), (T *)y);
     return cu_check("bias");
 }
 
-int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, void *y)
+int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const void *bias, void *y)
 {
     return NN_BY_TYPE(d, add_bias, d, n_rows, c, bias, y);
 }
@@ -35,7 +38,7 @@ int rows_add_bias(struct dev_nn *d, size_t n_rows, int c, const float *bias, voi
  * threads' sums. */
 template <class T>
 static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, const float *scale,
-                                  float *sums)
+                                  enum vec_type par, void *sums)
 {
     __shared__ float part[SUM_DEEP][SUM_LANES];
     const int lane = (int)threadIdx.x % SUM_LANES, deep = (int)threadIdx.x / SUM_LANES;
@@ -51,12 +54,13 @@ static __global__ void k_rows_sum(size_t n_rows, size_t run, int c, const T *y, 
     if (deep == 0 && channel < c) {
         for (int i = 1; i < SUM_DEEP; i++)
             sum += part[i][lane];
-        sums[(size_t)blockIdx.y * (size_t)c + (size_t)channel] = scale ? sum / *scale : sum;
+        element_put(sums, par, (size_t)blockIdx.y * (size_t)c + (size_t)channel,
+                    scale ? sum / *scale : sum);
     }
 }
 
 template <class T>
-static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum,
+static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, void *sum,
                     float *partial)
 {
     const unsigned wide_blocks = (unsigned)((c + SUM_LANES - 1) / SUM_LANES);
@@ -65,12 +69,14 @@ static int sum_rows(struct dev_nn *d, size_t n_rows, int c, const void *y, float
     const size_t run = (n_rows + blocks - 1) / blocks;
     const dim3 grid(wide_blocks, (unsigned)blocks), last(wide_blocks, 1);
     const bool two = blocks > 1;
+    const enum vec_type par = nn_par(d);
     cudaStream_t s = cu_stream(d->s);
     k_rows_sum<T><<<grid, SUM_LANES * SUM_DEEP, 0, s>>>(n_rows, run, c, (const T *)y,
-                                                        two ? NULL : d->scale, two ? partial : sum);
+                                                        two ? NULL : d->scale,
+                                                        two ? VEC_FLOAT : par, two ? partial : sum);
     if (two)
         k_rows_sum<float>
-            <<<last, SUM_LANES * SUM_DEEP, 0, s>>>(blocks, blocks, c, partial, d->scale, sum);
+            <<<last, SUM_LANES * SUM_DEEP, 0, s>>>(blocks, blocks, c, partial, d->scale, par, sum);
     return cu_check("sum of rows");
 }
 
@@ -79,7 +85,7 @@ size_t rows_partial_bytes(int c)
     return (size_t)SUM_BLOCKS * (size_t)c * sizeof(float);
 }
 
-int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, float *sum, float *partial)
+int rows_sum(struct dev_nn *d, size_t n_rows, int c, const void *y, void *sum, float *partial)
 {
     return NN_BY_TYPE(d, sum_rows, d, n_rows, c, y, sum, partial);
 }
@@ -117,7 +123,12 @@ int rows_widen(struct dev_nn *d, size_t n, const void *x, float *g)
     return NN_BY_TYPE(d, widen, d, n, x, d->scale, g);
 }
 
-int rows_unscale(struct dev_nn *d, size_t n, float *g)
+template <class T> static int unscale(struct dev_nn *d, size_t n, void *g)
 {
-    return d->scale ? cast<float, float>(d, n, g, d->scale, g, "loss scale") : 0;
+    return cast<T, T>(d, n, g, d->scale, g, "loss scale");
+}
+
+int rows_unscale(struct dev_nn *d, size_t n, void *g)
+{
+    return d->scale ? NN_BY_PAR(d, unscale, d, n, g) : 0;
 }

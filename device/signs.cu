@@ -77,7 +77,7 @@ CAST_FN float element(const struct signs_span *s, const struct signs_parts *p,
     const size_t e = c->first + j * s->rule.stride;
     if (j >= c->n)
         return 0;
-    float v = SUMS ? 0 : s->x[e];
+    float v = SUMS ? 0 : element_get(s->x, s->type, e);
     for (int k = 0; SUMS && k < p->n; k++) {
         const uint8_t *from = p->parts[k] + (c->codes - p->base);
         const uint32_t negative = from[2 * sizeof(float) + j / 8] >> j % 8 & 1;
@@ -146,7 +146,9 @@ CAST_FN void half_load(const struct signs_span *s, const struct signs_parts *p,
     const uint32_t lane = threadIdx.x % LEVEL_LANES;
 #pragma unroll
     for (uint32_t i = 0; i < KEPT; i++)
-        kept[i] = !SUMS && 16 * i + lane < c->n ? s->x[c->first + 16 * i + lane] : 0;
+        kept[i] = !SUMS && 16 * i + lane < c->n
+                      ? element_get(s->x, s->type, c->first + 16 * i + lane)
+                      : 0;
     for (int k = 0; SUMS && k < p->n; k++) {
         const uint32_t words =
             half_words(&s->rule, p->parts[k] + (c->codes - p->base), 0, c->there);
@@ -196,7 +198,7 @@ CAST_FN uint32_t encode_half(const struct signs_span *s, const struct signs_part
             v = element<SUMS>(s, p, c, j);
         leave(s, c, j, v, plus, minus);
         if (!SUMS && j < c->n)
-            largest = max(largest, magnitude(s->x[c->first + j]));
+            largest = max(largest, magnitude(element_get(s->x, s->type, c->first + j)));
         const uint32_t signs = half_signs(v), at = 2 + i / 2;
         if (at % LEVEL_LANES == lane)
             words = i % 2 ? before | signs << 16 : signs;
@@ -224,7 +226,7 @@ CAST_FN void decode_half(const struct signs_out *out, const struct signs_column 
             words = half_words(&out->rule, c->codes, 2 + i / 2, c->there);
         const bool negative = half_negative(words, i);
         if (j < c->n)
-            out->x[c->first + j] = negative ? minus : plus;
+            element_put(out->x, out->type, c->first + j, negative ? minus : plus);
     }
 }
 
@@ -260,7 +262,8 @@ CAST_FN uint32_t encode_thread(const struct signs_span *s, const struct signs_pa
             leave(s, c, j, v, q_plus, q_minus);
             signs |= (uint32_t)(v < 0) << bit;
             if (!SUMS)
-                largest = max(largest, magnitude(s->x[c->first + j * s->rule.stride]));
+                largest = max(largest,
+                              magnitude(element_get(s->x, s->type, c->first + j * s->rule.stride)));
         }
         word_put(c->codes + 8 + 4 * word, signs);
     }
@@ -275,8 +278,8 @@ CAST_FN void decode_thread(const struct signs_out *out, const struct signs_colum
         const uint32_t signs = word_get(c->codes + 8 + 4 * word);
 #pragma unroll 4
         for (uint32_t bit = 0; bit < 32 && 32 * word + bit < c->n; bit++)
-            out->x[c->first + (32 * word + bit) * out->rule.stride] =
-                signs >> bit & 1 ? minus : plus;
+            element_put(out->x, out->type, c->first + (32 * word + bit) * out->rule.stride,
+                        signs >> bit & 1 ? minus : plus);
     }
 }
 

@@ -4,7 +4,7 @@
 #include "device/vec.cuh"
 
 struct as_it_is {
-    enum { LOOKS = 0, PER_SM_ANY = 4 };
+    enum { LOOKS = 0, PER_SM = UNCAST_PER_SM, PER_SM_ANY = 4 };
     struct span {
         __device__ float4 made(size_t, float4 x) const { return x; }
     };
@@ -20,7 +20,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
     if (u.width <= 8)
         uncast_table(&u, by.shift, table);
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
-        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, tile,
+        uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
                             as_it_is::span());
 }
 

@@ -8,13 +8,14 @@
  *     other widths    a warp reads the 4 * width words of 128 codes, and each lane picks its four
  *                     out of them
  *
- * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM_ANY
- * blocks find registers on a multiprocessor where codes are of any width. TO::span: of one of them, made
+ * TO: what becomes of the values of a list's spans, a launch's argument, with which TO::PER_SM blocks
+ * find registers on a multiprocessor, TO::PER_SM_ANY where codes are of any width. TO::span: of one of them, made
  * by one thread where TO::LOOKS; its made(element, x) gives it of four values x, element and those
  * behind. */
 #ifndef UNCAST_TILE_CUH
 #define UNCAST_TILE_CUH
 #include "device/cast_list.cuh"
+#include "device/element.cuh"
 #include <string.h>
 
 enum {
@@ -168,25 +169,17 @@ UNCAST_FN uint32_t uncast_pick(const struct uncast *u, const uint32_t *words, ui
     return (uint32_t)(two >> bit % 32) & (u->nan * 2 + 1);
 }
 
-/* x: the vector; whole: it lies on 16 bytes. */
+/* x: the vector; whole: elements_whole() of it. */
 template <bool ADD>
-UNCAST_FN void uncast_store(float *x, size_t element, size_t n, bool whole, float4 v)
+UNCAST_FN void uncast_store(void *x, enum vec_type type, size_t element, size_t n, bool whole,
+                            float4 v)
 {
-    if (whole && element + 4 <= n) {
-        float4 *to = (float4 *)(x + element);
-        if (ADD) {
-            const float4 old = *to;
-            v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z),
-                            __fadd_rn(old.w, v.w));
-        }
-        *to = v;
-        return;
+    if (ADD) {
+        const float4 old = elements_get(x, type, element, n, whole);
+        v = make_float4(__fadd_rn(old.x, v.x), __fadd_rn(old.y, v.y), __fadd_rn(old.z, v.z),
+                        __fadd_rn(old.w, v.w));
     }
-    const float all[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (element + i < n)
-            x[element + i] = ADD ? __fadd_rn(x[element + i], all[i]) : all[i];
+    elements_put(x, type, element, n, whole, v);
 }
 
 /* A vector's tile. W: 4, 8, 16, or 0: any width. table: of codes of at most 8 bits; words [129] of
@@ -194,9 +187,9 @@ UNCAST_FN void uncast_store(float *x, size_t element, size_t n, bool whole, floa
 template <int W, bool ADD, class SPAN>
 UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by,
                            const float *table, uint32_t *words, const uint8_t *codes, size_t n,
-                           float *x, uint64_t tile, SPAN become)
+                           void *x, enum vec_type type, uint64_t tile, SPAN become)
 {
-    const bool whole = (uintptr_t)x % 16 == 0, listed = u->width <= 8;
+    const bool whole = elements_whole(x, type), listed = u->width <= 8;
     const size_t first = tile * UNCAST_TILE + 4 * threadIdx.x;
     const uint32_t lane = threadIdx.x % 32;
     uint64_t packed[UNCAST_LOADS];
@@ -221,14 +214,14 @@ UNCAST_FN void uncast_tile(const struct uncast *u, const struct uncast_shift *by
             else
                 v[j] = uncast_value(u, by, code);
         }
-        uncast_store<ADD>(x, element, n, whole,
+        uncast_store<ADD>(x, type, element, n, whole,
                           become.made(element, make_float4(v[0], v[1], v[2], v[3])));
     }
 }
 
 /* All spans of a list. A block makes its table again where the shift is another than before. */
 template <int W, class TO>
-static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : UNCAST_PER_SM)
+static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY : TO::PER_SM)
     k_uncast_all(struct uncast u, const struct vec_out *spans, int n_spans, TO to)
 {
     __shared__ struct span_list<struct vec_out> list;
@@ -257,7 +250,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
                 __syncthreads();
             }
             uncast_tile<W, false>(&u, &by, table, words[threadIdx.x / 32], span->codes, span->n,
-                                  span->x, span_list_within(&list, i, tile), become);
+                                  span->x, span->type, span_list_within(&list, i, tile), become);
         }
         __syncthreads();
     }

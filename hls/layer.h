@@ -17,8 +17,8 @@ typedef float real;
 
 /* What conv and linear compute with: float; float whose products take 10 bits of mantissa; 16-bit
  * activations and copies of the weights, with float sums, float weights and float gradients of
- * weights. */
-enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16 };
+ * weights; halves everywhere, weights, their gradients, statistics and velocities too. */
+enum nn_math { NN_FP32, NN_TF32, NN_FP16, NN_BF16, NN_FP16_PURE };
 
 struct nn_shape {
     int h, w, c;
@@ -60,7 +60,7 @@ struct nn_norm {
     double eps; /* 1e-5 */
     /* 0.1: running = 0.9 * running + 0.1 * batch's (variance: the unbiased one) */
     double momentum;
-    const real *gamma, *beta; /* [c] */
+    const real *gamma, *beta; /* [c]; these four of PAR (layers.def) */
     real *run_mean, *run_var; /* [c] */
     /* [c] each: of the batch, from forward to backward; eval may overwrite inv_std */
     real *mean, *inv_std;
@@ -75,7 +75,7 @@ enum { LRN_REACH = 2, LRN_CHANNELS = 2 * LRN_REACH + 1 };
  * many steps. */
 struct nn_lstm {
     int steps, in, cells, out;
-    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells] */
+    const real *wx, *wr, *wp; /* [4 cells][in], [4 cells][out], [out][cells]; of PAR (layers.def) */
     const real *peep, *bias;  /* [3 cells], [4 cells] */
 };
 /* Gradients of those. */

@@ -9,6 +9,7 @@
 #ifndef LEVEL_LISTS_H
 #define LEVEL_LISTS_H
 #include "hls/level.h"
+#include "hls/rules.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -38,7 +39,8 @@ LEVEL_FN size_t levels_bytes(const struct levels_rule *r, size_t n)
 
 /* Codes alone, by the sign scheme, on the grid of `scale`; magnitudes above `clip` are it. */
 struct draw_span {
-    const float *x;   /* [n] */
+    const void *x; /* [n] of `type` */
+    enum vec_type type;
     uint8_t *codes;   /* out: zero codes from n up to padded */
     size_t n, padded; /* multiples of 8 but for an n that ends a layer */
     size_t at;        /* index of x[0] in the stream `key`: a multiple of 4 */
@@ -77,7 +79,8 @@ struct signs_left {
 };
 
 struct signs_span {
-    const float *x; /* [n]; of sums: none */
+    const void *x; /* [n] of `type`; of sums: none */
+    enum vec_type type;
     uint8_t *codes; /* out: [signs_bytes(padded)] */
     size_t n, padded;
     struct signs_rule rule;
@@ -86,7 +89,8 @@ struct signs_span {
 };
 
 struct signs_out {
-    float *x; /* out: [n] */
+    void *x; /* out: [n] of `type` */
+    enum vec_type type;
     const uint8_t *codes;
     size_t n;
     struct signs_rule rule;
@@ -100,7 +104,8 @@ struct counts_rule {
 };
 
 struct counts_out {
-    float *x; /* out: [n] = sum / n_ranks * max */
+    void *x; /* out: [n] of `type` = sum / n_ranks * max */
+    enum vec_type type;
     const uint8_t *codes;
     size_t n;
     float max;

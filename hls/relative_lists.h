@@ -16,7 +16,8 @@ struct relative_rule {
 
 /* What there is of a vector besides its vec_span, whose shift is 0, or its vec_out. */
 struct relative_part {
-    const float *w;              /* [n] beside x; NULL: x is sent as it is */
+    const void *w; /* [n] of `type`, beside x; NULL: x is sent as it is */
+    enum vec_type type;
     struct relative_scale scale; /* zeroes: zeroes are sent */
     uint32_t rank;               /* of the quantile among its samples; 0: none is sought */
 };

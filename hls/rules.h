@@ -62,9 +62,19 @@ struct round_rule {
     int shift;
 };
 
+/* What a vector's elements are in memory: floats, or IEEE halves, which a GPU's alone may be. What is
+ * stored into halves is rounded to nearest, ties to even, and what is too large is inf. */
+enum vec_type { VEC_FLOAT, VEC_HALF };
+
+MF_FN size_t vec_type_bytes(enum vec_type type)
+{
+    return type == VEC_HALF ? 2 : sizeof(float);
+}
+
 /* One layer of a bucket, for operations on many of them at once. */
 struct vec_span {
-    const float *x;   /* [n] */
+    const void *x; /* [n] of `type` */
+    enum vec_type type;
     uint8_t *codes;   /* out: codes of n elements and zero codes up to padded; begins on a byte */
     size_t n, padded; /* padded >= n */
     size_t at;        /* index of x[0] in its layer (counts the random bits); a multiple of 8 */
@@ -75,7 +85,8 @@ struct vec_span {
 
 /* One layer on its way back. */
 struct vec_out {
-    float *x;             /* out: [n] = fp32(code) * 2^shift / divisor, as vec_ops.decode */
+    void *x; /* out: [n] of `type` = fp32(code) * 2^shift / divisor, as vec_ops.decode */
+    enum vec_type type;
     const uint8_t *codes; /* of n elements; begin on a byte */
     size_t n;
     int32_t shift;

@@ -82,8 +82,9 @@ static const struct {
 int main()
 {
     static const int chips[] = {800, 900, 1000};
-    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16"};
-    int n_plans = 0, n_passes = 0;
+    static const char *maths[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
+    enum { MATHS = sizeof maths / sizeof *maths, PASSES = 4 };
+    int n_plans = 0, n_passes = 0, n_pure = 0, n_half = 0; /* pure fp16; that adds in half */
     struct nn_conv conv = {};
     struct dev_nn d = {};
     d.conv = &conv;
@@ -93,21 +94,29 @@ int main()
             return 77;
         }
         for (const auto &w : windows)
-            for (int i = 0; i < 4 * 4 * 2; i++) {
+            for (int i = 0; i < MATHS * PASSES * 2; i++) {
                 struct conv_key key = {};
                 struct conv_plan plans[CONV_PLANS];
                 cudnnStatus_t why;
                 key.g = w.g;
                 key.batch = w.batch;
-                key.pass = i / 4 % 4;
-                key.is_aligned = i < 16;
-                d.math = (enum nn_math)(i % 4);
-                const int n = conv_candidates(&d, &key, CONV_SCRATCH_MOST, plans, &why);
+                key.pass = i / MATHS % PASSES;
+                key.is_aligned = i < MATHS * PASSES;
+                d.math = (enum nn_math)(i % MATHS);
+                int n = 0;
+                if (nn_pure(&d)) {
+                    n = candidates(&d, &key, CUDNN_DATA_HALF, CONV_SCRATCH_MOST, plans, &why);
+                    n_pure++;
+                    n_half += n > 0;
+                    for (int j = 0; j < n; j++)
+                        conv_plan_close(&plans[j]);
+                }
+                n = conv_candidates(&d, &key, CONV_SCRATCH_MOST, plans, &why);
                 n_passes++;
                 n_plans += n;
                 if (n == 0 && n_failed++ < 10)
                     fprintf(stderr, "sm %d: conv %dx%d %d->%d batch %d %s pass %d%s: %s\n", chip,
-                            w.g.k, w.g.k, w.g.in.c, w.g.out.c, w.batch, maths[i % 4], key.pass,
+                            w.g.k, w.g.k, w.g.in.c, w.g.out.c, w.batch, maths[i % MATHS], key.pass,
                             key.is_aligned ? "" : " on odd addresses", cudnnGetErrorString(why));
                 for (int j = 0; j < n; j++)
                     conv_plan_close(&plans[j]);
@@ -115,5 +124,6 @@ int main()
         cudnnBackendDestroyDescriptor(device);
     }
     printf("cuDNN %zu: %d plans for %d passes on 3 chips\n", cudnnGetVersion(), n_plans, n_passes);
+    printf("pure fp16: %d of %d passes add in half\n", n_half, n_pure);
     return n_failed != 0;
 }

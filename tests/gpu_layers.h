@@ -33,7 +33,10 @@ struct layers {
 };
 
 static const enum nn_math layers_maths[] = {NN_FP32, NN_FP16, NN_BF16};
-static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16"};
+/* for passes that know weights, in which the last differs from NN_FP16 alone */
+static const enum nn_math layers_par_maths[] = {NN_FP32, NN_FP16, NN_BF16, NN_FP16_PURE};
+enum { LAYERS_PAR_MATHS = sizeof layers_par_maths / sizeof *layers_par_maths };
+static const char *const layers_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
 /* Ends the test with 77 where there is neither a GPU nor the emulator. */
 static inline void layers_open(struct layers *g, uint64_t seed)
@@ -85,9 +88,9 @@ static inline uint32_t layers_bits(float x)
 
 static inline struct mf_fmt layers_format(enum nn_math math)
 {
-    return math == NN_FP16   ? (struct mf_fmt){5, 10, 0}
-           : math == NN_BF16 ? (struct mf_fmt){8, 7, 0}
-                             : mf_fp32();
+    return math == NN_FP16 || math == NN_FP16_PURE ? mf_half()
+           : math == NN_BF16                       ? (struct mf_fmt){8, 7, 0}
+                                                   : mf_fp32();
 }
 
 /* x rounded to the type of activations. */
@@ -155,6 +158,12 @@ static inline float *layers_put_float(struct layers *g, const float *x, size_t n
     return layers_hold(g, x, g->skew * sizeof *x, n * sizeof *x);
 }
 
+/* n floats to the device as weights, their gradients, velocities or statistics. */
+static inline void *layers_put_par(struct layers *g, const float *x, size_t n)
+{
+    return g->math == NN_FP16_PURE ? layers_put(g, x, n) : layers_put_float(g, x, n);
+}
+
 /* bytes from the device, after all work; what lies around them must be as it was. */
 static inline void *layers_fetch(struct layers *g, const void *p)
 {
@@ -194,6 +203,30 @@ static inline float *layers_get(struct layers *g, const void *p, size_t n)
 static inline float *layers_get_float(struct layers *g, const void *p)
 {
     return layers_fetch(g, p);
+}
+
+/* What layers_put_par() took; of it. */
+static inline float *layers_get_par(struct layers *g, const void *p, size_t n)
+{
+    return g->math == NN_FP16_PURE ? layers_get(g, p, n) : layers_get_float(g, p);
+}
+
+/* Element i of it. */
+static inline void *layers_par_at(const struct layers *g, void *p, size_t i)
+{
+    return (char *)p + i * (g->math == NN_FP16_PURE ? 2 : sizeof(float));
+}
+
+/* As weights and their gradients have it. */
+static inline float layers_round_par(const struct layers *g, float x)
+{
+    return g->math == NN_FP16_PURE ? layers_round(g->math, x) : x;
+}
+
+/* What that may change of x. */
+static inline double layers_par_half_ulp(const struct layers *g, double x)
+{
+    return g->math == NN_FP16_PURE ? layers_half_ulp(g->math, x) : 0;
 }
 
 /* Gives back all that is on the device. */

@@ -31,6 +31,7 @@
 #include "host/nn/model.c"
 #include "host/nn/model_block.c"
 #include "host/nn/model_build.c"
+#include "host/nn/model_memory.c"
 #include "host/nn/model_plan.c"
 #include "host/nn/model_train.c"
 #include "host/nn/model_walk.c"

@@ -37,8 +37,9 @@ static void make_codes(const struct codec *c, struct vec_span *spans,
         const struct codec_layer *l = parts[s].layer;
         CHECK(parts[s].at == spans[s].at, "a span and its part");
         memset(spans[s].codes, 0x55, spans[s].padded); /* padding that is not to be added */
+        const float *x = spans[s].x, *w = l->weights;
         for (size_t i = 0, e = parts[s].at; i < spans[s].n; i++, e++) {
-            const float v = spans[s].x[i] * l->weights[e] + own(l, 0, e), q = whole(v);
+            const float v = x[i] * w[e] + own(l, 0, e), q = whole(v);
             keep(l, 0, e, v - q);
             spans[s].codes[i] = (uint8_t)(int8_t)q;
         }
@@ -55,10 +56,12 @@ static void scan_codes(const struct codec *c, struct vec_span *spans,
 static void make_means(const struct codec *c, const struct vec_out *outs,
                        const struct codec_part *parts, int n_outs)
 {
-    for (int s = 0; s < n_outs; s++)
+    for (int s = 0; s < n_outs; s++) {
+        const float *w = parts[s].layer->weights;
+        float *x = outs[s].x;
         for (size_t i = 0; i < outs[s].n; i++)
-            outs[s].x[i] = 2 * (float)(int8_t)outs[s].codes[i] / (float)c->n_ranks /
-                           parts[s].layer->weights[parts[s].at + i];
+            x[i] = 2 * (float)(int8_t)outs[s].codes[i] / (float)c->n_ranks / w[parts[s].at + i];
+    }
 }
 
 static size_t as_many(const struct fold *f, size_t n)

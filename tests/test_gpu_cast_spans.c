@@ -73,7 +73,7 @@ static void want_spans(const struct vec_cast *cast, int n_spans)
         own.key = s->key;
         memset(padded, 0, s->padded * sizeof *padded);
         if (s->n > 0)
-            memcpy(padded, x + (s->x - x_gpu), s->n * sizeof *padded);
+            memcpy(padded, x + ((const float *)s->x - x_gpu), s->n * sizeof *padded);
         vec_plain.encode(&own, padded, s->padded, s->at, s->shift, want + (s->codes - got_gpu));
     }
 }
@@ -93,7 +93,7 @@ static void check_maxima(int n_spans, bool scanned, const char *what)
     for (int i = 0; i < n_spans; i++) {
         const struct vec_span *s = &copy[i];
         const uint32_t max = !scanned ? s->absmax
-                             : s->n   ? vec_plain.absmax(x + (s->x - x_gpu), s->n)
+                             : s->n   ? vec_plain.absmax(x + ((const float *)s->x - x_gpu), s->n)
                                       : 0;
         CHECK(spans[i].absmax == max,
               "%s: absmax of span %d of %d, %zu long: %08" PRIx32 ", want %08" PRIx32, what, i,

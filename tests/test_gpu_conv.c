@@ -75,7 +75,7 @@ static void *on_scratch(struct passes *t, size_t bytes)
 struct flat {
     size_t n_w, n_b;
     float *w, *bias, *abs_w;
-    float *dev_w, *dev_bias; /* on the GPU */
+    void *dev_w, *dev_bias; /* on the GPU */
 };
 
 static void flat_open(struct passes *t, struct flat *f, size_t n_w, size_t n_b)
@@ -89,10 +89,10 @@ static void flat_open(struct passes *t, struct flat *f, size_t n_w, size_t n_b)
     memcpy(all + skew, f->w, n_w * sizeof *all);
     memcpy(all + skew + n_w, f->bias, n_b * sizeof *all);
     g->skew = 0;
-    float *dev = layers_put_float(g, all, n);
+    void *dev = layers_put_par(g, all, n);
     g->skew = skew;
-    f->dev_w = dev + skew;
-    f->dev_bias = dev + skew + n_w;
+    f->dev_w = layers_par_at(g, dev, skew);
+    f->dev_bias = layers_par_at(g, dev, skew + n_w);
     if (g->nn->weights_open(g->d, dev, n) < 0 || g->nn->weights(g->d) < 0)
         exit(1);
     free(all);
@@ -118,7 +118,7 @@ struct conv_case {
     size_t n_x, n_y, scratch;
     float *x, *dy, *abs_x, *abs_dy;
     void *dev_x, *dev_dy, *dev_y, *dev_dx;
-    float *dev_dw, *dev_dbias;
+    void *dev_dw, *dev_dbias;
     struct flat f;
 };
 
@@ -167,16 +167,17 @@ static void conv_compare(struct passes *t, struct conv_case *c, bool with_bias, 
         for (size_t j = 0; with_bias && j < c->n_y; j++)
             y[i][j] += i ? fabsf(c->f.bias[j % n_b]) : c->f.bias[j % n_b];
     }
-    const int halves = g->math != NN_FP32;
+    const bool pure = g->math == NN_FP16_PURE; /* with a scale: twice */
+    const int halves = pure ? 2 : g->math != NN_FP32;
     check_close(t, c->name, "y", layers_get(g, c->dev_y, c->n_y), y[0], y[1], c->n_y,
                 taps * (size_t)c->g.in.c + 1, with_bias ? 2 : 1, 1);
     check_close(t, c->name, old_dx ? "dx +=" : "dx", layers_get(g, c->dev_dx, c->n_x), dx[0], dx[1],
                 c->n_x, taps * n_b + 1, 1, 1);
-    check_close(t, c->name, "dw", layers_get_float(g, c->dev_dw), dw[0], dw[1], n_w, pixels, halves,
-                (double)*t->scale);
+    check_close(t, c->name, "dw", layers_get_par(g, c->dev_dw, n_w), dw[0], dw[1], n_w, pixels,
+                halves, (double)*t->scale);
     if (with_bias)
-        check_close(t, c->name, "dbias", layers_get_float(g, c->dev_dbias), dbias[0], dbias[1], n_b,
-                    pixels, 0, (double)*t->scale);
+        check_close(t, c->name, "dbias", layers_get_par(g, c->dev_dbias, n_b), dbias[0], dbias[1],
+                    n_b, pixels, pure, (double)*t->scale);
     for (int i = 0; i < 2; i++)
         free(y[i]), free(dx[i]), free(dw[i]), free(dbias[i]);
 }
@@ -191,8 +192,8 @@ static void conv_run(struct passes *t, struct conv_case *c, bool with_bias, bool
     c->dev_y = layers_put(g, nan, c->n_y);
     c->dev_dx = layers_put(g, old, c->n_x);
     float *blank = layers_memory((c->f.n_w + c->f.n_b) * sizeof *blank);
-    c->dev_dw = layers_put_float(g, blank, c->f.n_w);
-    c->dev_dbias = layers_put_float(g, blank, c->f.n_b);
+    c->dev_dw = layers_put_par(g, blank, c->f.n_w);
+    c->dev_dbias = layers_put_par(g, blank, c->f.n_b);
     if (as_graph) {
         CHECK(g->run->graph_begin(g->s) == 0, "%s", c->name);
         conv_on_gpu(t, c, with_bias, add);
@@ -275,9 +276,10 @@ static void check_many_rows(struct passes *t)
  * ----------------------------------------------------------------------------------------------------- */
 static void linear_compare(struct passes *t, const char *name, int batch, int in, int out,
                            const struct flat *f, const float *x, const float *dy, void *dev_y,
-                           void *dev_dx, float *dev_dw, float *dev_dbias)
+                           void *dev_dx, void *dev_dw, void *dev_dbias)
 {
     struct layers *g = &t->g;
+    const bool pure = g->math == NN_FP16_PURE;
     const size_t n_x = (size_t)(batch * in), n_y = (size_t)(batch * out);
     float *abs_x = magnitudes(x, n_x), *abs_dy = magnitudes(dy, n_y),
           *abs_b = magnitudes(f->bias, f->n_b);
@@ -292,10 +294,10 @@ static void linear_compare(struct passes *t, const char *name, int batch, int in
     }
     check_close(t, name, "y", layers_get(g, dev_y, n_y), y[0], y[1], n_y, (size_t)in + 1, 2, 1);
     check_close(t, name, "dx", layers_get(g, dev_dx, n_x), dx[0], dx[1], n_x, (size_t)out, 1, 1);
-    check_close(t, name, "dw", layers_get_float(g, dev_dw), dw[0], dw[1], f->n_w, (size_t)batch, 0,
-                (double)*t->scale);
-    check_close(t, name, "dbias", layers_get_float(g, dev_dbias), dbias[0], dbias[1], f->n_b,
-                (size_t)batch, 0, (double)*t->scale);
+    check_close(t, name, "dw", layers_get_par(g, dev_dw, f->n_w), dw[0], dw[1], f->n_w,
+                (size_t)batch, pure ? 2 : 0, (double)*t->scale);
+    check_close(t, name, "dbias", layers_get_par(g, dev_dbias, f->n_b), dbias[0], dbias[1], f->n_b,
+                (size_t)batch, pure, (double)*t->scale);
     for (int i = 0; i < 2; i++)
         free(y[i]), free(dx[i]), free(dw[i]), free(dbias[i]);
     free(abs_x), free(abs_dy), free(abs_b);
@@ -314,8 +316,7 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     void *dev_x = layers_put(g, x, n_x), *dev_dy = layers_put(g, dy, n_y),
          *dev_y = layers_put(g, blank, n_y);
     void *dev_dx = layers_put(g, blank, n_x);
-    float *dev_dw = layers_put_float(g, blank, f.n_w),
-          *dev_dbias = layers_put_float(g, blank, f.n_b);
+    void *dev_dw = layers_put_par(g, blank, f.n_w), *dev_dbias = layers_put_par(g, blank, f.n_b);
     for (int as_graph = 0; as_graph < 2; as_graph++) {
         struct dev_graph *graph = NULL;
         *t->scale = as_graph ? 1 : 0.5f;
@@ -355,7 +356,7 @@ int main(void)
     if (!t.scale)
         return 1;
     *t.scale = 1;
-    for (int math = NN_FP32; math <= NN_BF16; math++)
+    for (int math = NN_FP32; math <= NN_FP16_PURE; math++)
         for (t.g.skew = 0; t.g.skew < 2; t.g.skew++) {
             if (t.g.skew ? setenv("NARROWCAST_CONV", "first", 1) : unsetenv("NARROWCAST_CONV"))
                 return 1;

@@ -60,14 +60,15 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
     size_t at[N_IN] = {0}, n = 0, bytes;
     for (int i = WX; i < N_IN; i++)
         at[i] = n, n += t->n_in[i];
-    float *all = layers_memory(n * sizeof *all), *d_in[N_IN] = {0}, *grads[N_OUT];
+    float *all = layers_memory(n * sizeof *all), *d_in[N_IN] = {0};
+    void *grads[N_OUT];
     for (int i = WX; i < N_IN; i++)
         memcpy(all + at[i], in[i], t->n_in[i] * sizeof **in);
-    const float *w = layers_put_float(g, all, n);
+    void *w = layers_put_par(g, all, n);
     for (int i = WX; i < N_IN; i++)
-        d_in[i] = (float *)w + at[i];
+        d_in[i] = layers_par_at(g, w, at[i]);
     for (int i = D_WX; i < N_OUT; i++)
-        grads[i] = layers_put_float(g, all, t->n_out[i]);
+        grads[i] = layers_put_par(g, all, t->n_out[i]);
     const struct nn_lstm f = with_weights(t, d_in);
     const struct nn_lstm_grads dw = {grads[D_WX], grads[D_WR], grads[D_WP], grads[D_PEEP],
                                      grads[D_BIAS]};
@@ -99,7 +100,7 @@ static void on_gpu(struct layers *g, const struct lstm *t, float *const *in, flo
     for (size_t i = 0; i < t->n_out[DX]; i++)
         out[DX][i] /= scale;
     for (int i = D_WX; i < N_OUT; i++)
-        out[i] = layers_get_float(g, grads[i]);
+        out[i] = layers_get_par(g, grads[i], t->n_out[i]);
     free(layers_fetch(g, scratch)), free(layers_fetch(g, kept)); /* their borders */
     layers_drop(g);
     g->run->free_pinned(k);
@@ -184,9 +185,11 @@ int main(void)
 {
     struct layers g;
     layers_open(&g, 47);
-    for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++) {
-        const float scale = layers_maths[m] == NN_FP16 ? 256 : 1;
-        layers_math(&g, layers_maths[m]);
+    for (size_t m = 0; m < LAYERS_PAR_MATHS; m++) {
+        const enum nn_math math = layers_par_maths[m];
+        /* halves hold gradients of weights times it, too */
+        const float scale = math == NN_FP16 ? 256 : math == NN_FP16_PURE ? 4 : 1;
+        layers_math(&g, math);
         check_lstm(&g, (struct nn_lstm){.steps = 1, .in = 3, .cells = 4, .out = 2}, 1, (int[]){1},
                    scale);
         check_lstm(&g, (struct nn_lstm){.steps = 7, .in = 3, .cells = 6, .out = 4}, 4,

@@ -1,15 +1,16 @@
 /* test_gpu_model.c : whole networks on the GPU against the CPU: loss and every tensor of the
- * gradient, in all four kinds of arithmetic; evaluation; the optimiser's step. Bounds:
+ * gradient, in all kinds of arithmetic; evaluation; the optimiser's step. Bounds:
  * gpu_models.h. */
 #include "gpu_fixture.h"
 #include "gpu_models.h"
+#include "nn/round_ops.h"
 #include "nn/optim.h"
 #include "nn/scale_words.h"
 #include <stdlib.h>
 
 enum { ADAPTIVE = -1 };
 
-static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16"};
+static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
 
 /* `times` the movement: two backends stand on either side, and a few random changes may miss the
  * worst direction. */
@@ -55,7 +56,8 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
                         enum nn_math math, double loss_scale)
 {
     struct scale_choice own; /* of each layer: loss_scale is ADAPTIVE */
-    struct nn_setup setup = {.math = math, .loss_scale = loss_scale};
+    struct nn_setup setup = {
+        .math = math, .scaled = math == NN_FP16_PURE, .loss_scale = loss_scale};
     CHECK(scale_words("adaptive", &own) == 0, "adaptive");
     scale_format(&own.adaptive.rule, mf_half());
     setup.adaptive = loss_scale == ADAPTIVE ? &own.adaptive : NULL;
@@ -81,9 +83,9 @@ static void check_model(const char *model, struct nn_shape in, int batch, int ma
 
 /* A scale that no 16-bit gradient survives shows as gradients that are not finite, and is
  * halved. */
-static void check_overflow(struct nn_shape in)
+static void check_overflow(struct nn_shape in, enum nn_math math)
 {
-    const struct nn_setup setup = {.math = NN_FP16, .loss_scale = 0x1p30};
+    const struct nn_setup setup = {.math = math, .scaled = true, .loss_scale = 0x1p30};
     struct images d = images_open(in, 4);
     struct nn_model *m = model_open(&nn_cuda, &setup, "lenet5", in, 4);
     struct answer a = answer_of(m, &d);
@@ -112,19 +114,25 @@ static void check_no_memory(void)
           before);
 }
 
-/* One step from the same gradients: the same bits. Rates change from step to step; one step is made
+/* One step from the same gradients: the same bits, also in pure fp16, whose start values are rounded by
+ * each backend itself. Rates change from step to step; one step is made
  * of two parts. */
-static void check_optim(void)
+static void check_optim(bool pure)
 {
     enum { STEPS = 3 };
     const struct nn_shape in = {28, 28, 1};
     const struct optim_options o = {
         .nesterov = true, .momentum = 0.9, .weight_decay = 0.01, .bias_rate = 1};
-    const struct nn_ops *backends[2] = {&nn_cpu, &nn_cuda};
+    struct round_setup round;
+    round_pure(&round);
+    round.below = &nn_cpu;
+    const struct nn_setup setups[2] = {{.round = pure ? &round : NULL},
+                                       {.math = pure ? NN_FP16_PURE : NN_FP32}};
+    const struct nn_ops *backends[2] = {pure ? &nn_round : &nn_cpu, &nn_cuda};
     real *w[2];
     size_t n = 0;
     for (int b = 0; b < 2; b++) {
-        struct nn_model *m = model_open(backends[b], NULL, "lenet5", in, 1);
+        struct nn_model *m = model_open(backends[b], &setups[b], "lenet5", in, 1);
         struct optim *optim;
         real *weights = nn_model_weights(m, &n), *g = malloc(n * sizeof *g);
         if (optim_open(backends[b], nn_model_ctx(m), &o, m->params, m->n_params, n, &optim))
@@ -162,16 +170,18 @@ int main(void)
     if (gpu_open(0) < 0)
         return 1;
     puts("seeds: images 1, weights 4, dropout 3, nudges 10 20, gradients 30");
-    for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
+    for (enum nn_math math = NN_FP32; math <= NN_FP16_PURE; math++)
         check_model("kinds", (struct nn_shape){12, 11, 3}, 6, math == NN_TF32 ? 9 : 6, math, 256);
     check_model("kinds", (struct nn_shape){12, 11, 3}, 6, 6, NN_FP16, ADAPTIVE);
-    for (enum nn_math math = NN_FP32; math <= NN_BF16; math++)
+    check_model("kinds", (struct nn_shape){12, 11, 3}, 6, 6, NN_FP16_PURE, ADAPTIVE);
+    for (enum nn_math math = NN_FP32; math <= NN_FP16_PURE; math++)
         check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, math, 256);
     check_model("branches", (struct nn_shape){9, 10, 3}, 5, 5, NN_FP16, ADAPTIVE);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP32, 0);
     check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16,
                 0); /* the first of the moving scales */
     check_model("mlp", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16, 1);
+    check_model("lenet5", (struct nn_shape){28, 28, 1}, 4, 4, NN_FP16_PURE, 16);
     check_model("resnet8", (struct nn_shape){28, 30, 3}, 3, 3, NN_FP16, 256);
     if (strcmp(gpu_info()->name, "emulated")) {
         check_model("resnet8", (struct nn_shape){28, 30, 3}, 16, 32, NN_TF32, 0);
@@ -181,9 +191,11 @@ int main(void)
         }
         check_model("resnet50", (struct nn_shape){64, 72, 3}, 8, 8, NN_FP16, 256);
     }
-    check_overflow((struct nn_shape){28, 28, 1});
+    check_overflow((struct nn_shape){28, 28, 1}, NN_FP16);
+    check_overflow((struct nn_shape){28, 28, 1}, NN_FP16_PURE);
     check_no_memory();
-    check_optim();
+    check_optim(false);
+    check_optim(true);
     gpu_close();
     DONE();
 }

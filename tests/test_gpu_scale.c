@@ -38,7 +38,7 @@ static void check_moments(struct layers *g, struct words *w, size_t n)
               w->moments.largest == want.largest,
           "%s %zu: moments %.17g %g, on the cpu %.17g %g", layers_names[g->math], n,
           w->moments.square, (double)w->moments.largest, want.square, (double)want.largest);
-    float *pw = layers_put_float(g, x, n);
+    void *pw = layers_put_par(g, x, n);
     CHECK(g->nn->weight_moments(g->d, n, pw, &w->yes, &w->moments, scratch) == 0 &&
               g->run->wait(g->s) == 0 && w->moments.largest == want.largest,
           "%s %zu: moments of weights", layers_names[g->math], n);
@@ -150,9 +150,9 @@ int main(void)
     if (!w || scale_words("adaptive", &c) < 0)
         return 1;
     w->yes = 1, w->no = 0;
-    for (size_t m = 0; m < sizeof layers_maths / sizeof *layers_maths; m++)
+    for (size_t m = 0; m < LAYERS_PAR_MATHS; m++)
         for (g.skew = 0; g.skew < 2; g.skew++) {
-            layers_math(&g, layers_maths[m]);
+            layers_math(&g, layers_par_maths[m]);
             for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 check_moments(&g, w, sizes[i]);
                 check_products(&g, w, sizes[i]);

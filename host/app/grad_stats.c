@@ -75,7 +75,18 @@ static int fetch(struct train *t, const real *from, int i, size_t at, float *to,
 {
     const size_t left = t->params[i].n - at;
     *k = left < PIECE ? left : PIECE;
-    return nn_model_get(t->model, to, from + t->params[i].offset + at, *k);
+    return nn_model_get(t->model, to, nn_model_at(t->model, from, t->params[i].offset + at), *k);
+}
+
+/* The same of the means over ranks. */
+static int fetch_means(struct train *t, int i, size_t at, float *to, size_t *k)
+{
+    const size_t left = t->params[i].n - at;
+    if (!t->means)
+        return fetch(t, t->grads, i, at, to, k);
+    *k = left < PIECE ? left : PIECE;
+    t->nn->get(nn_model_ctx(t->model), to, t->means + t->params[i].offset + at, *k * sizeof *to);
+    return t->nn->wait(nn_model_ctx(t->model));
 }
 
 /* A backend that fails has been noted by whoever trains; the ranks stay in step. */
@@ -181,7 +192,7 @@ static int judge_layer(struct train *t, struct grad_stats *s, int i, double lr, 
     round_off_clear(&s->layer.error);
     s->layer.updates = s->layer.lost = 0;
     for (size_t at = 0, k; at < t->params[i].n && !skipped; at += k) {
-        TRY(fetch(t, t->grads, i, at, s->piece, &k));
+        TRY(fetch_means(t, i, at, s->piece, &k));
         judge(t, s, s->exact + t->params[i].offset + at, k);
     }
     if (!skipped)

@@ -21,7 +21,7 @@ static int judge_variances(struct train *t, struct grad_stats *s, const struct n
     out->variance_least = (double)INFINITY;
     for (size_t k; left > 0; left -= k, at += k) {
         k = left < piece ? left : piece;
-        TRY(nn_model_get(t->model, s->piece, t->stats + at, k));
+        TRY(nn_model_get(t->model, s->piece, nn_model_at(t->model, t->stats, at), k));
         for (size_t i = 0; i < k; i++) {
             const double v = (double)s->piece[i];
             out->variance_least = v < out->variance_least ? v : out->variance_least;

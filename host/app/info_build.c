@@ -24,6 +24,7 @@ void info_build(struct info *info)
     info_add(info, "MPI", "%s", mpi);
     info_add(info, "CBLAS", "%s", blas_config());
     info_add(info, "wider in fp16-pure", "%s", round_pure_wide);
+    info_add(info, "and with CUDA", "%s", round_pure_wide_cuda);
     info_add(info, "zlib", "%s", zlibVersion());
     char fabric[INFO_VALUE], path[PATH_MAX];
     wire_plugin_about(fabric, sizeof fabric);

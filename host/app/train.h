@@ -90,6 +90,10 @@ struct train {
     size_t n_scales;               /* --loss-scale adaptive; else 0 */
     real *micro_sum; /* [n_weights] gradients of micro-batches so far; NULL: there is one */
     float **layers;  /* [n_params] into grads */
+    /* [n_weights] means over ranks that stay in fp32 beside gradients in halves; NULL: they take the
+     * gradients' place */
+    real *means;
+    float **mean_layers; /* [n_params] into means; NULL likewise */
     size_t n_weights, n_stats;
     /* [n_weights + n_stats] host memory: a copy of what the backend holds, for files and
      * checksums */
@@ -158,10 +162,18 @@ int train_device_settle(struct train *t);
 /* Behind job_settle(): the network lives where gradients do. All ranks. Returns 0 or a negative
  * errno with a line. */
 int train_device_open(struct train *t);
+/* Of a weight, where the network lives, its gradient, velocity and a running statistic. */
+size_t train_weight_bytes(const struct train *t);
+/* fp16-pure on a GPU with --reduce-in fp32: t->means. Returns 0 or -ENOMEM with a line. */
+bool train_has_means(const struct train *t);
+int train_means_open(struct train *t);
+void train_means_close(struct train *t);
+/* What the optimiser reads. */
+real *train_means(const struct train *t);
 /* which GPU, one line of rank 0; nothing on the CPU */
 void train_device_say(const struct train *t);
 
-/* fp16-pure: the means over ranks of params [first, first + n), in t->grads, are rounded as
+/* fp16-pure on a CPU: the means over ranks of params [first, first + n), in t->grads, are rounded as
  * --reduce-in has it; else nothing. */
 void train_narrow_means(struct train *t, int first, int n);
 void train_device_close(struct train *t);

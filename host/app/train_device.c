@@ -1,6 +1,7 @@
 /* train_device.c : where a run's network lives: on the CPU, or on the GPU that its job has taken, and
  * in which numbers it computes. */
 #include "app/train.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "nn/scale_words.h"
 #include "vec/gpu.h"
@@ -36,6 +37,7 @@ static int settle_scale(struct train *t)
     return 0;
 }
 
+/* Pure fp16 on a CPU is fp32 that is rounded, until a GPU has been taken. */
 int train_device_settle(struct train *t)
 {
     const struct train_options *o = t->o;
@@ -56,14 +58,58 @@ int train_device_settle(struct train *t)
     return settle_scale(t);
 }
 
-/* Means over ranks are made in fp32. */
+/* Means over ranks are made in fp32; on a GPU they are rounded as they are stored, if they are to be. */
 void train_narrow_means(struct train *t, int first, int n)
 {
-    if (!train_is_pure(t->o) || !strcmp(t->o->reduce_in, "fp32") || n == 0)
+    if (!train_is_pure(t->o) || t->on_gpu || !strcmp(t->o->reduce_in, "fp32") || n == 0)
         return;
     const struct nn_param *from = &t->params[first], *last = &t->params[first + n - 1];
     t->nn->add_divide(nn_model_ctx(t->model), last->offset + last->n - from->offset,
                       t->grads + from->offset, NULL, 1, t->grads + from->offset);
+}
+
+/* All tensors are halves: nothing has to be rounded in front of the backend, and what rounds errors
+ * on a CPU as if the loss were larger makes it larger here. */
+static void pure_on_gpu(struct train *t)
+{
+    t->setup.math = NN_FP16_PURE;
+    t->setup.round = NULL;
+    t->setup.scaled = t->setup.scaled || t->setup.loss_scale > 1;
+}
+
+bool train_has_means(const struct train *t)
+{
+    return t->on_gpu && train_is_pure(t->o) && !strcmp(t->o->reduce_in, "fp32");
+}
+
+int train_means_open(struct train *t)
+{
+    if (!train_has_means(t) || (t->lead && t->low_memory)) /* then the lead alone makes means */
+        return 0;
+    t->means = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof(real));
+    t->mean_layers = buf_alloc((size_t)t->n_params * sizeof *t->mean_layers);
+    if (!t->means || !t->mean_layers)
+        return -ENOMEM;
+    for (int i = 0; i < t->n_params; i++)
+        t->mean_layers[i] = t->means + t->params[i].offset;
+    return 0;
+}
+
+void train_means_close(struct train *t)
+{
+    if (t->means)
+        t->nn->free(nn_model_ctx(t->model), t->means);
+    free(t->mean_layers);
+}
+
+real *train_means(const struct train *t)
+{
+    return t->means ? t->means : t->grads;
+}
+
+size_t train_weight_bytes(const struct train *t)
+{
+    return t->nn->weight_bytes(nn_model_ctx(t->model));
 }
 
 int train_device_open(struct train *t)
@@ -74,6 +120,8 @@ int train_device_open(struct train *t)
     if (t->job.on_gpu)
         TRY(gpu_open(0)); /* the job's, for longer than the job */
     t->on_gpu = t->job.on_gpu;
+    if (t->on_gpu && train_is_pure(t->o))
+        pure_on_gpu(t);
     t->round.below = t->on_gpu ? &nn_cuda : &nn_cpu;
     t->nn = t->setup.round ? &nn_round : t->round.below;
     return 0;

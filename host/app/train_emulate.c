@@ -36,8 +36,9 @@ static int measure(const struct train *t, const struct reducer_layer *layers,
 {
     struct reducer_bytes reducer;
     TRY(job_measure(&t->job, layers, t->n_params, &reducer));
-    const uint64_t grads = t->low_memory ? 0 : t->n_weights * sizeof *t->grads,
-                   kept = grads + t->n_stats * sizeof *t->stats + reducer.state;
+    const uint64_t means = train_has_means(t) ? sizeof(real) : 0, /* of a weight */
+        grads = t->low_memory ? 0 : t->n_weights * (train_weight_bytes(t) + means),
+                   kept = grads + t->n_stats * train_weight_bytes(t) + reducer.state;
     out->common = reducer.common;
     out->gpu = t->job.on_gpu ? kept : 0;
     out->host = reducer.codes + (t->job.on_gpu ? 0 : kept) + 3 * t->n_stats * sizeof *t->stats +
@@ -113,7 +114,7 @@ static void borrow(struct train *t)
 
 static int open_spare(struct train *t)
 {
-    t->spare_stats = t->nn->alloc(nn_model_ctx(t->model), t->n_stats * sizeof *t->spare_stats);
+    t->spare_stats = t->nn->alloc(nn_model_ctx(t->model), t->n_stats * train_weight_bytes(t));
     return t->spare_stats ? 0 : -ENOMEM;
 }
 
@@ -123,8 +124,9 @@ int train_emulate_join(struct train *t)
         return t->low_memory ? open_spare(t) : 0;
     borrow(t);
     void *ctx = nn_model_ctx(t->model);
-    t->grads = t->low_memory ? t->lead->grads : t->nn->alloc(ctx, t->n_weights * sizeof *t->grads);
-    t->stats = t->nn->alloc(ctx, t->n_stats * sizeof *t->stats);
+    t->grads =
+        t->low_memory ? t->lead->grads : t->nn->alloc(ctx, t->n_weights * train_weight_bytes(t));
+    t->stats = t->nn->alloc(ctx, t->n_stats * train_weight_bytes(t));
     if (!t->grads || !t->stats)
         return -ENOMEM;
     real *start = t->host + t->n_weights; /* in front of it: zeros that are wanted still */
@@ -155,7 +157,7 @@ int train_emulate_update(struct train *t, double lr, bool skipped)
     TRY(comm_barrier(t->comm)); /* a codec may read weights to make means */
     if (!t->lead && !skipped) {
         train_narrow_means(t, 0, t->n_params);
-        optim_step(t->optim, t->weights, t->grads, lr);
+        optim_step(t->optim, t->weights, train_means(t), lr);
     }
     return 0;
 }

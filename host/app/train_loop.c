@@ -70,7 +70,7 @@ static int reduce_and_update(struct train *t, double lr, struct reducer_step *re
         const double update_s = clock_s();
         if (!train_is_emulated(t)) {
             train_narrow_means(t, first, n);
-            optim_step_some(t->optim, first, n, t->weights, t->grads, lr);
+            optim_step_some(t->optim, first, n, t->weights, train_means(t), lr);
         }
         trace_add(t->trace, TRACE_MAIN, "update", -1, update_s);
         start_s = clock_s();

@@ -73,7 +73,8 @@ static int settle_job(struct train *t)
                                     .quantise = o->quantise,
                                     .seed = o->seed,
                                     .algo = o->algo,
-                                    .gpu = train_is_pure(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                    .gpu = train_needs_cpu(o) ? JOB_NO : job_if(o->device, "cuda"),
+                                    .halves = train_is_pure(o),
                                     .overlap =
                                         train_is_emulated(t) ? JOB_NO : job_if(o->overlap, "on"),
                                     .bucket_bytes = o->bucket_bytes,
@@ -131,6 +132,7 @@ static int open_model(struct train *t)
     t->stats = nn_model_stats(t->model, &t->n_stats);
     const struct optim_options sgd = {.lars = !strcmp(o->optimizer, "lars"),
                                       .nesterov = o->nesterov,
+                                      .real_grads = train_has_means(t),
                                       .momentum = o->momentum,
                                       .weight_decay = o->weight_decay,
                                       .trust = o->trust,
@@ -142,8 +144,8 @@ static int open_model(struct train *t)
     TRY(feed_open(t->model, d, &augment, t->eval_batch, &t->feed));
     t->order = buf_alloc(d->n_train * sizeof *t->order);
     t->host = buf_alloc((t->n_weights + t->n_stats) * sizeof *t->host);
-    if (o->micro > 1 &&
-        !(t->micro_sum = t->nn->alloc(nn_model_ctx(t->model), t->n_weights * sizeof *t->micro_sum)))
+    if (o->micro > 1 && !(t->micro_sum = t->nn->alloc(nn_model_ctx(t->model),
+                                                      t->n_weights * train_weight_bytes(t))))
         return -ENOMEM;
     return t->order && t->host ? 0 : -ENOMEM;
 }
@@ -165,8 +167,8 @@ static int open_own(struct train *t)
         return -ENOMEM;
     nn_model_scales_get(t->model, t->scales);
     for (int i = 0; i < t->n_params; i++)
-        t->layers[i] = t->grads + t->params[i].offset;
-    return 0;
+        t->layers[i] = nn_model_at(t->model, t->grads, t->params[i].offset);
+    return train_means_open(t);
 }
 
 /* The network's as the reducer wants them; to be freed. NULL: no memory. */
@@ -200,10 +202,12 @@ static int open_job(struct train *t)
     if (!layers || !weights)
         comm_abort(t->comm, -ENOMEM); /* the others open the job */
     for (int i = 0; i < t->n_params; i++)
-        weights[i] = t->weights + t->params[i].offset;
+        weights[i] = nn_model_at(t->model, t->weights, t->params[i].offset);
     int rc = job_open(&t->job, layers, t->n_params);
-    if (rc == 0)
+    if (rc == 0) {
         reducer_set_weights(t->job.reducer, weights);
+        reducer_set_means(t->job.reducer, t->mean_layers);
+    }
     free(weights);
     free(layers);
     return rc;
@@ -263,6 +267,7 @@ void train_close(struct train *t)
     free(t->wide);
     free(t->own_stats);
     free(t->layers);
+    train_means_close(t);
     train_emulate_leave(t);
     if (!t->lead) {
         free(t->host);

@@ -163,10 +163,11 @@ static const struct opt opts[] = {
     {GROUP("machine")},
     {CHOICE("device", "auto|cpu|cuda", "auto", device, 0,
             "Where networks and gradients live. auto: cuda where a GPU answers, else cpu.")},
-    {CHOICE("precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
-            "Of matrix products and activations with --device cuda; weights, their gradients and "
-            "the optimiser stay fp32. fp16-pure, on the CPU: of all tensors, each rounded to e5m10 "
-            "as soon as it is made.")},
+    {CHOICE(
+        "precision", "fp32|tf32|fp16|bf16|fp16-pure", "fp32", precision, TRAIN_BITS,
+        "Of matrix products and activations with --device cuda; weights, their gradients and "
+        "the optimiser stay fp32. fp16-pure: of all tensors, which are halves there; on the CPU "
+        "each is rounded to e5m10 as soon as it is made.")},
     {CHOICE("reduce-in", "fp16|fp32", "fp16", reduce_in, TRAIN_BITS,
             "With --precision fp16-pure: the means over ranks are rounded to e5m10 as well, before "
             "the optimiser reads them, or are left in fp32.")},

@@ -57,6 +57,8 @@ int train_options_check(const struct opt_command *command, const struct train_op
 
 /* --precision fp16-pure */
 bool train_is_pure(const struct train_options *o);
+/* --device auto is cpu: these are words for what it alone can. */
+bool train_needs_cpu(const struct train_options *o);
 
 /* Has each file a name, and one of its own? Returns 0 or -EINVAL with a line. */
 int train_files_check(const struct train_options *o);

@@ -8,6 +8,11 @@ bool train_is_pure(const struct train_options *o)
     return !strcmp(o->precision, "fp16-pure");
 }
 
+bool train_needs_cpu(const struct train_options *o)
+{
+    return train_is_pure(o) && strcmp(o->gemm, "fp32");
+}
+
 /* The words of a command line, and what is asked of them. */
 struct words {
     const struct opt_command *command;
@@ -73,9 +78,11 @@ static int check_numbers(const struct train_options *o, const struct words *w)
     if (on_cpu && !fp32 && !pure)
         return ERR(-EINVAL, "--precision %s needs --device cuda: the CPU computes in fp32",
                    o->precision);
-    if (on_gpu && pure)
-        return ERR(-EINVAL, "--precision fp16-pure rounds what the CPU computes: it needs --device "
-                            "cpu");
+    if (on_gpu && pure && low)
+        return ERR(-EINVAL,
+                   "--gemm %s rounds fp32 products, which --precision fp16-pure has none of on "
+                   "a GPU: it needs --device cpu",
+                   o->gemm);
     if (on_gpu && given(w, "conv"))
         return ERR(-EINVAL, "--conv %s says how a CPU convolves: it needs --device cpu", o->conv);
     if (!pure && given(w, "reduce-in"))

@@ -172,11 +172,14 @@ void codec_scan_encode_all(const struct codec *c, struct vec_span *spans,
     c->kind->scan_encode(c, spans, parts, n_spans);
 }
 
-struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x)
+struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, void *x)
 {
     const struct vec_sum *sum = codec_sum(c);
-    return (struct vec_out){
-        .x = x, .codes = codes, .n = n, .shift = (sum ? sum->out_shift : 0) - shift};
+    return (struct vec_out){.x = x,
+                            .type = c->type,
+                            .codes = codes,
+                            .n = n,
+                            .shift = (sum ? sum->out_shift : 0) - shift};
 }
 
 void codec_decode_all(const struct codec *c, const struct vec_out *outs,

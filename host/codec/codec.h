@@ -19,6 +19,7 @@ enum { CODEC_OWN_BYTES = 96 };
 struct codec {
     const struct codec_kind *kind;
     const struct vec_ops *ops; /* the backend that casts and adds */
+    enum vec_type type;        /* of gradients, and of weights beside them */
     int n_ranks;               /* 0: not settled yet */
     bool sums;                 /* codec_set_sums() */
     uint64_t seed;             /* of the random bits; 0 until the caller sets it */
@@ -93,7 +94,7 @@ struct codec_layer {
     uint32_t index;        /* in the list of layers */
     size_t at, n;          /* its first element in the bucket; its own elements, padding left out */
     size_t column, stride; /* a column has so many elements, so far apart; 0: not known */
-    const float *weights;  /* [n], where the gradients are; NULL: not known */
+    const void *weights;   /* [n] of codec.type, where the gradients are; NULL: not known */
     /* What absmax has found in this step: on this rank, and the largest on any. For a codec that
      * asks for it (codec_asks_max()) alone. */
     float own_max, max;
@@ -149,12 +150,17 @@ void codec_encode_all(const struct codec *c, struct vec_span *spans, const struc
                       int n_spans);
 void codec_scan_encode_all(const struct codec *c, struct vec_span *spans,
                            const struct codec_part *parts, int n_spans);
-struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift,
-                         float *x);
+struct vec_out codec_out(const struct codec *c, const uint8_t *codes, size_t n, int shift, void *x);
 void codec_decode_all(const struct codec *c, const struct vec_out *outs,
                       const struct codec_part *parts, int n_outs);
 
-/* One whole layer, there and back: tests and benches. */
+/* Element i of gradients or weights. */
+static inline void *codec_at(const struct codec *c, const void *x, size_t i)
+{
+    return (char *)(uintptr_t)x + i * vec_type_bytes(c->type);
+}
+
+/* One whole layer of floats, there and back: tests and benches. */
 void codec_encode(const struct codec *c, uint64_t step, uint32_t layer, uint32_t rank,
                   const float *x, size_t n, int shift, uint8_t *codes);
 void codec_decode(const struct codec *c, const uint8_t *codes, size_t n, int shift, float *x);

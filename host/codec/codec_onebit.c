@@ -140,6 +140,7 @@ static void make(const struct codec *c, struct vec_span *spans, const struct cod
             const struct vec_span *s = &spans[from + k];
             const struct codec_part *part = &parts[from + k];
             list[k] = (struct signs_span){.x = s->x,
+                                          .type = s->type,
                                           .codes = s->codes,
                                           .n = s->n,
                                           .padded = s->padded,
@@ -170,8 +171,11 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     for (int from = 0, k; from < n_outs; from += k) {
         for (k = 0; k < CODEC_PIECES && from + k < n_outs; k++) {
             const struct vec_out *o = &outs[from + k];
-            list[k] = (struct signs_out){
-                .x = o->x, .codes = o->codes, .n = o->n, .rule = rule_of(c, parts[from + k].layer)};
+            list[k] = (struct signs_out){.x = o->x,
+                                         .type = o->type,
+                                         .codes = o->codes,
+                                         .n = o->n,
+                                         .rule = rule_of(c, parts[from + k].layer)};
         }
         c->ops->sign_lists->decode(c->ops, list, k, codec_divisor(c));
     }

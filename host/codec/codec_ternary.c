@@ -87,6 +87,7 @@ static void encode(const struct codec *c, struct vec_span *spans, const struct c
             const struct vec_span *s = &spans[from + k];
             const struct codec_layer *l = parts[from + k].layer;
             list[k] = (struct draw_span){.x = s->x,
+                                         .type = s->type,
                                          .codes = s->codes,
                                          .n = s->n,
                                          .padded = s->padded,
@@ -117,8 +118,11 @@ static void decode(const struct codec *c, const struct vec_out *outs,
     for (int from = 0, k; from < n_outs; from += k) {
         for (k = 0; k < CODEC_PIECES && from + k < n_outs; k++) {
             const struct vec_out *o = &outs[from + k];
-            list[k] = (struct counts_out){
-                .x = o->x, .codes = o->codes, .n = o->n, .max = parts[from + k].layer->max};
+            list[k] = (struct counts_out){.x = o->x,
+                                          .type = o->type,
+                                          .codes = o->codes,
+                                          .n = o->n,
+                                          .max = parts[from + k].layer->max};
         }
         c->ops->counts->decode(&r, list, k);
     }

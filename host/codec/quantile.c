@@ -66,10 +66,11 @@ static void keep(const struct codec *c, const struct codec_layer *layer)
 }
 
 /* NULL: gradients are sent as they are. */
-static const float *weights_of(const struct minifloat *m, const struct codec_part *part)
+static const void *weights_of(const struct codec *c, const struct codec_part *part)
 {
-    assert(m->quantile.eps == 0 || part->layer->weights);
-    return m->quantile.eps > 0 && part->layer->weights ? part->layer->weights + part->at : NULL;
+    const double eps = minifloat_of(c)->quantile.eps;
+    assert(eps == 0 || part->layer->weights);
+    return eps > 0 && part->layer->weights ? codec_at(c, part->layer->weights, part->at) : NULL;
 }
 
 /* ---- lists ---- */
@@ -89,7 +90,8 @@ static int fill(const struct codec *c, const struct codec_part *parts, int n, bo
     const int some = n < CODEC_PIECES ? n : CODEC_PIECES;
     for (int k = 0; k < some; k++) {
         const float q = in_force ? q_of(c, parts[k].layer) : 0;
-        list[k] = (struct relative_part){.w = weights_of(m, &parts[k]),
+        list[k] = (struct relative_part){.w = weights_of(c, &parts[k]),
+                                         .type = c->type,
                                          .scale = relative_scale_of(q, top_of(m->sum.in))};
     }
     return some;

@@ -52,6 +52,8 @@ static int settle(struct job *j, const struct job_words *words)
     TRY(comm_agree(j->comm, read_words(words, j, &codec)));
     TRY(check_same_words(j, &codec, words));
     TRY(job_gpu(j, words->gpu));
+    if (j->on_gpu && words->halves)
+        j->codec.type = VEC_HALF;
     if (node_sum_wanted(j->node_word))
         j->algo = &algo_group_scatter_card;
     j->overlap = words->overlap == JOB_YES || (words->overlap == JOB_AUTO && j->on_gpu);

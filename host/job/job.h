@@ -26,6 +26,7 @@ struct job_words {
     const char *algo;     /* one of algos.def, offload or auto; NULL: auto */
     bool sums;            /* gradients become sums over ranks, not means */
     enum job_if gpu;      /* are gradients on GPUs? JOB_AUTO: if every rank has one */
+    bool halves;          /* on GPUs: they and weights are IEEE halves, and come back as such */
     enum job_if overlap;  /* reducer_set_overlap(); JOB_AUTO: if they are on GPUs */
     size_t bucket_bytes;
     /* where: udp://..., sim, off, or auto: what NARROWCAST_OFFLOAD names; NULL: off */

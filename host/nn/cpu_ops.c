@@ -40,7 +40,7 @@ static void cpu_close(void *ctx)
     free(ctx);
 }
 
-static size_t cpu_act_bytes(const void *ctx)
+static size_t cpu_real_bytes(const void *ctx)
 {
     (void)ctx;
     return sizeof(real);
@@ -171,7 +171,8 @@ const struct nn_ops nn_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
-    .act_bytes = cpu_act_bytes,
+    .act_bytes = cpu_real_bytes,
+    .weight_bytes = cpu_real_bytes,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .alloc_shared = cpu_alloc,

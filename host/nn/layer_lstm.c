@@ -43,7 +43,7 @@ static void lstm_node_draw(const struct nn_model *m, const struct node *node, ui
         for (size_t j = 0; j < p->n; j++)
             weights[p->offset + j] = (real)(bound * ((double)philox_u32(key, j) * 0x1p-31 - 1));
     }
-    real *forget = graph_part(m, node, 4, weights) + c;
+    real *forget = weights + m->params[node->first_param + 4].offset + c;
     for (int i = 0; i < c; i++)
         forget[i] = 1;
 }

@@ -33,7 +33,7 @@ static void norm_node_draw(const struct nn_model *m, const struct node *node, ui
 {
     (void)seed;
     const int c = node->window.in.c;
-    real *gamma = graph_part(m, node, 0, weights), *variance = stats + node->stat + c;
+    real *gamma = weights + m->params[node->first_param].offset, *variance = stats + node->stat + c;
     for (int i = 0; i < c; i++) {
         gamma[i] = node->zero_gamma ? 0 : 1;
         variance[i] = 1;
@@ -52,8 +52,8 @@ static struct nn_norm norm_of(const struct nn_model *m, const struct node *node)
         .momentum = 0.1,
         .gamma = graph_part(m, node, 0, m->weights),
         .beta = graph_part(m, node, 1, m->weights),
-        .run_mean = m->stats + node->stat,
-        .run_var = m->stats + node->stat + c,
+        .run_mean = nn_model_at(m, m->stats, node->stat),
+        .run_var = nn_model_at(m, m->stats, node->stat + (size_t)c),
         .mean = kept,
         .inv_std = kept + c,
         .factor = (real)node->p,

@@ -7,8 +7,11 @@
 
 enum nn_math nn_math_of(const char *word)
 {
-    static const char *const words[] = {
-        [NN_FP32] = "fp32", [NN_TF32] = "tf32", [NN_FP16] = "fp16", [NN_BF16] = "bf16"};
+    static const char *const words[] = {[NN_FP32] = "fp32",
+                                        [NN_TF32] = "tf32",
+                                        [NN_FP16] = "fp16",
+                                        [NN_BF16] = "bf16",
+                                        [NN_FP16_PURE] = "fp16-pure"};
     int math = 0;
     while (strcmp(words[math], word))
         math++;
@@ -189,18 +192,6 @@ const struct nn_ops *nn_model_ops(const struct nn_model *m)
 void *nn_model_ctx(struct nn_model *m)
 {
     return m->ctx;
-}
-
-int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n)
-{
-    m->ops->get(m->ctx, host, from, n * sizeof *from);
-    return m->ops->wait(m->ctx);
-}
-
-int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n)
-{
-    m->ops->put(m->ctx, to, host, n * sizeof *to);
-    return m->ops->wait(m->ctx);
 }
 
 const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)

@@ -26,7 +26,7 @@ struct nn_param {
     size_t column, stride;
 };
 
-/* The math of --precision's word: fp32, tf32, fp16, bf16; no other word. */
+/* The math of --precision's word: fp32, tf32, fp16, bf16, fp16-pure; no other word. */
 enum nn_math nn_math_of(const char *word);
 
 /* Likewise of --conv: auto, winograd, gemm. */
@@ -78,8 +78,11 @@ struct nn_target nn_model_target(const struct nn_model *m);
 const struct nn_ops *nn_model_ops(const struct nn_model *m);
 void *nn_model_ctx(struct nn_model *m);
 
-/* From weights, gradients or statistics to host memory, after all work before it; and back. Return
- * 0 or the backend's failure. */
+/* Element i of weights, gradients, velocities or statistics, whose elements only the backend knows. */
+real *nn_model_at(const struct nn_model *m, const real *array, size_t i);
+
+/* From weights, gradients, velocities or statistics to host memory, reals, after all work before it;
+ * and back, where halves are rounded to nearest. Return 0 or the backend's failure. */
 int nn_model_get(struct nn_model *m, void *host, const real *from, size_t n);
 int nn_model_put(struct nn_model *m, real *to, const void *host, size_t n);
 

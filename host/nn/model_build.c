@@ -150,7 +150,8 @@ void graph_window(struct nn_model *m, struct node *node, int out_c, int k, int s
 
 real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array)
 {
-    return i < node->n_params ? array + m->params[node->first_param + i].offset : NULL;
+    return i < node->n_params ? nn_model_at(m, array, m->params[node->first_param + i].offset)
+                              : NULL;
 }
 
 size_t graph_pixels(struct nn_shape s, int batch)

@@ -205,7 +205,8 @@ enum { NO_ADDEND = -1 };
  * one's; in training but for the loss: the weighted sum of all. */
 void graph_head(struct nn_model *m, int node, const struct loss_kind *loss, double weight);
 
-/* The node's i-th parameter inside `array` (weights or gradients); NULL if it has no such one. */
+/* The node's i-th parameter inside `array` (weights or gradients, the backend's); NULL if it has no
+ * such one. */
 real *graph_part(const struct nn_model *m, const struct node *node, int i, real *array);
 /* A draw of layer_kind: He et al. 2015 for the node's first parameter: variance 2 / inputs of a neuron. Uniform, so that
  * no libm decides about bits. */

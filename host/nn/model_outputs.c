@@ -30,8 +30,8 @@ struct nn_output nn_model_output(const struct nn_model *m, int i)
 /* The format of activations that have 16 bits. */
 static struct mf_fmt narrow_of(const struct nn_model *m)
 {
-    const struct mf_fmt half = {5, 10, 0}, bf16 = {8, 7, 0};
-    return m->math == NN_BF16 ? bf16 : half;
+    const struct mf_fmt bf16 = {8, 7, 0};
+    return m->math == NN_BF16 ? bf16 : mf_half();
 }
 
 /* n values from element `at` of an activation on, as floats. */

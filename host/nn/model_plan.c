@@ -19,10 +19,11 @@ static int get_memory(struct nn_model *m, size_t bytes, void **out)
     return *out ? 0 : -ENOMEM;
 }
 
-static int get_reals(struct nn_model *m, size_t n, real **out)
+/* Of weights, their gradients or statistics. */
+static int get_weights(struct nn_model *m, size_t n, real **out)
 {
     void *p;
-    TRY(get_memory(m, n * sizeof(real), &p));
+    TRY(get_memory(m, n * m->ops->weight_bytes(m->ctx), &p));
     *out = p;
     return 0;
 }
@@ -148,10 +149,11 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     for (const struct node *node = m->nodes + 1; node < m->nodes + m->n_nodes; node++)
         if (node->kind->draw)
             node->kind->draw(m, node, seed, host, host + m->n_weights);
-    m->ops->put(m->ctx, m->weights, host, m->n_weights * sizeof *host);
-    m->ops->put(m->ctx, m->stats, host + m->n_weights, m->n_stats * sizeof *host);
+    int rc = nn_model_put(m, m->weights, host, m->n_weights);
+    if (rc == 0)
+        rc = nn_model_put(m, m->stats, host + m->n_weights, m->n_stats);
     free(host);
-    return 0;
+    return rc;
 }
 
 /* Of what the first head tells apart, where there are not too many for a table. */
@@ -206,9 +208,9 @@ static int group_params(struct nn_model *m)
 
 static int plan_weights(struct nn_model *m)
 {
-    TRY(get_reals(m, m->n_weights, &m->weights));
-    TRY(get_reals(m, m->n_weights, &m->own_grads));
-    TRY(get_reals(m, m->n_stats, &m->own_stats));
+    TRY(get_weights(m, m->n_weights, &m->weights));
+    TRY(get_weights(m, m->n_weights, &m->own_grads));
+    TRY(get_weights(m, m->n_stats, &m->own_stats));
     m->grads = m->own_grads;
     m->stats = m->own_stats;
     return 0;

@@ -16,6 +16,7 @@ static void cuda_close(void *ctx)
         (void)c->run->wait(c->stream);
     cuda_feed_close(c);
     c->run->free(c->input);
+    free(c->halves);
     c->ops->close(c->nn);
     if (c->stream)
         c->run->stream_close(c->stream);
@@ -49,7 +50,13 @@ static int cuda_open(const struct nn_setup *setup, void **ctx)
 static size_t cuda_act_bytes(const void *ctx)
 {
     const struct cuda *c = ctx;
-    return c->math == NN_FP16 || c->math == NN_BF16 ? 2 : sizeof(float);
+    return c->math == NN_FP16 || c->math == NN_BF16 || c->math == NN_FP16_PURE ? 2 : sizeof(float);
+}
+
+static size_t cuda_weight_bytes(const void *ctx)
+{
+    const struct cuda *c = ctx;
+    return c->math == NN_FP16_PURE ? 2 : sizeof(float);
 }
 
 /* ---- memory ---- */
@@ -197,6 +204,7 @@ const struct nn_ops nn_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .act_bytes = cuda_act_bytes,
+    .weight_bytes = cuda_weight_bytes,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .alloc_shared = cuda_alloc_shared,

@@ -24,7 +24,8 @@ struct cuda {
     bool scaled;               /* gradients of activations carry a scale */
     int failed;                /* the first failure since open */
     int failed_before;         /* while recording: what `failed` was */
-    float *input;              /* device; NULL: activations are floats */
+    float *input;              /* device; NULL: activations are floats, or `halves` is there */
+    uint16_t *halves;          /* host; images in pure fp16; NULL: none */
     struct dev_stream *copies; /* NULL: no feed */
     struct nn_feed feed;
     struct cuda_slot slots[NN_SLOTS];

@@ -1,18 +1,25 @@
-/* nn_cuda_feed.c : how images get to the GPU: as floats, when they are used; or as bytes, ahead of
- * that.
+/* nn_cuda_feed.c : how images get to the GPU: as floats, when they are used (in pure fp16 as halves,
+ * which the host makes); or as bytes, ahead of that.
  *
  *     host images --gather--> pinned --copy stream--> bytes --feed kernel, on the context's stream--> activations
  *                   (waits until the copy before has left)
  *                   (waits until the copy has come; the next copy waits for it) */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/buf.h"
 #include "nn/nn_cuda.h"
+#include "vec/vec.h"
 
 int cuda_input_plan(void *ctx, size_t max_n)
 {
     struct cuda *c = ctx;
     if (c->math == NN_FP32 || c->math == NN_TF32)
         return 0;
+    if (c->math == NN_FP16_PURE) {
+        c->halves = buf_alloc(max_n * sizeof *c->halves);
+        return c->halves ? 0 : -ENOMEM;
+    }
     c->input = c->run->alloc(max_n * sizeof *c->input);
     return c->input ? 0 : -ENOMEM;
 }
@@ -20,7 +27,13 @@ int cuda_input_plan(void *ctx, size_t max_n)
 void cuda_input(void *ctx, size_t n, const real *x, real *y)
 {
     struct cuda *c = ctx;
-    cuda_keep(c, c->run->copy(c->input ? c->input : y, x, n * sizeof *x, c->stream));
+    if (c->halves) {
+        const struct vec_cast cast = {.fmt = mf_half(), .overflow = MF_INF};
+        vec_best()->encode(&cast, x, n, 0, 0, (uint8_t *)c->halves);
+        cuda_keep(c, c->run->copy(y, c->halves, n * sizeof *c->halves, c->stream));
+    } else {
+        cuda_keep(c, c->run->copy(c->input ? c->input : y, x, n * sizeof *x, c->stream));
+    }
     cuda_keep(c, c->run->wait(c->stream)); /* x is the caller's again */
     if (c->input)
         cuda_keep(c, c->ops->to_math(c->nn, n, c->input, y));

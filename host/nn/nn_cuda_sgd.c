@@ -33,12 +33,12 @@ int cuda_sgd_plan(void *ctx, const struct nn_sgd *o, void **out)
     struct cuda *c = ctx;
     const size_t n = (size_t)o->n_tensors;
     bool lars = false;
-    if (o->round)
+    if (o->round) /* in halves they are rounded without being told */
         return ERR(-EINVAL, "cannot plan steps in rounded numbers on a GPU");
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
         return ERR(-ENOMEM, "cannot plan the steps of %d tensors: no memory", o->n_tensors);
-    p->all = (struct dev_sgd_all){(float)o->momentum, o->nesterov};
+    p->all = (struct dev_sgd_all){(float)o->momentum, o->nesterov, o->real_grads};
     p->rate = -1;
     p->list = c->run->alloc_pinned((n + 1) * sizeof *p->list);
     p->rates = c->run->alloc_pinned(RATES * sizeof *p->rates);

@@ -5,8 +5,9 @@
  * never asks which backend it runs on.
  *   - Tensors are NHWC, contiguous. Weights of conv are [out][k][k][in], of linear [out][in].
  *   - Activations and their gradients (x, y, addend, dx, dy, logits, dlogits) have elements of
- *     act_bytes: a backend with 16-bit ones gets them as real * all the same, and nobody else looks
- *     inside. Everything else is real.
+ *     act_bytes; weights, their gradients, velocities and running statistics of weight_bytes: a
+ *     backend with 16-bit ones gets them as real * all the same, and nobody else looks inside.
+ *     Everything else is real.
  *   - All pointers are memory of the backend (alloc) unless a slot says otherwise: "shared" is what
  *     alloc_shared gives, which the host reads and writes in place.
  *   - ctx is what open made: a handle, a stream, descriptors. Calls with one ctx run in the order
@@ -46,7 +47,7 @@ struct nn_setup {
     enum nn_math math;
     /* fp16, or scaled: the factor on the loss's gradient; 0: the model finds one as it goes */
     double loss_scale;
-    /* gradients of activations carry scales though the math is fp32 */
+    /* gradients of activations carry scales though the math is fp32, or pure fp16 */
     bool scaled;
     /* every layer finds its own scale, and loss_scale says nothing; NULL: one for all */
     const struct scale_setup *adaptive;
@@ -75,6 +76,7 @@ struct nn_sgd_tensor {
 struct nn_sgd {
     double momentum;
     bool nesterov;
+    bool real_grads;                     /* gradients are reals, whatever weights are */
     const struct nn_sgd_tensor *tensors; /* [n_tensors] */
     int n_tensors;
     /* NULL: none. Else the result of each operation on an element is rounded by it, and so are the
@@ -110,7 +112,8 @@ struct nn_ops {
      * line. */
     int (*open)(const struct nn_setup *setup, void **ctx);
     void (*close)(void *ctx);
-    size_t (*act_bytes)(const void *ctx); /* of an activation */
+    size_t (*act_bytes)(const void *ctx);    /* of an activation */
+    size_t (*weight_bytes)(const void *ctx); /* of a weight: 2 for a half, or a real's */
     /* bytes of zeroed memory, 64-byte aligned; NULL after a line. free takes NULL. */
     void *(*alloc)(void *ctx, size_t bytes);
     void (*free)(void *ctx, void *p);

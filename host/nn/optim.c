@@ -28,6 +28,7 @@ static int plan_steps(struct optim *s, const struct optim_options *o, const stru
     }
     const struct nn_sgd sgd = {.momentum = o->momentum,
                                .nesterov = o->nesterov,
+                               .real_grads = o->real_grads,
                                .tensors = tensors,
                                .n_tensors = s->n_params};
     const int rc = s->ops->sgd_plan(s->ctx, &sgd, &s->plan);
@@ -46,7 +47,7 @@ int optim_open(const struct nn_ops *ops, void *ctx, const struct optim_options *
     if (rc < 0)
         goto fail_plan;
     rc = -ENOMEM;
-    s->velocity = ops->alloc(ctx, n_weights * sizeof(real));
+    s->velocity = ops->alloc(ctx, n_weights * ops->weight_bytes(ctx));
     if (!s->velocity)
         goto fail_alloc;
     *out = s;

@@ -14,6 +14,7 @@
 struct optim_options {
     bool lars;
     bool nesterov;
+    bool real_grads; /* as nn_sgd's */
     double momentum;
     double weight_decay;
     double trust;     /* LARS: trust coefficient eta, 0.001 */

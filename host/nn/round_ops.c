@@ -63,6 +63,12 @@ static size_t round_act_bytes(const void *ctx)
     return r->below->act_bytes(r->ctx);
 }
 
+static size_t round_weight_bytes(const void *ctx)
+{
+    const struct rounder *r = ctx;
+    return r->below->weight_bytes(r->ctx);
+}
+
 static void *round_alloc(void *ctx, size_t bytes)
 {
     const struct rounder *r = ctx;
@@ -222,6 +228,7 @@ const struct nn_ops nn_round = {
     .open = round_open,
     .close = round_close,
     .act_bytes = round_act_bytes,
+    .weight_bytes = round_weight_bytes,
     .alloc = round_alloc,
     .free = round_free,
     .alloc_shared = round_alloc_shared,

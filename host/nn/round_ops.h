@@ -14,7 +14,8 @@
  * largest of a window, shortcut) round nothing. The loss reads rounded logits and computes in fp32.
  * Gradients of weights are what the products of rounded factors give: fp32, for the reducer.
  *
- * Pure fp16 (round_pure) has every tensor in e5m10, so weights need no copy; besides act and error
+ * Pure fp16 (round_pure) has every tensor in e5m10, so weights need no copy; a GPU does without this
+ * table, as all is halves there (NN_FP16_PURE). Besides act and error
  *
  *     input    images, as layers see them
  *     grad     gradients of weights, and their sums over micro-batches
@@ -56,8 +57,8 @@ int round_words(const char *word, struct round_setup *out);
 
 /* Everything but weights' copies to e5m10, to nearest even, with IEEE's inf. */
 void round_pure(struct round_setup *out);
-/* What no rounding reaches in pure fp16: a list. */
-extern const char round_pure_wide[];
+/* What is wider in pure fp16, a list; and what is another on a GPU. */
+extern const char round_pure_wide[], round_pure_wide_cuda[];
 
 /* Opened with setup->round; it goes to `below` with the rest of the setup. */
 extern const struct nn_ops nn_round;

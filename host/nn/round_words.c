@@ -67,6 +67,10 @@ int round_words(const char *word, struct round_setup *out)
 const char round_pure_wide[] =
     "sums inside an operation: products (but with --gemm e5m10), batch norm, means over pixels, "
     "loss, LARS's norms; up to the backward pass batch norm's mean and 1/std, LSTM's gates, cells";
+const char round_pure_wide_cuda[] =
+    "of products only those of an LSTM's gates, and of convolutions that cuDNN has no sums in half "
+    "for; sums of biases' gradients, what an LSTM hands from step to step backward, means by "
+    "--reduce-in fp32";
 
 void round_pure(struct round_setup *out)
 {

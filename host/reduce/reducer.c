@@ -209,6 +209,11 @@ void reducer_set_node_sum(struct reducer *r, struct algo_node_sum *node)
     r->node = node;
 }
 
+void reducer_set_means(struct reducer *r, float *const *means)
+{
+    r->means = means;
+}
+
 void reducer_set_trace(struct reducer *r, struct trace *trace)
 {
     r->trace = trace;

@@ -118,7 +118,7 @@ const struct codec *reducer_codec(const struct reducer *r, int layer);
 int reducer_set_overlap(struct reducer *r, bool on);
 bool reducer_overlaps(const struct reducer *r);
 
-/* weights: [n_layers] pointers to what gradients of later steps are gradients of, where those are,
+/* weights: [n_layers] pointers to what gradients of later steps are gradients of, of their type, where those are,
  * for codecs that look at them; NULL: not known. They stay where they are until the next call. */
 void reducer_set_weights(struct reducer *r, const float *const *weights);
 
@@ -129,11 +129,16 @@ size_t reducer_state_bytes(const struct reducer *r);
 int reducer_state_get(const struct reducer *r, void *to);
 int reducer_state_put(struct reducer *r, const void *from);
 
+/* means: [n_layers] pointers to floats, where gradients are: from now on means over ranks go there, and
+ * gradients, whose type may be another, stay as they were; NULL: they take the gradients' place. The list stays
+ * where it is until the next call. Between steps. */
+void reducer_set_means(struct reducer *r, float *const *means);
+
 /* From now on a step's parts are added to the timeline; NULL: no more. */
 void reducer_set_trace(struct reducer *r, struct trace *trace);
 
-/* A step begins. grads: [n_layers] pointers to this rank's gradients, which follow, in place
- * replaced by the mean over ranks; the list and they are in use until reducer_finish(). step keys
+/* A step begins. grads: [n_layers] pointers to this rank's gradients, floats, or what else the codec's
+ * type says, which follow, in place replaced by the mean over ranks; the list and they are in use until reducer_finish(). step keys
  * the random bits. */
 void reducer_begin(struct reducer *r, uint64_t step, float *const *grads);
 

@@ -83,8 +83,12 @@ static void decode(struct bucket_flow *f, size_t at, size_t n)
             codec_shift(codec, reducer_exponent(r, i)) + codec_rescaled(codec, b->call.rescaled[k]);
         const size_t place = fold_out_at(&b->fold, layer->at + from);
         r->parts[n_spans] = (struct codec_part){.layer = layer, .at = from};
-        r->outs[n_spans++] =
-            codec_out(codec, r->result + place, end - from, shift, f->step->grads[i] + from);
+        r->outs[n_spans] =
+            codec_out(codec, r->result + place, end - from, shift,
+                      r->means ? r->means[i] + from : codec_at(codec, f->step->grads[i], from));
+        if (r->means)
+            r->outs[n_spans].type = VEC_FLOAT;
+        n_spans++;
     }
     codec_decode_all(codec, r->outs, r->parts, n_spans);
     cast_since(f, "decode", start);

@@ -74,6 +74,7 @@ struct reducer {
     int rc;
     uint64_t step; /* from reducer_begin() to reducer_finish() */
     float *const *grads;
+    float *const *means; /* NULL: they take the gradients' place */
     struct reducer_step done;
     double max_s;    /* of the step: waiting for exponents */
     double waited_s; /* of the step, so far: the caller */

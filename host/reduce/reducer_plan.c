@@ -40,7 +40,8 @@ void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int s
     const size_t end = to < layer->n ? to : layer->n;
     r->parts[k] = (struct codec_part){.layer = layer, .at = from};
     r->spans[k] = (struct vec_span){
-        .x = s->grads[i] + from,
+        .x = codec_at(&r->codecs[b->fp32], s->grads[i], from),
+        .type = r->codecs[b->fp32].type,
         .codes = r->codes + plan->places[i] + fold_in_at(&b->fold, layer->at + from) -
                  fold_in_at(&b->fold, layer->at),
         .n = end > from ? end - from : 0,

@@ -2,6 +2,7 @@
 #include "vec/fp_mode.h"
 #include "vec/pack.h"
 #include "vec/vec_counts.h"
+#include <assert.h>
 
 enum { BLOCK = 256 };
 
@@ -56,11 +57,13 @@ static __attribute__((noinline)) void decode_one(const struct counts_rule *r,
 {
     const float n_ranks = (float)r->n_ranks;
     uint32_t words[BLOCK];
+    float *x = out->x;
+    assert(out->type == VEC_FLOAT);
     for (size_t i = 0; i < out->n; i += BLOCK) {
         const size_t k = less(out->n - i, BLOCK);
         pack_read(r->bits, out->codes + i / 8 * r->bits, k, words);
         for (size_t j = 0; j < k; j++)
-            out->x[i + j] = (float)((int32_t)words[j] - r->n_ranks) / n_ranks * out->max;
+            x[i + j] = (float)((int32_t)words[j] - r->n_ranks) / n_ranks * out->max;
     }
 }
 

@@ -3,6 +3,7 @@
 #include "vec/fp_mode.h"
 #include "vec/vec.h"
 #include "vec/vec_ratio.h"
+#include <assert.h>
 #include <string.h>
 
 enum { BLOCK = 1024 }; /* elements; a multiple of 8: codes of blocks begin on a byte */
@@ -21,9 +22,10 @@ sample(const struct relative_rule *r, const struct vec_span *s, const float *w, 
     uint32_t sizes[RELATIVE_SAMPLES_MAX];
     const uint32_t n = relative_looks(r, s->n);
     const uint64_t key = relative_samples_key(s->key);
+    const float *x = s->x;
     for (uint32_t k = 0; k < n; k++) {
         const size_t i = relative_sampled(key, s->n, r->samples, k);
-        const float d = w ? s->x[i] / relative_to(w[i], r->eps) : s->x[i];
+        const float d = w ? x[i] / relative_to(w[i], r->eps) : x[i];
         uint32_t bits;
         memcpy(&bits, &d, sizeof bits);
         sizes[k] = relative_magnitude(bits);
@@ -48,17 +50,18 @@ static void encode_one(const struct vec_ops *ops, const struct relative_rule *r,
                        const struct vec_cast *cast, struct vec_span *s,
                        const struct relative_part *with, bool scan)
 {
+    const float *x = s->x, *w = with->w;
     float sent[BLOCK];
+    assert(s->type == VEC_FLOAT && with->type == VEC_FLOAT);
     memset(s->codes, 0, vec_bytes(cast->fmt, s->padded));
     s->absmax = scan ? 0 : s->absmax;
     for (size_t i = 0; i < s->n; i += BLOCK) {
         const size_t n = block_at(i, s->n);
-        const uint32_t max = scan ? ops->absmax(s->x + i, n) : 0;
+        const uint32_t max = scan ? ops->absmax(x + i, n) : 0;
         s->absmax = s->absmax > max || !scan ? s->absmax : max;
         if (with->scale.up == 0)
             continue;
-        ops->ratio->send(s->x + i, with->w ? with->w + i : NULL, n, r->eps, with->scale, r->share,
-                         sent);
+        ops->ratio->send(x + i, w ? w + i : NULL, n, r->eps, with->scale, r->share, sent);
         ops->encode(cast, sent, n, s->at + i, 0, s->codes + vec_bytes(cast->fmt, i));
     }
 }
@@ -78,14 +81,17 @@ static void decode(const struct vec_ops *ops, const struct relative_rule *r, str
                    const struct vec_out *outs, const struct relative_part *with, int n,
                    float divisor)
 {
-    for (int i = 0; i < n; i++)
-        for (size_t at = 0; at < outs[i].n; at += BLOCK) {
-            const struct vec_out *o = &outs[i];
+    for (int i = 0; i < n; i++) {
+        const struct vec_out *o = &outs[i];
+        const float *w = with[i].w;
+        float *x = o->x;
+        assert(o->type == VEC_FLOAT && with[i].type == VEC_FLOAT);
+        for (size_t at = 0; at < o->n; at += BLOCK) {
             const size_t some = block_at(at, o->n);
-            ops->decode(fmt, o->codes + vec_bytes(fmt, at), some, o->shift, divisor, o->x + at);
-            ops->ratio->back(with[i].w ? with[i].w + at : NULL, some, r->eps, with[i].scale,
-                             o->x + at);
+            ops->decode(fmt, o->codes + vec_bytes(fmt, at), some, o->shift, divisor, x + at);
+            ops->ratio->back(w ? w + at : NULL, some, r->eps, with[i].scale, x + at);
         }
+    }
 }
 
 static void divide(const struct vec_ops *ops, const struct vec_cast *cast, uint8_t *codes, size_t n,

@@ -1,11 +1,13 @@
 /* signs_each.c : lists of vectors as signs on a CPU, one after the other. */
 #include "vec/vec.h"
 #include "vec/vec_signs.h"
+#include <assert.h>
 
 static void encode(const struct vec_ops *ops, struct signs_span *spans, int n_spans, bool scan)
 {
     for (int i = 0; i < n_spans; i++) {
         struct signs_span *s = &spans[i];
+        assert(s->type == VEC_FLOAT);
         if (scan)
             s->absmax = ops->absmax(s->x, s->n);
         ops->signs->encode(&s->rule, s->x, s->n, s->padded, s->left, s->codes);

@@ -1,6 +1,7 @@
 /* vec.c : what all backends share: sizes of accumulators and of wide partial sums, many spans one
  * after the other. */
 #include "vec/vec.h"
+#include <assert.h>
 #include <string.h>
 
 size_t vec_acc_bytes(const struct vec_sum *sum, size_t n)
@@ -23,13 +24,16 @@ size_t vec_wide_bytes(const struct vec_sum *sum, size_t n)
 
 void vec_absmax_each(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
 {
-    for (int i = 0; i < n_spans; i++)
+    for (int i = 0; i < n_spans; i++) {
+        assert(spans[i].type == VEC_FLOAT);
         spans[i].absmax = ops->absmax(spans[i].x, spans[i].n);
+    }
 }
 
 static struct vec_cast cast_of(const struct vec_cast *cast, const struct vec_span *span)
 {
     struct vec_cast own = *cast;
+    assert(span->type == VEC_FLOAT);
     own.key = span->key;
     return own;
 }
@@ -65,6 +69,8 @@ void vec_scan_encode_each(const struct vec_ops *ops, const struct vec_cast *cast
 void vec_decode_each(const struct vec_ops *ops, struct mf_fmt fmt, const struct vec_out *spans,
                      int n_spans, float divisor)
 {
-    for (int i = 0; i < n_spans; i++)
+    for (int i = 0; i < n_spans; i++) {
+        assert(spans[i].type == VEC_FLOAT);
         ops->decode(fmt, spans[i].codes, spans[i].n, spans[i].shift, divisor, spans[i].x);
+    }
 }

@@ -38,7 +38,8 @@ struct vec_counts;
 
 /* One backend. All calls but alloc block, allocate nothing and cannot fail; buffers are the
  * caller's and do not overlap unless said; n may be 0; fp32 arrays are 4-byte aligned, codes need
- * no alignment. A GPU's fp32 arrays are device memory, all else is what alloc gives. */
+ * no alignment. A GPU's fp32 arrays are device memory, all else is what alloc gives. Spans of other
+ * types than VEC_FLOAT are a GPU's alone. */
 struct vec_ops {
     const char *name;
 

@@ -130,7 +130,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
     const blas_matrix left = {(void *)a, a_type, as_a == CUBLAS_OP_T, m, k, a_pitch};
     const blas_matrix right = {(void *)b, b_type, as_b == CUBLAS_OP_T, k, n, b_pitch};
     const blas_matrix to = {c, c_type, false, m, n, c_pitch};
-    const float times = *(const float *)alpha, keep = *(const float *)beta;
+    const bool half_sums = compute == CUBLAS_COMPUTE_16F; /* then factors are halves, too */
+    const cudaDataType_t sums = half_sums ? CUDA_R_16F : CUDA_R_32F;
+    const float times = blas_load(alpha, sums, 0, false), keep = blas_load(beta, sums, 0, false);
     const bool tf32 =
         compute == CUBLAS_COMPUTE_32F_FAST_TF32 || handle->mode == CUBLAS_TF32_TENSOR_OP_MATH;
     if (!handle->workspace) {
@@ -140,8 +142,10 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t as_a, cubla
     }
     if (m < 1 || n < 1 || k < 1 || !left.is_good("a") || !right.is_good("b") || !to.is_good("c"))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F))
+    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) ||
+        (half_sums && (a_type != CUDA_R_16F || c_type != CUDA_R_16F)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    emu_note("gemm %s %dx%dx%d", half_sums ? "half" : "float", m, n, k);
     void *workspace = handle->workspace;
     const cudaError_t e = emu_enqueue(handle->stream, [=] {
         memset(workspace, 0xa5, 4096);

@@ -5,7 +5,9 @@
  * than any tolerance:
  *     4  finalises never     1  wants 1 TiB     2  nondeterministic: off by 1/16
  *     0  tensor cores: floats are rounded to TF32     3  exact sums; writes all of its workspace
- *     5  what FALLBACK has: engine 3 without workspace */
+ *     5  what FALLBACK has: engine 3 without workspace
+ * Sums of halves, which are added as all others are here, need tensors that lie well: FALLBACK has
+ * no engine for them. */
 #ifndef EMU_DNN_H
 #define EMU_DNN_H
 #include <cudnn.h>
@@ -53,6 +55,7 @@ struct dnn_conv {
     dnn_tensor x, w, y;
     int64_t stride[2], pad[2], dilation[2];
     float alpha, beta;
+    cudnnDataType_t sums;
 };
 
 dnn_tensor dnn_tensor_of(const dnn_state &tensor);

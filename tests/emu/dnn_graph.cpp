@@ -176,6 +176,7 @@ dnn_conv dnn_conv_of(const dnn_state &s)
     }
     c.alpha = dnn_factor(s, names[4], 1);
     c.beta = dnn_factor(s, names[5], 0);
+    c.sums = s.child(names[3]).get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
     return c;
 }
 
@@ -184,8 +185,11 @@ static std::vector<int> dnn_proposals(cudnnBackendHeurMode_t mode, const dnn_con
 {
     if (c.x.type != c.y.type || c.x.type != c.w.type)
         return {};
+    if (c.sums == CUDNN_DATA_HALF && c.x.type != CUDNN_DATA_HALF)
+        return {};
     if (c.x.alignment < 16 || c.y.alignment < 16) /* nobody's favourite */
-        return mode == CUDNN_HEUR_MODE_FALLBACK ? std::vector<int>{5} : std::vector<int>();
+        return mode == CUDNN_HEUR_MODE_FALLBACK && c.sums == CUDNN_DATA_FLOAT ? std::vector<int>{5}
+                                                                              : std::vector<int>();
     return {4, 1, 2, 0, 3};
 }
 
@@ -295,6 +299,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
             return status;
     }
     void *x = at[0], *w = at[1], *y = at[2];
+    emu_note("conv %s %s", c.sums == CUDNN_DATA_HALF ? "half" : "float",
+             c.x.type == CUDNN_DATA_HALF ? "half" : "other");
     const cudaError_t e = emu_enqueue(handle->stream, [=] {
         void *const places[3] = {x, w, y};
         dnn_run(c, engine, places, workspace);

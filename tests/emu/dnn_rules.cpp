@@ -135,10 +135,11 @@ static cudnnStatus_t dnn_check_convolution(const dnn_state &s)
     if (s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) != 2)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM,
                           "convolution: 2 strides and paddings, but not 2 dimensions");
-    if (s.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) != CUDNN_DATA_FLOAT ||
+    const cudnnDataType_t sums = s.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+    if ((sums != CUDNN_DATA_FLOAT && sums != CUDNN_DATA_HALF) ||
         s.get<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION)
         return dnn_refuse(CUDNN_STATUS_NOT_SUPPORTED,
-                          "convolution: only correlations that are summed as float");
+                          "convolution: only correlations that are summed as float or half");
     for (size_t i = 0; i < 2; i++)
         if (s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, i) < 1 ||
             s.get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i) < 1 ||

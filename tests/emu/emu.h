@@ -11,7 +11,9 @@
  *   EMU_STRICT=1      device memory cannot be touched while no kernel or copy runs: a host that
  *                     does dies with a line
  *   EMU_ASYNC=1       streams run beside the host and each other: a missing wait is seen
- *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen */
+ *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen
+ *   EMU_LOG=FILE      what device memory was asked for, and in what the libraries added up:
+ *                     "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK", "conv TYPE TYPES OF TENSORS" */
 #ifndef EMU_H
 #define EMU_H
 #include "emu_api.h"
@@ -24,6 +26,9 @@ cudaError_t emu_enqueue(cudaStream_t s, std::function<void()> work);
 
 /* "emu: LINE" to stderr, then abort(): a bug of the emulated program. */
 [[noreturn]] void emu_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of EMU_LOG. */
+void emu_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The error that cudaGetLastError() gives; returns it. */
 cudaError_t emu_error(cudaError_t e);

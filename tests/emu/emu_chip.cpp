@@ -14,6 +14,20 @@
     abort();
 }
 
+void emu_note(const char *format, ...)
+{
+    static FILE *const to = getenv("EMU_LOG") ? fopen(getenv("EMU_LOG"), "w") : nullptr;
+    char line[256];
+    va_list args;
+    if (!to)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(to, "%s\n", line); /* one call: threads do not mix */
+    fflush(to);
+}
+
 static void emu_trap(int)
 {
     emu_die("%s: an address that is not aligned to its type, or __trap()",

@@ -154,6 +154,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     r.at = file_end;
     file_end += (off_t)length;
     used += bytes;
+    emu_note("alloc %p %zu", (void *)r.base, bytes);
     memset(r.pages, EMU_GARBAGE, length);
     regions[r.base] = r;
     emu_protect(r);
@@ -184,6 +185,7 @@ cudaError_t cudaFree(void *p)
         /* the pages stay until the process ends */
     }
     used -= r.bytes;
+    emu_note("free %p", p);
     regions.erase(it);
     return cudaSuccess;
 }
