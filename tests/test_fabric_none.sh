@@ -54,9 +54,9 @@ grep -q 'offload through 1 card' err || fail "--fabric socket: not through a car
 if [ -f "$library" ]; then
     cp "$library" bin/
     "${train[@]}" udp >out 2>err || fail "a library beside the program: $(cat err)"
-    rm bin/*.so && mkdir lib && cp "$library" lib/
-    LD_LIBRARY_PATH=$dir/lib "${train[@]}" udp >out 2>err || fail "a library on the loader's path: $(cat err)"
-    LD_LIBRARY_PATH=$dir/lib "$n" info | grep -q '^libfabric *by libnarrowcast_fabric.so' || fail "info does not find it on the loader's path"
+    rm bin/*.so && mkdir path && cp "$library" path/
+    LD_LIBRARY_PATH=$dir/path "${train[@]}" udp >out 2>err || fail "a library on the loader's path: $(cat err)"
+    LD_LIBRARY_PATH=$dir/path "$n" info | grep -q '^libfabric *by libnarrowcast_fabric.so' || fail "info does not find it on the loader's path"
 else
     echo "skip: built without libfabric: where the library is found was not tested"
 fi

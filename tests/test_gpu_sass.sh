@@ -52,12 +52,13 @@ sum_exact.cu k_sum_exact<8, exact_single>: 4 4 80
 sum_exact.cu k_sum_exact<8, exact_pair>: 4 4 128
 sum_exact.cu k_sum_exact<4, exact_single>: 0 4 80
 sum_exact.cu k_sum_exact<16, exact_double>: 4 4 128
-cast.cu k_encode<8, as_is>: 4 4 64
-cast.cu k_encode<16, as_is>: 4 4 64
+cast.cu k_encode<8, as_is>: 4 4 80
+cast.cu k_encode<16, as_is>: 4 4 80
 uncast.cu k_uncast_all<8, as_it_is>: 0 4 40
 uncast.cu k_uncast_all<16, as_it_is>: 0 4 40
 absmax.cu k_absmax: 4 4 32
-sgd.cu k_sgd: 8 8 80
+sgd.cu k_sgd<float, float>: 8 8 80
+sgd.cu k_sgd<__half, __half>: 8 8 80
 END
 
 # --- planted: alignment is asked of each part, as it once was, so that each load waits for the one before ---
