@@ -128,6 +128,13 @@ int main(void)
     struct nc_options o = nc_options_default();
     refused(&o, fine, 0, -EINVAL, "no layers");
     refused(&o, &(struct nc_layer){.name = "empty"}, 1, -EINVAL, "an empty layer");
+    refused(&o, NULL, 2, -EINVAL, "no list of layers");
+    const struct nc_layer huge[] = {{.name = "a", .n = (size_t)1 << 40}, {.name = "b", .n = 1}};
+    refused(&o, huge, 2, -EINVAL, "layers of more than 2^40 elements");
+    refused(&o, &(struct nc_layer){.name = "wraps", .n = SIZE_MAX}, 1, -EINVAL, "sizes that wrap");
+    o.size -= sizeof(void *) / 2;
+    refused(&o, fine, 2, -EINVAL, "options that end inside a field");
+    o = nc_options_default();
     o.bucket_bytes = 0;
     refused(&o, fine, 2, -EINVAL, "no bytes in a bucket");
     o = nc_options_default();

@@ -96,6 +96,11 @@ static void test_refused(void)
     CHECK(nc_state_save(onebit, state) == 0, "save");
     refused(onebit, state, bytes - 1, "bytes");
     refused(onebit, state, 3, "none");
+    for (size_t at = 24; at < 48; at += 4) { /* the step, the bytes that follow, the checksum, 0 */
+        memcpy(changed, state, bytes);
+        changed[at] ^= 1;
+        refused(onebit, changed, bytes, at == 32 || at == 36 ? "bytes" : "checksum");
+    }
     refused(nc, state, nc_state_bytes(nc), "other options");
     refused(seed, state, bytes, "other options");
     refused(fewer, state, bytes, "other layers");
@@ -106,9 +111,9 @@ static void test_refused(void)
         refused(onebit, changed, bytes, "cannot load a state");
     }
     if (n_ranks > 1) {
-        memcpy(changed, state, bytes);
-        changed[24] ^= rank == n_ranks - 1; /* the step */
-        refused(onebit, changed, bytes, "the step of a state");
+        run(onebit, 2, 3, x);
+        CHECK(nc_state_save(onebit, changed) == 0, "save, a step later");
+        refused(onebit, rank == n_ranks - 1 ? changed : state, bytes, "the step of a state");
     }
     CHECK(nc_state_load(onebit, state, bytes) == 0, "after all: %s", line);
     nc_close(fewer);

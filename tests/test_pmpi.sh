@@ -17,7 +17,7 @@ mpicc=${MPICC:-mpicc}
 runs() {
     local preload="LD_PRELOAD=$pmpi" # of ranks alone: mpirun is no MPI program
     case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
-    timeout 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: $(head -n 5 err)"
+    timeout -k 5 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: $(head -n 5 err)"
     said=$(cat out) lines=$(grep '^narrowcast:' err)
 }
 narrow=(NARROWCAST_FORMAT=e4m3 NARROWCAST_SCALE=aps NARROWCAST_REPORT=1 NARROWCAST_LEAST_BYTES=10000)
@@ -82,6 +82,35 @@ if [ -n "$python" ]; then
 else
     echo 'not run: mpi4py (not installed)'
 fi
+
+# Ranks may begin with communicators in any order, and leave some of them to the end.
+cat >crossed.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+static float x[2][100000], y[2][100000];
+int main(void)
+{
+    MPI_Comm comm[2] = {MPI_COMM_WORLD};
+    MPI_Request request[2];
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(comm[0], &rank);
+    MPI_Comm_dup(comm[0], &comm[1]);
+    for (int i = 0; i < 100000; i++)
+        x[0][i] = x[1][i] = 1;
+    for (int i = 0; i < 2; i++) {
+        const int k = i ^ (rank & 1);
+        MPI_Iallreduce(x[k], y[k], 100000, MPI_FLOAT, MPI_SUM, comm[k], &request[i]);
+    }
+    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    if (rank == 0)
+        printf("%g %g\n", y[0][99999], y[1][0]);
+    return MPI_Finalize();
+}
+END
+"$mpicc" -O2 -Wall -Wextra -Werror crossed.c -o crossed || fail "crossed is not built"
+runs 2 ./crossed - "${narrow[@]}"
+[ "$said" = '2 2' ] || fail "communicators in another order on each rank: '$said'"
 
 # What it puts in front of MPI is what it means to.
 nm -D --defined-only "$pmpi" | awk '{ print $NF }' | grep -vE '^(MPIX?_(Init|Init_thread|Finalize|I?[Aa]llreduce|Allreduce_init|Start|Startall|Request_free|Comm_free|Comm_disconnect)|mpix?_[a-z0-9_]*_)$' |

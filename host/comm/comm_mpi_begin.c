@@ -93,9 +93,14 @@ enum comm_level comm_mpi_level(int mpi_level)
 
 int comm_begin(bool many)
 {
-    int level = MPI_THREAD_SINGLE;
+    static pid_t pid; /* the process that began, or met, MPI: a child that it forks has none */
+    int level = MPI_THREAD_SINGLE, rc = 0;
     pthread_mutex_lock(&mpi_here.lock);
-    const int rc = begin_mpi(many, &level);
+    pid = pid ? pid : getpid();
+    if (pid != getpid())
+        rc = ERR(-EPERM, "cannot join the job from a forked child: MPI is its parent's");
+    if (rc == 0)
+        rc = begin_mpi(many, &level);
     pthread_mutex_unlock(&mpi_here.lock);
     return rc < 0 ? rc : (int)comm_mpi_level(level);
 }

@@ -30,7 +30,7 @@ static int copy_options(const struct nc_options *from, struct nc_options *out)
     if (!from)
         return 0;
     const size_t size = from->size, own = sizeof *out;
-    if (size < sizeof size || size > 64 * own)
+    if (size < sizeof size || size > 64 * own || size % sizeof(void *)) /* no field ends there */
         return -EINVAL;
     for (size_t i = own; i < size; i++)
         if (((const char *)from)[i])
@@ -38,6 +38,8 @@ static int copy_options(const struct nc_options *from, struct nc_options *out)
     memcpy(out, from, size < own ? size : own);
     return 0;
 }
+
+#define ELEMENTS_MAX ((size_t)1 << 40)
 
 static const char *name_of(const struct nc_layer *l)
 {
@@ -64,8 +66,16 @@ static int copy_layers(const char *device, const struct nc_layer *layers, int n_
         return ERR(-EINVAL, "cannot open %d layers: need at least 1", n_layers);
     if (strcmp(device, "cpu") && strcmp(device, "cuda"))
         return ERR(-EINVAL, "unknown device \"%s\": need cpu or cuda", device);
-    for (int i = 0; i < n_layers; i++)
+    if (!layers)
+        return ERR(-EINVAL, "cannot open %d layers: their list is NULL", n_layers);
+    size_t all = 0;
+    for (int i = 0; i < n_layers; i++) {
+        const size_t n = layers[i].n;
+        if (n > ELEMENTS_MAX || (all += n) > ELEMENTS_MAX)
+            return ERR(-EINVAL, "cannot open layer \"%s\" of %zu elements: 2^40 in all at most",
+                       name_of(&layers[i]), n);
         TRY(check_columns(&layers[i]));
+    }
     *out = buf_alloc((size_t)n_layers * sizeof **out);
     *weights = buf_alloc((size_t)n_layers * sizeof **weights);
     if (!*out || !*weights)
@@ -219,6 +229,8 @@ static int open_as(struct comm_members members, const struct nc_options *options
                    const struct nc_layer *layers, int n_layers, struct nc **out)
 {
     struct opening a = {.nc = NULL};
+    if (!out)
+        return ERR(-EINVAL, "cannot open a communicator: the place for it is NULL");
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
@@ -266,9 +278,9 @@ void nc_close(struct nc *nc)
         return;
     struct err_lines *before = err_turn(&nc->lines);
     job_close(&nc->job);
-    comm_close(nc->comm);
-    if (nc->has_turn)
+    if (nc->has_turn) /* of a step that nobody waited for; behind MPI's end there is none */
         comm_give_turn();
+    comm_close(nc->comm);
     err_turn(before);
     give_back(nc);
 }

@@ -14,7 +14,7 @@ struct head {
     uint32_t words, layers;
     int32_t n_ranks, rank;
     uint64_t step, bytes;
-    uint32_t crc, zero; /* of what follows */
+    uint32_t crc, zero; /* of all but itself */
 };
 _Static_assert(sizeof(struct head) == 48, "no gaps");
 
@@ -27,6 +27,12 @@ static struct head head_of(const struct nc *nc)
                          .rank = comm_rank(nc->comm),
                          .step = nc->step,
                          .bytes = reducer_state_bytes(nc->job.reducer)};
+}
+
+static uint32_t checksum(struct head head, const uint8_t *state)
+{
+    head.crc = 0;
+    return crc_more(crc_of(&head, sizeof head), state, head.bytes);
 }
 
 uint64_t nc_step(const struct nc *nc)
@@ -52,7 +58,7 @@ int nc_state_save(struct nc *nc, void *to)
     struct head head = head_of(nc);
     uint8_t *state = (uint8_t *)to + sizeof head;
     const int rc = reducer_state_get(nc->job.reducer, state);
-    head.crc = crc_of(state, head.bytes);
+    head.crc = checksum(head, state);
     memcpy(to, &head, sizeof head);
     return nc_leave(nc, rc);
 }
@@ -74,7 +80,7 @@ static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *
     if (got.n_ranks != want.n_ranks || got.rank != want.rank)
         return ERR(-EPROTO, "cannot load a state on rank %d of %d: it is rank %d's of %d",
                    want.rank, want.n_ranks, got.rank, got.n_ranks);
-    if (got.crc != crc_of((const uint8_t *)from + sizeof got, got.bytes))
+    if (got.crc != checksum(got, (const uint8_t *)from + sizeof got))
         return ERR(-EPROTO, "cannot load a state: its checksum is wrong");
     *step = got.step;
     return 0;

@@ -246,11 +246,18 @@ void pmpi_leave(MPI_Comm comm)
     free(c);
 }
 
-/* MPI_Finalize deletes the marks of communicators that the program has not freed: they stay. */
+/* MPI_Finalize deletes the marks of communicators that the program has not freed: they stay. Their sums are
+ * waited for; to close what is ours would be to meet the other ranks, who may have begun in another
+ * order, and MPI ends it anyhow. */
 void pmpi_leave_all(void)
 {
-    for (struct pmpi_comm *c = all.first; c; c = c->next)
-        close_one(c);
+    inside++;
+    for (struct pmpi_comm *c = all.first; c; c = c->next) {
+        pmpi_queue_close(c->queue);
+        if (c->duplicating != MPI_REQUEST_NULL)
+            PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    }
+    inside--;
 }
 
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin)
