@@ -58,7 +58,8 @@ struct train {
      * there nothing left to save */
     int pending;
     bool lost;
-    bool ends_early; /* a file failed before the last step: all ranks save, and end */
+    bool ends_early;  /* a file failed before the last step: all ranks save, and end */
+    bool saved_early; /* that went well, as far as this rank knows */
     /* NULL: no rank has been asked to stop before its last step */
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */

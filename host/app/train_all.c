@@ -11,6 +11,8 @@ int train_all(struct train *t)
         /* what could not be saved at the end is said below the table */
         rc = train_agree(t, rc < 0 ? rc : t->pending);
     }
+    if (t->saved_early)
+        report_stopped(t);
     if (rc < 0 && !t->agreed)
         comm_abort(t->comm, rc); /* the ranks are out of step: nobody can be asked */
     if (rc < 0 || !t->stopped_by)

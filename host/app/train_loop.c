@@ -137,8 +137,7 @@ static int save(struct train *t)
     int file_rc = 0;
     TRY(checkpoint_save(t, &file_rc));
     note(t, file_rc);
-    if (t->ends_early && !file_rc)
-        err_add("; the run ends here: --resume '%s' goes on", t->o->save);
+    t->saved_early = t->ends_early && !file_rc;
     trace_add(t->trace, TRACE_MAIN, "checkpoint", -1, start_s);
     return 0;
 }

@@ -340,8 +340,9 @@ void report_stopped(const struct train *t)
 {
     if (t->rank > 0)
         return;
-    fprintf(stderr, "stopped by %s after step %llu of %llu", t->stopped_by->name,
-            (unsigned long long)t->state.step, (unsigned long long)t->n_steps);
+    fprintf(stderr, "stopped by %s after step %llu of %llu",
+            t->stopped_by ? t->stopped_by->name : "that", (unsigned long long)t->state.step,
+            (unsigned long long)t->n_steps);
     if (t->o->save)
         fprintf(stderr, "; --resume '%s' goes on from there\n", t->o->save);
     else
