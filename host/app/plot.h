@@ -93,9 +93,10 @@ int plot_series_of(struct plot *p, const char *name);
 /* The same, but of this file alone: what another one has by that name is another one. */
 int plot_series_here(struct plot *p, const struct plot_file *f, const char *name);
 int plot_tick_of(struct plot *p, const char *name);
-/* x = at is called that, unless it has a name. Returns 0, or -EINVAL with a line. */
-int plot_name_x(struct plot *p, double at, const char *name);
 
+/* A point more, of series s (a negative errno: it is passed on), at the layer that a row is of, whose name
+ * x gets. Returns as plot_add(). */
+int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y);
 /* A point more, of series s; one that is not finite is left out. Returns 0 or a negative errno with a
  * line. */
 int plot_add(struct plot *p, int s, double x, double y);

@@ -9,12 +9,10 @@
 static int point(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *word,
                  double y)
 {
-    char name[PLOT_NAME], layer[PLOT_NAME];
+    char name[PLOT_NAME];
     snprintf(name, sizeof name, "%.40s: step %.0f%s%s", f->name, plot_real(in, "step"),
              *word ? ", " : "", word);
-    const int s = plot_series_here(p, f, name);
-    TRY(plot_name_x(p, plot_real(in, "index"), plot_word(in, "layer", layer)));
-    return s < 0 ? s : plot_add(p, s, plot_real(in, "index"), y);
+    return plot_add_layer(p, plot_series_here(p, f, name), in, y);
 }
 
 int plot_underflow_back_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)

@@ -62,17 +62,6 @@ int plot_tick_of(struct plot *p, const char *name)
     return p->n_ticks++;
 }
 
-int plot_name_x(struct plot *p, double at, const char *name)
-{
-    if (!(at >= 0 && at < PLOT_TICKS && at == floor(at)))
-        return ERR(-EINVAL, "cannot plot layer %g: their numbers are 0 to %d", at, PLOT_TICKS - 1);
-    const int i = (int)at;
-    if (!*p->tick[i])
-        clean(p->tick[i], name);
-    p->n_ticks = i >= p->n_ticks ? i + 1 : p->n_ticks;
-    return 0;
-}
-
 int plot_add(struct plot *p, int s, double x, double y)
 {
     struct plot_series *to = &p->series[s];
@@ -90,6 +79,21 @@ int plot_add(struct plot *p, int s, double x, double y)
     }
     to->point[to->n++] = (struct plot_point){x, y, p->n_points++};
     return 0;
+}
+
+int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y)
+{
+    char name[PLOT_NAME];
+    const double at = plot_real(in, "index");
+    if (s < 0)
+        return s;
+    if (!(at >= 0 && at < PLOT_TICKS && at == floor(at)))
+        return ERR(-EINVAL, "cannot plot layer %g: their numbers are 0 to %d", at, PLOT_TICKS - 1);
+    const int i = (int)at;
+    if (!*p->tick[i])
+        clean(p->tick[i], plot_word(in, "layer", name));
+    p->n_ticks = i >= p->n_ticks ? i + 1 : p->n_ticks;
+    return plot_add(p, s, at, y);
 }
 
 static int by_x(const void *a, const void *b)

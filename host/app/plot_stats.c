@@ -88,13 +88,7 @@ static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
         return is;
     if (!isfinite(plot_real(in, key)))
         return NO_LAYER;
-    char layer[PLOT_NAME];
-    const double at = plot_real(in, "index");
-    const int s = plot_series_here(p, f, file_name(f));
-    if (s < 0)
-        return s;
-    TRY(plot_name_x(p, at, plot_word(in, "layer", layer)));
-    TRY(plot_add(p, s, at, times * plot_real(in, key)));
+    TRY(plot_add_layer(p, plot_series_here(p, f, file_name(f)), in, times * plot_real(in, key)));
     return 1;
 }
 

@@ -217,12 +217,20 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
 
 /* ---- ends ---- */
 
-static void close_one(struct pmpi_comm *c)
+/* Its sums are made, and nothing of ours is on its way. */
+static void wait_for(struct pmpi_comm *c)
 {
     pmpi_queue_close(c->queue);
     inside++;
     if (c->duplicating != MPI_REQUEST_NULL)
         PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
+    inside--;
+}
+
+static void close_one(struct pmpi_comm *c)
+{
+    wait_for(c);
+    inside++;
     for (int i = 0; i < c->n_lengths; i++)
         nc_close(c->lengths[i].nc);
     if (c->ours != MPI_COMM_NULL)
@@ -251,13 +259,8 @@ void pmpi_leave(MPI_Comm comm)
  * order, and MPI ends it anyhow. */
 void pmpi_leave_all(void)
 {
-    inside++;
-    for (struct pmpi_comm *c = all.first; c; c = c->next) {
-        pmpi_queue_close(c->queue);
-        if (c->duplicating != MPI_REQUEST_NULL)
-            PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
-    }
-    inside--;
+    for (struct pmpi_comm *c = all.first; c; c = c->next)
+        wait_for(c);
 }
 
 struct pmpi_queue *pmpi_comm_queue(struct pmpi_comm *c, bool begin)

@@ -51,28 +51,23 @@ static int handled(const MPI_Fint *comm, int rc)
     return rc;
 }
 
-/* Each function has two names; ierr may be left out of the second. */
-#define BOTH(name, own, parameters, arguments)     \
-    void name##_ parameters;                       \
-    void name##_f08_ parameters;                   \
-    void name##_ parameters                        \
-    {                                              \
-        static any_function *_Atomic next;         \
-        if (!(own arguments)) {                    \
-            if (!next)                             \
-                next = next_of("p" #name "_");     \
-            ((void(*) parameters)next) arguments;  \
-        }                                          \
-    }                                              \
-    void name##_f08_ parameters                    \
-    {                                              \
-        static any_function *_Atomic next;         \
-        if (!(own arguments)) {                    \
-            if (!next)                             \
-                next = next_of("p" #name "_f08_"); \
-            ((void(*) parameters)next) arguments;  \
-        }                                          \
+/* A function of Fortran's, by the name that its compiler makes of it. */
+#define NAMED(symbol, own, parameters, arguments) \
+    void symbol parameters;                       \
+    void symbol parameters                        \
+    {                                             \
+        static any_function *_Atomic next;        \
+        if (!(own arguments)) {                   \
+            if (!next)                            \
+                next = next_of("p" #symbol);      \
+            ((void(*) parameters)next) arguments; \
+        }                                         \
     }
+
+/* Each has two names; ierr may be left out of the second. */
+#define BOTH(name, own, parameters, arguments) \
+    NAMED(name##_, own, parameters, arguments) \
+    NAMED(name##_f08_, own, parameters, arguments)
 
 /* Each says whether it has taken the call. */
 static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type,
