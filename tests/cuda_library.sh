@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # cuda_library.sh : which library trains: $NARROWCAST_CUDA, else the real one where there is a GPU, else the emulator; a script that sources
-# it is skipped where there is none. For scripts that stand in the project's folder and have $B.
+# it is skipped where there is none. For scripts that have $B, absolute unless they stand in the project's folder.
 if [ -z "${NARROWCAST_CUDA-}" ]; then
     export NARROWCAST_CUDA=$B/emu/libnarrowcast_cuda.so
     [ -e /dev/nvidiactl ] && [ -f "$B/libnarrowcast_cuda.so" ] && export NARROWCAST_CUDA=$B/libnarrowcast_cuda.so

@@ -4,18 +4,11 @@
 # scales of layers and blocks of another form; 1 rank and 4 agree as they do in fp32; the GPU is asked for 2 bytes a weight; what cannot be is
 # refused in a line.
 set -u
-# shellcheck source=host/ranks.sh
-. "$(dirname "$0")/../host/ranks.sh"
-cd "$(dirname "$0")/.." || exit 1
-B=${B:-build}
-program=$B/narrowcast
-dir=$(mktemp -d "${TMPDIR:-/tmp}/train_cuda_pure.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-bad=0
-fail() { echo "FAIL $*"; bad=1; }
-
+# shellcheck source=tests/in_folder.sh
+. "$(dirname "$0")/in_folder.sh"
+program=$n
 # shellcheck source=tests/cuda_library.sh
-. tests/cuda_library.sh
+. "$here/cuda_library.sh"
 
 export NARROWCAST_CONV=first # plans by time would round differently from run to run
 small="--precision fp16-pure --data synthetic:160,3 --model lenet5 --batch 24 --lr 0.05 --warmup 0 --steps 4 --schedule const"
