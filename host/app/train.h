@@ -51,7 +51,8 @@ struct train {
     real *spare_stats;         /* [n_stats] low memory: what the second time does to statistics */
     struct train_core *core;   /* of the lead; NULL: none (train_core.h) */
     bool again;                /* it is that time */
-    double computed_s, cast_s; /* of all who use this one's: forward and backward, casts */
+    /* of all who use this one's, in this step: forward and backward, casts, images made ready */
+    double computed_s, cast_s, input_s;
     /* the failure that ends the run has been said, and all ranks know of it */
     bool agreed;
     /* a failure of this rank that the others do not know of yet, and is it more than a file: is

@@ -15,6 +15,7 @@ static void feed_micro(struct train *t, uint64_t epoch, uint64_t at, int m)
     const double start_s = clock_s();
     const size_t n = (size_t)t->micro_share, first = (size_t)t->rank * (size_t)t->share;
     feed_next(t->feed, epoch, t->order + at * t->o->batch + first + (size_t)m * n, t->micro_share);
+    (t->lead ? t->lead : t)->input_s += clock_s() - start_s;
     trace_add(t->trace, TRACE_MAIN, "input", -1, start_s);
 }
 

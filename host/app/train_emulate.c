@@ -167,7 +167,7 @@ void train_emulate_time(struct train *t, struct report_step *step)
     struct reducer_step *reduced = &step->reduced;
     if (t->lead || !train_is_emulated(t))
         return;
-    const double rest_s = step->seconds - t->computed_s - t->cast_s;
+    const double rest_s = step->seconds - t->computed_s - t->cast_s - step->input_s;
     reduced->codec_s = t->cast_s;
     reduced->comm_s = rest_s > 0 ? rest_s : 0;
     t->computed_s = t->cast_s = 0;

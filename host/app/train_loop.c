@@ -126,6 +126,8 @@ static int one_step(struct train *t, uint64_t epoch)
     trace_add(t->trace, TRACE_MAIN, "meet", -1, meet_s);
     trace_add(t->trace, TRACE_MAIN, "step", (int64_t)t->state.step - 1, start_s);
     step.seconds = clock_s() - start_s;
+    step.input_s = t->input_s;
+    t->input_s = 0;
     train_emulate_time(t, &step);
     note(t, report_step(t, &step));
     return count_skipped(t, step.reduced.skipped);

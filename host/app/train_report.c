@@ -36,6 +36,7 @@ void report_run(const struct train *t, struct jsonl *log)
 {
     jsonl_begin(log, "run");
     jsonl_text(log, "version", APP_VERSION);
+    jsonl_text(log, "command", train_is_emulated(t) ? "emulate" : "train");
     jsonl_int(log, "ranks", t->n_ranks);
     jsonl_uint(log, "first_step", t->state.step);
     jsonl_uint(log, "steps_in_all", t->n_steps);
@@ -67,6 +68,7 @@ void report_close(struct train *t)
 static void add_time(struct report_time *to, const struct report_step *step)
 {
     to->seconds += step->seconds;
+    to->input_s += step->input_s;
     to->comm_s += step->reduced.comm_s;
     to->codec_s += step->reduced.codec_s;
     to->hidden_s += step->reduced.hidden_s;
@@ -116,6 +118,7 @@ int report_step(struct train *t, const struct report_step *step)
     jsonl_real(&r->log, "loss", step->loss);
     jsonl_real(&r->log, "lr", step->lr);
     jsonl_real(&r->log, "samples_per_s", (double)t->o->batch / step->seconds);
+    jsonl_real(&r->log, "input_s", step->input_s);
     jsonl_uint(&r->log, "sent_bytes", reduced->sent_bytes);
     jsonl_uint(&r->log, "code_bytes", reduced->code_bytes);
     jsonl_uint(&r->log, "fp32_bytes", reduced->fp32_bytes);
@@ -222,7 +225,7 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
 static void print_emulated(const struct train *t)
 {
     const struct report_time *all = &t->report.all;
-    const double computed_s = all->seconds - all->comm_s - all->codec_s;
+    const double computed_s = all->seconds - all->input_s - all->comm_s - all->codec_s;
     char peak[MEMORY_TEXT];
     if (train_is_emulated(t) && all->steps > 0)
         printf("emulated       %.3f ms a rank and step, %.1f %% of it forward and backward; %s of "

@@ -13,6 +13,7 @@ struct report_step {
     uint64_t epoch; /* counted from 0 */
     double loss;    /* mean over the whole batch */
     double lr, seconds;
+    double input_s; /* of seconds: images made ready */
     struct reducer_step reduced;
 };
 
@@ -28,7 +29,7 @@ struct report_epoch {
 };
 
 struct report_time {
-    double seconds, comm_s, codec_s, hidden_s, exposed_s, waited_s, steps;
+    double seconds, input_s, comm_s, codec_s, hidden_s, exposed_s, waited_s, steps;
 };
 
 struct report {
