@@ -46,9 +46,36 @@ static void test_round_trip(void)
               "'%s'", text);
         CHECK(jsonl_in_text(&in, "text", text, 3) && !strcmp(text, "a,"), "'%s'", text);
         CHECK(!jsonl_in_text(&in, "yes", text, sizeof text), "a word is no text");
+        CHECK(jsonl_in_raw(&in, "yes", text, sizeof text) && !strcmp(text, "true"), "'%s'", text);
+        CHECK(jsonl_in_raw(&in, "n", text, sizeof text) && !strcmp(text, "18446744073709551615"),
+              "'%s'", text);
+        CHECK(!jsonl_in_raw(&in, "missing", text, sizeof text), "a key that is not there");
+        CHECK(jsonl_in_raw(&in, "text", text, sizeof text), "a text");
+        jsonl_in_plain(text);
+        CHECK(!strcmp(text, "a, \"b\": {c}"), "'%s'", text);
     }
     CHECK(jsonl_in_next(&in) == 0 && jsonl_in_next(&in) == 0, "the end");
     jsonl_in_close(&in);
+}
+
+static void test_plain(void)
+{
+    static const char *const pairs[][2] = {
+        {"\"a\\n\\t\\/\\\\\\\"z\"", "a\n\t/\\\"z"},
+        {"\"\\u0041\\u00e9\\u0000\"", "A??"},
+        {"\"cut", "cut"},
+        {"\"cut\\", "cut"},
+        {"\"\\u00", "?00"},
+        {"1.5", "1.5"},
+        {"\"\"", ""},
+        {"\"\\b\\f\\r\"", "\b\f\r"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s", pairs[i][0]);
+        jsonl_in_plain(text);
+        CHECK(!strcmp(text, pairs[i][1]), "'%s' from '%s'", text, pairs[i][0]);
+    }
 }
 
 static void test_lists(void)
@@ -145,6 +172,7 @@ int main(void)
     struct capture cap;
     close(mkstemp(path));
     test_round_trip();
+    test_plain();
     test_lists();
     test_refusals();
     test_torn();

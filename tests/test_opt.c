@@ -40,6 +40,7 @@ static const struct opt_command command = {
     .examples = "  narrowcast try x\n",
     .opts = opts,
     .n_opts = N_OPTS,
+    .letter = "f=format",
 };
 
 /* Parses words (NULL at the end); what was said on stderr goes to said. */
@@ -91,6 +92,17 @@ static void test_values(void)
     CHECK(!parse(words_of("--", "--lr", NULL, NULL), &v, &p, &said) && p.n_args == 1,
           "-- ends the options");
     CHECK(!opt_given(&command, &p, "lr"), "-- ends the options");
+    CHECK(!parse(words_of("-f", "e5m2", "x", NULL), &v, &p, &said) && !strcmp(v.text, "e5m2") &&
+              opt_given(&command, &p, "format"),
+          "a letter");
+    CHECK(!parse(words_of("-f=e3m0", "x", NULL, NULL), &v, &p, &said) && !strcmp(v.text, "e3m0"),
+          "a letter");
+    CHECK(parse(words_of("-fe3m0", "x", NULL, NULL), &v, &p, &said) == -EINVAL &&
+              strstr(said.text, "unknown option '-fe3m0'"),
+          "%s", said.text);
+    CHECK(parse(words_of("x", "-f", NULL, NULL), &v, &p, &said) == -EINVAL &&
+              strstr(said.text, "--format needs a value"),
+          "%s", said.text);
     CHECK(!parse(words_of("--epochs", "zzz", "--help", NULL), &v, &p, &said) && p.help,
           "help before all");
     CHECK(!parse(words_of("x", "--verbose=no", NULL, NULL), &v, &p, &said) && !v.flag, "flag=no");

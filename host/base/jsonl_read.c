@@ -191,6 +191,45 @@ bool jsonl_in_text(const struct jsonl_in *in, const char *key, char *to, size_t 
     return true;
 }
 
+bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t size)
+{
+    const struct jsonl_field *f = find(in, key);
+    if (!f)
+        return false;
+    snprintf(to, size, "%.*s", (int)f->value_bytes, f->value);
+    return true;
+}
+
+/* The byte that an escape stands for; *n: how long it is, behind its backslash. */
+static char unescape(const char *at, size_t *n)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *known = *at ? strchr(from, *at) : NULL;
+    unsigned code;
+    *n = *at != 0;
+    if (*at != 'u')
+        return known ? to[known - from] : *at;
+    if (strlen(at) < 5 || sscanf(at + 1, "%4x", &code) != 1)
+        return '?';
+    *n = 5;
+    return code > 0 && code < 0x80 ? (char)code : '?';
+}
+
+void jsonl_in_plain(char *text)
+{
+    const size_t bytes = strlen(text);
+    char *to = text;
+    if (*text != '"')
+        return;
+    for (const char *at = text + 1; at < text + bytes && *at != '"';) {
+        size_t n = 1;
+        const bool escaped = *at == '\\';
+        *to++ = escaped ? unescape(at + 1, &n) : *at;
+        at += n + escaped;
+    }
+    *to = '\0';
+}
+
 bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to)
 {
     const struct jsonl_field *f = find(in, key);

@@ -40,6 +40,11 @@ bool jsonl_in_real(const struct jsonl_in *in, const char *key, double *to);
 /* [1,2,null]: null is nan. Writes `most` at most, and says how many there are. */
 bool jsonl_in_list(const struct jsonl_in *in, const char *key, double *to, size_t most, size_t *n);
 
+/* Any value as it stands in the line, a text's quotes and escapes included. */
+bool jsonl_in_raw(const struct jsonl_in *in, const char *key, char *to, size_t size);
+/* Takes the quotes off such a text, and its escapes: those of more than one byte become '?'. */
+void jsonl_in_plain(char *text);
+
 /* Is "kind" this one? */
 bool jsonl_in_is(const struct jsonl_in *in, const char *kind);
 

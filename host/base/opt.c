@@ -84,6 +84,8 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     const char *word = argv[*i];
     size_t n = strcspn(word, "=");
     int row = word[1] == '-' ? find(cmd, word + 2, n - 2) : -1;
+    if (cmd->letter && word[1] == cmd->letter[0] && n == 2)
+        row = find(cmd, cmd->letter + 2, strlen(cmd->letter + 2));
     if (row < 0)
         return unknown(cmd, word);
     const struct opt *o = &cmd->opts[row];

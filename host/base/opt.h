@@ -45,6 +45,7 @@ struct opt_command {
     const struct opt *opts;
     int n_opts;             /* OPT_MOST at most */
     void (*more)(FILE *to); /* further groups of --help, below the options; NULL: none */
+    const char *letter;     /* "o=out": -o is --out; NULL: there is none */
     bool alone;             /* a program of its own: messages say `name`, not `narrowcast name` */
 };
 
