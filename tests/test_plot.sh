@@ -43,6 +43,19 @@ table 'step aps: e3m0 aps aps: e3m0 aps (2) (loss)
 1 2.5 2.5
 2 1.25 1.25' step-loss aps.jsonl ./aps.jsonl
 
+# bytes against fp32; parts of a step's time, each second once, means over steps, a bar a file
+step() { echo "{\"kind\":\"step\",\"step\":$1,\"loss\":1,\"samples_per_s\":$2,\"input_s\":0.0625,\"sent_bytes\":$3,\"comm_s\":$4,\"codec_s\":0.125,\"hidden_s\":$5}"; }
+{ echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":200}' && step 1 8 50 0.25 0 && step 2 4 200 0.25 0; } >alone.jsonl
+{ echo '{"kind":"run","codec":"x","batch":8,"fp32_sent_bytes":0}' && step 1 8 50 0.375 0.25; } >beside.jsonl
+table 'step alone: x (of fp32'"'"'s bytes, %)
+1 25
+2 100' bytes alone.jsonl
+refused "cannot plot bytes of 'beside.jsonl': want logs of narrowcast train --log of several ranks" plot bytes alone.jsonl beside.jsonl
+table ' data forward, backward, update the same, beside the all-reduce casting sending, adding, waiting all-reduce, not hidden (ms a step)
+alone: x 62.5 1062.5 0 125 250 0
+beside: x 62.5 437.5 250 0 0 250
+beside: x (2) 62.5 437.5 250 0 0 250' time alone.jsonl beside.jsonl ./beside.jsonl
+
 # --- phases, round-off, the model ---
 cat >phases <<'EOF'
 {"kind":"phase","layer":"64","algo":"ring","type":"e5m2","exponents_us":1000,"codes_us":2500,"casts_us":500,"time_us":4100}
@@ -96,6 +109,9 @@ refused '--layers: 64 names at most' plot shift parts.jsonl --layers "$(printf '
 table 'layer stats: e4m3 aps (shift)
 layer0 5
 layer1 -3' shift stats.jsonl
+table 'layer stats: e4m3 aps, 1 % stats: e4m3 aps, half stats: e4m3 aps, 99 % (exponent)
+layer0 -12 -10 -10
+layer1 -11 -11 -11' exponent-range stats.jsonl
 table 'layer stats: e4m3 aps (underflow, %)
 layer0 25
 layer1 6.25' underflow stats.jsonl
@@ -128,8 +144,10 @@ if [ -n "$(command -v gnuplot)" ]; then
     for words in '<svg' 'aps: e3m0 aps'; do grep -q "$words" "it's.svg" || fail "no '$words' in the svg"; done
     plot phases phases --out bars.png 2>said || fail "png: $(cat said)"
     [ "$(head -c 4 bars.png | tail -c 3)" = PNG ] || fail 'no png'
+    plot time alone.jsonl beside.jsonl --out time.svg 2>said || fail "time: $(cat said)"
+    [ ! -s said ] || fail "gnuplot said: $(cat said)"
     [ ! -e hit ] || fail 'a name was run'
-    for kind in exponents model-exponents shift underflow error; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
+    for kind in exponents model-exponents exponent-range shift underflow error; do plot $kind stats.jsonl --out $kind.svg 2>said || fail "$kind: $(cat said)"; done
     refused "cannot write 'nowhere/a.svg" plot accuracy aps.jsonl --out nowhere/a.svg
     [ -z "$(find . -name '*.gp' ! -name chart.gp -o -name '*.svg.*' -o -name '*.png.*')" ] || fail "left behind: $(ls)"
 else

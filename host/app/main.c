@@ -25,6 +25,7 @@ static const struct {
     {"xclbin", cmd_xclbin, false, "the container that XRT loads into a card: made, or looked into"},
     {"model", cmd_model, false, "how long a step takes on a cluster that is not there"},
     {"plot", cmd_plot, false, "charts and tables of what trainings and benches have written"},
+    {"report", cmd_report, false, "a page of HTML about trainings: facts, curves, bytes, time"},
     {"info", cmd_info, true, "what this build and this machine can do"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

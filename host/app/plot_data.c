@@ -62,6 +62,18 @@ int plot_tick_of(struct plot *p, const char *name)
     return p->n_ticks++;
 }
 
+int plot_tick_new(struct plot *p, const char *name)
+{
+    char other[PLOT_NAME];
+    const int bars = p->n_ticks;
+    int tick = plot_tick_of(p, name);
+    for (int again = 2; tick >= 0 && p->n_ticks == bars; again++) {
+        snprintf(other, sizeof other, "%.80s (%d)", name, again);
+        tick = plot_tick_of(p, other);
+    }
+    return tick;
+}
+
 int plot_add(struct plot *p, int s, double x, double y)
 {
     struct plot_series *to = &p->series[s];
@@ -77,8 +89,40 @@ int plot_add(struct plot *p, int s, double x, double y)
         to->point = grown;
         to->room = room;
     }
-    to->point[to->n++] = (struct plot_point){x, y, p->n_points++};
+    to->point[to->n++] = (struct plot_point){x, y, p->n_points++, 1};
     return 0;
+}
+
+int plot_add_mean(struct plot *p, int s, double x, double y)
+{
+    struct plot_series *to = &p->series[s];
+    struct plot_point *last = to->n > 0 ? &to->point[to->n - 1] : NULL;
+    if (!last || last->x != x || !isfinite(y))
+        return plot_add(p, s, x, y);
+    last->y += (y - last->y) / (double)++last->n;
+    return 0;
+}
+
+size_t plot_thin(struct plot *p, size_t most)
+{
+    size_t window = 1;
+    for (int s = 0; s < p->n_series; s++) {
+        struct plot_series *of = &p->series[s];
+        const size_t each = (of->n + most - 1) / most, n = of->n;
+        if (each <= 1)
+            continue;
+        window = each > window ? each : window;
+        of->n = 0;
+        for (size_t first = 0; first < n; first += each) {
+            const size_t end = first + each < n ? first + each : n;
+            double x = 0, y = 0;
+            for (size_t i = first; i < end; i++)
+                x += of->point[i].x, y += of->point[i].y;
+            of->point[of->n++] =
+                (struct plot_point){.x = x / (double)(end - first), .y = y / (double)(end - first)};
+        }
+    }
+    return window;
 }
 
 int plot_add_layer(struct plot *p, int s, const struct jsonl_in *in, double y)
@@ -161,24 +205,40 @@ void plot_run_name(struct plot_file *f, const struct jsonl_in *in)
 
 /* ---- files ---- */
 
-static int read_file(struct plot *p, const char *path)
+struct plot_file plot_file_in(const struct plot *p, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    struct plot_file f = {.path = path, .first_series = p->n_series};
+    struct plot_file f = {.path = path, .first_series = p ? p->n_series : 0};
+    snprintf(f.name, sizeof f.name, "%.*s", (int)strcspn(base, "."), base);
+    return f;
+}
+
+const char *plot_file_name(const struct plot_file *f)
+{
+    return f->of[0] ? f->of : f->name;
+}
+
+/* Returns 1, 0: it has no row of the kind, or a negative errno with a line. */
+static int read_file(struct plot *p, const char *path)
+{
+    struct plot_file f = plot_file_in(p, path);
     struct jsonl_in in;
     int rc, taken = 0;
-    snprintf(f.name, sizeof f.name, "%.*s", (int)strcspn(base, "."), base);
     TRY(jsonl_in_open(&in, path));
     while ((rc = jsonl_in_next(&in)) > 0) {
         rc = p->kind->row(p, &f, &in);
         if (rc < 0)
             break;
-        taken += rc > 0;
+        taken |= rc > 0;
     }
     jsonl_in_close(&in);
-    if (rc == 0 && taken == 0)
-        rc = ERR(-EINVAL, "cannot plot %s of '%s': want %s", p->kind->name, path, p->kind->wants);
-    return rc;
+    return rc < 0 ? rc : taken;
+}
+
+static void finish_all(struct plot *p)
+{
+    for (int i = 0; i < p->n_series; i++)
+        finish(&p->series[i], p->kind->shares);
 }
 
 /* Before anything is read. Returns 0 or -EINVAL with a line. */
@@ -214,13 +274,26 @@ int plot_read(struct plot *p, const struct plot_kind *kind, const char *layers, 
 {
     *p = (struct plot){.kind = kind, .layers = layers};
     TRY(check_layers(p));
-    for (int i = 0; i < n_paths; i++)
-        TRY(read_file(p, paths[i]));
+    for (int i = 0; i < n_paths; i++) {
+        const int rc = read_file(p, paths[i]);
+        TRY(rc);
+        if (rc == 0)
+            return ERR(-EINVAL, "cannot plot %s of '%s': want %s", kind->name, paths[i],
+                       kind->wants);
+    }
     TRY(check_met(p));
     if (p->n_points == 0)
         return ERR(-EINVAL, "cannot plot %s of '%s': no number in it is finite", kind->name,
                    paths[0]);
-    for (int i = 0; i < p->n_series; i++)
-        finish(&p->series[i], kind->shares);
+    finish_all(p);
+    return 0;
+}
+
+int plot_read_some(struct plot *p, const struct plot_kind *kind, char *const *paths, int n_paths)
+{
+    *p = (struct plot){.kind = kind};
+    for (int i = 0; i < n_paths; i++)
+        TRY(read_file(p, paths[i]));
+    finish_all(p);
     return 0;
 }

@@ -6,33 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- curves of trainings: narrowcast train --log ---- */
-
-static int curve(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *kind,
-                 const char *x, const char *y, double times)
-{
-    plot_run_name(f, in);
-    if (!jsonl_in_is(in, kind))
-        return 0;
-    const int s = plot_series_here(p, f, f->of[0] ? f->of : f->name);
-    TRY(s);
-    TRY(plot_add(p, s, plot_real(in, x), times * plot_real(in, y)));
-    return 1;
-}
-
-static int accuracy_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
-{
-    return curve(p, f, in, "epoch", "epoch", "test_accuracy", 100);
-}
-static int loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
-{
-    return curve(p, f, in, "epoch", "epoch", "loss", 1);
-}
-static int step_loss_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
-{
-    return curve(p, f, in, "step", "step", "loss", 1);
-}
-
 /* ---- parts of an all-reduce: bench_allreduce --layers --json ---- */
 
 static int phases_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
@@ -111,21 +84,40 @@ const struct plot_kind plot_kinds[] = {
      .wants = LOGS " with an epoch in them",
      .x = "epoch",
      .y = "test accuracy, %",
-     .row = accuracy_row},
+     .report = "Accuracy on the test data",
+     .row = plot_accuracy_row},
     {.name = "loss",
      .about = "training loss by epoch, of " LOGS,
      .wants = LOGS " with an epoch in them",
      .x = "epoch",
      .y = "loss",
      .log_y = true,
-     .row = loss_row},
+     .report = "Loss of an epoch",
+     .row = plot_loss_row},
     {.name = "step-loss",
      .about = "loss of each step's batch, of " LOGS,
      .wants = LOGS " with a step in them",
      .x = "step",
      .y = "loss",
      .log_y = true,
-     .row = step_loss_row},
+     .report = "Loss of a step",
+     .row = plot_step_loss_row},
+    {.name = "bytes",
+     .about = "what rank 0 sent in each step, against fp32 by the same algorithm, of " LOGS,
+     .wants = LOGS " of several ranks with a step in them",
+     .x = "step",
+     .y = "of fp32's bytes, %",
+     .from_zero = true,
+     .report = "Bytes of a step against fp32",
+     .row = plot_bytes_row},
+    {.name = "time",
+     .about = "what a step's time goes into, means over steps, a bar a file, of " LOGS,
+     .wants = LOGS " with a step in them",
+     .x = "",
+     .y = "ms a step",
+     .bars = true,
+     .report = "Time of a step by phase",
+     .row = plot_time_row},
     {.name = "phases",
      .about = "parts of an all-reduce, of bench_allreduce --layers --json",
      .wants = "rows of bench_allreduce --layers --json on several ranks",
@@ -164,13 +156,25 @@ const struct plot_kind plot_kinds[] = {
      .y = "of what is not 0, %",
      .shares = true,
      .layers = true,
+     .report = "Exponents of all gradients",
      .row = plot_model_exponents_row},
+    {.name = "exponent-range",
+     .about =
+         "of each layer's exponents those below which 1 %, half and 99 % of its gradients are, "
+         "of " STATS,
+     .wants = STATS,
+     .x = "layer",
+     .y = "exponent",
+     .layers = true,
+     .report = "Exponents by layer",
+     .row = plot_exponent_range_row},
     {.name = "shift",
      .about = "binades that each layer is scaled by, a line a file, of " STATS,
      .wants = STATS " by codes that are casts",
      .x = "layer",
      .y = "shift",
      .layers = true,
+     .report = "Shift by layer, in binades",
      .row = plot_shift_row},
     {.name = "underflow",
      .about = "what each layer loses to 0, a line a file, of " STATS,
@@ -178,6 +182,7 @@ const struct plot_kind plot_kinds[] = {
      .x = "layer",
      .y = "underflow, %",
      .layers = true,
+     .report = "What each layer loses to 0",
      .row = plot_underflow_row},
     {.name = "underflow-back",
      .about = "of the gradients that each layer hands back, what is below fp16's (or --quant "
@@ -200,6 +205,7 @@ const struct plot_kind plot_kinds[] = {
      .x = "layer",
      .y = "L2 error, %",
      .layers = true,
+     .report = "Error of each layer's mean over ranks",
      .row = plot_error_row},
     {.name = NULL},
 };

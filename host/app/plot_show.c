@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ void plot_table(const struct plot *p, FILE *to)
 
 /* ---- gnuplot ---- */
 
-enum { TICKS_SHOWN = 30 };
+enum { TICKS_SHOWN = 30, DOTS_MOST = 200, LEVEL_MOST = 12 };
 
 static void data(const struct plot *p, FILE *to)
 {
@@ -95,11 +96,12 @@ static void quoted(const char *text, FILE *to)
     fputc('\'', to);
 }
 
-/* As many names as can be read below an axis; of bars all. */
+/* As many names as can be read below an axis; of bars all, a few of them nearly level. */
 static void ticks(const struct plot *p, FILE *to)
 {
     const int each = p->kind->bars ? 1 : 1 + p->n_ticks / TICKS_SHOWN;
-    fprintf(to, "set xtics rotate by -60 scale 0 noenhanced (");
+    fprintf(to, "set xtics rotate by %s scale 0 noenhanced (",
+            p->kind->bars && p->n_ticks <= LEVEL_MOST ? "20 right" : "-60");
     for (int i = 0; i < p->n_ticks; i += each) {
         fprintf(to, "%s", i ? ", " : "");
         quoted(p->tick[i], to);
@@ -108,39 +110,105 @@ static void ticks(const struct plot *p, FILE *to)
     fprintf(to, ")\n");
 }
 
-void plot_script(const struct plot *p, const char *title, const char *terminal, const char *output,
-                 FILE *to)
+/* Of lines, in turn: seen on white and on black. */
+static void colours(FILE *to)
 {
-    fprintf(to, "# made by narrowcast plot %s\n", p->kind->name);
-    if (terminal)
-        fprintf(to, "set terminal %s size 1000,600 background 'white' font 'sans,12'\nset output ",
-                terminal);
-    if (terminal)
-        quoted(output, to), fputc('\n', to);
+    static const char *const rgb[] = {"#3b7dd8", "#d9730d", "#2e9e5b", "#d63a54", "#9a5fd0",
+                                      "#1795a5", "#a87432", "#d050a0", "#808080"};
+    enum { N = sizeof rgb / sizeof *rgb };
+    for (int i = 0; i < N; i++)
+        fprintf(to, "set linetype %d linecolor rgb '%s'\n", i + 1, rgb[i]);
+    fprintf(to, "set linetype cycle %d\n", N);
+}
+
+/* A part of bars that no bar has is not named. */
+static bool is_drawn(const struct plot *p, const struct plot_series *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->point[i].y != 0)
+            return true;
+    return !p->kind->bars;
+}
+
+static const char *style_of(const struct plot *p, const struct plot_series *s)
+{
+    if (p->kind->bars)
+        return "2";
+    return p->kind->shares || s->n > DOTS_MOST ? "1:2 with lines linewidth 2"
+                                               : "1:2 with linespoints pointtype 7 pointsize 0.5";
+}
+
+static void lines(const struct plot *p, FILE *to)
+{
+    bool first = true;
+    fprintf(to, "plot ");
+    for (int s = 0; s < p->n_series; s++) {
+        if (!is_drawn(p, &p->series[s]))
+            continue;
+        fprintf(to, "%s$series%d using %s linetype %d title ", first ? "" : ", \\\n     ", s,
+                style_of(p, &p->series[s]), s + 1);
+        quoted(p->series[s].name, to);
+        first = false;
+    }
+    fprintf(to, "\n");
+}
+
+struct range {
+    double least, most;
+};
+
+static struct range range_of(const struct plot *p, bool of_y)
+{
+    struct range r = {HUGE_VAL, -HUGE_VAL};
+    for (int s = 0; s < p->n_series; s++)
+        for (size_t i = 0; i < p->series[s].n; i++) {
+            const double at = of_y ? p->series[s].point[i].y : p->series[s].point[i].x;
+            r.least = fmin(r.least, at);
+            r.most = fmax(r.most, at);
+        }
+    return r;
+}
+
+/* Where all values are one, gnuplot is told what there is around it; a logarithm needs what is above 0. */
+static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
+{
+    char least[32], most[32];
+    if (log && r.least > 0)
+        fprintf(to, name == 'x' ? "set logscale x 2\n" : "set logscale y\n");
+    if (from_zero && r.most > 0) {
+        fprintf(to, "set %crange [0:*]\n", name);
+    } else if (r.least == r.most || from_zero) {
+        number_print(least, sizeof least, 9, log && r.least > 0 ? r.least / 2 : r.least - 1);
+        number_print(most, sizeof most, 9, log && r.least > 0 ? r.least * 2 : r.least + 1);
+        fprintf(to, "set %crange [%s:%s]\n", name, least, most);
+    }
+}
+
+void plot_script(const struct plot *p, const struct plot_look *look, FILE *to)
+{
+    fprintf(to, "# made by narrowcast plot %s\nset encoding utf8\n", p->kind->name);
+    if (look->terminal)
+        fprintf(to, "set terminal %s\n", look->terminal);
+    if (look->output)
+        fprintf(to, "set output "), quoted(look->output, to), fputc('\n', to);
     data(p, to);
-    fprintf(to, "set title ");
-    quoted(title, to);
-    fprintf(to, " noenhanced\nset xlabel ");
+    if (look->title)
+        fprintf(to, "set title "), quoted(look->title, to), fprintf(to, " noenhanced\n");
+    fprintf(to, "set xlabel ");
     quoted(p->kind->x, to);
     fprintf(to, "\nset ylabel ");
     quoted(p->kind->y, to);
-    fprintf(to, "\nset grid\nset key outside right top noenhanced\n%s%s",
-            p->kind->log_x ? "set logscale x 2\n" : "", p->kind->log_y ? "set logscale y\n" : "");
+    fprintf(to, "\nset grid\nset key %s noenhanced\n", look->key ? look->key : "outside right top");
+    if (!p->kind->bars)
+        axis('x', range_of(p, false), p->kind->log_x, false, to);
+    axis('y', range_of(p, true), p->kind->log_y, p->kind->bars || p->kind->from_zero, to);
     if (p->kind->bars)
         fprintf(to, "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.7\n"
-                    "set style fill solid 0.8 noborder\nset yrange [0:*]\n");
+                    "set style fill solid 0.8 noborder\n");
     if (p->n_ticks)
         ticks(p, to);
-    fprintf(to, "plot ");
-    for (int s = 0; s < p->n_series; s++) {
-        fprintf(to, "%s$series%d using ", s ? ", \\\n     " : "", s);
-        fprintf(to, p->kind->bars     ? "2"
-                    : p->kind->shares ? "1:2 with lines linewidth 2"
-                                      : "1:2 with linespoints pointtype 7 pointsize 0.5");
-        fprintf(to, " title ");
-        quoted(p->series[s].name, to);
-    }
-    fprintf(to, "\n");
+    colours(to);
+    lines(p, to);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -150,32 +218,34 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* For a chart of that name. */
-static int write_script(const struct plot *p, const char *title, const char *terminal,
-                        const char *output, const char *path, const char *name)
+static int write_script(const struct plot *p, const struct plot_look *look, const char *path,
+                        const char *name)
 {
     FILE *f = file_writer(path, false);
     if (!f)
         return ERR(-errno, "cannot write '%s': %s", name, file_why(errno));
     errno = 0;
-    plot_script(p, title, terminal, output, f);
+    plot_script(p, look, f);
     const bool bad = ferror(f) || fflush(f);
     const int why = errno ? errno : EIO;
     return fclose(f) || bad ? ERR(-why, "cannot write '%s': %s", name, strerror(why)) : 0;
 }
 
-/* Runs gnuplot on the program, for a chart of that name. Returns 0 or a negative errno with a line. */
-static int run_gnuplot(const char *script, const char *name)
+int plot_gnuplot(const char *script, int from, int to)
 {
     char *argv[] = {"gnuplot", (char *)script, NULL};
     extern char **environ;
+    posix_spawn_file_actions_t files;
     pid_t pid;
-    int status;
-    const int rc = posix_spawnp(&pid, "gnuplot", NULL, NULL, argv, environ);
+    int status, rc = posix_spawn_file_actions_init(&files);
+    if (rc)
+        return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
+    rc = posix_spawn_file_actions_adddup2(&files, from, STDIN_FILENO);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
+    rc = rc ? rc : posix_spawnp(&pid, "gnuplot", &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
     if (rc == ENOENT || rc == EACCES)
-        return ERR(-rc,
-                   "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave out "
-                   "--out for a table, or name a .gp for its program",
-                   name);
+        return -ENOENT;
     if (rc)
         return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
     while (waitpid(pid, &status, 0) < 0)
@@ -200,21 +270,34 @@ static bool is_whole(const char *chart, bool svg)
     return memmem(tail, n, end, strlen(end)) != NULL;
 }
 
+#define SIZE " size 1000,600 background 'white' font 'sans,12'"
+
 int plot_chart(const struct plot *p, const char *title, const char *path)
 {
     const bool svg = ends_with(path, ".svg");
     char script[4096 + 16], chart[4096 + 16];
     if (ends_with(path, ".gp"))
-        return write_script(p, title, NULL, NULL, path, path);
+        return write_script(p, &(struct plot_look){.title = title}, path, path);
     if (!svg && !ends_with(path, ".png"))
         return ERR(-EINVAL, "--out '%s': want a name that ends in .svg, .png or .gp", path);
     if (strlen(path) > 4000)
         return ERR(-ENAMETOOLONG, "--out '%.40s...': its name is too long", path);
     snprintf(script, sizeof script, "%s.%d.gp", path, (int)getpid());
     snprintf(chart, sizeof chart, "%s.%d", path, (int)getpid());
-    int rc = write_script(p, title, svg ? "svg" : "pngcairo", chart, script, path);
-    if (rc == 0)
-        rc = run_gnuplot(script, path);
+    const struct plot_look look = {
+        .title = title,
+        .terminal = svg ? "svg" SIZE : "pngcairo" SIZE,
+        .output = chart,
+    };
+    int rc = write_script(p, &look, script, path);
+    if (rc == 0) {
+        rc = plot_gnuplot(script, STDIN_FILENO, STDOUT_FILENO);
+        if (rc == -ENOENT)
+            (void)ERR(rc,
+                      "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave "
+                      "out --out for a table, or name a .gp for its program",
+                      path);
+    }
     if (rc == 0 && !is_whole(chart, svg))
         rc = ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
     if (rc == 0 && rename(chart, path))

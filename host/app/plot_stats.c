@@ -42,11 +42,6 @@ static int of_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
     return DRAWN;
 }
 
-static const char *file_name(const struct plot_file *f)
-{
-    return f->of[0] ? f->of : f->name;
-}
-
 /* Counts of exponents: those of one exponent are added up in the end. */
 static int add_bins(struct plot *p, int s, const struct jsonl_in *in)
 {
@@ -76,8 +71,42 @@ int plot_model_exponents_row(struct plot *p, struct plot_file *f, const struct j
     const int is = of_layer(p, f, in);
     if (is != DRAWN)
         return is;
-    const int s = plot_series_here(p, f, file_name(f));
+    const int s = plot_series_here(p, f, plot_file_name(f));
     return s < 0 ? s : add_bins(p, s, in);
+}
+
+/* The exponent below which so many of a layer's values are. */
+static double exponent_at(const double *bins, size_t n, double first, double share)
+{
+    double all = 0, below = 0;
+    size_t i = 0;
+    for (size_t k = 0; k < n; k++)
+        all += bins[k];
+    while (i < n && below + bins[i] < share * all)
+        below += bins[i++];
+    return all > 0 ? first + (double)i : (double)NAN;
+}
+
+int plot_exponent_range_row(struct plot *p, struct plot_file *f, const struct jsonl_in *in)
+{
+    static const struct {
+        const char *name;
+        double share;
+    } lines[] = {{"1 %", 0.01}, {"half", 0.5}, {"99 %", 0.99}};
+    double bins[BINS];
+    char name[PLOT_NAME];
+    size_t n = 0;
+    const int is = of_layer(p, f, in);
+    if (is != DRAWN)
+        return is;
+    if (!jsonl_in_list(in, "bins_all", bins, BINS, &n) || n > BINS)
+        return NO_LAYER;
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%.70s, %s", plot_file_name(f), lines[i].name);
+        TRY(plot_add_layer(p, plot_series_here(p, f, name), in,
+                           exponent_at(bins, n, plot_real(in, "first"), lines[i].share)));
+    }
+    return 1;
 }
 
 static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *in, const char *key,
@@ -88,7 +117,8 @@ static int by_layer(struct plot *p, struct plot_file *f, const struct jsonl_in *
         return is;
     if (!isfinite(plot_real(in, key)))
         return NO_LAYER;
-    TRY(plot_add_layer(p, plot_series_here(p, f, file_name(f)), in, times * plot_real(in, key)));
+    TRY(plot_add_layer(p, plot_series_here(p, f, plot_file_name(f)), in,
+                       times * plot_real(in, key)));
     return 1;
 }
 
