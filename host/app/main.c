@@ -27,6 +27,8 @@ static const struct {
     {"plot", cmd_plot, false, "charts and tables of what trainings and benches have written"},
     {"report", cmd_report, false, "a page of HTML about trainings: facts, curves, bytes, time"},
     {"info", cmd_info, true, "what this build and this machine can do"},
+    {"doctor", cmd_doctor, true,
+     "what is wrong with a machine's or a cluster's set-up, and what mends it"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

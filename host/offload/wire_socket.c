@@ -183,13 +183,38 @@ static const struct wire_ops ops = {
     .close = socket_close,
 };
 
+/* Room for what comes, of which the system gives less without the right to force it. false: without UDP_GRO
+ * datagrams come one by one. */
+static bool make_room(int fd)
+{
+    const int bytes = SOCKET_BYTES, one = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    return setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one) == 0;
+}
+
+int wire_socket_room(struct wire_socket_room *out)
+{
+    int twice = 0;
+    socklen_t size = sizeof twice;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    const bool many = make_room(fd);
+    const int rc = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &twice, &size) ? -errno : 0;
+    close(fd);
+    if (rc == 0)
+        *out = (struct wire_socket_room){twice / 2, SOCKET_BYTES, many};
+    return rc;
+}
+
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
     const struct sockaddr_in card = {.sin_family = AF_INET,
                                      .sin_port = htons(o->card_port),
                                      .sin_addr.s_addr = htonl(o->card_ip)};
-    const int bytes = SOCKET_BYTES, one = 1, whole = IP_PMTUDISC_DO;
+    const int whole = IP_PMTUDISC_DO;
     socklen_t size = sizeof w->name;
     w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
     w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -198,11 +223,7 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
         connect(w->fd, (const struct sockaddr *)&card, sizeof card) ||
         getsockname(w->fd, (struct sockaddr *)&w->name, &size))
         return -errno;
-    /* Without the right to force it the system gives less; without UDP_GRO datagrams come one by
-     * one. */
-    if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
-        setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    setsockopt(w->fd, SOL_UDP, UDP_GRO, &one, sizeof one);
+    (void)make_room(w->fd);
     return 0;
 }
 
