@@ -91,7 +91,7 @@ void doctor_mtu(const struct doctor *d, struct doctor_finding *f)
 
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f)
 {
-    int worst = 0;
+    int worst = d->n_ranks > 1;
     for (int r = 1; r < d->n_ranks; r++)
         if (fabs(d->ahead_s[r]) - d->sure_s[r] > fabs(d->ahead_s[worst]) - d->sure_s[worst])
             worst = r;
