@@ -2,7 +2,6 @@
 #include "comm/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,10 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
+static void leave(struct comm *c);
+
 static const struct comm_ops ops = {
-    .is_virtual = false,
+    .is_mpi = true,
     .make_room = comm_mpi_make_room,
     .clear = comm_mpi_clear,
     .send = comm_mpi_send,
@@ -32,6 +33,7 @@ static const struct comm_ops ops = {
     .given_up = comm_mpi_given_up,
     .forget = comm_mpi_forget,
     .missing = comm_mpi_roll_call,
+    .leave = leave,
     .end = end,
 };
 
@@ -56,6 +58,15 @@ static void give_back(struct comm_mpi *m)
     free(m->gave_up);
     free(m->all);
     free(m);
+}
+
+static void leave(struct comm *c)
+{
+    /* so that MPI's own waits, which have no deadline, find everybody there */
+    (void)comm_barrier(c);
+    MPI_Comm_free(&comm_mpi(c)->mpi);
+    give_back(comm_mpi(c));
+    comm_mpi_count_open(-1);
 }
 
 /* The job's own communicator, of the caller's or of all processes. */
@@ -148,18 +159,6 @@ int comm_open(double deadline_s, struct comm **out)
     const struct comm_members all = {.deadline_s = deadline_s};
     TRY(comm_begin(false));
     return comm_open_on(&all, out);
-}
-
-void comm_leave(struct comm *c)
-{
-    if (!c)
-        return;
-    assert(c->ops == &ops); /* virtual ranks are closed by who opened them */
-    /* so that MPI's own waits, which have no deadline, find everybody there */
-    (void)comm_barrier(c);
-    MPI_Comm_free(&comm_mpi(c)->mpi);
-    give_back(comm_mpi(c));
-    comm_mpi_count_open(-1);
 }
 
 void comm_close(struct comm *c)
