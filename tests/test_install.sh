@@ -30,6 +30,8 @@ diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
 make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
+make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
+[ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"
 
 # --- packages ---
 if command -v dpkg-deb >/dev/null; then

@@ -42,8 +42,9 @@ void comm_give_turn(void);
 
 /* Which processes a job is of. */
 struct comm_members {
-    const void *mpi;    /* an MPI_Comm, which is duplicated; NULL: fortran */
-    const int *fortran; /* a communicator's number in Fortran (MPI_Fint); NULL: MPI_COMM_WORLD */
+    bool world;         /* all of MPI_COMM_WORLD; else of */
+    const void *mpi;    /* an MPI_Comm, which is duplicated, or */
+    const int *fortran; /* a communicator's number in Fortran (MPI_Fint) */
     double deadline_s;  /* of comm_open() */
     /* What this rank must have done before any goes on: 0, or a negative errno with a line. NULL:
      * nothing. */

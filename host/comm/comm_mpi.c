@@ -74,12 +74,12 @@ static int duplicate(const struct comm_members *o, MPI_Comm *out)
 {
     MPI_Comm from = MPI_COMM_WORLD;
     int is_inter = 0;
-    if (o->mpi)
-        from = *(const MPI_Comm *)o->mpi;
-    else if (o->fortran)
-        from = MPI_Comm_f2c(*o->fortran);
-    if (from == MPI_COMM_NULL)
-        return ERR(-EINVAL, "cannot join the job: there is no communicator (MPI_COMM_NULL)");
+    if (!o->world)
+        from = o->mpi       ? *(const MPI_Comm *)o->mpi
+               : o->fortran ? MPI_Comm_f2c(*o->fortran)
+                            : MPI_COMM_NULL;
+    if (from == MPI_COMM_NULL || !from) /* no handle of Open MPI, and none of MPICH, is 0 */
+        return ERR(-EINVAL, "cannot join the job: there is no such communicator (MPI_COMM_NULL?)");
     TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
     if (is_inter)
         return ERR(-EINVAL, "cannot join the job: its communicator is between two groups of ranks");
@@ -156,7 +156,7 @@ int comm_open_on(const struct comm_members *o, struct comm **out)
 
 int comm_open(double deadline_s, struct comm **out)
 {
-    const struct comm_members all = {.deadline_s = deadline_s};
+    const struct comm_members all = {.world = true, .deadline_s = deadline_s};
     TRY(comm_begin(false));
     return comm_open_on(&all, out);
 }

@@ -290,7 +290,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
             struct nc **out)
 {
-    struct comm_members all = {.mpi = NULL};
+    struct comm_members all = {.world = true};
     return open_as(&all, NULL, options, layers, n_layers, out);
 }
 
