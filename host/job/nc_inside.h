@@ -26,7 +26,8 @@ struct nc {
     bool asked_thread; /* for reducer_set_overlap(), once */
     bool under_way;    /* from nc_iallreduce() to nc_wait() */
     bool has_turn;     /* comm_take_turn(), and holds it between calls */
-    int failed;        /* a negative errno: only nc_close() may follow */
+    bool by_mpi;       /* its thread rules hold */
+    atomic_int failed; /* a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
     struct nc_options log; /* where lines go */
