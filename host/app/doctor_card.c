@@ -11,7 +11,7 @@ enum { ELEMENTS = 4096 };
 /* One step of ones, whose mean is 1. All ranks; *by_card, *right: on this one. */
 static int add_ones(struct job *job, bool *by_card, bool *right)
 {
-    static float ones[ELEMENTS];
+    float ones[ELEMENTS];
     float *layers[] = {ones};
     struct reducer_step step;
     for (int i = 0; i < ELEMENTS; i++)
