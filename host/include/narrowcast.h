@@ -159,7 +159,10 @@ struct nc_report {
     double comm_s;       /* seconds of sending, adding and waiting */
     /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
     int offload;
-    uint64_t reserved[8]; /* 0 */
+    /* by which algorithm this step's sums came, and between GPUs by what: "direct", "group-scatter:4",
+     * "direct by NCCL", or "cards"; valid until nc_close() */
+    const char *path;
+    uint64_t reserved[7]; /* 0 */
 };
 
 struct nc; /* a communicator: opened by nc_open, closed by nc_close */
