@@ -3,6 +3,7 @@
 #include "base/crc.h"
 #include "comm/comm_over.h"
 #include "job/nc_inside.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,6 +148,18 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
+/* Of steps that cards do not add. */
+static void name_path(struct nc *nc)
+{
+    const struct job *j = &nc->job;
+    if (j->on_gpu && j->device[0])
+        snprintf(nc->path, sizeof nc->path, "%s", j->device);
+    else if (j->group)
+        snprintf(nc->path, sizeof nc->path, "%s:%d", j->algo->name, j->group);
+    else
+        snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
+}
+
 /* All ranks. */
 static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
                     int n_layers)
@@ -175,8 +188,10 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     }
     if (rc == 0)
         rc = job_open(&nc->job, copy, n_layers);
-    if (rc == 0)
+    if (rc == 0) {
         reducer_set_weights(nc->job.reducer, weights);
+        name_path(nc);
+    }
     free(copy);
     free(weights);
     return rc;

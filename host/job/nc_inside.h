@@ -13,7 +13,8 @@ enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 struct nc {
     struct comm *comm;
     struct job job;
-    uint64_t step; /* keys random bits */
+    uint64_t step;                              /* keys random bits */
+    char path[sizeof((struct job *)0)->device]; /* of a step that cards do not add */
     int n_layers;
     size_t *n;           /* [n_layers] elements */
     uint32_t layers_tag; /* checksum of the list of layers */

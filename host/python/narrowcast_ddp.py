@@ -47,7 +47,7 @@ class _Layer(Structure):  # struct nc_layer
 
 class _Report(Structure):  # struct nc_report
     _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
-                ("comm_s", c_double), ("offload", c_int), ("reserved", c_uint64 * 8)]
+                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("reserved", c_uint64 * 7)]
 
 
 _Begin = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_size_t, POINTER(c_void_p))
