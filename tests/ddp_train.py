@@ -22,6 +22,7 @@ SEED = 20261123
 
 def join(rank, folder, n_ranks, name):
     torch.set_num_threads(1)
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 2000  # several buckets, of small models, too
     dist.init_process_group("gloo", init_method=f"file://{folder}/{name}", rank=rank, world_size=n_ranks)
 
 
@@ -178,6 +179,52 @@ def faults(rank, folder, n_ranks):
         check(False, "a wrong option is taken")
     except TypeError as e:
         check("colour" in str(e), f"a wrong option: {e}")
+    try:
+        nd.State(Known(), format=5)
+        check(False, "a number for a word is taken")
+    except TypeError as e:
+        check("must be a word" in str(e), f"a number for a word: {e}")
+    half = dist.new_group([0, 1], backend="gloo")
+    if rank < 2:
+        part = torch.nn.parallel.DistributedDataParallel(Known(), process_group=half)
+        try:
+            nd.State(part)
+            check(False, "a mean over other ranks than DDP's")
+        except ValueError as e:
+            check("2 of 3 ranks" in str(e), f"DDP of two ranks: {e}")
+    model = torch.nn.parallel.DistributedDataParallel(Known(), bucket_cap_mb=0.002)
+    broken = nd.State(model)
+    model.register_comm_hook(broken, nd.hook)
+
+    class Breaks(Exception):
+        pass
+
+    def breaks(_):
+        raise Breaks
+    for _ in range(2):  # buckets are cut anew behind the first step
+        model(known_grads(rank, 0)).backward()
+    handle = next(model.parameters()).register_hook(breaks)
+    try:
+        model(known_grads(rank, 0)).backward()
+        check(False, "the hook of a parameter is not called")
+    except Breaks:
+        handle.remove()
+    check(broken.waiting, "no bucket was ready when the step broke")
+    module = model.module
+    del model  # its hooks, too
+    again = torch.nn.parallel.DistributedDataParallel(module, bucket_cap_mb=0.002)
+    again.register_comm_hook(broken, nd.hook)
+    try:
+        again(known_grads(rank, 0)).backward()
+        check(False, "goes on behind a step that ended in the middle")
+    except RuntimeError as e:
+        check("ended in the middle" in str(e), f"behind a broken step: {e}")
+    broken.close()
+    try:
+        broken.state_dict()
+        check(False, "a closed state is saved")
+    except RuntimeError as e:
+        check("has been closed" in str(e), f"a closed state: {e}")
     model = torch.nn.parallel.DistributedDataParallel(Known())
     state = nd.State(model, codec="onebit:32", deadline_s=2)
     model.register_comm_hook(state, nd.hook)

@@ -39,9 +39,10 @@ static void test_tables(void)
         "cannot use a transport without isend, irecv and cancel",
         "cannot use a transport of rank 3 of 3: need 0 to n_ranks - 1",
         "cannot wait for ranks until a deadline of 0 s: need more than 0",
-        "cannot use a transport of a later version"};
+        "cannot use a transport of a later version",
+        "cannot use a transport whose reserved fields are not NULL"};
     struct sockets none = {.rank = 0, .n_ranks = 1};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct {
             struct nc_transport t;
             int more[2];
@@ -57,6 +58,8 @@ static void test_tables(void)
             t->rank = t->n_ranks = 3;
         if (i == 4)
             t->size = sizeof later, later.more[1] = 1;
+        if (i == 5)
+            t->reserved[7] = &later;
         capture_begin(&cap);
         const int rc = comm_over_open(t, i == 3 ? 0 : 60, &c);
         capture_end(&cap);

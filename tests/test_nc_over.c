@@ -5,6 +5,7 @@
 #include "over_ranks.h"
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 static int n_lines;
 static void count_line(void *arg, int level, const char *line)
@@ -88,6 +89,45 @@ static int refused(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+/* A send that fails says nothing about its receiver, who hears of it at once; nc_abort() between calls is heard
+ * by the others, who are in one; lists that are NULL. */
+static int fails_now;
+static int failing_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
+{
+    return fails_now-- == 1 ? -ENOMEM : sockets_isend(arg, to, tag, buf, bytes, request);
+}
+
+static int heard_at_once(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    struct nc_transport own = *t;
+    struct nc *nc = NULL;
+    const int aborts = *(const char *)ctx == 'a', code = aborts ? -ECANCELED : -ENOMEM;
+    point(x, sizeof *x, list);
+    own.isend = failing_send;
+    o.deadline_s = 60;
+    CHECK(nc_open_over(&own, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    CHECK(nc_allreduce(nc, NULL, NULL) == -EINVAL && nc_async_error(nc) == 0, "no list");
+    list[2] = NULL;
+    CHECK(nc_iallreduce(nc, list) == -EINVAL && nc_async_error(nc) == 0, "no layer");
+    CHECK(nc_async_error(NULL) == -EINVAL, "no communicator");
+    nc_abort(NULL, -EIO);
+    point(x, sizeof *x, list);
+    const time_t start = time(NULL);
+    if (t->rank == 0 && aborts)
+        nc_abort(nc, 5); /* no errno */
+    fails_now = t->rank == 0;
+    CHECK(nc_allreduce(nc, list, NULL) == code, "rank %d: %d", t->rank, nc_async_error(nc));
+    if (t->rank == 0 && aborts)
+        usleep(500000); /* the others need not wait for nc_close() */
+    CHECK(time(NULL) - start < 10, "rank %d heard it after %d s", t->rank,
+          (int)(time(NULL) - start));
+    nc_close(nc);
+    return 0;
+}
+
 /* ---- failures in nc_wait() ---- */
 
 struct fault {
@@ -159,6 +199,8 @@ int main(void)
         CHECK(over_run(p, steps, (char[]){"onebit"}) == 0, "%d ranks, onebit", p);
     }
     CHECK(over_run(3, refused, NULL) == 0, "refused");
+    CHECK(over_run(2, heard_at_once, (char[]){"send"}) == 0, "a send that fails");
+    CHECK(over_run(3, heard_at_once, (char[]){"abort"}) == 0, "an abort between calls");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         CHECK(over_run(3, fault, &faults[i]) == 0, "%s", faults[i].how);
     DONE();

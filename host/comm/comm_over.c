@@ -75,6 +75,9 @@ static int check(const struct nc_transport *t, double deadline_s)
     for (size_t i = sizeof *t; i < t->size; i++)
         if (((const char *)t)[i])
             return ERR(-EINVAL, "cannot use a transport of a later version than %s", NC_VERSION);
+    for (size_t i = 0; i < sizeof t->reserved / sizeof *t->reserved; i++)
+        if (t->reserved[i])
+            return ERR(-EINVAL, "cannot use a transport whose reserved fields are not NULL");
     if (!t->isend || !t->irecv || !t->cancel)
         return ERR(-EINVAL, "cannot use a transport without isend, irecv and cancel");
     if (t->n_ranks < 1 || t->rank < 0 || t->rank >= t->n_ranks)

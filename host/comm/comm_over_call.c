@@ -4,7 +4,7 @@
 
 int over_code(int rc)
 {
-    return rc >= 0 ? 0 : rc > -4096 ? rc : -EIO;
+    return rc == 0 || (rc < 0 && rc > -4096) ? rc : -EIO;
 }
 
 int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag, int peer,
@@ -14,18 +14,20 @@ int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag,
     *m = (struct over_message){.peer = peer, .sends = sends};
     const int rc = sends ? t->isend(t->arg, peer, tag, buf, bytes, &m->request)
                          : t->irecv(t->arg, peer, tag, buf, bytes, &m->request);
-    m->under_way = rc >= 0;
+    m->under_way = rc == 0;
     return over_code(rc);
 }
 
 int over_test(struct comm_over *o, struct over_message *m)
 {
-    int done = 0, rc;
+    int done = 0, rc = 0;
     if (o->t.test)
         rc = o->t.test(o->t.arg, m->request, &done);
     else
-        rc = done = __atomic_load_n((const int *)m->request, __ATOMIC_ACQUIRE);
-    if (rc >= 0)
+        done = __atomic_load_n((const int *)m->request, __ATOMIC_ACQUIRE);
+    if (rc == 0 && done < 0)
+        rc = done;
+    if (rc == 0)
         m->under_way = !done;
     return over_code(rc);
 }

@@ -102,8 +102,8 @@ bool over_given_up(struct comm *c);
 int over_forget(struct comm *c, const uint64_t *gave_up);
 
 /* The communicator fails with what code says: calls the roll, says who is missing if that is this rank's to
- * say, cancels what is under way. peer: whose message failed, or -1. Returns code, or an earlier one. */
-int over_fail(struct comm_over *o, int code, int peer);
+ * say, cancels what is under way. Returns code, or an earlier one. */
+int over_fail(struct comm_over *o, int code);
 int over_missing(struct comm *c);
 
 #endif

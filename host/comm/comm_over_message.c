@@ -33,7 +33,7 @@ static int post(struct comm *c, size_t place, bool sends, int tag, int peer, voi
         return ERR(-EIO, "cannot %s: there is no other rank %d of %d", sends ? "send" : "receive",
                    peer, c->n_ranks);
     const int rc = over_begin(o, &o->messages[place], sends, tag, peer, buf, bytes);
-    return rc < 0 ? over_fail(o, rc, peer) : 0;
+    return rc < 0 ? over_fail(o, rc) : 0;
 }
 
 int over_send(struct comm *c, size_t place, int tag, int to, const void *buf, size_t bytes)
@@ -65,8 +65,8 @@ static int take(struct comm *c, size_t *left)
     if (atomic_load(&o->asked))
         return over_missing(c);
     const int rc = o->t.progress ? o->t.progress(o->t.arg) : 0;
-    if (rc < 0)
-        return over_fail(o, over_code(rc), -1);
+    if (rc != 0)
+        return over_fail(o, over_code(rc));
     *left = 0;
     for (size_t i = 0; i < c->n_req; i++) {
         struct over_message *m = &o->messages[i];
@@ -74,7 +74,7 @@ static int take(struct comm *c, size_t *left)
             continue;
         const int failed = over_test(o, m);
         if (failed < 0)
-            return over_fail(o, failed, m->peer);
+            return over_fail(o, failed);
         n += !m->under_way;
         *left += m->under_way;
     }

@@ -50,7 +50,7 @@ static void look(struct comm_over *o)
             if (p->message.under_way)
                 break;
             hear(o, p);
-            if (!p->bye && listen_to(o, r) < 0)
+            if (!p->bye && !p->left && listen_to(o, r) < 0)
                 p->gone = true;
         }
     }
@@ -168,7 +168,7 @@ static void cancel_all(struct comm_over *o)
     o->comm.n_req = 0;
 }
 
-int over_fail(struct comm_over *o, int code, int peer)
+int over_fail(struct comm_over *o, int code)
 {
     int none = 0;
     const int asked = atomic_load(&o->asked);
@@ -176,8 +176,6 @@ int over_fail(struct comm_over *o, int code, int peer)
         return none;
     look(o);            /* what others have told comes before what broke behind it */
     err_release(false); /* the missing rank is the news, not what this one meant to say */
-    if (peer >= 0)
-        o->peers[peer].gone = true;
     code = asked ? asked : o->called ? o->called : code;
     atomic_store(&o->failed, code);
     if (!asked && !any_left(o))
@@ -189,7 +187,7 @@ int over_fail(struct comm_over *o, int code, int peer)
 
 int over_missing(struct comm *c)
 {
-    return over_fail(comm_over(c), -ETIMEDOUT, -1);
+    return over_fail(comm_over(c), -ETIMEDOUT);
 }
 
 /* ---- beginning and end ---- */
@@ -215,21 +213,40 @@ static bool all_left(const struct comm_over *o)
     return !o->sent;
 }
 
+/* What this rank leaves with; 0: all is well. */
+static int why_leaving(const struct comm_over *o)
+{
+    const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);
+    return failed ? failed : asked ? asked : o->called;
+}
+
+/* Looks on until done() says so, a reason to leave at once comes up that was not there, or so long. */
+static void look_until(struct comm_over *o, bool (*done)(const struct comm_over *o), double seconds)
+{
+    const int why = why_leaving(o);
+    for (struct deadline d = deadline_in(clock_s(), seconds);
+         !done(o) && why_leaving(o) == why && !deadline_passed(&d, clock_s()); nap())
+        look(o);
+}
+
+static bool all_sent(const struct comm_over *o)
+{
+    return !o->sent;
+}
+
 /* All ranks leave together, so that no message of another communicator over the same calls meets one of
  * this. */
 void over_notes_end(struct comm_over *o)
 {
-    const int failed = atomic_load(&o->failed), asked = atomic_load(&o->asked);
-    const int code = failed ? failed : asked ? asked : o->called;
-    if (code && !failed)
-        tell(o, OVER_LEFT, code, 0);
-    else if (!code)
+    if (!why_leaving(o)) {
         tell(o, OVER_BYE, 0, 0);
-    const double most = code ? COMM_ROLL_S : o->comm.deadline_s;
-    for (struct deadline d = deadline_in(clock_s(), most);
-         (code ? o->sent != NULL : !all_left(o) && !o->called) && !deadline_passed(&d, clock_s());
-         nap())
-        look(o);
+        look_until(o, all_left, o->comm.deadline_s);
+    }
+    if (why_leaving(o)) {
+        if (!atomic_load(&o->failed))
+            tell(o, OVER_LEFT, why_leaving(o), 0);
+        look_until(o, all_sent, COMM_ROLL_S);
+    }
     cancel_all(o);
     for (int r = 0; r < o->comm.n_ranks; r++)
         over_cancel(o, &o->peers[r].message);

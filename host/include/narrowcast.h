@@ -53,7 +53,7 @@
  * transport of the caller's, calls return -ETIMEDOUT). The deadline counts only while some rank waits inside a call, and not while that rank is itself
  * stopped: what a rank does between calls (validation, a checkpoint) may take as long as it likes
  * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. The opening
- * of a communicator waits as MPI does, without one. */
+ * of a communicator by MPI waits as MPI does, without one. */
 #ifndef NARROWCAST_H
 #define NARROWCAST_H
 #include <stddef.h>
@@ -193,15 +193,16 @@ NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
 /* How ranks reach each other by calls of the caller's own: sockets, UCX, a framework's process group. They
  * return 0 or a negative errno. One thread at a time makes them, and they must not call the library.
  *
- *   isend, irecv   begin a message of 1 to 2^30 bytes, which both sides know. Those from one rank to
- *                  another with the same tag (0 to NC_TAGS - 1) arrive in the order in which they were
- *                  begun. buf is in use until test() has said done, or cancel(). A send may not wait for
- *                  its receive, nor a message for one with another tag. *request: what test() is to get
+ *   isend, irecv   begin a message of 1 to 2^30 bytes, which both sides know, and do not wait. Those from
+ *                  one rank to another with the same tag (0 to NC_TAGS - 1) arrive in the order in which
+ *                  they were begun; a message may wait for its other side, but for none with another tag.
+ *                  buf is in use until test() has said done, or cancel(). *request: whatever test() and
+ *                  cancel() are to get; not read after a failure
  *   test           *done = 1: the message has ended, and with it the request. Does not wait. NULL: a
  *                  request points to an int, 0 until any thread sets it to 1, done, or a negative errno
  *   progress       makes messages move, before each round of test(); NULL: test() does
- *   cancel         ends a message that will never end by itself: buf and request are not in use any
- *                  more. Of communicators that have failed or are closed after a failure
+ *   cancel         ends a message that test() has not called done, one of which it said an error, too: buf
+ *                  and request are not in use any more. Of communicators that fail or are closed
  *
  * At any time one receive from every rank is under way, of a few bytes, until nc_close(). */
 enum { NC_TAGS = 8 };
@@ -221,9 +222,12 @@ struct nc_transport {
 /* nc_open() over these calls, by all of their ranks; MPI is not begun, and several may be open, each with
  * a transport of its own. All that `narrowcast train --help` lists does but the algorithm native.
  *   transport   copied; its calls and arg stay in use until nc_close()
- * A call that fails, and a rank that does not come within the deadline, do not end the process: one
- * rank says who is missing, and every call of every rank returns a negative errno: -ETIMEDOUT, or that of
- * the transport. Returns as nc_open(); -EINVAL for a table that cannot be, on this rank alone. */
+ * A call that fails, and a rank that does not come within the deadline (which openings have, too), do not
+ * end the process: the ranks call the roll, for 2 s at most, one says who is missing, and every call of
+ * every rank returns a negative errno: -ETIMEDOUT, or that of the transport. Messages of such a job may
+ * still be on their way: the next one needs a transport that they cannot reach. Returns as nc_open(), or
+ * what a failure of messages says; -EINVAL for a table or a deadline that cannot be, on this rank alone,
+ * for which the others wait until their deadline. */
 NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
                         const struct nc_layer *layers, int n_layers, struct nc **out);
 
@@ -233,8 +237,9 @@ NC_API void nc_close(struct nc *nc);
 
 /* For failures after which the other ranks cannot be asked. Any thread. code: a negative errno. By MPI
  * it ends the job's processes at once, with a status that is not 0, as MPI_Abort does, and does not
- * return. Over a transport of the caller's it returns at once: a call of this rank that is under way and
- * all later ones return code, and soon those of all ranks do. nc_close() remains to be called. */
+ * return. Over a transport of the caller's it does: a call of this rank that is under way and all later
+ * ones return code, and soon those of all ranks do. nc_close() remains to be called, by whoever knows that
+ * nc_abort() has returned. NULL is legal. */
 NC_API void nc_abort(struct nc *nc, int code);
 
 /* 0, or what the communicator has failed with, in a call or in its own thread: a negative errno, which all

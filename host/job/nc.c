@@ -281,13 +281,12 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    struct nc **out)
 {
     struct opening a = {.nc = NULL};
-    if (!out)
-        return ERR(-EINVAL, "cannot open a communicator: the place for it is NULL");
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
-    const int rc = members ? open_by_mpi(&a, members, layers, n_layers)
-                           : open_by_calls(&a, transport, layers, n_layers);
+    const int rc = !out      ? ERR(-EINVAL, "cannot open a communicator: the place for it is NULL")
+                   : members ? open_by_mpi(&a, members, layers, n_layers)
+                             : open_by_calls(&a, transport, layers, n_layers);
     err_turn(before);
     nc_open_failed(&lines, rc);
     if (rc < 0) {
@@ -349,8 +348,17 @@ void nc_close(struct nc *nc)
 
 void nc_abort(struct nc *nc, int code)
 {
-    if (!comm_give_in(nc->comm, code < 0 ? code : -ECANCELED))
+    if (!nc)
+        return;
+    code = code < 0 && code > -4096 ? code : -ECANCELED;
+    if (!comm_give_in(nc->comm, code))
         comm_abort(nc->comm, code);
+    /* Who is in a call sees it there. Between calls nobody does: the others hear it from this thread. */
+    if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
+        return;
+    if (!nc->under_way)
+        (void)comm_missing(nc->comm);
+    atomic_store(&nc->busy, false);
 }
 
 int nc_rank(const struct nc *nc)

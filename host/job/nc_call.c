@@ -65,6 +65,8 @@ void nc_open_failed(const struct err_lines *lines, int rc)
 
 int nc_async_error(const struct nc *nc)
 {
+    if (!nc)
+        return -EINVAL;
     const int failed = atomic_load(&nc->failed);
     return failed ? failed : comm_failed(nc->comm);
 }

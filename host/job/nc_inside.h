@@ -66,8 +66,8 @@ int nc_type_parse(const char *word, const char *device, enum nc_type *out);
 int nc_type_open(struct nc *nc, const struct nc_layer *layers);
 void nc_type_close(struct nc *nc);
 
-/* A step begins: the caller's list is copied. */
-void nc_type_begin(struct nc *nc, const void *grads);
+/* A step begins: the caller's list is copied. Returns 0 or -EINVAL with a line. */
+int nc_type_begin(struct nc *nc, const void *grads);
 
 /* Layers first..first+n to fp32; all of them back. */
 void nc_type_in(struct nc *nc, int first, int n);

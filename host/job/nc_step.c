@@ -22,9 +22,11 @@ int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *report)
 {
     struct reducer_step s;
     TRY(nc_enter_between(nc));
-    nc_type_begin(nc, grads);
+    int rc = nc_type_begin(nc, grads);
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
     nc_type_in(nc, 0, nc->n_layers);
-    const int rc = reducer_run_here(nc->job.reducer, nc->step, nc->fp32, &s);
+    rc = reducer_run_here(nc->job.reducer, nc->step, nc->fp32, &s);
     return nc_leave(nc, rc < 0 ? rc : report_step(nc, &s, report));
 }
 
@@ -42,10 +44,12 @@ static int start_thread(struct nc *nc)
 int nc_iallreduce(struct nc *nc, const void *grads)
 {
     TRY(nc_enter_between(nc));
-    const int rc = start_thread(nc);
+    int rc = nc_type_begin(nc, grads);
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
+    rc = start_thread(nc);
     if (rc < 0)
         return nc_leave(nc, rc);
-    nc_type_begin(nc, grads);
     memset(nc->handed, 0, (size_t)nc->n_layers * sizeof *nc->handed);
     nc->n_handed = 0;
     nc->under_way = true;

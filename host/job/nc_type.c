@@ -59,12 +59,19 @@ void nc_type_close(struct nc *nc)
     free(nc->room);
 }
 
-void nc_type_begin(struct nc *nc, const void *grads)
+int nc_type_begin(struct nc *nc, const void *grads)
 {
+    void *const *list = grads;
+    if (!list)
+        return ERR(-EINVAL, "cannot take gradients: their list is NULL");
+    for (int i = 0; i < nc->n_layers; i++)
+        if (!list[i])
+            return ERR(-EINVAL, "cannot take gradients: those of layer %d are at NULL", i);
     const size_t bytes = (size_t)nc->n_layers * sizeof(void *);
     memcpy(nc->grads, grads, bytes);
     if (!nc->room)
         memcpy(nc->fp32, grads, bytes);
+    return 0;
 }
 
 static struct vec_cast cast_to(enum nc_type type)

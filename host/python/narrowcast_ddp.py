@@ -5,7 +5,7 @@
     state = narrowcast_ddp.State(model, format="e4m3", scale="aps")       # words of `narrowcast train --help`
     ddp.register_comm_hook(state, narrowcast_ddp.hook)
     ... train ...
-    state.close()                                                          # before destroy_process_group()
+    state.close()                                                          # on all ranks, before destroy_process_group()
 
 Gradients become their mean over ranks, as DDP's own: each is copied to a place of its own when its bucket is ready, and travels
 as codes from then on, while the backward pass goes on. Codes go through torch.distributed: a gloo group of all ranks, or
@@ -13,14 +13,20 @@ process_group, which must be of gloo's kind and is then used by nobody else. Gra
 A gradient that is inf or nan on some rank makes all of the step's gradients nan, on every rank: torch.cuda.amp.GradScaler and the
 like then skip the step, as they do without the hook.
 
+What fails is a RuntimeError on every rank, after which the state can only be closed; so is the backward pass behind one that ended in
+the middle. A state that is dropped without close(), or whose process exits, is given up, which the other ranks see at once.
+
 Needs libnarrowcast.so.0: $NARROWCAST_LIBRARY, beside this file's PREFIX (make install), or on the loader's path."""
 
+import atexit
 import ctypes
 import datetime
 import errno
 import os
 import queue
 import threading
+import time
+import weakref
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p, sizeof
 
 import torch
@@ -70,6 +76,7 @@ def _load():
     lib.nc_ready.argtypes = [c_void_p, c_int, c_int]
     lib.nc_wait.argtypes = [c_void_p, POINTER(_Report)]
     lib.nc_close.argtypes = [c_void_p]
+    lib.nc_abort.argtypes = [c_void_p, c_int]
     lib.nc_state_bytes.argtypes, lib.nc_state_bytes.restype = [c_void_p], c_size_t
     lib.nc_state_save.argtypes = [c_void_p, c_void_p]
     lib.nc_state_load.argtypes = [c_void_p, c_void_p, c_size_t]
@@ -96,10 +103,6 @@ class _Channel:
                 finish(1)
             except RuntimeError:
                 finish(-errno.ECONNRESET)
-
-    def close(self):
-        self.begun.put(None)
-        self.thread.join(1)
 
 
 class _Group:
@@ -164,7 +167,35 @@ class _Group:
 
     def close(self):
         for channel in self.channels.values():
-            channel.close()
+            channel.begun.put(None)
+        end = time.monotonic() + 1  # a message that failed may hold its thread for ever
+        for channel in self.channels.values():
+            channel.thread.join(max(0, end - time.monotonic()))
+
+
+def _settings(lib, options):
+    """struct nc_options, filled."""
+    words = _Options()
+    lib.nc_options_init(byref(words), sizeof(words))
+    types = {name: kind for name, kind in _Options._fields_ if name not in ("size", "device", "type", "threads", "log", "log_arg")}
+    for name, value in options.items():
+        if name not in types:
+            raise TypeError(f"narrowcast_ddp.State has no option '{name}': those are {', '.join(types)}")
+        if isinstance(value, str) != (types[name] is c_char_p):
+            raise TypeError(f"option {name}={value!r}: must be a {'word' if types[name] is c_char_p else 'number'}")
+        setattr(words, name, value.encode() if isinstance(value, str) else value)
+    return words
+
+
+def _gloo_group(model, group):
+    """A group of the ranks whose mean DDP takes, and whether it is ours."""
+    theirs = model.process_group if isinstance(model, torch.nn.parallel.DistributedDataParallel) else None
+    n_ranks = dist.get_world_size(theirs)
+    if group is None and n_ranks < dist.get_world_size():
+        raise ValueError(f"DDP's process group has {n_ranks} of {dist.get_world_size()} ranks: need process_group=, a gloo group of these")
+    if group is not None and theirs is not None and dist.get_world_size(group) != n_ranks:
+        raise ValueError(f"process_group has {dist.get_world_size(group)} ranks, DDP's {n_ranks}: need the same")
+    return (group, False) if group is not None else (dist.new_group(backend="gloo"), True)
 
 
 def _columns(shape):
@@ -177,58 +208,73 @@ def _columns(shape):
 class State:
     """What the hook keeps from step to step: the communicator and its residuals. One a model, on every rank.
 
-    model          the module that DistributedDataParallel wraps, or has wrapped; all ranks have the same
-    process_group  of gloo's kind, and this state's alone; None: one of all ranks is made (all of them call)
+    model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
+    process_group  of gloo's kind, and this state's alone, of DDP's ranks; None: one of all ranks is made (all of them call)
     options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, bucket_bytes, deadline_s, ...
 
     Raises RuntimeError with the library's own line, here and in the backward pass; after that only close() may follow."""
 
     def __init__(self, model, process_group=None, **options):
+        self.lib, self.nc = _load(), c_void_p()
+        words = _settings(self.lib, options)
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and p.numel() > 0]
         self.params = [p for _, p in named]
         self.index = {id(p): i for i, p in enumerate(self.params)}
         self.room = [torch.zeros(p.numel(), dtype=torch.float32) for p in self.params]
         self.grads = (c_void_p * len(self.room))(*[room.data_ptr() for room in self.room])
-        self.group = _Group(process_group or dist.new_group(backend="gloo"))
-        self.waiting = []  # (future, bucket) of the step under way
+        self.waiting = []  # (bucket, where its gradients are, future) of the step under way
         self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
-        self.lib, self.nc = _load(), c_void_p()
-        words = _Options()
-        self.lib.nc_options_init(byref(words), sizeof(words))
-        for name, value in options.items():
-            if name not in {field for field, *_ in _Options._fields_} - {"size", "device", "type", "log", "log_arg"}:
-                raise TypeError(f"narrowcast_ddp.State has no option '{name}'")
-            setattr(words, name, value.encode() if isinstance(value, str) else value)
         layers = (_Layer * len(named))()
         for layer, (name, p) in zip(layers, named):
             layer.name, layer.n = name.encode(), p.numel()
             layer.column, layer.stride = _columns(p.shape)
             if p.device.type == "cpu" and p.dtype == torch.float32 and p.is_contiguous():
                 layer.weights = p.data_ptr()
+        self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
+        process_group, self.own_group = _gloo_group(model, process_group)
+        self.group = _Group(process_group)
         if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
             raise RuntimeError("narrowcast: " + self.lib.nc_last_error(None).decode())
+        me = weakref.ref(self)
+        atexit.register(lambda: me() and me()._give_up())
+
+    def _open(self):
+        if not self.nc:
+            raise RuntimeError("narrowcast: the state has been closed")
 
     def _must(self, code):
         if code < 0:
-            failed = "narrowcast: " + self.lib.nc_last_error(self.nc).decode()
-            for future, _ in self.waiting:
-                future.set_exception(RuntimeError(failed))
+            failed = RuntimeError("narrowcast: " + self.lib.nc_last_error(self.nc).decode())
+            for *_, future in self.waiting:
+                future.set_exception(failed)
             self.waiting = []
-            raise RuntimeError(failed)
+            raise failed
         return code
+
+    def _begin(self):
+        for p, weights in zip(self.params, self.weights):
+            if weights and p.data_ptr() != weights:
+                raise RuntimeError("narrowcast: a parameter lies elsewhere than when the state was made (p.data = ...), and relgrad "
+                                   "looks at weights: make another State")
+        self._must(self.lib.nc_iallreduce(self.nc, self.grads))
 
     def _take(self, bucket):
         """A bucket is ready: its gradients travel. The last one's call waits for all, which DDP would do next."""
-        if not self.nc:
-            raise RuntimeError("narrowcast: the state has been closed")
+        self._open()
+        if self.waiting and bucket.index() <= self.waiting[-1][0].index():
+            raise RuntimeError("narrowcast: the backward pass before this one ended in the middle: close() this state, on all ranks, and "
+                               "make another")
+        pairs = [(p, grad) for p, grad in zip(bucket.parameters(), bucket.gradients()) if p.numel() > 0]
+        if not all(id(p) in self.index for p, _ in pairs):
+            raise RuntimeError("narrowcast: a parameter is not of the model that the state was made for (or had no gradient then)")
         if not self.waiting:
-            self._must(self.lib.nc_iallreduce(self.nc, self.grads))
+            self._begin()
+        pairs = [(self.index[id(p)], grad) for p, grad in pairs]
         buffer = bucket.buffer()
         future = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else [])
-        self.waiting.append((future, bucket))
-        for p, grad in zip(bucket.parameters(), bucket.gradients()):
-            i = self.index[id(p)]
+        self.waiting.append((bucket, pairs, future))
+        for i, grad in pairs:
             self.room[i].copy_(grad.reshape(-1))
             self._must(self.lib.nc_ready(self.nc, i, 1))
         if bucket.is_last():
@@ -243,32 +289,48 @@ class State:
         self.skipped += skipped
         self.sent_bytes += report.sent_bytes
         waiting, self.waiting = self.waiting, []
-        for future, bucket in waiting:
-            for p, grad in zip(bucket.parameters(), bucket.gradients()):
+        for bucket, pairs, future in waiting:
+            for i, grad in pairs:
                 if skipped:
                     grad.fill_(float("nan"))
                 else:
-                    grad.copy_(self.room[self.index[id(p)]].view(grad.shape))
+                    grad.copy_(self.room[i].view(grad.shape))
             future.set_result(bucket.buffer())
 
     def state_dict(self):
         """This rank's: residuals and the number of steps. A job of as many ranks, of the same model and options, that loads it goes
         on to the same bits."""
+        self._open()
         saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8)
         self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
         return {"narrowcast": saved}
 
     def load_state_dict(self, state):
         """All ranks, between steps, each what it saved."""
+        self._open()
         saved = state["narrowcast"].contiguous()
         self._must(self.lib.nc_state_load(self.nc, saved.data_ptr(), saved.numel()))
 
     def close(self):
         """Leaves, with all ranks. Twice is legal."""
+        if not self.nc:
+            return
+        self.lib.nc_close(self.nc)
+        self.nc = c_void_p()
+        self.group.close()
+        if self.own_group and dist.is_initialized():
+            dist.destroy_process_group(self.group.group)
+
+    def _give_up(self):
+        """At exit, and when nobody has the state any more: the others do not wait for this rank."""
         if self.nc:
-            self.lib.nc_close(self.nc)
-            self.nc = c_void_p()
-            self.group.close()
+            self.own_group = False
+            self.lib.nc_abort(self.nc, -errno.ECANCELED)
+            self.close()
+
+    def __del__(self):
+        if hasattr(self, "group"):
+            self._give_up()
 
 
 def hook(state, bucket):

@@ -229,8 +229,9 @@ int reducer_set_overlap(struct reducer *r, bool on)
     r->overlap = NULL;
     TRY(comm_max_i8(r->comm, &refused, 1));
     if (refused && comm_rank(r->comm) == 0)
-        err_warn("gradients travel after the backward pass, not during it: this MPI allows one "
-                 "thread alone");
+        err_warn("gradients travel after the backward pass, not during it: %s one "
+                 "thread alone",
+                 comm_is_mpi(r->comm) ? "this MPI allows" : "ranks reach each other from");
     return on && !refused ? overlap_open(r, &r->overlap) : 0;
 }
 
