@@ -6,7 +6,7 @@
  *     2-norm                   16 lanes, as level.h has them, along shared memory: slow, and seldom
  *
  * What it takes, by counting (no GPU has run it): encode 4 bytes an element in and B / 8 + 4 / D out,
- * two launches for a whole list (the first clears absmax); sums P * B / 8 in and B / 8 out, one;
+ * one launch for a whole list; sums P * B / 8 in and B / 8 out, one;
  * decode B / 8 in and 4 out, one. 25 operations an element are philox's, some 20 the draw's: at 4
  * bytes an element that is as long as an H100's memory takes. */
 #include "device/cast_list.cuh"
@@ -302,9 +302,6 @@ int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, i
     const struct levels_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
-    const int rc = vec_gpu_absmax_clear(spans, n_spans, s);
-    if (rc < 0)
-        return rc;
     return r->bucket <= WARP_MOST ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
                                   : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
 }

@@ -87,7 +87,13 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
     if (cooperative && emu_occupancy(&per_sm, kernel, (int)n, s.shared) == cudaSuccess &&
         (uint64_t)g.x * g.y * g.z > (uint64_t)per_sm * EMU_SMS)
         return emu_error(cudaErrorCooperativeLaunchTooLarge);
-    return emu_enqueue(s.stream, [=] { emu_run_grid(name, s, thread, cooperative); });
+    return emu_enqueue(s.stream, [=] {
+        if (!emu_host_watched())
+            return emu_run_grid(name, s, thread, cooperative);
+        emu_host_enter();
+        emu_run_grid(name, s, thread, cooperative);
+        emu_host_leave();
+    });
 }
 
 /* --- blocks of a grid
