@@ -202,9 +202,7 @@ static int aps_launch(const struct dev_aps *aps, struct vec_span *span, size_t n
     const size_t bytes = n_keep * (TILE * sizeof(float));
     struct dev_aps by_value = *aps;
     void *args[] = {&by_value, &span, &n_keep};
-    rc = cu_try(
-        cudaFuncSetAttribute(k_aps<W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        "aps");
+    rc = cu_shared_most<k_aps<W>>(room * (TILE * sizeof(float)), "aps");
     if (rc < 0)
         return rc;
     return cu_try(cudaLaunchCooperativeKernel(k_aps<W>, dim3((unsigned)grid), dim3(THREADS), args,

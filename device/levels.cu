@@ -286,10 +286,9 @@ static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spa
 {
     const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
     const size_t keep = (size_t)(THREADS / TEAM) * r->bucket * sizeof(float);
-    const int rc =
-        cu_try(cudaFuncSetAttribute(k_levels_encode<TEAM, SUMS>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)keep),
-               "levels");
+    const size_t longest = TEAM == 32 ? (size_t)WARP_MOST : (size_t)LEVEL_BUCKET_MAX;
+    const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS>>(
+        (size_t)(THREADS / TEAM) * longest * sizeof(float), "levels");
     if (rc < 0)
         return rc;
     k_levels_encode<TEAM, SUMS><<<grid, THREADS, keep, cu_stream(s)>>>(*r, spans, n_spans, p);

@@ -41,7 +41,13 @@ cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value
     if (value < 0 || value > EMU_SHARED_MOST)
         return emu_error(cudaErrorInvalidValue);
     std::lock_guard<std::mutex> hold(kernels_lock);
-    shared_allowed[kernel] = std::max(value, (int)EMU_SHARED_PLAIN);
+    int &most = shared_allowed[kernel];
+    if (value < most)
+        emu_die(
+            "the most shared memory of a kernel goes from %d to %d bytes: another thread may be "
+            "about to launch it",
+            most, value);
+    most = std::max(value, (int)EMU_SHARED_PLAIN);
     return cudaSuccess;
 }
 
