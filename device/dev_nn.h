@@ -59,6 +59,10 @@ struct dev_nn_ops {
 #define PAR                      void
 #include "hls/layers.def"
 
+    /* Windows planned whose gradient cuDNN cannot add to dx: it is made apart, and a kernel of ours adds
+     * it. */
+    int (*conv_apart)(const struct dev_nn *d);
+
     /* y [n] = (a + b) / divisor, device memory; b NULL: a / divisor. y may be a or b. */
     int (*add_divide)(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor,
                       void *y);

@@ -13,6 +13,7 @@
  *   EMU_ASYNC=1       streams run beside the host and each other: a missing wait is seen
  *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen
  *   EMU_HOST=1        what kernels touch of the host's memory is in EMU_LOG (emu_host.cpp)
+ *   EMU_CUDNN_ADDS=0  its stand-in for cuDNN has nothing that adds to dx
  *   EMU_LOG=FILE      what device memory was asked for, and in what the libraries added up:
  *                     "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK", "conv TYPE TYPES OF TENSORS" */
 #ifndef EMU_H
