@@ -146,7 +146,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
 
 static int measure(struct bench *b, const struct row *r, size_t reps, struct result *out)
 {
-    const bool many = r->layer && (r->run == run_aps || r->run == run_copy);
+    const bool many = r->layer && r->run == run_copy;
     double bytes = 0;
     TRY(prepare(b, r));
     if (!many)

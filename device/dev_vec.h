@@ -29,9 +29,11 @@ struct dev_vec_ops {
     /* Both in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* absmax, the shift that follows from it (left in span.shift), and the codes: x is read from
-     * memory once where it fits the chip. One span, of floats. */
-    int (*aps)(const struct dev_aps *aps, struct vec_span *span, size_t n, struct dev_stream *s);
+    /* Of every span of floats absmax, the shift that follows from it, and the codes, all in one launch: x
+     * is read from memory once where it fits the chip. absmax and shift: 0 before, out. n_elems: sum
+     * of their padded. */
+    int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
+               struct dev_stream *s);
 
     /* x = fp32(code) * 2^shift / divisor, or x += that (add). */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
