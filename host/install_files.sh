@@ -4,6 +4,7 @@
 set -eu
 [ $# = 5 ] || { echo "usage: install_files.sh BUILD PREFIX DESTDIR VERSION MPI_LINK" >&2; exit 2; }
 build=$1 prefix=$2 root=$3$2 version=$4
+case $prefix in *[[:space:]\'\"\\$]*) echo "install_files.sh: PREFIX '$prefix': has a blank, quote, backslash or \$, which pkg-config would not survive" >&2; exit 2 ;; esac
 case $prefix in /*) ;; *) echo "install_files.sh: PREFIX '$prefix': must begin with /" >&2; exit 2 ;; esac
 
 # put MODE FOLDER FILE...: there, under its own name
@@ -24,6 +25,7 @@ put 755 lib "$build/libnarrowcast-pmpi.so"
 for plugin in cuda xrt fabric; do # loaded when they are asked for
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
+put 644 share/narrowcast host/python/narrowcast_ddp.py
 put 644 share/man/man1 "$build"/man/*.1
 put 644 share/man/man3 "$build"/man/*.3
 mkdir -p "$root/share/bash-completion/completions"

@@ -45,7 +45,7 @@ module frame_fifo #(
 
   always_ff @(posedge clk_i) begin
     if (put) mem_q[wr_q[PtrW-1:0]] <= in_data_i;
-    out_q   <= mem_q[rd_d[PtrW-1:0]];
+    out_q   <= put && wr_q[PtrW-1:0] == rd_d[PtrW-1:0] ? 'x : mem_q[rd_d[PtrW-1:0]];
     stale_q <= put && wr_q == rd_d;
   end
 

@@ -1,7 +1,8 @@
 // kept_mem: the encoded results of all slots; written by 128-bit quarters of a row, read two clocks after the request.
 module kept_mem #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
-  parameter int Rows = nc_pkg::CARD_BEATS,   // beats a slot
+  parameter int Rows = nc_pkg::CARD_BEATS,   // beats a slot, a power of two
+  parameter int Ultra = 1,                   // of slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1
 ) (
@@ -16,10 +17,11 @@ module kept_mem #(
   input  logic [BW-1:0] r_beat_i,
   output logic [511:0]  r_data_o
 );
+  power_of_two #(.N(Rows)) u_rows ();
   generate
     for (genvar q = 0; q < 4; q++) begin : g_quarter
       logic [127:0] read, read_q;
-      slot_mem #(.Width(128), .Depth(Slots * Rows)) u_mem (
+      slot_mem #(.Width(128), .Depth(Slots * Rows), .Ultra(Ultra)) u_mem (
         .clk_i, .w_en_i(w_valid_i && w_en_i[q]), .w_row_i({w_slot_i, w_beat_i}), .w_data_i(w_data_i[128*q+:128]),
         .r_en_i(r_valid_i), .r_row_i({r_slot_i, r_beat_i}), .r_data_o(read));
       always_ff @(posedge clk_i) read_q <= read;

@@ -14,12 +14,13 @@
 // rx takes a beat every clock; a frame that finds no room is dropped and counted. One clock domain, rst_i synchronous.
 module nic_core #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
-  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
+  parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame, a power of two
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int FifoBeats = 256,             // payload beats that wait to be added, a power of two
   parameter int Descs     = 32,              // frames that wait to be added
   parameter int Answers   = 16,              // NAKs and PONGs that wait to be sent
-  parameter int Wide      = 1                // 0: 8-bit formats only
+  parameter int Wide      = 1,               // 0: 8-bit formats only
+  parameter int Ultra     = 1                // slot memory in UltraRAM; 0: on parts without
 ) (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -168,14 +169,14 @@ module nic_core #(
   logic [3:0]       kw_en;
   logic [511:0]     kw_data, kr_data;
   logic [2:0]       kw_status;
-  tile #(.Slots(Slots), .Rows(Rows), .Wide(Wide)) u_tile (
+  tile #(.Slots(Slots), .Rows(Rows), .Wide(Wide), .Ultra(Ultra)) u_tile (
     .clk_i, .rst_i, .in_valid_i(t_valid), .in_ready_o(t_ready), .in_slot_i(t_slot), .in_beat_i(t_beat),
     .in_start_i(t_start), .in_last_i(t_last), .in_first_i(t_first), .in_emit_i(t_emit), .in_max_i(t_max),
     .in_fmt_i(t_in_fmt), .out_fmt_i(t_out_fmt), .out_shift_i(t_shift), .saturate_i(t_saturate), .in_data_i(t_data),
     .kept_valid_o(kw_valid), .kept_slot_o(kw_slot), .kept_beat_o(kw_beat), .kept_en_o(kw_en), .kept_data_o(kw_data),
     .kept_last_o(kw_last), .kept_status_o(kw_status));
 
-  kept_mem #(.Slots(Slots), .Rows(Rows)) u_kept (
+  kept_mem #(.Slots(Slots), .Rows(Rows), .Ultra(Ultra)) u_kept (
     .clk_i, .w_valid_i(kw_valid), .w_slot_i(kw_slot), .w_beat_i(kw_beat), .w_en_i(kw_en), .w_data_i(kw_data),
     .r_valid_i(kr_valid), .r_slot_i(kr_slot), .r_beat_i(kr_beat), .r_data_o(kr_data));
 

@@ -124,6 +124,7 @@ module reduce_mm #(
   logic [511:0] kept_data;
   logic [2:0]   kept_status;
   /* verilator lint_off PINCONNECTEMPTY */
+  power_of_two #(.N(Rows)) u_rows ();
   tile #(.Slots(1), .Rows(Rows), .Wide(Wide)) u_tile (
     .clk_i, .rst_i, .in_valid_i(code_valid && room && run_q), .in_ready_o(tile_ready), .in_slot_i('0), .in_beat_i(row_q),
     .in_start_i(row_q == '0), .in_last_i(block_end), .in_first_i(add_q == '0), .in_emit_i(emit), .in_max_i(1'b0),

@@ -2,6 +2,7 @@
 module slot_mem #(
   parameter int Width = 3072,
   parameter int Depth = 4096,
+  parameter int Ultra = 1,                   // UltraRAM; 0: whatever memory the tool finds, on parts that have none
   localparam int A = $clog2(Depth)
 ) (
   input  logic             clk_i,
@@ -12,11 +13,18 @@ module slot_mem #(
   input  logic [A-1:0]     r_row_i,
   output logic [Width-1:0] r_data_o
 );
-  (* ram_style = "ultra" *) logic [Width-1:0] rows_q [0:Depth-1];
+  generate
+    if (Ultra != 0) begin : g
+      (* ram_style = "ultra" *) logic [Width-1:0] rows_q [0:Depth-1];
+    end else begin : g
+      logic [Width-1:0] rows_q [0:Depth-1];
+    end
+  endgenerate
   logic [Width-1:0] read_q;
   always_ff @(posedge clk_i) begin
-    if (w_en_i) rows_q[w_row_i] <= w_data_i;
-    if (r_en_i) read_q <= rows_q[r_row_i];
+    if (w_en_i) g.rows_q[w_row_i] <= w_data_i;
+    // unknown, said so: a tool that has to give the old row builds it of flip-flops around the memory
+    if (r_en_i) read_q <= w_en_i && w_row_i == r_row_i ? 'x : g.rows_q[r_row_i];
   end
   assign r_data_o = read_q;
 
@@ -32,7 +40,7 @@ module slot_mem #(
     if (r_en_i) due_q <= word_q;
   end
   always_comb begin
-    if (some_q) assert (rows_q[row] == word_q);
+    if (some_q) assert (g.rows_q[row] == word_q);
     if (asked_q) assert (r_data_o == due_q);
   end
 `endif

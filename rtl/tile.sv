@@ -10,6 +10,7 @@ module tile #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Rows = nc_pkg::CARD_BEATS,
   parameter int Wide = 1,                    // 0: 8-bit formats only
+  parameter int Ultra = 1,                   // of slot_mem
   localparam int SW = Slots > 1 ? $clog2(Slots) : 1,
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
   localparam int RW = SW + BW,
@@ -128,7 +129,7 @@ module tile #(
   end
 
   logic [3071:0] old_row, new_row;
-  slot_mem #(.Width(3072), .Depth(1 << RW)) u_rows (
+  slot_mem #(.Width(3072), .Depth(1 << RW), .Ultra(Ultra)) u_rows (
     .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
     .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
 

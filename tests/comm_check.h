@@ -122,6 +122,8 @@ static inline void test_messages(struct comm *c)
 /* A collective waits for what is under way. */
 static inline void test_under_way(struct comm *c)
 {
+    if (c->n_ranks == 1)
+        return;
     const int right = (c->rank + 1) % c->n_ranks, left = (c->rank + c->n_ranks - 1) % c->n_ranks;
     for (int kind = 0; kind < 2; kind++) {
         int8_t from = -1, max = (int8_t)c->rank, mine = max;

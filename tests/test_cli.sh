@@ -224,6 +224,7 @@ for isa in scalar avx2 avx512 avx512vbmi; do
         grep -q "^vec backend *$isa\$" about || fail "info does not show that NARROWCAST_ISA=$isa is used"
     fi
 done
+NARROWCAST_ISA='' "$n" info >/dev/null || fail "an empty NARROWCAST_ISA was refused"
 NARROWCAST_ISA=scalar "$n" info >/dev/null || fail "NARROWCAST_ISA=scalar was refused"
 refused 'unknown NARROWCAST_ISA "mmx"' env NARROWCAST_ISA=mmx "$n" info
 refused 'unknown NARROWCAST_ISA "mmx"' env NARROWCAST_ISA=mmx "$n" cast x.f32 out

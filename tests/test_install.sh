@@ -23,13 +23,15 @@ make_install /opt/nc "$dir/root"
 {
     echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
         "./opt/nc/lib/libnarrowcast.so.$version" ./opt/nc/lib/pkgconfig/narrowcast.pc ./opt/nc/share/bash-completion/completions/narrowcast \
-        ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3
+        ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/narrowcast_ddp.py
     "$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print "./opt/nc/share/man/man1/narrowcast-" $1 ".1" }'
 } | tr ' ' '\n' | LC_ALL=C sort >"$dir/wanted"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
 make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
+make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
+[ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"
 
 # --- packages ---
 if command -v dpkg-deb >/dev/null; then
@@ -75,6 +77,9 @@ runs() { # runs NAME LINE COMMAND...
 mean='mean 2.5 of 4 ranks, 1016 bytes of codes, 4040 in fp32'
 strict=(-Wall -Wextra -Wshadow -Werror)
 built_and_runs mean "$mean" "${CC:-cc}" -std=c11 "${strict[@]}" mean.c "${flags[@]}" -o mean
+"${CC:-cc}" -std=gnu11 "${strict[@]}" without_mpi.c "${flags[@]}" -o without_mpi >"$dir/said" 2>&1 || fail "without_mpi is not built: $(head -n 5 "$dir/said")"
+said=$(timeout 60 ./without_mpi 2>&1) || fail "without_mpi ends with $?"
+[ "$said" = 'mean 2.5 of 4 ranks' ] || fail "without_mpi says '$said'"
 built_and_runs mean-static "$mean" "${CC:-cc}" mean.c "${static[@]}" -o mean-static
 readelf -d mean-static 2>/dev/null | grep -q 'NEEDED.*narrowcast' && fail "mean-static needs the shared library"
 if command -v "${MPICXX:-mpicxx}" >/dev/null && command -v "${CXX:-c++}" >/dev/null; then

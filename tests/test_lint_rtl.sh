@@ -48,6 +48,10 @@ for file in "${1:-rtl}"/*.sv; do
     lint "${1:-rtl}" "$module" || bad=$((bad + 1))
 done
 lint "${1:-rtl}" tile Wide=0 || bad=$((bad + 1))
+lint "${1:-rtl}" nic_core Ultra=0 || bad=$((bad + 1))
+# Rows of which the memories would lose some: both must refuse them, not one
+lint "${1:-rtl}" kept_mem Rows=22 >"$dir/refused" && bad=$((bad + 1))
+[ "$(grep -c 'says$' "$dir/refused")" = $((0${have_v:+1} + 0${have_i:+1})) ] || { echo "22 rows are taken:" && cat "$dir/refused" && bad=$((bad + 1)); }
 echo "$n modules, $bad not clean"
 
 # plant SED: skid with that mistake must not be clean

@@ -9,7 +9,7 @@ B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 nm -D --defined-only "$B/libnarrowcast.so" | awk '$2 != "A" { sub(/@.*/, "", $NF); print $NF }' | sort >"$dir/exported"
-sed -n 's/^NC_API .*\(nc_[a-z0-9_]*\)(.*/\1/p' host/include/narrowcast.h | sort >"$dir/declared"
+sed -n 's/^NC_API .*[ *]\(nc_[a-z0-9_]*\)(.*/\1/p' host/include/narrowcast.h | sort >"$dir/declared"
 [ "$(wc -l <"$dir/declared")" -ge 8 ] || { echo "FAIL found $(wc -l <"$dir/declared") functions in narrowcast.h"; exit 1; }
 diff "$dir/declared" "$dir/exported" || { echo "FAIL declared in narrowcast.h (<), exported (>)"; exit 1; }
 grep -v '^nc_' "$dir/exported" && { echo "FAIL a name that does not begin with nc_"; exit 1; }

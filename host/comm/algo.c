@@ -69,13 +69,11 @@ int algo_find(const char *word, int n_ranks, const struct algo **algo, int *grou
 
 int algo_here(const struct comm *c, const struct algo **algo)
 {
-    if (!comm_is_virtual(c))
-        return 0;
-    if ((*algo)->mpis_order)
-        return ERR(-EINVAL,
-                   "cannot run \"%s\" with virtual ranks: its order of additions is MPI's own",
-                   (*algo)->name);
-    if ((*algo)->by_memory)
+    if ((*algo)->mpis_order && !comm_is_mpi(c))
+        return ERR(-EINVAL, "cannot run \"%s\" %s: its order of additions is MPI's own",
+                   (*algo)->name,
+                   comm_is_virtual(c) ? "with virtual ranks" : "over a transport of the caller's");
+    if ((*algo)->by_memory && comm_is_virtual(c))
         *algo = (*algo)->by_memory;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
+#include <assert.h>
 #include <stdlib.h>
 
 int comm_init(struct comm *c)
@@ -41,6 +42,10 @@ bool comm_is_virtual(const struct comm *c)
 {
     return c->ops->is_virtual;
 }
+bool comm_is_mpi(const struct comm *c)
+{
+    return c->ops->is_mpi;
+}
 struct comm_count comm_counted(const struct comm *c)
 {
     return c->count;
@@ -56,6 +61,26 @@ int comm_agree(struct comm *c, int rc)
     const int speaker = word == fine ? 0 : (int)(word >> 32);
     err_release(c->rank == speaker);
     return word == fine ? 0 : -(int)(uint32_t)word;
+}
+
+bool comm_give_in(struct comm *c, int code)
+{
+    if (c->ops->give_in)
+        c->ops->give_in(c, code);
+    return c->ops->give_in;
+}
+
+int comm_failed(const struct comm *c)
+{
+    return c->ops->failed ? c->ops->failed(c) : 0;
+}
+
+void comm_leave(struct comm *c)
+{
+    if (!c)
+        return;
+    assert(c->ops->leave); /* virtual ranks are closed by who opened them */
+    c->ops->leave(c);
 }
 
 void comm_abort(struct comm *c, int code)

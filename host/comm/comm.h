@@ -1,9 +1,10 @@
-/* comm.h : ranks and what they exchange, by MPI or, as fibers of one thread, by memory
- * (comm_virtual.h). The only folder that knows MPI; every wait has a deadline.
+/* comm.h : ranks and what they exchange, by MPI, by calls of the caller's own (comm_over.h) or, as fibers
+ * of one thread, by memory (comm_virtual.h). The only folder that knows MPI; every wait has a deadline.
  *
- * A wait that passes the deadline ends the whole job, after one line that names the ranks that do
- * not answer: a call below either returns or the process is gone. One thread calls at a time, the
- * one that opened or, where comm_level() says so, any other. */
+ * A wait that passes the deadline names, in one line, the ranks that do not answer. By MPI it then ends
+ * the whole job: a call below either returns or the process is gone. Over the caller's own calls, and
+ * when one of these fails, it returns a negative errno, as all later calls do. One thread calls at a
+ * time, the one that opened or, where comm_threads() says so, any other. */
 #ifndef COMM_H
 #define COMM_H
 #include <stdbool.h>
@@ -41,8 +42,9 @@ void comm_give_turn(void);
 
 /* Which processes a job is of. */
 struct comm_members {
-    const void *mpi;    /* an MPI_Comm, which is duplicated; NULL: fortran */
-    const int *fortran; /* a communicator's number in Fortran (MPI_Fint); NULL: MPI_COMM_WORLD */
+    bool world;         /* all of MPI_COMM_WORLD; else of */
+    const void *mpi;    /* an MPI_Comm, which is duplicated, or */
+    const int *fortran; /* a communicator's number in Fortran (MPI_Fint) */
     double deadline_s;  /* of comm_open() */
     /* What this rank must have done before any goes on: 0, or a negative errno with a line. NULL:
      * nothing. */
@@ -60,7 +62,7 @@ int comm_open_on(const struct comm_members *members, struct comm **out);
 void comm_close(struct comm *c);
 
 /* The same but for MPI, which goes on, so that another job can be opened; what comm_open began ends
- * when the process exits. */
+ * when the process exits. Over the caller's own calls nothing is under way any more when it returns. */
 void comm_leave(struct comm *c);
 
 int comm_rank(const struct comm *c);
@@ -69,8 +71,16 @@ int comm_n_ranks(const struct comm *c);
 /* May other threads than the one that opened call, one at a time? */
 bool comm_threads(const struct comm *c);
 
-/* Are the ranks fibers of one thread (comm_virtual.h)? */
+/* Are the ranks fibers of one thread (comm_virtual.h)? Are they MPI's? */
 bool comm_is_virtual(const struct comm *c);
+bool comm_is_mpi(const struct comm *c);
+
+/* Over the caller's own calls: from now on all calls of this rank return code, those under way, too,
+ * and soon those of the others. Any thread. False: these ranks cannot; comm_abort() can. */
+bool comm_give_in(struct comm *c, int code);
+
+/* What calls return since one has failed over the caller's own calls, or 0. Any thread. */
+int comm_failed(const struct comm *c);
 
 /* All ranks call this with their own result of a step that any of them may have failed. The lowest
  * rank that failed prints its held line (err_hold() is on until then), and every rank gets that
@@ -100,8 +110,8 @@ int comm_check_equal(struct comm *c, const void *mine, size_t bytes, const char 
 
 /* Waits for all messages that are under way, also those that a call that failed has left, and polls
  * politely: ranks may outnumber cores. Returns 0 or -EIO; their buffers are the callers' again
- * either way. A wait longer than the deadline does not return: it calls the roll, one rank says who
- * is missing, and the job ends. */
+ * either way. A wait longer than the deadline calls the roll: one rank says who is missing, and by MPI
+ * the job ends. */
 int comm_wait(struct comm *c);
 
 /* ---- steps whose sums do not come by MPI (way.h) ---- */
@@ -111,13 +121,13 @@ int comm_wait(struct comm *c);
 int comm_give_up(struct comm *c);
 
 /* To be called about every millisecond by who waits for something else than MPI: messages move, and
- * a rank that calls the roll is answered (then this does not return). True: some other rank has
- * given up in this step. */
+ * a rank that calls the roll is answered. True: some other rank has given up in this step, or calls
+ * return nothing but failures any more. */
 bool comm_given_up(struct comm *c);
 
-/* The deadline has passed while waiting for something else than MPI: names who is missing and ends
- * the job. */
-void comm_missing(struct comm *c) __attribute__((noreturn));
+/* The deadline has passed while waiting for something else than messages: names who is missing. Ends the
+ * job, or, over the caller's own calls, returns a negative errno. */
+int comm_missing(struct comm *c);
 
 /* Ends a step: bits [n words] become the OR of all ranks' bits. Forgets who gave up. Returns 0 or
  * -EIO. */

@@ -9,6 +9,39 @@ static size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
+void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x)
+{
+    const union {
+        const int8_t *i8;
+        const float *f32;
+        const double *f64;
+        const uint64_t *u64;
+    } b = {.i8 = x};
+    union {
+        int8_t *i8;
+        float *f32;
+        double *f64;
+        uint64_t *u64;
+    } a = {.i8 = into};
+    for (size_t i = 0; i < n; i++)
+        switch (how) {
+        case COMM_MAX_I8:
+            a.i8[i] = a.i8[i] > b.i8[i] ? a.i8[i] : b.i8[i];
+            break;
+        case COMM_MAX_F32:
+            a.f32[i] = a.f32[i] > b.f32[i] ? a.f32[i] : b.f32[i];
+            break;
+        case COMM_SUM_F64:
+            a.f64[i] += b.f64[i];
+            break;
+        case COMM_MIN_U64:
+            a.u64[i] = a.u64[i] < b.u64[i] ? a.u64[i] : b.u64[i];
+            break;
+        default:
+            a.u64[i] |= b.u64[i];
+        }
+}
+
 /* Everybody's numbers become one another's, as `how` says; a collective's bytes count once. */
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {

@@ -24,11 +24,11 @@ static inline size_t comm_reduce_bytes(enum comm_reduce how) /* of a number */
     return how == COMM_MAX_I8 ? 1 : how == COMM_MAX_F32 ? 4 : 8;
 }
 
-/* How ranks reach each other: by MPI (comm_mpi.c), or as fibers of one thread (comm_virtual.c). All
- * that is not in here, they share. Slots return 0 or a negative errno, with a line, if nothing else
- * is said. */
+/* How ranks reach each other: by MPI (comm_mpi.c), by calls of the caller's (comm_over.c), or as fibers of
+ * one thread (comm_virtual.c). All that is not in here, they share. Slots return 0 or a negative errno,
+ * with a line, if nothing else is said. */
 struct comm_ops {
-    bool is_virtual;
+    bool is_mpi, is_virtual;
 
     /* ---- messages, of 1 to c->chunk_bytes bytes. Each has a place, chosen by the caller ---- */
 
@@ -65,7 +65,11 @@ struct comm_ops {
     bool (*given_up)(struct comm *c); /* has one of the others told? */
     /* After a vote in which the ranks of this mask had given up: what they told is forgotten. */
     int (*forget)(struct comm *c, const uint64_t *gave_up);
-    void __attribute__((noreturn)) (*missing)(struct comm *c);       /* comm_missing() */
+    int (*missing)(struct comm *c); /* comm_missing() */
+    /* comm_give_in(). NULL: these ranks' calls cannot be made to return */
+    void (*give_in)(struct comm *c, int code);
+    int (*failed)(const struct comm *c); /* comm_failed(). NULL: see there */
+    void (*leave)(struct comm *c);       /* comm_leave(). NULL: who opened them closes them */
     void __attribute__((noreturn)) (*end)(struct comm *c, int code); /* the job's processes */
 };
 
@@ -102,14 +106,28 @@ int comm_send(struct comm *c, int to, const void *buf, size_t bytes);
 int comm_recv(struct comm *c, int from, void *buf, size_t bytes);
 
 /* One wait, of whatever kind: comm_watch() begins it, comm_look() stands between two polls, at
- * least every DEADLINE_GAP_S: it ends the job when the deadline has passed or another rank calls
- * the roll. Time in which this rank was stopped does not count. */
+ * least every DEADLINE_GAP_S: when the deadline has passed or another rank calls the roll, it returns what
+ * comm_missing() does. Time in which this rank was stopped does not count. */
 struct comm_watch {
     double start_s, waited_s; /* waited_s: by the last look */
     struct deadline deadline;
 };
 struct comm_watch comm_watch(const struct comm *c);
-void comm_look(struct comm *c, struct comm_watch *w);
+int comm_look(struct comm *c, struct comm_watch *w);
+
+/* Between two polls of a wait: for all of one's messages, or for one of them. */
+void comm_rest(unsigned n_polls, double waited_s);
+void comm_rest_some(double waited_s);
+
+/* into[n] = into and x, of the next rank. */
+void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
+
+/* Says who of all ranks has not answered a roll call, after a wait that failed with code. heard: [n_ranks]
+ * who has. */
+void comm_roll_say(const struct comm *c, const bool *heard, int code);
+
+/* How long a rank that waits may take to answer a roll call. */
+static const double COMM_ROLL_S = 2.0;
 
 /* comm_wait() as one point-to-point round, counted. */
 int comm_round(struct comm *c);

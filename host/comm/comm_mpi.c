@@ -2,7 +2,6 @@
 #include "comm/comm_mpi.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,10 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
+static void leave(struct comm *c);
+
 static const struct comm_ops ops = {
-    .is_virtual = false,
+    .is_mpi = true,
     .make_room = comm_mpi_make_room,
     .clear = comm_mpi_clear,
     .send = comm_mpi_send,
@@ -32,6 +33,7 @@ static const struct comm_ops ops = {
     .given_up = comm_mpi_given_up,
     .forget = comm_mpi_forget,
     .missing = comm_mpi_roll_call,
+    .leave = leave,
     .end = end,
 };
 
@@ -58,17 +60,26 @@ static void give_back(struct comm_mpi *m)
     free(m);
 }
 
+static void leave(struct comm *c)
+{
+    /* so that MPI's own waits, which have no deadline, find everybody there */
+    (void)comm_barrier(c);
+    MPI_Comm_free(&comm_mpi(c)->mpi);
+    give_back(comm_mpi(c));
+    comm_mpi_count_open(-1);
+}
+
 /* The job's own communicator, of the caller's or of all processes. */
 static int duplicate(const struct comm_members *o, MPI_Comm *out)
 {
     MPI_Comm from = MPI_COMM_WORLD;
     int is_inter = 0;
-    if (o->mpi)
-        from = *(const MPI_Comm *)o->mpi;
-    else if (o->fortran)
-        from = MPI_Comm_f2c(*o->fortran);
-    if (from == MPI_COMM_NULL)
-        return ERR(-EINVAL, "cannot join the job: there is no communicator (MPI_COMM_NULL)");
+    if (!o->world)
+        from = o->mpi       ? *(const MPI_Comm *)o->mpi
+               : o->fortran ? MPI_Comm_f2c(*o->fortran)
+                            : MPI_COMM_NULL;
+    if (from == MPI_COMM_NULL || !from) /* no handle of Open MPI, and none of MPICH, is 0 */
+        return ERR(-EINVAL, "cannot join the job: there is no such communicator (MPI_COMM_NULL?)");
     TRY(comm_mpi_check(MPI_Comm_test_inter(from, &is_inter), "join the job"));
     if (is_inter)
         return ERR(-EINVAL, "cannot join the job: its communicator is between two groups of ranks");
@@ -145,21 +156,9 @@ int comm_open_on(const struct comm_members *o, struct comm **out)
 
 int comm_open(double deadline_s, struct comm **out)
 {
-    const struct comm_members all = {.deadline_s = deadline_s};
+    const struct comm_members all = {.world = true, .deadline_s = deadline_s};
     TRY(comm_begin(false));
     return comm_open_on(&all, out);
-}
-
-void comm_leave(struct comm *c)
-{
-    if (!c)
-        return;
-    assert(c->ops == &ops); /* virtual ranks are closed by who opened them */
-    /* so that MPI's own waits, which have no deadline, find everybody there */
-    (void)comm_barrier(c);
-    MPI_Comm_free(&comm_mpi(c)->mpi);
-    give_back(comm_mpi(c));
-    comm_mpi_count_open(-1);
 }
 
 void comm_close(struct comm *c)

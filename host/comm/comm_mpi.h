@@ -49,6 +49,6 @@ int comm_mpi_give_up(struct comm *c);
 bool comm_mpi_given_up(struct comm *c);
 int comm_mpi_forget(struct comm *c, const uint64_t *gave_up);
 bool comm_mpi_roll_heard(struct comm *c);
-void comm_mpi_roll_call(struct comm *c) __attribute__((noreturn));
+int comm_mpi_roll_call(struct comm *c); /* does not return */
 
 #endif

@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include <sched.h>
-#include <time.h>
 
 /* Takes what has come. Returns how many messages that were, or -EIO. */
 static int take(struct comm_mpi *m)
@@ -16,18 +14,6 @@ static int take(struct comm_mpi *m)
         if (!done || which == MPI_UNDEFINED)
             return n;
     }
-}
-
-/* Between two polls: at once for a few microseconds, then after the others on this core, then
- * asleep for a moment, in which the system's buffers go on sending. */
-static void pause_between_polls(double waited_s)
-{
-    if (waited_s < 10e-6)
-        return;
-    if (waited_s < 200e-6)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
 /* What has come, while nothing has failed. A failure ends all messages, so that their buffers are
@@ -47,8 +33,8 @@ int comm_mpi_some(struct comm *c, bool wait)
         return n;
     struct comm_watch watch = comm_watch(c);
     for (; n == 0; n = take_or_end(c)) {
-        comm_look(c, &watch);
-        pause_between_polls(watch.waited_s);
+        (void)comm_look(c, &watch); /* MPI's does not return when it fails */
+        comm_rest_some(watch.waited_s);
     }
     c->count.wait_s += clock_s() - watch.start_s;
     return n;

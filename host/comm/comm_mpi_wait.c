@@ -2,9 +2,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_mpi.h"
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 bool comm_mpi_make_room(struct comm *c, size_t places)
 {
@@ -52,19 +50,6 @@ bool comm_mpi_done(const struct comm *c, size_t at, size_t n)
     return true;
 }
 
-/* Between two polls: at once for a few microseconds, then after the others on this core, then
- * asleep for a moment; for longer when it takes longer: hundreds of ranks may share a core with the
- * one that all wait for. */
-static void pause_between_polls(unsigned n_polls, double waited_s)
-{
-    if (n_polls < 50)
-        return;
-    if (waited_s < 0.02)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
-}
-
 /* Why MPI_Testall failed: the first message that did. */
 static int failed_request(const struct comm_mpi *m, int mpi_rc)
 {
@@ -93,8 +78,8 @@ int comm_mpi_wait(struct comm *c)
     struct comm_watch watch = comm_watch(c);
     int rc = 0;
     for (unsigned n_polls = 0; !all_done(comm_mpi(c), &rc); n_polls++) {
-        comm_look(c, &watch);
-        pause_between_polls(n_polls, watch.waited_s);
+        (void)comm_look(c, &watch); /* MPI's does not return when it fails */
+        comm_rest(n_polls, watch.waited_s);
     }
     c->n_req = 0;
     c->count.wait_s += clock_s() - watch.start_s;

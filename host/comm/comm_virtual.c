@@ -63,7 +63,7 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     _exit(code < 0 && code > -128 ? -code : 1);
 }
 
-static void __attribute__((noreturn)) missing(struct comm *c)
+static int missing(struct comm *c)
 {
     char text[VIRTUAL_WHY_BYTES];
     virtual_why(virtual_rank(c)->job, text);

@@ -5,40 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* into = into and x, of the next rank */
-static void combine(enum comm_reduce how, size_t n, void *into, const void *x)
-{
-    const union {
-        const int8_t *i8;
-        const float *f32;
-        const double *f64;
-        const uint64_t *u64;
-    } b = {.i8 = x};
-    union {
-        int8_t *i8;
-        float *f32;
-        double *f64;
-        uint64_t *u64;
-    } a = {.i8 = into};
-    for (size_t i = 0; i < n; i++)
-        switch (how) {
-        case COMM_MAX_I8:
-            a.i8[i] = a.i8[i] > b.i8[i] ? a.i8[i] : b.i8[i];
-            break;
-        case COMM_MAX_F32:
-            a.f32[i] = a.f32[i] > b.f32[i] ? a.f32[i] : b.f32[i];
-            break;
-        case COMM_SUM_F64:
-            a.f64[i] += b.f64[i];
-            break;
-        case COMM_MIN_U64:
-            a.u64[i] = a.u64[i] < b.u64[i] ? a.u64[i] : b.u64[i];
-            break;
-        default:
-            a.u64[i] |= b.u64[i];
-        }
-}
-
 static void tell(struct comm_virtual *v, int root, size_t bytes)
 {
     for (int r = 0; r < v->n_ranks; r++)
@@ -67,7 +33,8 @@ static void perform(struct comm_virtual *v, struct virtual_rank *last)
         break;
     case VIRTUAL_REDUCE:
         for (int r = 1; r < v->n_ranks; r++)
-            combine((enum comm_reduce)call->how, call->n, v->ranks[0].call.x, v->ranks[r].call.x);
+            comm_combine((enum comm_reduce)call->how, call->n, v->ranks[0].call.x,
+                         v->ranks[r].call.x);
         tell(v, 0, call->n * comm_reduce_bytes((enum comm_reduce)call->how));
         break;
     case VIRTUAL_ONCE:

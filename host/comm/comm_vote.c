@@ -12,14 +12,14 @@ int comm_give_up(struct comm *c)
 
 bool comm_given_up(struct comm *c)
 {
-    if (c->ops->poll(c))
-        c->ops->missing(c);
+    if (c->ops->poll(c) && c->ops->missing(c) < 0)
+        return true;
     return c->ops->given_up(c);
 }
 
-void comm_missing(struct comm *c)
+int comm_missing(struct comm *c)
 {
-    c->ops->missing(c);
+    return c->ops->missing(c);
 }
 
 /* Words of a mask of ranks. */

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "comm/comm_inside.h"
+#include <sched.h>
+#include <time.h>
 
 int comm_place(struct comm *c)
 {
@@ -50,12 +52,34 @@ struct comm_watch comm_watch(const struct comm *c)
     return (struct comm_watch){.start_s = now, .deadline = deadline_in(now, c->deadline_s)};
 }
 
-void comm_look(struct comm *c, struct comm_watch *w)
+int comm_look(struct comm *c, struct comm_watch *w)
 {
     const double now = clock_s();
     w->waited_s = now - w->start_s;
-    if (deadline_passed(&w->deadline, now) || c->ops->poll(c))
-        c->ops->missing(c);
+    return deadline_passed(&w->deadline, now) || c->ops->poll(c) ? c->ops->missing(c) : 0;
+}
+
+/* At once for a few microseconds, then after the others on this core, then asleep for a moment; for
+ * longer when it takes longer: hundreds of ranks may share a core with the one that all wait for. */
+void comm_rest(unsigned n_polls, double waited_s)
+{
+    if (n_polls < 50)
+        return;
+    if (waited_s < 0.02)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = waited_s < 0.2 ? 50000 : 500000}, NULL);
+}
+
+/* Asleep early: the system's buffers go on sending meanwhile. */
+void comm_rest_some(double waited_s)
+{
+    if (waited_s < 10e-6)
+        return;
+    if (waited_s < 200e-6)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
 int comm_wait(struct comm *c)

@@ -64,6 +64,8 @@ static int library_facts(struct comm *c, struct facts *f)
     TRY(comm_max_i8(c, no, sizeof no));
     f->no[NCCL] = no[0] ? "the GPU library was built without it" : NULL;
     f->no[MPI] = no[1] ? mpi_is_silent : NULL;
+    if (!comm_is_mpi(c))
+        f->no[MPI] = "the transport is the caller's own";
     if (comm_is_virtual(c))
         f->no[NCCL] = f->no[MPI] = ranks_are_virtual;
     return 0;
@@ -226,6 +228,8 @@ int mates_choose(struct comm *c, bool cards, bool rescale, int group, const stru
     say(*algo, t, &facts, said, size);
     if (comm_is_virtual(c))
         snprintf(said, size, "%s by copies of pinned memory", (*algo)->name);
+    else if (t == PINNED && !comm_is_mpi(c))
+        snprintf(said, size, "%s by the caller's transport from pinned memory", (*algo)->name);
     *algo = by(*algo, t);
     *ops = t == PINNED ? vec_cuda() : vec_cuda_device();
     return 0;

@@ -21,7 +21,7 @@ int mates_nccl_wait(struct mates *m)
     TRY(gpu()->run->signal(lane->flag, passed, lane->stream));
     while (__atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) != passed) {
         TRY(gpu()->nccl->check(m->state));
-        comm_look(m->comm, &watch);
+        TRY(comm_look(m->comm, &watch));
         sched_yield();
     }
     m->comm->count.wait_s += clock_s() - watch.start_s;

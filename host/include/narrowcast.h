@@ -49,8 +49,8 @@
  * who gets in another's way. With less only MPI's main thread may call: -EPERM, and gradients that
  * nc_ready() hands in travel in nc_wait(). After fork() the child may not call: -EPERM.
  *
- * A rank that does not come within the deadline ends the whole job, after a line that names it. The
- * deadline counts only while some rank waits inside a call, and not while that rank is itself
+ * A rank that does not come within the deadline ends the whole job, after a line that names it (over a
+ * transport of the caller's, calls return -ETIMEDOUT). The deadline counts only while some rank waits inside a call, and not while that rank is itself
  * stopped: what a rank does between calls (validation, a checkpoint) may take as long as it likes
  * if no other waits for it meanwhile, else as long as the deadline, 10 minutes unless set. The opening
  * of a communicator waits as MPI does, without one. */
@@ -159,7 +159,10 @@ struct nc_report {
     double comm_s;       /* seconds of sending, adding and waiting */
     /* 1: all sums came through cards; 0: some or all by MPI, with the same bits */
     int offload;
-    uint64_t reserved[8]; /* 0 */
+    /* by which algorithm this step's sums came, and between GPUs by what: "direct", "group-scatter:4",
+     * "direct by NCCL", or "cards"; valid until nc_close() */
+    const char *path;
+    uint64_t reserved[7]; /* 0 */
 };
 
 struct nc; /* a communicator: opened by nc_open, closed by nc_close */
@@ -185,13 +188,58 @@ NC_API int nc_open_on(const void *mpi_comm, const struct nc_options *options,
 NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
                            const struct nc_layer *layers, int n_layers, struct nc **out);
 
+/* ---- without MPI ---- */
+
+/* How ranks reach each other by calls of the caller's own: sockets, UCX, a framework's process group. They
+ * return 0 or a negative errno. One thread at a time makes them, and they must not call the library.
+ *
+ *   isend, irecv   begin a message of 1 to 2^30 bytes, which both sides know. Those from one rank to
+ *                  another with the same tag (0 to NC_TAGS - 1) arrive in the order in which they were
+ *                  begun. buf is in use until test() has said done, or cancel(). A send may not wait for
+ *                  its receive, nor a message for one with another tag. *request: what test() is to get
+ *   test           *done = 1: the message has ended, and with it the request. Does not wait. NULL: a
+ *                  request points to an int, 0 until any thread sets it to 1, done, or a negative errno
+ *   progress       makes messages move, before each round of test(); NULL: test() does
+ *   cancel         ends a message that will never end by itself: buf and request are not in use any
+ *                  more. Of communicators that have failed or are closed after a failure
+ *
+ * At any time one receive from every rank is under way, of a few bytes, until nc_close(). */
+enum { NC_TAGS = 8 };
+struct nc_transport {
+    size_t size; /* sizeof(struct nc_transport) */
+    void *arg;   /* the first argument of all */
+    int rank, n_ranks;
+    int (*isend)(void *arg, int to, int tag, const void *buf, size_t bytes, void **request);
+    int (*irecv)(void *arg, int from, int tag, void *buf, size_t bytes, void **request);
+    int (*test)(void *arg, void *request, int *done);
+    int (*progress)(void *arg);
+    void (*cancel)(void *arg, void *request);
+    int threads;       /* not 0: they may be called by another thread than the one that opened */
+    void *reserved[8]; /* NULL */
+};
+
+/* nc_open() over these calls, by all of their ranks; MPI is not begun, and several may be open, each with
+ * a transport of its own. All that `narrowcast train --help` lists does but the algorithm native.
+ *   transport   copied; its calls and arg stay in use until nc_close()
+ * A call that fails, and a rank that does not come within the deadline, do not end the process: one
+ * rank says who is missing, and every call of every rank returns a negative errno: -ETIMEDOUT, or that of
+ * the transport. Returns as nc_open(); -EINVAL for a table that cannot be, on this rank alone. */
+NC_API int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
+                        const struct nc_layer *layers, int n_layers, struct nc **out);
+
 /* Leaves the job, with all ranks, after nc_wait(); NULL is legal. The last one calls MPI_Finalize if
  * nc_open called MPI_Init. After fork() it does nothing. */
 NC_API void nc_close(struct nc *nc);
 
-/* Ends the job's processes at once, with a status that is not 0, as MPI_Abort does: for failures after
- * which the other ranks cannot be asked. Any thread. code: a negative errno. Does not return. */
+/* For failures after which the other ranks cannot be asked. Any thread. code: a negative errno. By MPI
+ * it ends the job's processes at once, with a status that is not 0, as MPI_Abort does, and does not
+ * return. Over a transport of the caller's it returns at once: a call of this rank that is under way and
+ * all later ones return code, and soon those of all ranks do. nc_close() remains to be called. */
 NC_API void nc_abort(struct nc *nc, int code);
+
+/* 0, or what the communicator has failed with, in a call or in its own thread: a negative errno, which all
+ * calls return from then on. Any thread, and while others call. */
+NC_API int nc_async_error(const struct nc *nc);
 
 NC_API int nc_rank(const struct nc *nc);
 NC_API int nc_n_ranks(const struct nc *nc);

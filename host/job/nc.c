@@ -1,7 +1,9 @@
 /* nc.c : the public interface: a thin face over a job, opened and closed. */
 #include "base/buf.h"
 #include "base/crc.h"
+#include "comm/comm_over.h"
 #include "job/nc_inside.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +148,18 @@ static uint32_t tag_of(const struct nc_layer *layers, int n_layers)
     return tag;
 }
 
+/* Of steps that cards do not add. */
+static void name_path(struct nc *nc)
+{
+    const struct job *j = &nc->job;
+    if (j->on_gpu && j->device[0])
+        snprintf(nc->path, sizeof nc->path, "%s", j->device);
+    else if (j->group)
+        snprintf(nc->path, sizeof nc->path, "%s:%d", j->algo->name, j->group);
+    else
+        snprintf(nc->path, sizeof nc->path, "%s", j->algo->name);
+}
+
 /* All ranks. */
 static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_layer *layers,
                     int n_layers)
@@ -174,8 +188,10 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     }
     if (rc == 0)
         rc = job_open(&nc->job, copy, n_layers);
-    if (rc == 0)
+    if (rc == 0) {
         reducer_set_weights(nc->job.reducer, weights);
+        name_path(nc);
+    }
     free(copy);
     free(weights);
     return rc;
@@ -207,15 +223,10 @@ static int prepare(void *arg)
     return a->nc ? 0 : -ENOMEM;
 }
 
-/* With the turn. */
-static int open_in_turn(struct opening *a, struct comm_members *members,
-                        const struct nc_layer *layers, int n_layers)
+/* A job over ranks that have met. */
+static int open_over_comm(struct opening *a, struct comm *comm, const struct nc_layer *layers,
+                          int n_layers)
 {
-    struct comm *comm;
-    members->deadline_s = a->options.deadline_s;
-    members->ready = prepare;
-    members->arg = a;
-    TRY(comm_open_on(members, &comm));
     a->nc->comm = comm;
     const int rc = open_job(a->nc, &a->options, layers, n_layers);
     if (rc < 0) {
@@ -225,8 +236,49 @@ static int open_in_turn(struct opening *a, struct comm_members *members,
     return rc;
 }
 
-static int open_as(struct comm_members members, const struct nc_options *options,
-                   const struct nc_layer *layers, int n_layers, struct nc **out)
+/* With the turn. */
+static int open_in_turn(struct opening *a, struct comm_members *members,
+                        const struct nc_layer *layers, int n_layers)
+{
+    struct comm *comm;
+    members->deadline_s = a->options.deadline_s;
+    members->ready = prepare;
+    members->arg = a;
+    TRY(comm_open_on(members, &comm));
+    return open_over_comm(a, comm, layers, n_layers);
+}
+
+static int open_by_mpi(struct opening *a, struct comm_members *members,
+                       const struct nc_layer *layers, int n_layers)
+{
+    int rc = comm_begin(a->options.threads != 0);
+    if (rc >= 0)
+        rc = comm_take_turn();
+    if (rc == 0) {
+        rc = open_in_turn(a, members, layers, n_layers);
+        comm_give_turn();
+    }
+    return rc;
+}
+
+static int open_by_calls(struct opening *a, const struct nc_transport *transport,
+                         const struct nc_layer *layers, int n_layers)
+{
+    struct comm *comm;
+    TRY(comm_over_open(transport, a->options.deadline_s, &comm));
+    err_hold();
+    const int rc = comm_agree(comm, prepare(a));
+    if (rc < 0) {
+        comm_leave(comm);
+        return rc;
+    }
+    return open_over_comm(a, comm, layers, n_layers);
+}
+
+/* members: NULL: by the transport. */
+static int open_as(struct comm_members *members, const struct nc_transport *transport,
+                   const struct nc_options *options, const struct nc_layer *layers, int n_layers,
+                   struct nc **out)
 {
     struct opening a = {.nc = NULL};
     if (!out)
@@ -234,19 +286,15 @@ static int open_as(struct comm_members members, const struct nc_options *options
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
-    int rc = comm_begin(a.options.threads != 0);
-    if (rc >= 0)
-        rc = comm_take_turn();
-    if (rc == 0) {
-        rc = open_in_turn(&a, &members, layers, n_layers);
-        comm_give_turn();
-    }
+    const int rc = members ? open_by_mpi(&a, members, layers, n_layers)
+                           : open_by_calls(&a, transport, layers, n_layers);
     err_turn(before);
     nc_open_failed(&lines, rc);
     if (rc < 0) {
         give_back(a.nc);
         return rc;
     }
+    a.nc->by_mpi = members != NULL;
     a.nc->pid = getpid();
     a.nc->log = a.options;
     a.nc->lines = nc_lines(&a.nc->log);
@@ -257,19 +305,28 @@ static int open_as(struct comm_members members, const struct nc_options *options
 int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
             struct nc **out)
 {
-    return open_as((struct comm_members){.mpi = NULL}, options, layers, n_layers, out);
+    struct comm_members all = {.world = true};
+    return open_as(&all, NULL, options, layers, n_layers, out);
 }
 
 int nc_open_on(const void *mpi_comm, const struct nc_options *options,
                const struct nc_layer *layers, int n_layers, struct nc **out)
 {
-    return open_as((struct comm_members){.mpi = mpi_comm}, options, layers, n_layers, out);
+    struct comm_members members = {.mpi = mpi_comm};
+    return open_as(&members, NULL, options, layers, n_layers, out);
 }
 
 int nc_open_fortran(int mpi_fint, const struct nc_options *options, const struct nc_layer *layers,
                     int n_layers, struct nc **out)
 {
-    return open_as((struct comm_members){.fortran = &mpi_fint}, options, layers, n_layers, out);
+    struct comm_members members = {.fortran = &mpi_fint};
+    return open_as(&members, NULL, options, layers, n_layers, out);
+}
+
+int nc_open_over(const struct nc_transport *transport, const struct nc_options *options,
+                 const struct nc_layer *layers, int n_layers, struct nc **out)
+{
+    return open_as(NULL, transport, options, layers, n_layers, out);
 }
 
 void nc_close(struct nc *nc)
@@ -277,17 +334,23 @@ void nc_close(struct nc *nc)
     if (!nc || getpid() != nc->pid)
         return;
     struct err_lines *before = err_turn(&nc->lines);
+    if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
+        (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
     if (nc->has_turn) /* of a step that nobody waited for; behind MPI's end there is none */
         comm_give_turn();
-    comm_close(nc->comm);
+    if (nc->by_mpi)
+        comm_close(nc->comm);
+    else
+        comm_leave(nc->comm);
     err_turn(before);
     give_back(nc);
 }
 
 void nc_abort(struct nc *nc, int code)
 {
-    comm_abort(nc->comm, code);
+    if (!comm_give_in(nc->comm, code < 0 ? code : -ECANCELED))
+        comm_abort(nc->comm, code);
 }
 
 int nc_rank(const struct nc *nc)

@@ -63,6 +63,12 @@ void nc_open_failed(const struct err_lines *lines, int rc)
         remember(lines, rc, open_error, sizeof open_error);
 }
 
+int nc_async_error(const struct nc *nc)
+{
+    const int failed = atomic_load(&nc->failed);
+    return failed ? failed : comm_failed(nc->comm);
+}
+
 const char *nc_last_error(const struct nc *nc)
 {
     return nc ? nc->lines.first : open_error;
@@ -73,9 +79,12 @@ static int may_call(struct nc *nc)
 {
     if (getpid() != nc->pid)
         return ERR(-EPERM, "cannot call after fork(): the communicator is the parent's");
-    if (nc->failed)
-        return ERR(nc->failed, "cannot go on after a failure (%s): only nc_close may follow",
-                   nc_strerror(nc->failed));
+    const int failed = nc_async_error(nc);
+    if (failed)
+        return ERR(failed, "cannot go on after a failure (%s): only nc_close may follow",
+                   nc_strerror(failed));
+    if (!nc->by_mpi)
+        return 0;
     if (nc->has_turn)
         return comm_may_call();
     TRY(comm_take_turn());
@@ -118,6 +127,6 @@ int nc_leave_refused(struct nc *nc, int rc)
 int nc_leave(struct nc *nc, int rc)
 {
     if (rc < 0)
-        nc->failed = rc;
+        atomic_store(&nc->failed, rc);
     return nc_leave_refused(nc, rc);
 }

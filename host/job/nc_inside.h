@@ -13,7 +13,8 @@ enum nc_type { NC_FP32, NC_FP64, NC_FP16, NC_BF16 };
 struct nc {
     struct comm *comm;
     struct job job;
-    uint64_t step; /* keys random bits */
+    uint64_t step;                              /* keys random bits */
+    char path[sizeof((struct job *)0)->device]; /* of a step that cards do not add */
     int n_layers;
     size_t *n;           /* [n_layers] elements */
     uint32_t layers_tag; /* checksum of the list of layers */
@@ -26,7 +27,8 @@ struct nc {
     bool asked_thread; /* for reducer_set_overlap(), once */
     bool under_way;    /* from nc_iallreduce() to nc_wait() */
     bool has_turn;     /* comm_take_turn(), and holds it between calls */
-    int failed;        /* a negative errno: only nc_close() may follow */
+    bool by_mpi;       /* its thread rules hold */
+    atomic_int failed; /* a negative errno: only nc_close() may follow */
     atomic_bool busy;
     pid_t pid;
     struct nc_options log; /* where lines go */

@@ -24,8 +24,8 @@ static void pause_between_polls(unsigned n_idle)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Names who has not sent anything, by the lowest rank that has, and ends the job. */
-static void end_with_stragglers(struct offload *o)
+/* Names who has not sent anything, by the lowest rank that has, and ends as comm_missing() does. */
+static int end_with_stragglers(struct offload *o)
 {
     const uint64_t missing = window_missing(o->window);
     char list[160];
@@ -38,7 +38,7 @@ static void end_with_stragglers(struct offload *o)
     }
     if (comm_rank(o->comm) == speaker)
         err_news("the cards wait for rank %s, for longer than %g s", list, o->deadline_s);
-    comm_missing(o->comm);
+    return comm_missing(o->comm);
 }
 
 /* Does anything but the window say that it is over? */
@@ -69,8 +69,7 @@ int offload_drive(struct offload *o, bool in_step)
             end = true;
             break;
         case WINDOW_STRAGGLER:
-            end_with_stragglers(o);
-            break;
+            return end_with_stragglers(o);
         case WINDOW_BUSY:
             break;
         }

@@ -75,6 +75,13 @@ bool vec_isa_table(enum vec_isa isa, struct vec_ops *ops)
 
 static struct vec_ops best;
 
+/* What the environment asks for; NULL: nothing. */
+static const char *asked(void)
+{
+    const char *word = getenv("NARROWCAST_ISA");
+    return word && *word ? word : NULL;
+}
+
 /* The instruction set with that name; the widest for NULL or a word that is none. */
 static enum vec_isa isa_of(const char *word)
 {
@@ -86,7 +93,7 @@ static enum vec_isa isa_of(const char *word)
 
 static void fill_best(void)
 {
-    enum vec_isa isa = isa_of(getenv("NARROWCAST_ISA"));
+    enum vec_isa isa = isa_of(asked());
     while (!vec_isa_table(isa, &best)) /* the scalar one is always here */
         isa--;
 }
@@ -100,7 +107,7 @@ const struct vec_ops *vec_best(void)
 
 int vec_best_check(void)
 {
-    const char *word = getenv("NARROWCAST_ISA");
+    const char *word = asked();
     if (!word || !strcmp(word, vec_best()->name))
         return 0;
     if (!strcmp(word, isas[isa_of(word)].name))

@@ -21,7 +21,7 @@ class Layer(Structure):
 
 class Report(Structure):
     _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
-                ("comm_s", c_double), ("offload", c_int), ("reserved", c_uint64 * 8)]
+                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("reserved", c_uint64 * 7)]
 
 
 # Parts of Open MPI are loaded later, and look for its names among those that all may see.

@@ -1,0 +1,276 @@
+"""narrowcast_ddp.py : narrow gradients for PyTorch's DistributedDataParallel, as a communication hook.
+
+    import narrowcast_ddp
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    state = narrowcast_ddp.State(model, format="e4m3", scale="aps")       # words of `narrowcast train --help`
+    ddp.register_comm_hook(state, narrowcast_ddp.hook)
+    ... train ...
+    state.close()                                                          # before destroy_process_group()
+
+Gradients become their mean over ranks, as DDP's own: each is copied to a place of its own when its bucket is ready, and travels
+as codes from then on, while the backward pass goes on. Codes go through torch.distributed: a gloo group of all ranks, or
+process_group, which must be of gloo's kind and is then used by nobody else. Gradients on GPUs are copied to the CPU for that.
+A gradient that is inf or nan on some rank makes all of the step's gradients nan, on every rank: torch.cuda.amp.GradScaler and the
+like then skip the step, as they do without the hook.
+
+Needs libnarrowcast.so.0: $NARROWCAST_LIBRARY, beside this file's PREFIX (make install), or on the loader's path."""
+
+import ctypes
+import datetime
+import errno
+import os
+import queue
+import threading
+from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p, sizeof
+
+import torch
+import torch.distributed as dist
+
+_WORDS = "format scale sum out_format overflow round algo offload".split()
+_MORE_WORDS = "device codec xclbin node_sum quantise acc_format".split()
+
+
+class _Options(Structure):  # struct nc_options
+    _fields_ = (
+        [("size", c_size_t)]
+        + [(name, c_char_p) for name in _WORDS]
+        + [("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)]
+        + [(name, c_char_p) for name in _MORE_WORDS]
+        + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p)]
+    )
+
+
+class _Layer(Structure):  # struct nc_layer
+    _fields_ = [("name", c_char_p), ("n", c_size_t), ("fp32", c_int), ("column", c_size_t), ("stride", c_size_t),
+                ("weights", c_void_p), ("reserved", c_void_p * 4)]
+
+
+class _Report(Structure):  # struct nc_report
+    _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
+                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("reserved", c_uint64 * 7)]
+
+
+_Begin = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_size_t, POINTER(c_void_p))
+_Cancel = CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class _Transport(Structure):  # struct nc_transport
+    _fields_ = [("size", c_size_t), ("arg", c_void_p), ("rank", c_int), ("n_ranks", c_int), ("isend", _Begin), ("irecv", _Begin),
+                ("test", c_void_p), ("progress", c_void_p), ("cancel", _Cancel), ("threads", c_int), ("reserved", c_void_p * 8)]
+
+
+def _load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = os.path.join(here, "..", "..", "lib", "libnarrowcast.so.0")
+    name = os.environ.get("NARROWCAST_LIBRARY") or (beside if os.path.exists(beside) else "libnarrowcast.so.0")
+    lib = ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+    lib.nc_options_init.argtypes = [POINTER(_Options), c_size_t]
+    lib.nc_open_over.argtypes = [POINTER(_Transport), POINTER(_Options), POINTER(_Layer), c_int, POINTER(c_void_p)]
+    lib.nc_iallreduce.argtypes = [c_void_p, POINTER(c_void_p)]
+    lib.nc_ready.argtypes = [c_void_p, c_int, c_int]
+    lib.nc_wait.argtypes = [c_void_p, POINTER(_Report)]
+    lib.nc_close.argtypes = [c_void_p]
+    lib.nc_state_bytes.argtypes, lib.nc_state_bytes.restype = [c_void_p], c_size_t
+    lib.nc_state_save.argtypes = [c_void_p, c_void_p]
+    lib.nc_state_load.argtypes = [c_void_p, c_void_p, c_size_t]
+    lib.nc_last_error.argtypes, lib.nc_last_error.restype = [c_void_p], c_char_p
+    return lib
+
+
+class _Channel:
+    """Messages to or from a rank with one tag, which end in the order they were begun: a thread waits for each. (gloo tells
+    nobody who only asks that a message has ended.)"""
+
+    FOREVER = datetime.timedelta(days=365)  # the library has the deadline; gloo's own would close all connections
+
+    def __init__(self):
+        self.begun = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while (message := self.begun.get()) is not None:
+            work, finish = message
+            try:
+                work.wait(self.FOREVER)
+                finish(1)
+            except RuntimeError:
+                finish(-errno.ECONNRESET)
+
+    def close(self):
+        self.begun.put(None)
+        self.thread.join(1)
+
+
+class _Group:
+    """struct nc_transport over a gloo group."""
+
+    FLAGS = 1 << 15  # one is used again only when all others have been
+
+    def __init__(self, group):
+        self.group = group
+        self.rank, self.n_ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.channels = {}
+        self.flags = (c_int * self.FLAGS)()
+        self.base = ctypes.addressof(self.flags)
+        self.under_way = [False] * self.FLAGS
+        self.at = 0
+        self.lock = threading.Lock()  # of under_way: a message that is cancelled writes nothing any more
+        self.table = _Transport(size=sizeof(_Transport), rank=self.rank, n_ranks=self.n_ranks, isend=_Begin(self.isend),
+                                irecv=_Begin(self.irecv), cancel=_Cancel(self.cancel), threads=1)
+
+    def flag(self):
+        while self.under_way[self.at]:
+            self.at = (self.at + 1) % self.FLAGS
+        i, self.at = self.at, (self.at + 1) % self.FLAGS
+        self.flags[i], self.under_way[i] = 0, True
+        return i
+
+    def begin(self, sends, peer, tag, data, finish, request):
+        key = (sends, peer, tag)
+        if key not in self.channels:
+            self.channels[key] = _Channel()
+        work = self.group.send([data], peer, tag) if sends else self.group.recv([data], peer, tag)
+        i = self.flag()
+
+        def end(code):
+            with self.lock:
+                if self.under_way[i] and code > 0:
+                    finish()
+                self.under_way[i] = False
+                self.flags[i] = code
+
+        request[0] = self.base + i * sizeof(c_int)
+        self.channels[key].begun.put((work, end))
+        return 0
+
+    def isend(self, _, to, tag, buf, count, request):
+        try:
+            data = torch.frombuffer(bytearray(ctypes.string_at(buf, count)), dtype=torch.uint8)
+            return self.begin(True, to, tag, data, lambda: None, request)
+        except Exception:  # must not leave a C function
+            return -errno.EIO
+
+    def irecv(self, _, source, tag, buf, count, request):
+        try:
+            data = torch.empty(count, dtype=torch.uint8)
+            return self.begin(False, source, tag, data, lambda: ctypes.memmove(buf, data.data_ptr(), count), request)
+        except Exception:
+            return -errno.EIO
+
+    def cancel(self, _, request):
+        with self.lock:
+            self.under_way[(request - self.base) // sizeof(c_int)] = False
+
+    def close(self):
+        for channel in self.channels.values():
+            channel.close()
+
+
+def _columns(shape):
+    """Of codec onebit:column: the outputs of one input, or the kx of one (out, in, ky)."""
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    return (shape[3], 1) if len(shape) == 4 else (0, 0)
+
+
+class State:
+    """What the hook keeps from step to step: the communicator and its residuals. One a model, on every rank.
+
+    model          the module that DistributedDataParallel wraps, or has wrapped; all ranks have the same
+    process_group  of gloo's kind, and this state's alone; None: one of all ranks is made (all of them call)
+    options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, bucket_bytes, deadline_s, ...
+
+    Raises RuntimeError with the library's own line, here and in the backward pass; after that only close() may follow."""
+
+    def __init__(self, model, process_group=None, **options):
+        module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        self.params = [p for _, p in named]
+        self.index = {id(p): i for i, p in enumerate(self.params)}
+        self.room = [torch.zeros(p.numel(), dtype=torch.float32) for p in self.params]
+        self.grads = (c_void_p * len(self.room))(*[room.data_ptr() for room in self.room])
+        self.group = _Group(process_group or dist.new_group(backend="gloo"))
+        self.waiting = []  # (future, bucket) of the step under way
+        self.report, self.steps, self.skipped, self.sent_bytes = {}, 0, 0, 0
+        self.lib, self.nc = _load(), c_void_p()
+        words = _Options()
+        self.lib.nc_options_init(byref(words), sizeof(words))
+        for name, value in options.items():
+            if name not in {field for field, *_ in _Options._fields_} - {"size", "device", "type", "log", "log_arg"}:
+                raise TypeError(f"narrowcast_ddp.State has no option '{name}'")
+            setattr(words, name, value.encode() if isinstance(value, str) else value)
+        layers = (_Layer * len(named))()
+        for layer, (name, p) in zip(layers, named):
+            layer.name, layer.n = name.encode(), p.numel()
+            layer.column, layer.stride = _columns(p.shape)
+            if p.device.type == "cpu" and p.dtype == torch.float32 and p.is_contiguous():
+                layer.weights = p.data_ptr()
+        if self.lib.nc_open_over(byref(self.group.table), byref(words), layers, len(layers), byref(self.nc)) < 0:
+            raise RuntimeError("narrowcast: " + self.lib.nc_last_error(None).decode())
+
+    def _must(self, code):
+        if code < 0:
+            failed = "narrowcast: " + self.lib.nc_last_error(self.nc).decode()
+            for future, _ in self.waiting:
+                future.set_exception(RuntimeError(failed))
+            self.waiting = []
+            raise RuntimeError(failed)
+        return code
+
+    def _take(self, bucket):
+        """A bucket is ready: its gradients travel. The last one's call waits for all, which DDP would do next."""
+        if not self.nc:
+            raise RuntimeError("narrowcast: the state has been closed")
+        if not self.waiting:
+            self._must(self.lib.nc_iallreduce(self.nc, self.grads))
+        buffer = bucket.buffer()
+        future = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else [])
+        self.waiting.append((future, bucket))
+        for p, grad in zip(bucket.parameters(), bucket.gradients()):
+            i = self.index[id(p)]
+            self.room[i].copy_(grad.reshape(-1))
+            self._must(self.lib.nc_ready(self.nc, i, 1))
+        if bucket.is_last():
+            self._finish()
+        return future
+
+    def _finish(self):
+        report = _Report()
+        skipped = self._must(self.lib.nc_wait(self.nc, byref(report))) == 1
+        self.report = {name: getattr(report, name) for name, _ in _Report._fields_ if name != "reserved"}
+        self.steps += 1
+        self.skipped += skipped
+        self.sent_bytes += report.sent_bytes
+        waiting, self.waiting = self.waiting, []
+        for future, bucket in waiting:
+            for p, grad in zip(bucket.parameters(), bucket.gradients()):
+                if skipped:
+                    grad.fill_(float("nan"))
+                else:
+                    grad.copy_(self.room[self.index[id(p)]].view(grad.shape))
+            future.set_result(bucket.buffer())
+
+    def state_dict(self):
+        """This rank's: residuals and the number of steps. A job of as many ranks, of the same model and options, that loads it goes
+        on to the same bits."""
+        saved = torch.empty(self.lib.nc_state_bytes(self.nc), dtype=torch.uint8)
+        self._must(self.lib.nc_state_save(self.nc, saved.data_ptr()))
+        return {"narrowcast": saved}
+
+    def load_state_dict(self, state):
+        """All ranks, between steps, each what it saved."""
+        saved = state["narrowcast"].contiguous()
+        self._must(self.lib.nc_state_load(self.nc, saved.data_ptr(), saved.numel()))
+
+    def close(self):
+        """Leaves, with all ranks. Twice is legal."""
+        if self.nc:
+            self.lib.nc_close(self.nc)
+            self.nc = c_void_p()
+            self.group.close()
+
+
+def hook(state, bucket):
+    """For DistributedDataParallel.register_comm_hook(state, hook)."""
+    return state._take(bucket)

@@ -1,0 +1,227 @@
+# ddp_train.py : DistributedDataParallel on CPUs with narrowcast_ddp's hook and without, for test_ddp.sh. Each command starts its own ranks.
+#
+#     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then e4m3 aps, e3m0 and onebit through it
+#     ddp_train.py mean FOLDER RANKS      a checksum of the means of gradients that are known, in e4m3 aps
+#     ddp_train.py mean-c RANK RANKS      the same through nc_open over MPI: by mpirun
+#     ddp_train.py faults FOLDER          a nan, a rank that is killed in mid-step, wrong words, a state saved and loaded
+import gzip
+import os
+import signal
+import sys
+import zlib
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "host", "python"))
+import narrowcast_ddp as nd  # noqa: E402
+
+SEED = 20261123
+
+
+def join(rank, folder, n_ranks, name):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/{name}", rank=rank, world_size=n_ranks)
+
+
+def check(good, what):
+    if not good:
+        print("FAIL", what, flush=True)
+        os._exit(1)
+
+
+# ---- training ----
+
+
+def images(data, n=3000):
+    """n images [1][28][28] in -1..1 and their labels: Fashion-MNIST's first, or planted ones."""
+    if data:
+        def read(name, head):
+            return torch.frombuffer(bytearray(gzip.open(os.path.join(data, name)).read()[head:]), dtype=torch.uint8)
+        x = read("train-images-idx3-ubyte.gz", 16)[: n * 784].reshape(n, 1, 28, 28) / 127.5 - 1
+        return x, read("train-labels-idx1-ubyte.gz", 8)[:n].long()
+    g = torch.Generator().manual_seed(SEED)
+    y = torch.randint(10, (n,), generator=g)
+    return torch.randn(10, 1, 28, 28, generator=g)[y] * 0.25 + torch.randn(n, 1, 28, 28, generator=g), y
+
+
+def cnn():
+    torch.manual_seed(SEED)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 16, 3, 2, 1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3, 2, 1),
+        torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32 * 49, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+
+
+RUNS = {"fp32": None, "e4m3": {"format": "e4m3", "scale": "aps"}, "e3m0": {"format": "e3m0", "scale": "aps-tight"},
+        "onebit": {"codec": "onebit:64"}}
+
+
+def train(x, y, n_ranks, name, options):
+    """One training, on every rank. Returns the mean loss of its last pass."""
+    model = torch.nn.parallel.DistributedDataParallel(cnn(), bucket_cap_mb=0.1)
+    state = None
+    if options is not None:
+        state = nd.State(model, **options)
+        model.register_comm_hook(state, nd.hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(2):
+        loss_sum = torch.zeros(1)
+        for i in range(0, len(x) - 31, 32):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x[i:i + 32]), y[i:i + 32])
+            loss.backward()
+            optimizer.step()
+            loss_sum += loss.item()
+    dist.all_reduce(loss_sum)
+    weights = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    all_weights = [torch.empty_like(weights) for _ in range(n_ranks)]
+    dist.all_gather(all_weights, weights)
+    check(all(torch.equal(w, weights) for w in all_weights), f"{name}: ranks have different weights")
+    share = 1
+    if state:
+        check(state.steps == 2 * (len(x) // 32) and state.skipped == 0, f"{name}: {state.steps} steps")
+        share = state.report["code_bytes"] / state.report["fp32_bytes"]
+        check(share < 0.3, f"{name}: {state.report}")
+        state.close()
+    loss = loss_sum.item() / (len(x) // 32) / n_ranks
+    if dist.get_rank() == 0:
+        print(f"{name}: loss {loss:.4f}, {share:.3f} of fp32's bytes", flush=True)
+    return loss
+
+
+def train_all(rank, folder, n_ranks, data):
+    join(rank, folder, n_ranks, "train")
+    x, y = images(data)
+    loss = {name: train(x[rank::n_ranks], y[rank::n_ranks], n_ranks, name, options) for name, options in RUNS.items()}
+    check(loss["fp32"] < 1.2, f"fp32 does not learn: {loss}")
+    check(abs(loss["e4m3"] - loss["fp32"]) < 0.15 and loss["e3m0"] < loss["fp32"] + 0.2 and loss["onebit"] < loss["fp32"] + 0.5,
+          f"losses {loss}")
+
+
+# ---- bits ----
+
+SHAPES = [(7, 33), (33,), (5, 3, 3, 3), (1,), (300, 21)]
+
+
+class Known(torch.nn.Module):
+    """A model whose gradients are what it is called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.all = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(s)) for s in SHAPES])
+
+    def forward(self, grads):
+        return sum((p * g).sum() for p, g in zip(self.all, grads))
+
+
+def known_grads(rank, step):
+    g = torch.Generator().manual_seed(SEED + 1000 * step + rank)
+    return [torch.randn(s, generator=g) * 2.0 ** -(step + i) for i, s in enumerate(SHAPES)]
+
+
+OPTIONS = {"format": "e4m3", "scale": "aps", "round": "stochastic", "bucket_bytes": 600}
+
+
+def crc_of(tensors, crc):
+    return zlib.crc32(bytes(torch.cat([t.reshape(-1) for t in tensors]).view(torch.uint8).tolist()), crc)
+
+
+def mean(rank, folder, n_ranks):
+    join(rank, folder, n_ranks, "mean")
+    model = torch.nn.parallel.DistributedDataParallel(Known(), bucket_cap_mb=0.002)
+    state = nd.State(model, **OPTIONS)
+    model.register_comm_hook(state, nd.hook)
+    crc = 0
+    for step in range(3):
+        model.zero_grad()
+        model(known_grads(rank, step)).backward()
+        crc = crc_of([p.grad for p in model.parameters()], crc)
+    state.close()
+    print(f"means {crc:08x}\n", end="", flush=True)
+
+
+def mean_c(n_steps=3):
+    from ctypes import byref, c_int, c_void_p, POINTER, sizeof
+    lib, words, nc = nd._load(), nd._Options(), c_void_p()
+    lib.nc_open.argtypes = [POINTER(nd._Options), POINTER(nd._Layer), c_int, POINTER(c_void_p)]
+    lib.nc_allreduce.argtypes = [c_void_p, POINTER(c_void_p), POINTER(nd._Report)]
+    lib.nc_options_init(byref(words), sizeof(words))
+    for name, value in OPTIONS.items():
+        setattr(words, name, value.encode() if isinstance(value, str) else value)
+    grads = known_grads(0, 0)
+    layers = (nd._Layer * len(grads))()
+    for layer, g in zip(layers, grads):
+        layer.name, layer.n = b"grad", g.numel()
+    check(lib.nc_open(byref(words), layers, len(layers), byref(nc)) == 0, "nc_open")
+    rank, crc = lib.nc_rank(nc), 0
+    for step in range(n_steps):
+        grads = known_grads(rank, step)
+        check(lib.nc_allreduce(nc, (c_void_p * len(grads))(*[g.data_ptr() for g in grads]), None) == 0, "nc_allreduce")
+        crc = crc_of(grads, crc)
+    lib.nc_close(nc)
+    print(f"means {crc:08x}\n", end="", flush=True)
+
+
+# ---- faults ----
+
+
+def faults(rank, folder, n_ranks):
+    join(rank, folder, n_ranks, "faults")
+    try:
+        nd.State(Known(), format="e9m9")
+        check(False, "a wrong word is taken")
+    except RuntimeError as e:
+        check("narrowcast: " in str(e) and ("e9m9" in str(e) or "another rank" in str(e)), f"a wrong word: {e}")
+    try:
+        nd.State(Known(), colour="red")
+        check(False, "a wrong option is taken")
+    except TypeError as e:
+        check("colour" in str(e), f"a wrong option: {e}")
+    model = torch.nn.parallel.DistributedDataParallel(Known())
+    state = nd.State(model, codec="onebit:32", deadline_s=2)
+    model.register_comm_hook(state, nd.hook)
+
+    def step(grads):
+        model.zero_grad()
+        model(grads).backward()
+        return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+
+    step(known_grads(rank, 0))
+    bad = known_grads(rank, 1)
+    if rank == 1:
+        bad[2][0, 0, 0, 0] = float("nan")
+    check(torch.isnan(step(bad)).all() and state.skipped == 1, "a nan on a rank")
+    saved = {k: v.clone() for k, v in state.state_dict().items()}
+    first = step(known_grads(rank, 2))
+    other = step(known_grads(rank, 2))
+    check(not torch.equal(first, other), "there are no residuals")
+    state.load_state_dict(saved)
+    check(torch.equal(step(known_grads(rank, 2)), first), "a state that is loaded goes on to other bits")
+    if rank == n_ranks - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        step(known_grads(rank, 3))
+        check(False, "goes on without a rank")
+    except RuntimeError as e:
+        check("narrowcast: " in str(e), f"a rank is killed: {e}")
+    state.close()
+    print("faults are seen\n", end="", flush=True)
+    os._exit(0)  # without gloo's farewell, for which a rank is missing
+
+
+if __name__ == "__main__":
+    what = sys.argv[1]
+    if what == "train":
+        mp.spawn(train_all, (sys.argv[2], 4, sys.argv[3] if len(sys.argv) > 3 else None), nprocs=4)
+    elif what == "mean":
+        mp.spawn(mean, (sys.argv[2], int(sys.argv[3])), nprocs=int(sys.argv[3]))
+    elif what == "mean-c":
+        mean_c()
+    else:
+        processes = [mp.get_context("spawn").Process(target=faults, args=(r, sys.argv[2], 3)) for r in range(3)]
+        for p in processes:
+            p.start()
+        for p in processes:
+            p.join()
+        sys.exit([p.exitcode for p in processes] != [0, 0, -signal.SIGKILL])

@@ -1,0 +1,185 @@
+/* test_comm_over.c : ranks over a transport of the caller's own: what test_comm_mpi.c holds MPI's to; the
+ * same jobs as virtual ranks; ranks that die, stay silent or give in, and what the others say and return. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "capture.h"
+#include "comm/comm_over.h"
+#include "comm_check.h"
+#include "jobs_alike.h"
+#include "over_ranks.h"
+#include <pthread.h>
+#include <signal.h>
+
+static struct comm *must_open(const struct nc_transport *t, double deadline_s)
+{
+    struct comm *c = NULL;
+    if (comm_over_open(t, deadline_s, &c) < 0)
+        exit(1);
+    return c;
+}
+
+static int as_mpi(const struct nc_transport *t, void *ctx)
+{
+    struct comm *c = must_open(t, 60);
+    (void)ctx;
+    CHECK(!comm_is_virtual(c) && !comm_is_mpi(c) && comm_threads(c), "what they are");
+    check_comm(c);
+    comm_leave(c);
+    c = must_open(t, 60); /* a second job over the same calls */
+    check_jobs(c);
+    comm_leave(c);
+    return 0;
+}
+
+/* What a table must have. */
+static void test_tables(void)
+{
+    static const char *const want[] = {
+        "cannot use a transport without a size",
+        "cannot use a transport without isend, irecv and cancel",
+        "cannot use a transport of rank 3 of 3: need 0 to n_ranks - 1",
+        "cannot wait for ranks until a deadline of 0 s: need more than 0",
+        "cannot use a transport of a later version"};
+    struct sockets none = {.rank = 0, .n_ranks = 1};
+    for (int i = 0; i < 5; i++) {
+        struct {
+            struct nc_transport t;
+            int more[2];
+        } later = {.t = sockets_transport(&none)};
+        struct nc_transport *t = &later.t;
+        struct capture cap;
+        struct comm *c = NULL;
+        if (i == 0)
+            t->size = 8;
+        if (i == 1)
+            t->cancel = NULL;
+        if (i == 2)
+            t->rank = t->n_ranks = 3;
+        if (i == 4)
+            t->size = sizeof later, later.more[1] = 1;
+        capture_begin(&cap);
+        const int rc = comm_over_open(t, i == 3 ? 0 : 60, &c);
+        capture_end(&cap);
+        CHECK(rc == -EINVAL && !c && strstr(cap.text, want[i]) && capture_lines(cap.text) == 1,
+              "%d: %d \"%s\"", i, rc, cap.text);
+    }
+}
+
+/* ---- failures: three ranks, of which one does something else than the others ---- */
+
+struct failure {
+    const char *what, *line; /* line: said once, by one rank; "": nothing is said */
+    int odd;                 /* who does it, when they are in a wait */
+    void (*act)(struct comm *c);
+    int code;
+};
+
+static void dies(struct comm *c)
+{
+    (void)c;
+    raise(SIGKILL);
+}
+
+/* Comes after the deadline, and the roll call, have passed. */
+static void comes_late(struct comm *c)
+{
+    (void)c;
+    usleep(3500000);
+}
+
+static void calls_the_roll(struct comm *c)
+{
+    CHECK(comm_missing(c) < 0, "missing");
+}
+
+static void *give_in(void *arg)
+{
+    usleep(100000);
+    CHECK(comm_give_in(arg, -ECANCELED), "these ranks can");
+    return NULL;
+}
+
+/* In another thread than the one that waits. */
+static void gives_in(struct comm *c)
+{
+    static pthread_t thread;
+    pthread_create(&thread, NULL, give_in, c);
+    CHECK(comm_recv(c, 0, c->scratch, 8) == 0 && comm_wait(c) == -ECANCELED, "the wait goes on");
+    pthread_join(thread, NULL);
+}
+
+static int fail(const struct nc_transport *t, void *ctx)
+{
+    const struct failure *f = ctx;
+    struct comm *c = must_open(t, 0.5);
+    char buf[8] = "";
+    CHECK(comm_barrier(c) == 0 && comm_failed(c) == 0, "all is well");
+    if (c->rank == f->odd)
+        f->act(c);
+    /* two wait in a ring for each other, or for the odd one */
+    int rc = comm_recv(c, (c->rank + 2) % 3, buf, sizeof buf);
+    rc = rc < 0 ? rc : comm_wait(c);
+    CHECK(rc == f->code, "%s: rank %d: %d, not %d", f->what, c->rank, rc, f->code);
+    const double start = clock_s();
+    uint64_t bits = 0;
+    CHECK(comm_failed(c) == f->code && comm_barrier(c) == f->code && comm_agree(c, 0) == f->code &&
+              comm_vote(c, &bits, 1) == f->code && comm_give_up(c) == f->code &&
+              comm_missing(c) == f->code && comm_given_up(c) && comm_some(c, true) == f->code,
+          "%s: rank %d goes on", f->what, c->rank);
+    CHECK(clock_s() - start < 0.2, "%s: waits after the failure", f->what);
+    comm_leave(c);
+    CHECK(clock_s() - start < 2.5, "%s: leaving takes %g s", f->what, clock_s() - start);
+    return 0;
+}
+
+static void test_failures(void)
+{
+    static struct failure all[] = {
+        {"killed", "narrowcast: rank 2 of 3 is gone: Connection reset by peer\n", 2, dies,
+         -ECONNRESET},
+        {"killed first", "narrowcast: rank 0 of 3 is gone: Connection reset by peer\n", 0, dies,
+         -ECONNRESET},
+        {"late", "narrowcast: rank 1 of 3 did not answer for 0.5 s\n", 1, comes_late, -ETIMEDOUT},
+        {"roll",
+         "narrowcast: waited 0.5 s for each other though all 3 ranks answer: they take different "
+         "steps, or the deadline is too short\n",
+         2, calls_the_roll, -ETIMEDOUT},
+        {"gives in", "", 1, gives_in, -ECANCELED}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct capture cap;
+        capture_begin(&cap);
+        const int failed = over_run(3, fail, &all[i]);
+        capture_end(&cap);
+        CHECK(failed == 0 && strcmp(cap.text, all[i].line) == 0, "%s: %d ranks failed; \"%s\"",
+              all[i].what, failed, cap.text);
+    }
+}
+
+/* What a call that cannot send says, and a length that the receiver does not expect. */
+static int odd_length(const struct nc_transport *t, void *ctx)
+{
+    struct comm *c = must_open(t, 5);
+    char buf[64] = "";
+    (void)ctx;
+    int rc = c->rank ? comm_recv(c, 0, buf, 8) : comm_send(c, 1, buf, 16);
+    rc = rc < 0 ? rc : comm_wait(c);
+    CHECK(c->rank == 0 || rc == -EPROTO, "rank %d: %d", c->rank, rc);
+    CHECK(comm_barrier(c) < 0, "rank %d goes on", c->rank);
+    comm_leave(c);
+    return 0;
+}
+
+int main(void)
+{
+    struct capture cap;
+    for (int p = 1; p <= 6; p++)
+        if (p != 5)
+            CHECK(over_run(p, as_mpi, NULL) == 0, "%d ranks", p);
+    test_tables();
+    test_failures();
+    capture_begin(&cap);
+    const int failed = over_run(2, odd_length, NULL);
+    capture_end(&cap);
+    CHECK(failed == 0 && strstr(cap.text, "gone: Protocol error"), "%d \"%s\"", failed, cap.text);
+    DONE();
+}

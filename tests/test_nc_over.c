@@ -1,0 +1,165 @@
+/* test_nc_over.c : the public interface over a transport of the caller's own: steps and their bits, openings
+ * that fail and are tried again, and failures in mid-step, after which every rank has an error code. */
+#include "capture.h"
+#include "nc_fixture.h"
+#include "over_ranks.h"
+#include <pthread.h>
+#include <signal.h>
+
+static int n_lines;
+static void count_line(void *arg, int level, const char *line)
+{
+    (void)arg, (void)level, (void)line;
+    n_lines++;
+}
+
+static struct nc_options options(const char *codec)
+{
+    struct nc_options o = nc_options_default();
+    o.codec = codec;
+    o.format = codec ? NULL : "e4m3";
+    o.scale = codec ? NULL : "aps";
+    o.bucket_bytes = 300;
+    o.deadline_s = 0.7;
+    o.log = count_line;
+    return o;
+}
+
+/* Small multiples of a power of two: e4m3's means of them are exact. */
+static void fill_exact(int rank, float x[N_ALL])
+{
+    for (int i = 0; i < N_ALL; i++)
+        x[i] = ldexpf((float)((rank + i) % 4), -9);
+}
+
+static int steps(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL], whole[N_ALL], start[4];
+    void *list[N_LAYERS];
+    struct nc_options o = options(ctx);
+    struct nc_report report = {0};
+    struct nc *nc = NULL;
+    o.deadline_s = 60;
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    CHECK(nc_rank(nc) == t->rank && nc_n_ranks(nc) == t->n_ranks, "rank %d", nc_rank(nc));
+    start[3] = t->rank == 0 ? 3 : 0;
+    CHECK(nc_broadcast(nc, start, sizeof start, 0) == 0 && start[3] == 3, "start weights");
+    point(x, sizeof *x, list);
+    fill_exact(t->rank, x);
+    CHECK(nc_allreduce(nc, list, &report) == 0 && nc_step(nc) == 1, "a step");
+    CHECK(!strcmp(report.path, t->n_ranks > 1 ? "direct" : "self"), "by \"%s\"", report.path);
+    CHECK((report.sent_bytes > 0) == (t->n_ranks > 1), "%d bytes", (int)report.sent_bytes);
+    for (int i = 0; i < N_ALL && t->n_ranks == 4 && !o.codec; i++)
+        CHECK(x[i] == ldexpf(1.5f, -9), "element %d: %g", i, (double)x[i]);
+    memcpy(whole, x, sizeof x);
+    CHECK(nc_set_step(nc, 0) == 0, "again");
+    fill_exact(t->rank, x);
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_ready(nc, 3, 2) == 0 && nc_ready(nc, 0, 2) == 0 &&
+              nc_wait(nc, &report) == 0,
+          "in parts: %s", nc_last_error(nc));
+    CHECK(o.codec || memcmp(x, whole, sizeof x) == 0, "in parts: other bits");
+    x[0] = t->rank == t->n_ranks - 1 ? NAN : 0;
+    CHECK(nc_allreduce(nc, list, NULL) == 1, "nan on a rank");
+    CHECK(nc_async_error(nc) == 0, "%d", nc_async_error(nc));
+    nc_close(nc);
+    return 0;
+}
+
+/* What one rank, or all, cannot open; the next opening over the same calls can. */
+static int refused(const struct nc_transport *t, void *ctx)
+{
+    struct nc_options o = options(NULL);
+    struct nc_transport none = *t;
+    struct nc *nc = NULL;
+    (void)ctx;
+    o.format = t->rank == 1 ? "e9m9" : "e4m3";
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "a word of rank 1");
+    CHECK(n_lines == (t->rank == 1) && nc_last_error(NULL)[0], "%d lines", n_lines);
+    o.format = "e4m3", o.algo = t->rank == 1 ? "gather" : "direct";
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EPROTO && !nc, "words that differ");
+    o.algo = "native";
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "native");
+    none.irecv = NULL;
+    CHECK(nc_open_over(&none, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "no irecv");
+    CHECK(nc_open_over(NULL, &o, layers, N_LAYERS, &nc) == -EINVAL && !nc, "no transport");
+    o.algo = NULL;
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    nc_close(nc);
+    return 0;
+}
+
+/* ---- failures in nc_wait() ---- */
+
+struct fault {
+    const char *how, *line; /* line: of rank 0, which says it; "": nobody says anything */
+    int code;
+};
+static struct nc *struck;
+
+static void *strike(void *how)
+{
+    usleep(200000);
+    if (!strcmp(how, "abort"))
+        nc_abort(struck, -ECANCELED);
+    else
+        raise(SIGKILL);
+    return NULL;
+}
+
+static int fault(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL];
+    const struct fault *f = ctx;
+    struct nc_options o = options(NULL);
+    struct nc *nc = NULL;
+    void *list[N_LAYERS];
+    pthread_t thread;
+    if (t->rank == 1 && !strcmp(f->how, "closes"))
+        o.deadline_s = 10; /* its farewell is still waited for when the others' patience ends */
+    point(x, sizeof *x, list);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    struck = nc;
+    fill_grads(t->rank, 0, x);
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_wait(nc, NULL) == 0, "a step");
+    if (t->rank == 1 && !strcmp(f->how, "late"))
+        usleep(3500000);
+    else if (t->rank == 1 && !strcmp(f->how, "closes"))
+        goto close; /* in the middle of the others' step, without a failure */
+    else if (t->rank == 1)
+        usleep(600000); /* the others are inside meanwhile */
+    if (t->rank == 2 && strcmp(f->how, "late") && strcmp(f->how, "closes"))
+        pthread_create(&thread, NULL, strike, (void *)(uintptr_t)f->how);
+    int rc = nc_iallreduce(nc, list), done;
+    rc = rc < 0 ? rc : nc_wait(nc, NULL);
+    CHECK(rc == f->code, "%s: rank %d: %d, not %d", f->how, t->rank, rc, f->code);
+    CHECK(n_lines == (t->rank == 0 && f->line[0]), "%s: rank %d says %d lines", f->how, t->rank,
+          n_lines);
+    CHECK(nc_last_error(nc)[0] && (t->rank > 0 || strstr(nc_last_error(nc), f->line)),
+          "%s: rank %d knows \"%s\"", f->how, t->rank, nc_last_error(nc));
+    CHECK(nc_async_error(nc) == f->code && nc_allreduce(nc, list, NULL) == f->code &&
+              nc_wait(nc, NULL) == f->code && nc_test(nc, &done) == f->code &&
+              nc_broadcast(nc, x, 4, 0) == f->code,
+          "%s: rank %d goes on", f->how, t->rank);
+    if (t->rank == 2 && !strcmp(f->how, "abort"))
+        pthread_join(thread, NULL);
+close:
+    nc_close(nc);
+    return 0;
+}
+
+int main(void)
+{
+    static struct fault faults[] = {
+        {"kill", "rank 2 of 3 is gone: Connection reset by peer", -ECONNRESET},
+        {"late", "rank 1 of 3 did not answer for 0.7 s", -ETIMEDOUT},
+        {"abort", "", -ECANCELED},
+        {"closes", "rank 1 of 3 did not answer for 0.7 s", -ETIMEDOUT}};
+    for (int p = 1; p <= 4; p++) {
+        CHECK(over_run(p, steps, NULL) == 0, "%d ranks", p);
+        CHECK(over_run(p, steps, (char[]){"onebit"}) == 0, "%d ranks, onebit", p);
+    }
+    CHECK(over_run(3, refused, NULL) == 0, "refused");
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        CHECK(over_run(3, fault, &faults[i]) == 0, "%s", faults[i].how);
+    DONE();
+}
