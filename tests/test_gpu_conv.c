@@ -339,15 +339,6 @@ static void check_linear(struct passes *t, int batch, int in, int out)
     free(x), free(dy), free(blank);
 }
 
-/* A window that cannot be is refused in a line, and the context goes on. */
-static void check_refused(struct passes *t)
-{
-    const struct nn_window bad = {{8, 8, 4}, {9, 8, 4}, 3, 1, 1, 1, 0, 1};
-    size_t bytes;
-    CHECK(t->g.nn->conv_plan(t->g.d, &bad, true, true, 2, &bytes) < 0,
-          "an output larger than its input allows was planned");
-}
-
 /* Where cuDNN has nothing that adds to dx (its stand-in can be told to have none), a kernel does. */
 static void check_apart(struct passes *t)
 {
@@ -367,23 +358,6 @@ static void check_apart(struct passes *t)
         CHECK(t->g.nn->conv_apart(t->g.d) == 2, "%d windows apart", t->g.nn->conv_apart(t->g.d));
     }
     unsetenv("EMU_CUDNN_ADDS");
-}
-
-/* NARROWCAST_CONV: how plans are chosen; another word is refused. */
-static void check_words(struct passes *t)
-{
-    static const struct {
-        const char *word;
-        bool good;
-    } words[] = {{"first", true}, {"fastest", true}, {"any", true}, {"all", false}, {"", false}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        struct dev_nn *d = NULL;
-        CHECK(setenv("NARROWCAST_CONV", words[i].word, 1) == 0, "setenv");
-        const int rc = t->g.nn->open(NN_FP32, t->g.s, &d);
-        CHECK((rc == 0) == words[i].good, "NARROWCAST_CONV=%s: %d", words[i].word, rc);
-        if (rc == 0)
-            t->g.nn->close(d);
-    }
 }
 
 int main(void)
@@ -408,11 +382,8 @@ int main(void)
             check_linear(&t, 1, 10, 3);
             check_linear(&t, 5, 64, 10);
             check_linear(&t, 16, 33, 17);
-            if (t.g.skew == 0)
-                check_refused(&t);
         }
     check_apart(&t);
-    check_words(&t);
     t.g.run->free(t.scratch);
     t.g.run->free_pinned(t.scale);
     layers_close(&t.g);

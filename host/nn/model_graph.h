@@ -69,8 +69,8 @@ struct loss_kind {
     struct nn_target (*target)(const struct node *node);
     /* As a layer_kind's. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
-    bool confuses; /* it fills m->confusion, where there is one: that of the first head */
-    /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
+    bool confuses; /* it fills m->words.confusion, where there is one: that of the first head */
+    /* result = what the samples of the batch cost, of the labels in m->words; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
                  struct nn_result *result);
