@@ -116,9 +116,59 @@ static void check_job(const char *codec, const char *format, const char *scale, 
                   (double)on_gpu[step][i], (double)want[step][i]);
 }
 
+/* Gradients that are made in a stream, behind other work: nc_ready_on() does not wait for them, and the means
+ * are those of all of them. Twice: the second step's come from other memory. */
+static void check_stream(void)
+{
+    enum { LONG = 1 << 24 };
+    static float want[2][N_ALL];
+    struct nc_options o = nc_options_default();
+    struct dev_stream *s;
+    struct nc *nc = NULL;
+    float *list[N_LAYERS], *made = lib->run->alloc(sizeof grads),
+                           *from = lib->run->alloc(2 * sizeof grads);
+    char *work = lib->run->alloc(LONG);
+    o.format = "e4m3";
+    o.scale = "aps";
+    o.bucket_bytes = 1 << 14;
+    CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0, "open on the CPU");
+    for (int step = 0; step < 2; step++) {
+        fill(nc_rank(nc), step);
+        copy(from + step * N_ALL, grads, sizeof grads);
+        lists(grads, list);
+        CHECK(nc_allreduce(nc, list, NULL) == 0, "a step on the CPU");
+        memcpy(want[step], grads, sizeof grads);
+    }
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_ready_on(nc, 0, 1, NULL) == -EINVAL &&
+              strstr(nc_last_error(nc), "not on a GPU") && nc_wait(nc, NULL) == 0,
+          "a stream for gradients of the CPU");
+    nc_close(nc);
+    o.device = "cuda";
+    CHECK(nc_open(&o, layers, N_LAYERS, &nc) == 0 && lib->run->stream_open(false, &s) == 0, "open");
+    lists(made, list);
+    for (int step = 0; step < 2; step++) {
+        CHECK(nc_iallreduce(nc, list) == 0, "begin");
+        for (int l = N_LAYERS - 1; l >= 0; l--) {
+            for (int i = 0; i < 8; i++) /* what else is in the stream */
+                CHECK(lib->run->zero(work, LONG, s) == 0, "work");
+            CHECK(lib->run->copy(list[l], from + step * N_ALL + (list[l] - made),
+                                 layers[l].n * sizeof(float), s) == 0,
+                  "a layer's gradients");
+            CHECK(nc_ready_on(nc, l, 1, s) == 0, "ready: %s", nc_last_error(nc));
+        }
+        CHECK(nc_wait(nc, NULL) == 0, "wait: %s", nc_last_error(nc));
+        copy(grads, made, sizeof grads);
+        CHECK(memcmp(grads, want[step], sizeof grads) == 0, "step %d: other means", step);
+    }
+    nc_close(nc);
+    lib->run->stream_close(s);
+    lib->run->free(work), lib->run->free(from), lib->run->free(made);
+}
+
 int main(void)
 {
     setenv("EMU_DEVICES", "8", 0);
+    setenv("EMU_ASYNC", "1", 0); /* streams have threads of their own, as on a GPU */
     lib = gpu_fixture_choose();
     /* One job keeps MPI and its rank's GPU, so that the others may come and go. */
     const struct nc_layer one = {.name = "one", .n = 8};
@@ -136,6 +186,7 @@ int main(void)
     check_job("onebit:column", NULL, NULL, "auto");
     check_job("relgrad", NULL, NULL, "auto");
     check_job("relgrad:of=gradient", NULL, NULL, n_ranks == 4 ? "group-scatter:2" : "auto");
+    check_stream();
     struct nc *nc = NULL;
     o.device = "gpu";
     CHECK(nc_open(&o, &one, 1, &nc) == -EINVAL && !nc, "an unknown device");

@@ -119,8 +119,8 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 /* Gradients on GPUs (device "cuda"): every rank takes one, number (rank on its machine) modulo the
  * number it can see, or the only one it can see (CUDA_VISIBLE_DEVICES); ranks may share.
  * nc_allreduce() then takes device pointers into that GPU's memory. What writes them must have
- * ended on the device before the call (cudaStreamSynchronize), and the means stand there when it
- * returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH, or beside
+ * ended on the device before the call (cudaStreamSynchronize), or nc_ready_on() says in which stream it
+ * ends, and the means stand there when it returns. The library libnarrowcast_cuda.so is loaded at run time: NARROWCAST_CUDA=PATH, or beside
  * the program, or by the loader's path. Bits are those of the CPU. NARROWCAST_GPU_TRANSPORT=nccl,
  * ipc, mpi or pinned says by what codes travel; auto finds the best. */
 
@@ -259,6 +259,8 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *     nc_ready(nc, first, n)          those of layers first..first+n are final (with "cuda": on the
  *                                     device), and not to be touched until nc_wait(). Any order will
  *                                     do, the last layers first is fast
+ *     nc_ready_on(nc, first, n, s)    with "cuda": they are final when the work has ended that is now in the
+ *                                     stream s (cudaStream_t); nobody on the host waits for that
  *     nc_test(nc, &done)              *done: nc_wait() would not wait. Where MPI allows no thread of ours
  *                                     it does all of the step once all layers are ready
  *     nc_wait(nc, &report)            the rest is final, too; the means are there
@@ -267,6 +269,7 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  * all ranks begin and wait alike. The first nc_iallreduce() starts the thread: -ENOMEM, -EAGAIN. */
 NC_API int nc_iallreduce(struct nc *nc, const void *grads);
 NC_API int nc_ready(struct nc *nc, int first, int n);
+NC_API int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream);
 NC_API int nc_test(struct nc *nc, int *done);
 NC_API int nc_wait(struct nc *nc, struct nc_report *report);
 

@@ -60,7 +60,7 @@ static int refuse_no_step(struct nc *nc)
 }
 
 /* Layers first..first+n, those that were not before. */
-static void hand_in(struct nc *nc, int first, int n)
+static void note_handed(struct nc *nc, int first, int n)
 {
     for (int i = first; i < first + n; i++)
         if (!nc->handed[i]) {
@@ -68,7 +68,20 @@ static void hand_in(struct nc *nc, int first, int n)
             nc->n_handed++;
             nc_type_in(nc, i, 1);
         }
+}
+
+static void hand_in(struct nc *nc, int first, int n)
+{
+    note_handed(nc, first, n);
     reducer_ready(nc->job.reducer, first, n);
+}
+
+static int check_layers(const struct nc *nc, int first, int n)
+{
+    if (first < 0 || n < 0 || n > nc->n_layers || first > nc->n_layers - n)
+        return ERR(-EINVAL, "cannot take layers %d+%d as ready: there are %d", first, n,
+                   nc->n_layers);
+    return 0;
 }
 
 int nc_ready(struct nc *nc, int first, int n)
@@ -76,11 +89,26 @@ int nc_ready(struct nc *nc, int first, int n)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
-    if (first < 0 || n < 0 || n > nc->n_layers || first > nc->n_layers - n)
-        return nc_leave_refused(nc, ERR(-EINVAL, "cannot take layers %d+%d as ready: there are %d",
-                                        first, n, nc->n_layers));
+    const int rc = check_layers(nc, first, n);
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
     hand_in(nc, first, n);
     return nc_leave(nc, 0);
+}
+
+int nc_ready_on(struct nc *nc, int first, int n, void *cuda_stream)
+{
+    TRY(nc_enter(nc));
+    if (!nc->under_way)
+        return refuse_no_step(nc);
+    const int rc = nc->job.on_gpu
+                       ? check_layers(nc, first, n)
+                       : ERR(-EINVAL, "cannot wait for a stream: gradients are not on a GPU "
+                                      "(options.device is cpu); nc_ready() takes them");
+    if (rc < 0)
+        return nc_leave_refused(nc, rc);
+    note_handed(nc, first, n);
+    return nc_leave(nc, reducer_ready_on(nc->job.reducer, first, n, cuda_stream));
 }
 
 int nc_test(struct nc *nc, int *done)

@@ -184,6 +184,7 @@ void reducer_close(struct reducer *r)
         ops->free(r->result);
         ops->free(r->scratch);
     }
+    reducer_close_streams(r);
     reducer_state_close(r);
     free(r);
 }
@@ -257,6 +258,14 @@ void reducer_ready(struct reducer *r, int first, int n)
     assert(r->begun && first >= 0 && n >= 0 && first + n <= r->n_layers);
     if (r->overlap)
         overlap_ready(r->overlap, first, n);
+}
+
+int reducer_ready_on(struct reducer *r, int first, int n, void *stream)
+{
+    if (n > 0)
+        TRY(reducer_note_stream(r, first, n, stream));
+    reducer_ready(r, first, n);
+    return 0;
 }
 
 /* Without overlap: the step, once. Returns what it returned. */

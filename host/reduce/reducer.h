@@ -146,6 +146,10 @@ void reducer_begin(struct reducer *r, uint64_t step, float *const *grads);
  * fast; layers not named until reducer_next() or reducer_finish() are final then. */
 void reducer_ready(struct reducer *r, int first, int n);
 
+/* The same of gradients on a GPU, final when the work that is in the stream now has ended. stream: a
+ * cudaStream_t of any CUDA runtime in this process. Returns 0, -ENOMEM or a GPU's failure, with a line. */
+int reducer_ready_on(struct reducer *r, int first, int n, void *stream);
+
 /* Waits for means that may be used: those of layers *first..*first+*n, while others may still
  * travel. By then no rank has inf or nan in any layer. Each layer is handed out once a step, and
  * its gradients are the caller's then. False: there are no more, the step is skipped (then there

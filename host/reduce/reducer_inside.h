@@ -66,9 +66,10 @@ struct reducer {
     /* what the codec keeps, of all narrow layers: as the last step left it, and in the making */
     uint8_t *state[2];
     size_t state_bytes;
-    struct algo_home home;   /* these three */
-    struct overlap *overlap; /* NULL: a step runs in reducer_finish() */
-    struct trace *trace;     /* NULL: none */
+    struct algo_home home;              /* these three */
+    struct dev_event **events, **after; /* [n_layers] of reducer_ready_on(); NULL: never called */
+    struct overlap *overlap;            /* NULL: a step runs in reducer_finish() */
+    struct trace *trace;                /* NULL: none */
     bool begun;
     bool ran; /* without overlap: the step, in reducer_next(), and returned rc */
     int rc;
@@ -115,6 +116,16 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
 
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
+
+/* ---- reducer_stream.c ---- */
+
+/* Layers first..first+n wait for what is in the stream now. n > 0. Returns as reducer_ready_on(). */
+int reducer_note_stream(struct reducer *r, int first, int n, void *stream);
+
+/* What is launched on this thread's lane from now on comes behind the streams that the group's layers wait
+ * for. Returns 0 or a GPU's failure. */
+int reducer_await_streams(struct reducer *r, const struct group *g);
+void reducer_close_streams(struct reducer *r);
 
 /* ---- reducer_state.c ---- */
 

@@ -43,6 +43,7 @@ static void scan_kind(const struct reducing *s, const struct group *g, int kind)
 int reducer_scan(const struct reducing *s, const struct group *g)
 {
     TRY(overlap_await(s->r->overlap, g->bucket));
+    TRY(reducer_await_streams(s->r, g));
     const double start = clock_s();
     scan_kind(s, g, NARROW);
     scan_kind(s, g, FP32);

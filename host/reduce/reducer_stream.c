@@ -1,0 +1,61 @@
+/* reducer_stream.c : gradients on a GPU that are final when a stream of the caller's has come so far: no
+ * host waits for that, the stream on which they are cast does. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "reduce/reducer_inside.h"
+#include "vec/gpu.h"
+#include "vec/gpu_lane.h"
+#include <stdlib.h>
+
+/* events: [n_layers] one for each layer that has been the first of a call; after: [n_layers] what the layer
+ * waits for in this step, or NULL. */
+static int make_room(struct reducer *r)
+{
+    const size_t n = (size_t)r->n_layers;
+    if (!r->events)
+        r->events = buf_alloc(n * sizeof *r->events);
+    if (!r->after)
+        r->after = buf_alloc(n * sizeof *r->after);
+    return r->events && r->after ? 0 : -ENOMEM;
+}
+
+int reducer_note_stream(struct reducer *r, int first, int n, void *stream)
+{
+    const struct dev_run_ops *run = gpu()->run;
+    TRY(make_room(r));
+    struct dev_event **event = &r->events[first];
+    if (!*event)
+        TRY(run->event_open(event));
+    TRY(run->event_record(*event, stream));
+    for (int i = first; i < first + n; i++)
+        r->after[i] = *event;
+    return 0;
+}
+
+int reducer_await_streams(struct reducer *r, const struct group *g)
+{
+    const struct plan *plan = &r->plans[r->force_fp32];
+    const struct dev_event *last = NULL;
+    if (!r->after)
+        return 0;
+    const struct gpu_lane *lane = gpu_lane();
+    if (!lane)
+        return gpu_failed();
+    for (int k = g->first; k < g->first + g->n_layers; k++) {
+        struct dev_event **after = &r->after[plan->placed[k].index];
+        if (*after && *after != last)
+            TRY(gpu()->run->event_wait(*after, lane->stream));
+        last = *after;
+        *after = NULL;
+    }
+    return 0;
+}
+
+void reducer_close_streams(struct reducer *r)
+{
+    for (int i = 0; r->events && i < r->n_layers; i++)
+        if (r->events[i])
+            gpu()->run->event_close(r->events[i]);
+    free(r->events);
+    free(r->after);
+}
