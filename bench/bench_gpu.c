@@ -57,8 +57,9 @@ static int prepare(struct bench *b, const struct row *r)
 {
     const struct vec_cast cast = {.fmt = r->fmt};
     const size_t bytes = vec_bytes(r->fmt, b->n);
-    b->pinned[0] = (struct vec_span){.x = b->x, .codes = b->codes, .n = b->n, .padded = b->n};
-    TRY(b->vec->encode(&cast, b->pinned, 1, b->n, b->stream));
+    const struct vec_span all = {.x = b->x, .codes = b->codes, .n = b->n, .padded = b->n};
+    TRY(send_list(b, &all, sizeof all));
+    TRY(b->vec->encode(&cast, b->list, 1, b->n, b->stream));
     for (size_t at = bytes; at < 4 * b->n; at += bytes)
         TRY(b->run->copy(b->codes + at, b->codes, 4 * b->n - at < bytes ? 4 * b->n - at : bytes,
                          b->stream));
@@ -66,7 +67,8 @@ static int prepare(struct bench *b, const struct row *r)
     if (r->run == run_qsgd_4_back)
         TRY(levels_encode(b, &qsgd_4, b->codes, &ignored));
     TRY(b->run->wait(b->stream));
-    return list_layers(b, r);
+    list_layers(b, r);
+    return 0;
 }
 
 static int take(struct bench *b, int64_t mib)
@@ -80,11 +82,10 @@ static int take(struct bench *b, int64_t mib)
     b->out = b->x ? b->run->alloc(4 * b->n) : NULL;
     b->codes = b->out ? b->run->alloc(4 * b->n) : NULL;
     b->pinned = b->codes ? b->run->alloc_pinned(LAYERS_MAX(b->n) * sizeof *b->pinned) : NULL;
-    b->resident = b->pinned ? b->run->alloc(LAYERS_MAX(b->n) * sizeof *b->resident) : NULL;
-    b->parts = b->resident ? b->run->alloc_pinned(RANKS * sizeof *b->parts) : NULL;
-    b->signs = b->parts ? b->run->alloc_pinned(sizeof *b->signs) : NULL;
-    b->means = b->signs ? b->run->alloc_pinned(sizeof *b->means) : NULL;
-    if (!b->means)
+    b->spans = b->pinned ? b->run->alloc(LAYERS_MAX(b->n) * sizeof *b->spans) : NULL;
+    b->pinned_list = b->spans ? b->run->alloc_pinned(LIST_BYTES) : NULL;
+    b->list = b->pinned_list ? b->run->alloc(LIST_BYTES) : NULL;
+    if (!b->list)
         return -ENOMEM; /* said already */
     TRY(b->run->stream_open(false, &b->stream));
     TRY(b->run->event_open(&b->from));
@@ -96,9 +97,9 @@ static void give_back(struct bench *b)
 {
     b->run->event_close(b->to), b->run->event_close(b->from);
     b->run->stream_close(b->stream);
-    b->run->free(b->x), b->run->free(b->out), b->run->free(b->codes), b->run->free(b->resident);
-    b->run->free_pinned(b->pinned), b->run->free_pinned(b->parts);
-    b->run->free_pinned(b->signs), b->run->free_pinned(b->means);
+    b->run->free(b->x), b->run->free(b->out), b->run->free(b->codes);
+    b->run->free(b->spans), b->run->free(b->list);
+    b->run->free_pinned(b->pinned), b->run->free_pinned(b->pinned_list);
 }
 
 /* ---- measuring ---- */
@@ -145,7 +146,7 @@ static int measure_with(struct bench *b, const struct row *r, struct dev_graph *
 
 static int measure(struct bench *b, const struct row *r, size_t reps, struct result *out)
 {
-    const bool many = r->layer && (r->run == run_aps || r->run == run_copy);
+    const bool many = r->layer && r->run == run_copy;
     double bytes = 0;
     TRY(prepare(b, r));
     if (!many)

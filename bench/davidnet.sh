@@ -3,6 +3,7 @@
 # usage: NARROWCAST_DATA=DIR bench/davidnet.sh [--table] [SEEDS] [-- MORE OPTIONS OF train]   (DIR/cifar10 holds the six .bin files)
 # Each finished training is a line of $B/davidnet.tsv and is not run again; --table only prints the table of what is there. What it holds
 # was trained by the options of its day: remove it when they change, these below or those behind --.
+# A GPU multiplies in tf32 (factors with the mantissa of e5m10, sums in fp32), for which its tensor cores are; -- --precision fp32 does not.
 # Sums are exact here; CPD's script rounds each addition, in the order of ranks: -- --algo gather --sum nearest.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,6 +11,8 @@ B=${B:-build}
 tsv=$B/davidnet.tsv
 DEVICE=${DEVICE:-cuda}
 [ "$DEVICE" != cuda ] || JOBS=${JOBS:-1} # one GPU
+math=
+[ "$DEVICE" != cuda ] || math='--precision tf32' # a CPU has fp32 alone
 . bench/trainings.sh
 
 # format, scale and what overflows | what the paper's table has. Without APS CPD sends sums over a rank's 512 images, where gradients here
@@ -51,7 +54,7 @@ for seed in $seeds; do
     while IFS='|' read -r name _; do
         read -r format scale overflow <<<"$name"
         # shellcheck disable=SC2086  # options are words
-        launch "$name" "$seed" "${NP:-8}" --data "cifar10:$NARROWCAST_DATA/cifar10" --device "$DEVICE" $common \
+        launch "$name" "$seed" "${NP:-8}" --data "cifar10:$NARROWCAST_DATA/cifar10" --device "$DEVICE" $math $common \
             --format "$format" --scale "$scale" --overflow "$overflow" "$@"
     done <<<"$configs"
 done

@@ -19,21 +19,20 @@ struct bench {
     size_t n;             /* floats */
     float *x;             /* [n] */
     uint8_t *out, *codes; /* [4n]: results; codes to add */
-    /* [LAYERS_MAX(n)] the row's layers; the same in device memory */
-    struct vec_span *pinned, *resident;
-    const uint8_t **parts;    /* [RANKS] pinned */
-    struct signs_span *signs; /* [1] pinned */
-    struct signs_out *means;  /* [1] pinned */
+    /* [LAYERS_MAX(n)] the row's layers; pinned, and where kernels read them */
+    struct vec_span *pinned, *spans;
+    /* one list of parts or of signs, likewise */
+    void *pinned_list, *list;
 };
+enum { LIST_BYTES = 1024 };
 
 struct row {
     const char *name;
     int (*run)(struct bench *b, const struct row *r, double *bytes);
     struct mf_fmt fmt;
     enum mf_round round;
-    bool resident; /* the list of layers is in device memory */
-    size_t layer;  /* bytes of a layer; 0: all is one */
-    double asked;  /* ratio; 0: nothing */
+    size_t layer; /* bytes of a layer; 0: all is one */
+    double asked; /* ratio; 0: nothing */
 };
 
 static inline struct vec_cast cast_of(const struct row *r)
@@ -49,13 +48,11 @@ static inline int layers_of(const struct bench *b, const struct row *r)
 {
     return (int)(b->n / layer_of(b, r));
 }
-static inline struct vec_span *list_of(const struct bench *b, const struct row *r)
-{
-    return r->resident ? b->resident : b->pinned;
-}
 
-/* Fills both lists. */
-static inline int list_layers(struct bench *b, const struct row *r)
+static inline int run_aps(struct bench *b, const struct row *r, double *bytes);
+
+/* Lists the row's layers. */
+static inline void list_layers(struct bench *b, const struct row *r)
 {
     const size_t n = layer_of(b, r);
     const int layers = layers_of(b, r);
@@ -65,9 +62,19 @@ static inline int list_layers(struct bench *b, const struct row *r)
                                          .n = n,
                                          .padded = n,
                                          .key = 1,
-                                         .shift = 10};
-    TRY(b->run->copy(b->resident, b->pinned, (size_t)layers * sizeof *b->pinned, b->stream));
-    return b->run->wait(b->stream);
+                                         .shift = r->run == run_aps ? 0 : 10};
+}
+
+/* Every row copies its list first, as host/vec does. */
+static inline int send_layers(struct bench *b, const struct row *r)
+{
+    return b->run->copy(b->spans, b->pinned, (size_t)layers_of(b, r) * sizeof *b->pinned,
+                        b->stream);
+}
+static inline int send_list(struct bench *b, const void *list, size_t bytes)
+{
+    memcpy(b->pinned_list, list, bytes);
+    return b->run->copy(b->list, b->pinned_list, bytes, b->stream);
 }
 
 /* Of all floats and their codes. */
@@ -88,32 +95,32 @@ static inline int run_encode(struct bench *b, const struct row *r, double *bytes
 {
     const struct vec_cast cast = cast_of(r);
     *bytes = bytes_of(b, r, 1);
-    return b->vec->encode(&cast, list_of(b, r), layers_of(b, r), b->n, b->stream);
+    TRY(send_layers(b, r));
+    return b->vec->encode(&cast, b->spans, layers_of(b, r), b->n, b->stream);
 }
 
 static inline int run_scan_encode(struct bench *b, const struct row *r, double *bytes)
 {
     const struct vec_cast cast = cast_of(r);
     *bytes = bytes_of(b, r, 1);
-    return b->vec->scan_encode(&cast, list_of(b, r), layers_of(b, r), b->n, b->stream);
+    TRY(send_layers(b, r));
+    return b->vec->scan_encode(&cast, b->spans, layers_of(b, r), b->n, b->stream);
 }
 
 static inline int run_absmax(struct bench *b, const struct row *r, double *bytes)
 {
     *bytes = 4 * (double)b->n;
-    return b->vec->absmax(list_of(b, r), layers_of(b, r), b->n, b->stream);
+    TRY(send_layers(b, r));
+    return b->vec->absmax(b->spans, layers_of(b, r), b->n, b->stream);
 }
 
 /* Counted as two passes: the floats read twice, the codes written. */
 static inline int run_aps(struct bench *b, const struct row *r, double *bytes)
 {
     const struct dev_aps aps = {.cast = cast_of(r), .n_ranks = RANKS};
-    const size_t n = layer_of(b, r);
-    for (int i = 0; i < layers_of(b, r); i++) {
-        *bytes += 8 * (double)n + (double)vec_bytes(r->fmt, n);
-        TRY(b->vec->aps(&aps, list_of(b, r) + i, n, b->stream));
-    }
-    return 0;
+    *bytes = bytes_of(b, r, 2);
+    TRY(send_layers(b, r));
+    return b->vec->aps(&aps, b->spans, layers_of(b, r), b->n, b->stream);
 }
 
 static inline int run_decode(struct bench *b, const struct row *r, double *bytes)
@@ -134,10 +141,12 @@ static inline int run_sum(struct bench *b, const struct row *r, double *bytes)
 {
     const struct vec_sum sum = {.rule = VEC_EXACT, .in = r->fmt, .out = r->fmt, .n_ranks = RANKS};
     const size_t part = 4 * b->n / RANKS;
+    const uint8_t *parts[RANKS];
     for (size_t p = 0; p < RANKS; p++)
-        b->parts[p] = b->codes + p * part;
+        parts[p] = b->codes + p * part;
     *bytes = (RANKS + 1) * (double)part;
-    return b->vec->sum(&sum, b->parts, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->out,
+    TRY(send_list(b, parts, sizeof parts));
+    return b->vec->sum(&sum, b->list, RANKS, part * 8 / mf_width(r->fmt), r->fmt, 0, b->out,
                        b->stream);
 }
 
@@ -159,8 +168,9 @@ static inline int levels_encode(struct bench *b, const struct levels_rule *r, ui
                                 double *bytes)
 {
     *bytes = 4 * (double)b->n + (double)levels_bytes(r, b->n);
-    *b->pinned = (struct vec_span){.x = b->x, .codes = codes, .n = b->n, .padded = b->n, .key = 1};
-    return b->vec->levels_encode(r, b->pinned, 1, b->n, b->stream);
+    const struct vec_span span = {.x = b->x, .codes = codes, .n = b->n, .padded = b->n, .key = 1};
+    TRY(send_list(b, &span, sizeof span));
+    return b->vec->levels_encode(r, b->list, 1, b->n, b->stream);
 }
 static inline int run_qsgd_4(struct bench *b, const struct row *r, double *bytes)
 {
@@ -179,15 +189,15 @@ static inline int run_qsgd_4_back(struct bench *b, const struct row *r, double *
     const struct vec_out out = {.x = (float *)(void *)b->out, .codes = b->codes, .n = b->n};
     (void)r;
     *bytes = 4 * (double)b->n + (double)levels_bytes(&qsgd_4, b->n);
-    memcpy(b->pinned, &out, sizeof out);
-    return b->vec->levels_decode(&qsgd_4, RANKS, (const void *)b->pinned, 1, b->n, b->stream);
+    TRY(send_list(b, &out, sizeof out));
+    return b->vec->levels_decode(&qsgd_4, RANKS, b->list, 1, b->n, b->stream);
 }
 
 /* Half of the floats: what was left lies where codes do otherwise, what is left where results do. */
 static inline int signs_encode(struct bench *b, const struct signs_rule *rule, double *bytes)
 {
     const size_t run = rule->column * rule->stride, n = b->n / 2 / run * run;
-    *b->signs = (struct signs_span){
+    const struct signs_span span = {
         .x = b->x,
         .codes = b->codes + 2 * b->n,
         .n = n,
@@ -195,7 +205,8 @@ static inline int signs_encode(struct bench *b, const struct signs_rule *rule, d
         .rule = *rule,
         .left = {(const float *)(const void *)b->codes, (float *)(void *)b->out}};
     *bytes = 12 * (double)n + (double)signs_bytes(rule, n);
-    return b->vec->signs_encode(b->signs, 1, n, b->stream);
+    TRY(send_list(b, &span, sizeof span));
+    return b->vec->signs_encode(b->list, 1, n, b->stream);
 }
 static inline int run_onebit(struct bench *b, const struct row *r, double *bytes)
 {
@@ -210,10 +221,11 @@ static inline int run_columns(struct bench *b, const struct row *r, double *byte
 static inline int run_onebit_back(struct bench *b, const struct row *r, double *bytes)
 {
     (void)r;
-    *b->means = (struct signs_out){
+    const struct signs_out out = {
         .x = (float *)(void *)b->out, .codes = b->codes, .n = b->n, .rule = onebit_64};
     *bytes = 4 * (double)b->n + (double)signs_bytes(&onebit_64, b->n);
-    return b->vec->signs_decode(RANKS, b->means, 1, b->n, b->stream);
+    TRY(send_list(b, &out, sizeof out));
+    return b->vec->signs_decode(RANKS, b->list, 1, b->n, b->stream);
 }
 
 #define E5M2    \
@@ -222,45 +234,43 @@ static inline int run_onebit_back(struct bench *b, const struct row *r, double *
     }
 #define NEAR MF_NEAREST
 static const struct row rows[] = {
-    {"copy", run_copy, E5M2, NEAR, false, 0, 0},
-    {"fp32 -> e5m2", run_encode, E5M2, NEAR, false, 0, 1},
-    {"fp32 -> e4m3", run_encode, {4, 3, 0}, NEAR, false, 0, 1},
-    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, NEAR, false, 0, 1},
-    {"fp32 -> e3m4", run_encode, {3, 4, 0}, NEAR, false, 0, 1},
-    {"fp32 -> fp16", run_encode, {5, 10, 0}, NEAR, false, 0, 1},
-    {"fp32 -> bf16", run_encode, {8, 7, 0}, NEAR, false, 0, 1},
-    {"fp32 -> e6m9", run_encode, {6, 9, 0}, NEAR, false, 0, 1},
-    {"fp32 -> e3m0", run_encode, {3, 0, 0}, NEAR, false, 0, 0},
-    {"fp32 -> e3m2", run_encode, {3, 2, 0}, NEAR, false, 0, 0},
-    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, false, 0, 0},
-    {"fp32 -> e5m2, layers of 1 MiB", run_encode, E5M2, NEAR, false, MB, 0},
-    {"fp32 -> e5m2, so, list on GPU", run_encode, E5M2, NEAR, true, MB, 0},
-    {"largest exponent", run_absmax, E5M2, NEAR, false, 0, 0.98},
-    {"largest exponent, layers of 1 MiB", run_absmax, E5M2, NEAR, false, MB, 0},
-    {"largest exponent, so, list on GPU", run_absmax, E5M2, NEAR, true, MB, 0.98},
-    {"fp32 -> e5m2 and largest exponent", run_scan_encode, E5M2, NEAR, false, 0, 0},
-    {"APS e5m2", run_aps, E5M2, NEAR, false, 0, 0.95},
-    {"copy, layers of 1 MiB", run_copy, E5M2, NEAR, false, MB, 0},
-    {"APS e5m2, layers of 1 MiB", run_aps, E5M2, NEAR, true, MB, 1.3},
-    {"copy, layers of 4 MiB", run_copy, E5M2, NEAR, false, 4 * MB, 0},
-    {"APS e5m2, layers of 4 MiB", run_aps, E5M2, NEAR, true, 4 * MB, 1.3},
-    {"copy, layers of 16 MiB", run_copy, E5M2, NEAR, false, 16 * MB, 0},
-    {"APS e5m2, layers of 16 MiB", run_aps, E5M2, NEAR, true, 16 * MB, 1.3},
-    {"copy, layers of 32 MiB", run_copy, E5M2, NEAR, false, 32 * MB, 0},
-    {"APS e5m2, layers of 32 MiB", run_aps, E5M2, NEAR, true, 32 * MB, 1.3},
-    {"e5m2 -> fp32", run_decode, E5M2, NEAR, false, 0, 0},
-    {"fp16 -> fp32", run_decode, {5, 10, 0}, NEAR, false, 0, 0},
-    {"e3m2 -> fp32", run_decode, {3, 2, 0}, NEAR, false, 0, 0},
-    {"fp32 += e5m2", run_decode_add, E5M2, NEAR, false, 0, 0},
-    {"8 x e5m2, exact -> e5m2", run_sum, E5M2, NEAR, false, 0, 0.95},
-    {"8 x e4m3, exact -> e4m3", run_sum, {4, 3, 0}, NEAR, false, 0, 0.95},
-    {"e5m2 += e5m2 nearest", run_add, E5M2, NEAR, false, 0, 0},
-    {"fp32 -> qsgd:4", run_qsgd_4, E5M2, NEAR, false, 0, 0.8},
-    {"qsgd:4 -> fp32", run_qsgd_4_back, E5M2, NEAR, false, 0, 0.8},
-    {"fp32 -> qsgd:16", run_qsgd_16, E5M2, NEAR, false, 0, 0.8},
-    {"fp32, left -> onebit:64, left", run_onebit, E5M2, NEAR, false, 0, 0.8},
-    {"onebit:64 -> fp32", run_onebit_back, E5M2, NEAR, false, 0, 0.8},
-    {"fp32, left -> columns of 3, left", run_columns, E5M2, NEAR, false, 0, 0},
+    {"copy", run_copy, E5M2, NEAR, 0, 0},
+    {"fp32 -> e5m2", run_encode, E5M2, NEAR, 0, 1},
+    {"fp32 -> e4m3", run_encode, {4, 3, 0}, NEAR, 0, 1},
+    {"fp32 -> e4m3fn", run_encode, {4, 3, 1}, NEAR, 0, 1},
+    {"fp32 -> e3m4", run_encode, {3, 4, 0}, NEAR, 0, 1},
+    {"fp32 -> fp16", run_encode, {5, 10, 0}, NEAR, 0, 1},
+    {"fp32 -> bf16", run_encode, {8, 7, 0}, NEAR, 0, 1},
+    {"fp32 -> e6m9", run_encode, {6, 9, 0}, NEAR, 0, 1},
+    {"fp32 -> e3m0", run_encode, {3, 0, 0}, NEAR, 0, 0},
+    {"fp32 -> e3m2", run_encode, {3, 2, 0}, NEAR, 0, 0},
+    {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 0},
+    {"fp32 -> e5m2, layers of 1 MiB", run_encode, E5M2, NEAR, MB, 0},
+    {"largest exponent", run_absmax, E5M2, NEAR, 0, 0.98},
+    {"largest exponent, layers of 1 MiB", run_absmax, E5M2, NEAR, MB, 0.98},
+    {"fp32 -> e5m2 and largest exponent", run_scan_encode, E5M2, NEAR, 0, 0},
+    {"APS e5m2", run_aps, E5M2, NEAR, 0, 0.95},
+    {"copy, layers of 1 MiB", run_copy, E5M2, NEAR, MB, 0},
+    {"APS e5m2, layers of 1 MiB", run_aps, E5M2, NEAR, MB, 1.3},
+    {"copy, layers of 4 MiB", run_copy, E5M2, NEAR, 4 * MB, 0},
+    {"APS e5m2, layers of 4 MiB", run_aps, E5M2, NEAR, 4 * MB, 1.3},
+    {"copy, layers of 16 MiB", run_copy, E5M2, NEAR, 16 * MB, 0},
+    {"APS e5m2, layers of 16 MiB", run_aps, E5M2, NEAR, 16 * MB, 1.3},
+    {"copy, layers of 32 MiB", run_copy, E5M2, NEAR, 32 * MB, 0},
+    {"APS e5m2, layers of 32 MiB", run_aps, E5M2, NEAR, 32 * MB, 1.3},
+    {"e5m2 -> fp32", run_decode, E5M2, NEAR, 0, 0},
+    {"fp16 -> fp32", run_decode, {5, 10, 0}, NEAR, 0, 0},
+    {"e3m2 -> fp32", run_decode, {3, 2, 0}, NEAR, 0, 0},
+    {"fp32 += e5m2", run_decode_add, E5M2, NEAR, 0, 0},
+    {"8 x e5m2, exact -> e5m2", run_sum, E5M2, NEAR, 0, 0.95},
+    {"8 x e4m3, exact -> e4m3", run_sum, {4, 3, 0}, NEAR, 0, 0.95},
+    {"e5m2 += e5m2 nearest", run_add, E5M2, NEAR, 0, 0},
+    {"fp32 -> qsgd:4", run_qsgd_4, E5M2, NEAR, 0, 0.8},
+    {"qsgd:4 -> fp32", run_qsgd_4_back, E5M2, NEAR, 0, 0.8},
+    {"fp32 -> qsgd:16", run_qsgd_16, E5M2, NEAR, 0, 0.8},
+    {"fp32, left -> onebit:64, left", run_onebit, E5M2, NEAR, 0, 0.8},
+    {"onebit:64 -> fp32", run_onebit_back, E5M2, NEAR, 0, 0.8},
+    {"fp32, left -> columns of 3, left", run_columns, E5M2, NEAR, 0, 0},
 };
 #undef E5M2
 #undef NEAR

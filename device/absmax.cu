@@ -5,18 +5,6 @@
 
 enum { THREADS = 512, PER_SM = 4, LOADS = 4, TILE = THREADS * 4 * LOADS };
 
-static __global__ void k_clear(struct vec_span *spans, int n_spans)
-{
-    for (int i = (int)threadIdx.x; i < n_spans; i += (int)blockDim.x)
-        spans[i].absmax = 0;
-}
-
-int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s)
-{
-    k_clear<<<1, CU_THREADS, 0, cu_stream(s)>>>(spans, n_spans);
-    return cu_check("clearing of the largest magnitudes");
-}
-
 /* Largest of the elements of one tile that fall to this thread. */
 CAST_FN uint32_t tile_largest(const struct vec_span *span, uint64_t tile)
 {
@@ -62,11 +50,8 @@ static __global__ void __launch_bounds__(THREADS, PER_SM)
 
 int vec_gpu_absmax(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s)
 {
-    if (n_spans <= 0)
+    if (n_spans <= 0 || n_elems == 0)
         return 0;
-    const int rc = vec_gpu_absmax_clear(spans, n_spans, s);
-    if (rc < 0 || n_elems == 0)
-        return rc;
     const size_t most = (size_t)cu_n_sms() * PER_SM, want = n_elems / TILE + (size_t)n_spans;
     k_absmax<<<(unsigned)(want < most ? want : most), THREADS, 0, cu_stream(s)>>>(spans, n_spans);
     return cu_check("largest magnitude");

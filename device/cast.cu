@@ -19,8 +19,5 @@ int vec_gpu_encode(const struct vec_cast *cast, struct vec_span *spans, int n_sp
 int vec_gpu_scan_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                         size_t n_elems, struct dev_stream *s)
 {
-    if (n_spans <= 0)
-        return 0;
-    const int rc = vec_gpu_absmax_clear(spans, n_spans, s);
-    return rc < 0 ? rc : cast_encode(cast, spans, n_spans, n_elems, true, as_is(), s);
+    return cast_encode(cast, spans, n_spans, n_elems, true, as_is(), s);
 }

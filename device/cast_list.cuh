@@ -5,7 +5,7 @@
  *     block   0  1  2  0  1  2  0  1  ...
  *     so that neighbours are read at the same time
  *
- * Each block reads the list once, for the memory that it lies in may be the host's. */
+ * Each block reads the list once, into shared memory. */
 #ifndef CAST_LIST_CUH
 #define CAST_LIST_CUH
 #include "device/cu.cuh"
@@ -112,9 +112,5 @@ static __device__ inline void span_max_at(struct span_max *m, int i, SPAN *spans
         block_max_to(&spans[m->now].absmax, m->largest, shared), m->largest = 0;
     m->now = i;
 }
-
-/* absmax of all spans = 0: a kernel of its own, launched before one that raises them. Of
- * absmax.cu. */
-int vec_gpu_absmax_clear(struct vec_span *spans, int n_spans, struct dev_stream *s);
 
 #endif

@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(CAST_THREADS, FROM::PER_SM)
     }
 }
 
-/* n_elems: sum of their padded. scan: absmax of x, which was cleared, on the way. */
+/* n_elems: sum of their padded. scan: absmax of x, 0 before, on the way. */
 template <class FROM>
 static int cast_encode(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, bool scan, FROM what, struct dev_stream *s)

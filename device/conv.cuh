@@ -45,12 +45,14 @@ struct conv_plan {
 struct conv_window { /* what nn_conv_plan() was asked for */
     struct nn_window g;
     size_t scratch_bytes;
+    bool is_apart; /* dx is made in scratch and added: cuDNN has nothing that adds to it */
     struct conv_window *next;
 };
 
 struct nn_conv {
     cudnnHandle_t handle;
     bool is_timed; /* plans are timed; else cuDNN's first guess is taken */
+    bool is_any;   /* also those that round more, or otherwise each time */
     struct conv_window *windows;
     struct conv_plan *plans;
 };
@@ -66,7 +68,8 @@ cudnnStatus_t conv_execute(struct dev_nn *d, struct conv_plan *p, const struct c
                            void *scratch);
 
 /* --- conv_pick.cu --- */
-/* The plan of a pass: made now if it is the first of its kind. Returns 0, or -EIO after a line. */
+/* The plan of a pass: made now if it is the first of its kind. Returns 0, or -EIO after a line; of
+ * CONV_DATA_ADD, for which there is another way, -ENOSYS without one where cuDNN has nothing. */
 int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
               struct conv_plan **out);
 /* A line that names the pass; returns -EIO. */

@@ -6,8 +6,8 @@
  * cuDNN counts dimensions as n, c, h, w; that channels are last is said by the strides. Sums are
  * float, with NN_FP16_PURE half where an engine has that. What an engine may do to the numbers it says
  * in its notes, and those that are not wanted are left out:
- *     all      another order of sums at each run, transforms (FFT, Winograd), which round more, and
- *              but for NN_FP16_PURE sums in 16 bits
+ *     all      another order of sums at each run and transforms (FFT, Winograd), which round more,
+ *              but for NARROWCAST_CONV=any, and but for NN_FP16_PURE sums in 16 bits
  *     fp32     tensor cores, which would round the inputs to TF32, and inputs made narrower */
 #include "device/conv.cuh"
 
@@ -193,9 +193,15 @@ static bool is_wanted(const struct dev_nn *d, cudnnBackendDescriptor_t config)
             break;
         case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
             break;
-        /* another order each time, FFT, Winograd, and what later versions may add */
+        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        case CUDNN_NUMERICAL_NOTE_FFT:
+        case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+            wanted = d->conv->is_any;
+            break;
+        /* Winograd's tiles, which come with it, and what later versions may add */
         default:
-            wanted = false;
+            wanted = d->conv->is_any && notes[i] > CUDNN_NUMERICAL_NOTE_WINOGRAD &&
+                     notes[i] < CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
         }
     build_close(&b);
     return wanted;

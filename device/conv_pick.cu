@@ -6,7 +6,8 @@
  * a second time, takes the first guess.
  *
  * Plans sum in different orders, and time is never the same twice: NARROWCAST_CONV=first takes the
- * first guess always, so that a run that is repeated gives the same bits. */
+ * first guess always, so that a run that is repeated gives the same bits; fastest is what is said
+ * above, any the same with engines that conv_graph.cu leaves out. */
 #include "device/conv.cuh"
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,9 @@ int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
     struct conv_plan plans[CONV_PLANS], *kept = NULL;
     cudnnStatus_t why;
     const int n = conv_candidates(d, key, scratch_most, plans, &why);
+    const bool other_way = key->pass == CONV_DATA_ADD;
     if (n == 0)
-        return conv_failed(d, key, why);
+        return other_way ? -ENOSYS : conv_failed(d, key, why);
     const int best = choose(d, plans, n);
     if (best >= 0)
         kept = (struct conv_plan *)malloc(sizeof *kept);
@@ -148,7 +150,7 @@ int conv_pick(struct dev_nn *d, const struct conv_key *key, size_t scratch_most,
         if (i != best || !kept)
             conv_plan_close(&plans[i]);
     if (best < 0)
-        return conv_failed(d, key, CUDNN_STATUS_EXECUTION_FAILED);
+        return other_way ? -ENOSYS : conv_failed(d, key, CUDNN_STATUS_EXECUTION_FAILED);
     if (!kept)
         return cu_say(-ENOMEM, "gpu: no memory for the plan of a convolution");
     *kept = plans[best];

@@ -47,6 +47,20 @@ static inline unsigned cu_blocks_most(size_t n, int per_sm)
     return (unsigned)(want < most ? want : most);
 }
 
+/* Lets every launch of a kernel have up to `most` bytes of that: once for a device, and always the same
+ * number, as threads that launch at the same time share it. Returns 0 or a failure that was said. */
+template <auto KERNEL> static int cu_shared_most(size_t most, const char *what)
+{
+    static int set_for = -1; /* the device */
+    if (__atomic_load_n(&set_for, __ATOMIC_ACQUIRE) == cu_ordinal)
+        return 0;
+    const int rc = cu_try(
+        cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most), what);
+    if (rc == 0)
+        __atomic_store_n(&set_for, cu_ordinal, __ATOMIC_RELEASE);
+    return rc;
+}
+
 /* Shared memory whose size the launch says. */
 #ifdef __CUDACC__
 #define CU_SHARED(type, name)                                  \

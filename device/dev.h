@@ -75,9 +75,9 @@ struct dev_run_ops {
     int (*graph_launch)(struct dev_graph *g, struct dev_stream *s);
     void (*graph_close)(struct dev_graph *g);
 
-    /* *flag (pinned) = *flag + 1 when the stream gets here: what a thread polls that must not
-     * disturb a graph. */
-    int (*signal)(uint32_t *flag, struct dev_stream *s);
+    /* *flag (pinned) = value when the stream gets here: what a thread polls that must not disturb a
+     * graph. */
+    int (*signal)(uint32_t *flag, uint32_t value, struct dev_stream *s);
 
     /* p: from alloc. Close in the process that imported. */
     int (*ipc_export)(void *p, struct dev_ipc *out);
@@ -90,7 +90,7 @@ struct dev_nn_ops;   /* dev_nn.h */
 struct dev_gemm_ops; /* dev_gemm.h */
 struct dev_nccl_ops; /* dev_nccl.h */
 
-enum { DEV_VERSION = 8 };
+enum { DEV_VERSION = 9 };
 struct dev_library {
     int version; /* DEV_VERSION: a library of another build is refused */
     const struct dev_run_ops *run;

@@ -3,7 +3,10 @@
  *
  * Packed layout and the meaning of every operation: host/vec/vec.h, whose GPU backend is made of
  * these. fp32 vectors are device memory, 4-byte aligned (16 is faster), those of VEC_HALF on 2 bytes
- * (8); codes, lists of spans and results are reachable memory (dev.h). */
+ * (8); codes are reachable memory (dev.h). Lists of spans, of parts and of all else that a kernel is
+ * told lie in device memory, where every block reads them (reachable memory is read over the bus, by
+ * each). absmax of a list that a launch finds it for is
+ * 0 before: kernels raise it, and nobody launches one to clear it. */
 #ifndef DEV_VEC_H
 #define DEV_VEC_H
 #include "device/dev.h"
@@ -18,7 +21,7 @@ struct dev_aps {
 };
 
 struct dev_vec_ops {
-    /* absmax of every span, all in one launch. n_elems: sum of their n. */
+    /* absmax of every span, 0 before, all in one launch. n_elems: sum of their n. */
     int (*absmax)(struct vec_span *spans, int n_spans, size_t n_elems, struct dev_stream *s);
     /* codes of every span by its own shift, all in one launch. */
     int (*encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans, size_t n_elems,
@@ -26,9 +29,11 @@ struct dev_vec_ops {
     /* Both in one pass over x. */
     int (*scan_encode)(const struct vec_cast *cast, struct vec_span *spans, int n_spans,
                        size_t n_elems, struct dev_stream *s);
-    /* absmax, the shift that follows from it (left in span.shift), and the codes: x is read from
-     * memory once where it fits the chip. One span, of floats. */
-    int (*aps)(const struct dev_aps *aps, struct vec_span *span, size_t n, struct dev_stream *s);
+    /* Of every span of floats absmax, the shift that follows from it, and the codes, all in one launch: x
+     * is read from memory once where it fits the chip. absmax and shift: 0 before, out. n_elems: sum
+     * of their padded. */
+    int (*aps)(const struct dev_aps *aps, struct vec_span *spans, int n_spans, size_t n_elems,
+               struct dev_stream *s);
 
     /* x = fp32(code) * 2^shift / divisor, or x += that (add). */
     int (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
@@ -37,8 +42,8 @@ struct dev_vec_ops {
     int (*decode_all)(struct mf_fmt fmt, float divisor, const struct vec_out *spans, int n_spans,
                       size_t n_elems, struct dev_stream *s);
 
-    /* vec.h's fold, finish, add, sum, hop, spill, fold_wide. parts: [n_parts] reachable list of
-     * reachable vectors. */
+    /* vec.h's fold, finish, add, sum, hop, spill, fold_wide. parts: [n_parts] list of reachable
+     * vectors. */
     int (*fold)(const struct vec_sum *sum, void *acc, const uint8_t *codes, size_t n, bool first,
                 struct dev_stream *s);
     int (*finish)(const struct vec_sum *sum, const void *acc, size_t n, struct mf_fmt out,
@@ -49,7 +54,7 @@ struct dev_vec_ops {
                struct mf_fmt out, int shift, uint8_t *codes, struct dev_stream *s);
     int (*hop)(const struct vec_sum *sum, const uint8_t *partial, const uint8_t *addends, size_t n,
                struct mf_fmt out, uint8_t *codes, struct dev_stream *s);
-    /* *largest = the larger of itself and vec.h's peak: reachable memory, 0 before */
+    /* *largest = the larger of itself and vec.h's peak: device memory, 0 before */
     int (*peak)(struct mf_fmt fmt, const uint8_t *codes, size_t n, uint32_t *largest,
                 struct dev_stream *s);
     int (*spill)(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide,
@@ -58,8 +63,8 @@ struct dev_vec_ops {
                      bool first, struct dev_stream *s);
 
     /* ---- levels, signs, counts: hls/level_lists.h; what each does, host/vec/vec_levels.h,
-     * vec_signs.h, vec_counts.h. All of a list in one launch, one more where absmax is cleared
-     * first. n_elems: sum of their n, of what is encoded of their padded ---- */
+     * vec_signs.h, vec_counts.h. All of a list in one launch. n_elems: sum of their n, of what is
+     * encoded of their padded ---- */
 
     int (*levels_encode)(const struct levels_rule *r, struct vec_span *spans, int n_spans,
                          size_t n_elems, struct dev_stream *s);

@@ -15,7 +15,7 @@ struct looks {
 };
 
 static __device__ inline void look(const dev_feed &f, const uint32_t *which, const uint64_t *keys,
-                                   looks &l)
+                                   unsigned image, looks &l)
 {
     for (int i = (int)threadIdx.x; i < f.image.c * 256; i += CU_THREADS)
         l.pixels[i / 256][i % 256] =
@@ -24,7 +24,7 @@ static __device__ inline void look(const dev_feed &f, const uint32_t *which, con
         const augment a = f.augment;
         const view none = {0, 0, 0, 0, 0, 0, 0};
         l.v = a.crop || a.flip || a.cutout
-                  ? view_choose(a, keys[0], keys[1], which[blockIdx.y], f.image.h, f.image.w)
+                  ? view_choose(a, keys[0], keys[1], which[image], f.image.h, f.image.w)
                   : none;
     }
     __syncthreads();
@@ -42,17 +42,28 @@ static __device__ inline float seen(const looks &l, nn_shape s, const uint8_t *i
     return l.pixels[channel][in ? image[(from_row * s.w + from_col) * s.c + channel] : 0];
 }
 
-/* Block (x, y): the x-th part of image y. */
+/* Which of an image's n parts the block makes, and of which image: a batch may have more images than
+ * a grid lines. */
+struct part {
+    unsigned image, at;
+};
+static __device__ inline part part_of(unsigned n)
+{
+    return {blockIdx.x / n, blockIdx.x % n};
+}
+
 template <typename T, int V>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_feed(dev_feed f, const uint8_t *bytes, const uint32_t *which, const uint64_t *keys, T *x)
+    k_feed(dev_feed f, unsigned parts, const uint8_t *bytes, const uint32_t *which,
+           const uint64_t *keys, T *x)
 {
     __shared__ looks l;
+    const part p = part_of(parts);
     const int c = f.image.c, line = f.image.w * c, size = f.image.h * line;
-    look(f, which, keys, l);
-    const uint8_t *image = bytes + (size_t)blockIdx.y * (size_t)size;
-    T *to = x + (size_t)blockIdx.y * (size_t)size;
-    const int first = (int)(blockIdx.x * CU_THREADS * FEED_EACH + threadIdx.x) * V;
+    look(f, which, keys, p.image, l);
+    const uint8_t *image = bytes + (size_t)p.image * (size_t)size;
+    T *to = x + (size_t)p.image * (size_t)size;
+    const int first = (int)(p.at * CU_THREADS * FEED_EACH + threadIdx.x) * V;
     for (int u = 0; u < FEED_EACH; u++) {
         const int i = first + u * CU_THREADS * V;
         if (i >= size)
@@ -77,16 +88,17 @@ static __global__ void __launch_bounds__(CU_THREADS)
 /* The same where images are scaled: each value lies between four. */
 template <typename T>
 static __global__ void __launch_bounds__(CU_THREADS)
-    k_feed_scaled(dev_feed f, const uint8_t *bytes, const uint32_t *which, const uint64_t *keys,
-                  T *x)
+    k_feed_scaled(dev_feed f, unsigned parts, const uint8_t *bytes, const uint32_t *which,
+                  const uint64_t *keys, T *x)
 {
     __shared__ looks l;
+    const part p = part_of(parts);
     const nn_shape s = f.image;
     const int line = f.shown.w * s.c, size = f.shown.h * line;
-    look(f, which, keys, l);
-    const uint8_t *image = bytes + (size_t)blockIdx.y * (size_t)(s.h * s.w * s.c);
+    look(f, which, keys, p.image, l);
+    const uint8_t *image = bytes + (size_t)p.image * (size_t)(s.h * s.w * s.c);
     for (int u = 0; u < FEED_EACH; u++) {
-        const int i = ((int)blockIdx.x * FEED_EACH + u) * CU_THREADS + (int)threadIdx.x;
+        const int i = ((int)p.at * FEED_EACH + u) * CU_THREADS + (int)threadIdx.x;
         if (i >= size)
             break;
         const int row = i / line, rest = i - row * line, col = rest / s.c, k = rest - col * s.c;
@@ -96,23 +108,22 @@ static __global__ void __launch_bounds__(CU_THREADS)
                                      seen(l, s, image, down.first, across.second, k), across.part);
         const float b = bilinear_mix(seen(l, s, image, down.second, across.first, k),
                                      seen(l, s, image, down.second, across.second, k), across.part);
-        x[(size_t)blockIdx.y * (size_t)size + (size_t)i] =
-            act<T>::of(bilinear_mix(a, b, down.part));
+        x[(size_t)p.image * (size_t)size + (size_t)i] = act<T>::of(bilinear_mix(a, b, down.part));
     }
 }
 
-static dim3 grid_of(nn_shape s, int lanes, int batch)
+static unsigned parts_of(nn_shape s, int lanes)
 {
     const int size = s.h * s.w * s.c, each = CU_THREADS * FEED_EACH * lanes;
-    return dim3((unsigned)((size + each - 1) / each), (unsigned)batch);
+    return (unsigned)((size + each - 1) / each);
 }
 
 template <typename T, int V>
 static int feed_wide(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                      const uint32_t *which, const uint64_t *keys, T *x)
 {
-    const dim3 grid = grid_of(f->image, V, f->batch);
-    k_feed<T, V><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, bytes, which, keys, x);
+    const unsigned parts = parts_of(f->image, V), grid = parts * (unsigned)f->batch;
+    k_feed<T, V><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, parts, bytes, which, keys, x);
     return cu_check("augmentation");
 }
 
@@ -120,8 +131,8 @@ template <typename T>
 static int feed_scaled(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes,
                        const uint32_t *which, const uint64_t *keys, T *x)
 {
-    const dim3 grid = grid_of(f->shown, 1, f->batch);
-    k_feed_scaled<T><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, bytes, which, keys, x);
+    const unsigned parts = parts_of(f->shown, 1), grid = parts * (unsigned)f->batch;
+    k_feed_scaled<T><<<grid, CU_THREADS, 0, cu_stream(d->s)>>>(*f, parts, bytes, which, keys, x);
     return cu_check("scaling of images");
 }
 

@@ -6,7 +6,7 @@
  *     2-norm                   16 lanes, as level.h has them, along shared memory: slow, and seldom
  *
  * What it takes, by counting (no GPU has run it): encode 4 bytes an element in and B / 8 + 4 / D out,
- * two launches for a whole list (the first clears absmax); sums P * B / 8 in and B / 8 out, one;
+ * one launch for a whole list; sums P * B / 8 in and B / 8 out, one;
  * decode B / 8 in and 4 out, one. 25 operations an element are philox's, some 20 the draw's: at 4
  * bytes an element that is as long as an H100's memory takes. */
 #include "device/cast_list.cuh"
@@ -286,10 +286,9 @@ static int launch(const struct levels_rule *r, struct vec_span *spans, int n_spa
 {
     const unsigned grid = grid_for(n_elems / tile_of(TEAM, r->bucket) + (size_t)n_spans);
     const size_t keep = (size_t)(THREADS / TEAM) * r->bucket * sizeof(float);
-    const int rc =
-        cu_try(cudaFuncSetAttribute(k_levels_encode<TEAM, SUMS>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, (int)keep),
-               "levels");
+    const size_t longest = TEAM == 32 ? (size_t)WARP_MOST : (size_t)LEVEL_BUCKET_MAX;
+    const int rc = cu_shared_most<k_levels_encode<TEAM, SUMS>>(
+        (size_t)(THREADS / TEAM) * longest * sizeof(float), "levels");
     if (rc < 0)
         return rc;
     k_levels_encode<TEAM, SUMS><<<grid, THREADS, keep, cu_stream(s)>>>(*r, spans, n_spans, p);
@@ -302,9 +301,6 @@ int vec_gpu_levels_encode(const struct levels_rule *r, struct vec_span *spans, i
     const struct levels_parts none = {NULL, 0, NULL};
     if (n_spans <= 0)
         return 0;
-    const int rc = vec_gpu_absmax_clear(spans, n_spans, s);
-    if (rc < 0)
-        return rc;
     return r->bucket <= WARP_MOST ? launch<32, false>(r, spans, n_spans, n_elems, none, s)
                                   : launch<THREADS, false>(r, spans, n_spans, n_elems, none, s);
 }

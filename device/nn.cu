@@ -76,6 +76,7 @@ extern "C" const struct dev_nn_ops dev_nn = {
     .gemm = nn_gemm,
 #define PASS(name, params, args) .name = nn_##name,
 #include "hls/layers.def"
+    .conv_apart = nn_conv_apart,
     .add_divide = nn_add_divide,
     .sgd = nn_sgd,
     .feed = nn_feed,

@@ -71,6 +71,7 @@ int nn_gemm(struct dev_nn *d, const struct gemm_rule *rule);
 #define PAR                      void
 #include "hls/layers.def"
 int nn_add_divide(struct dev_nn *d, size_t n, const void *a, const void *b, float divisor, void *y);
+int nn_conv_apart(const struct dev_nn *d);
 int nn_sgd(struct dev_nn *d, const struct dev_sgd_all *o, const struct dev_sgd *list, int n_tensors,
            const float *rate, void *w, const void *g, void *v, float *scratch);
 int nn_feed(struct dev_nn *d, const struct dev_feed *f, const uint8_t *bytes, const uint32_t *which,

@@ -62,17 +62,16 @@ static __device__ inline double norm_rows(size_t n, unsigned lines, unsigned ty,
     return (double)(whole + last);
 }
 
-/* V floats, of a per-channel array. */
-template <int V> static __device__ inline void norm_values(const float *x, float *v)
-{
-#pragma unroll
-    for (int j = 0; j < V; j++)
-        v[j] = x[j];
-}
+/* Numbers of a block's channels, V of each of its columns, in shared memory, where all its rows find
+ * them: in registers they would leave none for the rows that are on their way. What a warp reads at
+ * once lies side by side. */
+template <int V> struct norm_values {
+    float at[V][NORM_ACROSS];
+};
 
 /* What the norm multiplies and adds after it took the mean away; swapped: gamma is in outer. */
 template <int V> struct norm_affine {
-    float mean[V], scale[V], shift[V], outer[V];
+    norm_values<V> mean, scale, shift, outer;
 };
 struct norm_arrays {  /* [c] each */
     const void *mean; /* the batch's, float, or the running one */
@@ -82,19 +81,52 @@ struct norm_arrays {  /* [c] each */
     bool swapped;
     enum vec_type mean_type, par; /* of mean; of gamma and beta */
 };
-template <int V>
-static __device__ inline norm_affine<V> norm_affine_of(const norm_arrays &p, int at)
+
+/* The columns of the block's channels that this thread loads: [first, columns) by step, and channel k of
+ * V of each. */
+#define NORM_LOADS(V, i, c)                                                                 \
+    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x), end_ = norm_channels<V>(c); \
+         i < end_; i += CU_THREADS)
+
+/* Channels of the block. */
+template <int V> static __device__ inline int norm_channels(int c)
 {
-    norm_affine<V> f;
-#pragma unroll
-    for (int j = 0; j < V; j++) {
-        f.mean[j] = element_get(p.mean, p.mean_type, (size_t)(at + j));
-        f.outer[j] = element_get(p.gamma, p.par, (size_t)(at + j));
-        f.scale[j] = __fmul_rn(__fmul_rn(p.swapped ? 1 : f.outer[j], p.inv_std[at + j]), p.factor);
-        f.shift[j] =
-            __fmul_rn(element_get(p.beta, p.par, (size_t)(at + j)), p.swapped ? 1 : p.factor);
+    const int first = (int)(blockIdx.x * blockDim.x) * V, wide = (int)blockDim.x * V;
+    return c - first < wide ? c - first : wide;
+}
+
+/* The norm's numbers of the block's channels: loaded once a block, by all its threads, who meet at the
+ * end. */
+template <int V>
+static __device__ inline void norm_affine_load(const norm_arrays &p, int c, norm_affine<V> &f)
+{
+    const int first = (int)(blockIdx.x * blockDim.x) * V;
+    NORM_LOADS(V, i, c)
+    {
+        const size_t at = (size_t)(first + i);
+        const float gamma = element_get(p.gamma, p.par, at);
+        f.mean.at[i % V][i / V] = element_get(p.mean, p.mean_type, at);
+        f.outer.at[i % V][i / V] = gamma;
+        f.scale.at[i % V][i / V] =
+            __fmul_rn(__fmul_rn(p.swapped ? 1 : gamma, p.inv_std[at]), p.factor);
+        f.shift.at[i % V][i / V] =
+            __fmul_rn(element_get(p.beta, p.par, at), p.swapped ? 1 : p.factor);
     }
-    return f;
+    __syncthreads();
+}
+
+/* The same of an array of floats; the threads do not meet. */
+template <int V>
+static __device__ inline void norm_values_load(const float *x, int c, norm_values<V> &v)
+{
+    const int first = (int)(blockIdx.x * blockDim.x) * V;
+    NORM_LOADS(V, i, c) v.at[i % V][i / V] = x[first + i];
+}
+
+/* Of this thread's channel j. */
+template <int V> static __device__ inline float norm_get(const norm_values<V> &v, int j)
+{
+    return v.at[j][threadIdx.x];
 }
 
 /* eval: by the running mean, with 1/std of the running variance. */

@@ -32,7 +32,8 @@ static __device__ inline void gate(const float *x, const float *y, const norm_af
 #pragma unroll
     for (int j = 0; j < V; j++) {
         if (GATE == GATE_X)
-            dy[j] = norm_value(__fsub_rn(x[j], f.mean[j]), f.scale[j], f.shift[j]) > act<T>::least()
+            dy[j] = norm_value(__fsub_rn(x[j], norm_get<V>(f.mean, j)), norm_get<V>(f.scale, j),
+                               norm_get<V>(f.shift, j)) > act<T>::least()
                         ? dy[j]
                         : 0;
         if (GATE == GATE_Y)
@@ -47,10 +48,11 @@ static __device__ inline void gate_mix(const float *x, const float *addend, cons
 {
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        const float d = __fsub_rn(x[j], f.mean[j]);
-        const float y = norm_swapped(d, f.scale[j], addend[j], f.outer[j], f.shift[j]);
+        const float d = __fsub_rn(x[j], norm_get<V>(f.mean, j));
+        const float y = norm_swapped(d, norm_get<V>(f.scale, j), addend[j], norm_get<V>(f.outer, j),
+                                     norm_get<V>(f.shift, j));
         g[j] = GATE == GATE_SWAPPED_ALL || y > act<T>::least() ? g[j] : 0;
-        mix[j] += g[j] * (addend[j] + d * f.scale[j]);
+        mix[j] += g[j] * (addend[j] + d * norm_get<V>(f.scale, j));
     }
 }
 
@@ -61,7 +63,7 @@ static __device__ inline void store_outer(const norm_affine<V> &f, const float *
     float outer[V];
 #pragma unroll
     for (int j = 0; j < V; j++)
-        outer[j] = __fmul_rn(f.outer[j], g[j]);
+        outer[j] = __fmul_rn(norm_get<V>(f.outer, j), g[j]);
     act_store<T, V>(dy, outer);
 }
 
@@ -96,18 +98,15 @@ static __device__ inline void fold_lines(const norm_place &p, int c, const float
 /* partial [gridDim.y][c]: sums of dy and of dy * (x - mean) of the rows of each line of blocks;
  * mixes: the third sum of the swapped form, and 0. */
 template <typename T, int V, enum norm_gate GATE>
-static __global__ void __launch_bounds__(CU_THREADS, 3)
+static __global__ void __launch_bounds__(CU_THREADS, gate_swapped(GATE) ? 2 : 3)
     k_norm_sums(size_t n, int c, norm_arrays arrays, const T *x, const T *y, T *dy, float2 *partial,
                 float2 *mixes)
 {
+    __shared__ norm_affine<V> f;
     const norm_place p = norm_place_of<V>(c);
     float sum[V] = {}, dot[V] = {}, mix[V] = {}, none[V] = {};
+    norm_affine_load<V>(arrays, c, f);
     if (p.in) {
-        norm_affine<V> f;
-        if (GATE == GATE_X || gate_swapped(GATE))
-            f = norm_affine_of<V>(arrays, p.at);
-        else
-            norm_values<V>((const float *)arrays.mean + p.at, f.mean);
         for (size_t row = p.row; row < n; row += BACK_ROWS * p.step) {
             back_rows<T, V> rows;
 #pragma unroll
@@ -141,7 +140,7 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
 #pragma unroll
                 for (int j = 0; j < V; j++) {
                     sum[j] += g[j];
-                    dot[j] += g[j] * (vx[j] - f.mean[j]);
+                    dot[j] += g[j] * (vx[j] - norm_get<V>(f.mean, j));
                 }
             }
         }
@@ -185,13 +184,14 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
     k_norm_dx(size_t n, int c, norm_arrays arrays, const float *level, const float *slope,
               const T *x, const T *dy, T *dx)
 {
+    __shared__ norm_affine<V> f;
+    __shared__ norm_values<V> low, tilt;
     const norm_place p = norm_place_of<V>(c);
+    norm_values_load<V>(level, c, low);
+    norm_values_load<V>(slope, c, tilt);
+    norm_affine_load<V>(arrays, c, f);
     if (!p.in)
         return;
-    const norm_affine<V> f = norm_affine_of<V>(arrays, p.at);
-    float low[V], tilt[V];
-    norm_values<V>(level + p.at, low);
-    norm_values<V>(slope + p.at, tilt);
     for (size_t row = p.row; row < n; row += BACK_ROWS * p.step) {
         back_rows<T, V> rows;
 #pragma unroll
@@ -213,8 +213,10 @@ static __global__ void __launch_bounds__(CU_THREADS, 3)
             gate<T, V, GATE>(vx, NULL, f, g);
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                const float down = __fmul_rn(__fsub_rn(vx[j], f.mean[j]), tilt[j]);
-                g[j] = __fmul_rn(f.scale[j], __fsub_rn(__fsub_rn(g[j], low[j]), down));
+                const float down =
+                    __fmul_rn(__fsub_rn(vx[j], norm_get<V>(f.mean, j)), norm_get<V>(tilt, j));
+                g[j] = __fmul_rn(norm_get<V>(f.scale, j),
+                                 __fsub_rn(__fsub_rn(g[j], norm_get<V>(low, j)), down));
             }
             act_store<T, V>(dx + at, g);
         }

@@ -160,14 +160,17 @@ enum norm_form { FORM_ALONE, FORM_ADDS, FORM_SWAPPED };
 /* y = (x - mean) * scale + shift, then + addend, or in the swapped form (addend + (x - mean) * scale)
  * * outer + shift; then ReLU. From the last row up: the end of x is still cached. */
 template <typename T, int V, enum norm_form FORM>
-static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE ? 4 : 3)
+static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE  ? 4
+                                                     : FORM == FORM_ADDS ? 3
+                                                                         : 2)
     k_norm_apply(size_t n, int c, norm_arrays arrays, float floor, const T *x, const T *addend,
                  T *y)
 {
+    __shared__ norm_affine<V> f;
     const norm_place p = norm_place_of<V>(c);
+    norm_affine_load<V>(arrays, c, f);
     if (!p.in)
         return;
-    const norm_affine<V> f = norm_affine_of<V>(arrays, p.at);
     for (size_t row = p.row; row < n; row += NORM_ROWS * p.step) {
         act_pack<T, V> px[NORM_ROWS], pa[NORM_ROWS];
 #pragma unroll
@@ -190,10 +193,11 @@ static __global__ void __launch_bounds__(CU_THREADS, FORM == FORM_ALONE ? 4 : 3)
                 act_open<T, V>(pa[i], a);
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                const float d = __fsub_rn(v[j], f.mean[j]);
+                const float d = __fsub_rn(v[j], norm_get<V>(f.mean, j));
                 v[j] = FORM == FORM_SWAPPED
-                           ? norm_swapped(d, f.scale[j], a[j], f.outer[j], f.shift[j])
-                           : norm_value(d, f.scale[j], f.shift[j]);
+                           ? norm_swapped(d, norm_get<V>(f.scale, j), a[j], norm_get<V>(f.outer, j),
+                                          norm_get<V>(f.shift, j))
+                           : norm_value(d, norm_get<V>(f.scale, j), norm_get<V>(f.shift, j));
                 if (FORM == FORM_ADDS)
                     v[j] = __fadd_rn(v[j], a[j]);
                 v[j] = v[j] < floor ? floor : v[j];

@@ -105,8 +105,7 @@ int vec_gpu_ratio_encode(const struct relative_rule *r, const struct vec_cast *c
     const uint32_t share = (uint32_t)r->share;
     const bool power = (float)share == r->share && (share & (share - 1)) == 0;
     const struct ratio_sent sent = {with, *r, power ? 1 / r->share : 0};
-    const int rc = scan && n_spans > 0 ? vec_gpu_absmax_clear(spans, n_spans, s) : 0;
-    return rc < 0 ? rc : cast_encode(cast, spans, n_spans, n_elems, scan, sent, s);
+    return cast_encode(cast, spans, n_spans, n_elems, scan, sent, s);
 }
 
 int vec_gpu_ratio_decode(const struct relative_rule *r, struct mf_fmt fmt, float divisor,

@@ -34,7 +34,7 @@ int run_graph_end(struct dev_stream *s, struct dev_graph **out);
 int run_graph_launch(struct dev_graph *g, struct dev_stream *s);
 void run_graph_close(struct dev_graph *g);
 
-int run_signal(uint32_t *flag, struct dev_stream *s);
+int run_signal(uint32_t *flag, uint32_t value, struct dev_stream *s);
 int run_code_here(void); /* 0: this build has code for the current device */
 
 #endif

@@ -2,17 +2,18 @@
  * stream is. */
 #include "device/run.cuh"
 
-/* What was written before it, by kernels and copies of the stream, is seen by who sees the flag. */
-static __global__ void k_signal(volatile uint32_t *flag)
+/* What was written before it, by kernels and copies of the stream, is seen by who sees the flag. A store
+ * goes over the bus and nobody waits for it; a read would be waited for. */
+static __global__ void k_signal(volatile uint32_t *flag, uint32_t value)
 {
     __threadfence_system();
-    *flag = *flag + 1;
+    *flag = value;
     __threadfence_system();
 }
 
-int run_signal(uint32_t *flag, struct dev_stream *s)
+int run_signal(uint32_t *flag, uint32_t value, struct dev_stream *s)
 {
-    k_signal<<<1, 1, 0, cu_stream(s)>>>(flag);
+    k_signal<<<1, 1, 0, cu_stream(s)>>>(flag, value);
     return cu_check("signal");
 }
 

@@ -346,12 +346,6 @@ static unsigned grid_for(size_t n_elems, int n_spans)
     return (unsigned)(want < most ? want : most);
 }
 
-static __global__ void k_signs_clear(struct signs_span *spans, int n_spans)
-{
-    for (int i = (int)threadIdx.x; i < n_spans; i += (int)blockDim.x)
-        spans[i].absmax = 0;
-}
-
 int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
                          struct dev_stream *s)
 {
@@ -359,7 +353,6 @@ int vec_gpu_signs_encode(struct signs_span *spans, int n_spans, size_t n_elems,
     if (n_spans <= 0)
         return 0;
     const unsigned grid = grid_for(n_elems, n_spans);
-    k_signs_clear<<<1, CU_THREADS, 0, cu_stream(s)>>>(spans, n_spans);
     k_signs_encode<false><<<grid, THREADS, 0, cu_stream(s)>>>(spans, n_spans, none);
     return cu_check("signs");
 }

@@ -32,7 +32,7 @@ struct scale_rule {
     double most;    /* s at most */
 };
 
-/* A node's, in memory that the host shares. What a pass carries is worked out anew in every pass;
+/* A node's, in the backend's memory. What a pass carries is worked out anew in every pass;
  * own alone stays until it is refreshed. */
 struct node_scale {
     float carried; /* S */

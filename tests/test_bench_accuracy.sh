@@ -52,6 +52,7 @@ for bench in accuracy davidnet; do
 done
 # the paper's scale of gradients where there is no APS, and then alone inf
 [ "$(grep -c 'e[0-9]m[0-9] --scale const:512 --overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: not const:512: $(cat "$B/ran")"
+[ "$(grep -c -e '--device cuda --precision tf32 ' "$B/ran")" -eq "$(wc -l <"$B/ran")" ] || fail "davidnet.sh: not in tf32: $(cat "$B/ran")"
 [ "$(grep -c 'overflow inf' "$B/ran")" -eq 6 ] || fail "davidnet.sh: inf beside APS: $(cat "$B/ran")"
 bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
 rm -f "$B/ran" "$B/accuracy.tsv"

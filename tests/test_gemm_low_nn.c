@@ -59,7 +59,7 @@ static void check_conv(void *ctx, struct mf_fmt f, bool ruled)
     const struct nn_window g = {
         .in = {SIDE, SIDE, C_IN}, .out = {SIDE, SIDE, C_OUT}, .k = K, .stride = 1, .pad = 1};
     size_t bytes;
-    CHECK(nn_cpu.conv_plan(ctx, &g, 2, &bytes) == 0, "plan");
+    CHECK(nn_cpu.conv_plan(ctx, &g, true, true, 2, &bytes) == 0, "plan");
     void *scratch = nn_cpu.alloc(ctx, bytes);
     nn_cpu.conv_forward(ctx, &g, 2, gemm_a, gemm_b, gemm_c, y, scratch);
     nn_cpu.conv_backward(ctx, &g, 2, gemm_a, gemm_b, gemm_a + 2000, dx, false, dw, NULL, scratch);

@@ -103,6 +103,13 @@ static void check_maxima(int n_spans, bool scanned, const char *what)
     }
 }
 
+/* As kernels that find maxima are given them. */
+static void clear_maxima(int n_spans)
+{
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = 0;
+}
+
 static void check_list(const struct vec_cast *cast, int n_spans, size_t longest, bool tidy)
 {
     const struct dev_vec_ops *vec = gpu_lib->vec;
@@ -111,12 +118,14 @@ static void check_list(const struct vec_cast *cast, int n_spans, size_t longest,
     for (int scan = 0; scan < 2; scan++) {
         memset(got, FILL, 5 * ROOM);
         CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
+        if (scan)
+            clear_maxima(n_spans);
         CHECK((scan ? vec->scan_encode : vec->encode)(cast, spans, n_spans, sum, stream) == 0,
               "encode");
         check_codes(cast, scan ? "scan_encode" : "encode");
         check_maxima(n_spans, scan, scan ? "scan_encode" : "encode");
     }
-    memcpy(spans, copy, (size_t)n_spans * sizeof *spans);
+    clear_maxima(n_spans);
     CHECK(vec->absmax(spans, n_spans, sum, stream) == 0 && gpu_lib->run->wait(stream) == 0,
           "absmax");
     check_maxima(n_spans, true, "absmax");
@@ -162,13 +171,13 @@ static void check_layer(const struct dev_aps *aps, size_t n, size_t off_x, size_
                                 .padded = n + draw(3) * draw(50),
                                 .at = 8 * (size_t)draw(100),
                                 .key = 77,
-                                .shift = 99,
-                                .absmax = 0xffffffff};
+                                .shift = 0,
+                                .absmax = 0};
     const struct vec_span was = spans[0] = copy[0];
     copy[0].shift = want_shift(aps, vec_plain.absmax(x + off_x, n));
     memset(got, FILL, 5 * ROOM);
     CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
-    const int rc = gpu_lib->vec->aps(aps, spans, n, stream);
+    const int rc = gpu_lib->vec->aps(aps, spans, 1, n, stream);
     CHECK(rc == 0 && gpu_lib->run->wait(stream) == 0, "aps: %d", rc);
     CHECK(spans[0].shift == copy[0].shift && spans[0].padded == was.padded,
           "aps of %zu: shift %d, want %d", n, spans[0].shift, copy[0].shift);
@@ -187,6 +196,44 @@ static void fill_layer(size_t n, bool finite, int up)
     CHECK(gpu_lib->run->copy(x_gpu, x, n * sizeof *x, stream) == 0 &&
               gpu_lib->run->wait(stream) == 0,
           "copy");
+}
+
+/* A list in one launch; whole_blocks: layers that take several blocks, and all of them. */
+static void check_aps_list(const struct dev_aps *aps, int n_spans, size_t longest, bool tidy)
+{
+    const size_t sum = make_spans(n_spans, longest, aps->cast.fmt, tidy);
+    for (int i = 0; i < n_spans; i++) {
+        const struct vec_span *s = &copy[i];
+        spans[i].shift = 0;
+        spans[i].absmax = 0;
+        copy[i].shift =
+            want_shift(aps, s->n ? vec_plain.absmax(x + ((const float *)s->x - x_gpu), s->n) : 0);
+    }
+    memset(got, FILL, 5 * ROOM);
+    CHECK(gpu_lib->run->copy(got_gpu, got, 5 * ROOM, stream) == 0, "copy");
+    CHECK(gpu_lib->vec->aps(aps, spans, n_spans, sum, stream) == 0 &&
+              gpu_lib->run->wait(stream) == 0,
+          "aps of %d", n_spans);
+    want_spans(&aps->cast, n_spans);
+    check_codes(&aps->cast, "aps of a list");
+    check_maxima(n_spans, true, "aps of a list");
+}
+
+static void check_aps_lists(void)
+{
+    static const struct mf_fmt formats[] = {{5, 2, 0}, {5, 10, 0}, {3, 2, 0}};
+    for (int f = 0; f < 3; f++) {
+        const struct dev_aps aps = {.cast = {.fmt = formats[f]}, .tight = f == 1, .n_ranks = 8};
+        fill_layer(ROOM, true, 100);
+        for (int tidy = 0; tidy < 2; tidy++) {
+            check_aps_list(&aps, 2, 100000, tidy);
+            check_aps_list(&aps, 9, 30000, tidy);
+            check_aps_list(&aps, 40, 4000, tidy);
+        }
+        check_aps_list(&aps, 600, 300, f);
+    }
+    const struct dev_aps none = {.cast = {.fmt = {5, 2, 0}}};
+    CHECK(gpu_lib->vec->aps(&none, spans, 0, 0, stream) == 0, "an empty list");
 }
 
 static void check_aps(void)
@@ -243,6 +290,7 @@ int main(void)
     to_gpu();
     check_lists();
     check_aps();
+    check_aps_lists();
     run->free(got_gpu), run->free(x_gpu), run->free_pinned(spans);
     run->stream_close(stream);
     free(x), free(got), free(want), free(copy);

@@ -15,7 +15,7 @@ struct feed_test {
     uint64_t *keys;  /* pinned: seed, epoch */
     uint8_t *bytes;  /* device, [batch, image] */
     float *want;
-    int32_t labels[TRAIN];
+    int32_t *labels;    /* [batch] */
     size_t size, shown; /* of an image: in bytes, and as it is seen, in values */
     void *x;
 };
@@ -38,6 +38,7 @@ static struct feed_test feed_test_open(struct layers *g, int h, int w, int c, in
         t.data.mean[i] = t.f.mean[i] = 0.43f + 0.02f * (float)i;
         t.data.inv_std[i] = t.f.inv_std[i] = 4.1f - 0.13f * (float)i;
     }
+    t.labels = layers_memory((size_t)batch * sizeof *t.labels);
     t.which = g->run->alloc_pinned((size_t)batch * sizeof *t.which);
     t.keys = g->run->alloc_pinned(2 * sizeof *t.keys);
     t.bytes = g->run->alloc((size_t)batch * t.size);
@@ -52,7 +53,7 @@ static void feed_test_close(struct layers *g, struct feed_test *t)
     g->run->free(t->bytes);
     g->run->free_pinned(t->which);
     g->run->free_pinned(t->keys);
-    free(t->data.train_x), free(t->data.train_y), free(t->want);
+    free(t->data.train_x), free(t->data.train_y), free(t->want), free(t->labels);
 }
 
 /* Other images, other keys: on the device, and what must become of them in want. */
@@ -100,6 +101,16 @@ static void check_graph(struct layers *g, int side)
     feed_test_close(g, &t);
 }
 
+/* More images than a grid has lines. */
+static void check_many(struct layers *g)
+{
+    struct feed_test t = feed_test_open(g, 2, 2, 1, 65537, none, 0);
+    next(g, &t, 3, 0);
+    CHECK(g->nn->feed(g->d, &t.f, t.bytes, t.which, t.keys, t.x) == 0, "a feed of 65537 images");
+    layers_same(g, "feed of many", t.x, t.want, 65537 * t.shown);
+    feed_test_close(g, &t);
+}
+
 int main(void)
 {
     struct layers g;
@@ -124,6 +135,9 @@ int main(void)
             check_graph(&g, 0);
             check_graph(&g, 40);
         }
+    g.skew = 0;
+    layers_math(&g, NN_FP32);
+    check_many(&g);
     layers_close(&g);
     DONE();
 }

@@ -99,7 +99,7 @@ static void check_case(struct layers *g, const struct conv_case *c, size_t scrat
     const size_t n_bias = (size_t)c->g.out.c;
     struct dev_graph *graph = NULL;
     size_t bytes;
-    if (nn_cpu.conv_plan(g->cpu, &c->g, c->batch, &bytes) < 0)
+    if (nn_cpu.conv_plan(g->cpu, &c->g, true, true, c->batch, &bytes) < 0)
         exit(1);
     struct tensors cpu = {.x = layers_random(g, c->n_x),
                           .w = layers_random(g, c->n_w),
@@ -143,7 +143,7 @@ static void check_window(struct layers *g, struct nn_window window, int max_batc
     struct conv_case c = {.g = window,
                           .n_w = (size_t)(out.c * window.k * window.k * (in.c / window.groups))};
     size_t bytes;
-    CHECK(g->nn->conv_plan(g->d, &c.g, max_batch, &bytes) == 0, "plan");
+    CHECK(g->nn->conv_plan(g->d, &c.g, true, true, max_batch, &bytes) == 0, "plan");
     for (int way = first_way; way < first_way + n_ways; way++) {
         c.batch = way == 3 ? 1 : max_batch;
         c.n_x = (size_t)(c.batch * in.h * in.w * in.c),

@@ -48,7 +48,7 @@ static void check_feed(const struct dataset *d)
                   a.n_correct == b.n_correct && a.n_labels < (int)(BATCH * pixels),
               "step %d: loss %.9g of %d labels, not %.9g of %d", step, a.loss_sum, a.n_labels,
               b.loss_sum, b.n_labels);
-        CHECK(!memcmp(fed->labels, labels, BATCH * pixels * sizeof *labels),
+        CHECK(!memcmp(fed->host.labels, labels, BATCH * pixels * sizeof *labels),
               "step %d: other labels", step);
         CHECK(a.n_labels == c.n_labels && fabs(a.loss_sum / c.loss_sum - 1) < 1e-5,
               "step %d: loss %.9g, on the CPU %.9g", step, a.loss_sum, c.loss_sum);

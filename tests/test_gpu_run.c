@@ -79,8 +79,8 @@ static void test_events(const struct dev_run_ops *run, struct dev_stream *s, str
     CHECK(run->event_open(&from) == 0 && run->event_open(&to) == 0 && flags && d, "events");
     CHECK(run->event_wait(from, s) == 0, "an event that was never recorded");
     CHECK(run->event_record(from, s) == 0, "record");
-    for (int i = 0; i < 100; i++)
-        CHECK(run->signal(&flags[0], s) == 0, "signal");
+    for (uint32_t i = 1; i <= 100; i++)
+        CHECK(run->signal(&flags[0], i, s) == 0, "signal");
     CHECK(run->event_record(to, s) == 0 && run->event_wait(to, t) == 0, "record");
     CHECK(run->copy(d, flags, sizeof *flags, t) == 0 && run->copy(&flags[1], d, sizeof *d, t) == 0,
           "copy");
@@ -105,16 +105,17 @@ static void test_graph(const struct dev_run_ops *run, struct dev_stream *s, stru
     struct dev_graph *g = NULL;
     CHECK(run->event_open(&there) == 0 && run->event_open(&back) == 0, "events");
     CHECK(run->graph_begin(s) == 0, "begin");
-    CHECK(run->signal(&flags[0], s) == 0 && run->copy(d, &flags[0], 4, s) == 0, "in a graph");
+    CHECK(run->signal(&flags[0], 7, s) == 0 && run->copy(d, &flags[0], 4, s) == 0, "in a graph");
     CHECK(run->event_record(there, s) == 0 && run->event_wait(there, t) == 0 &&
-              run->signal(&flags[2], t) == 0 && run->event_record(back, t) == 0 &&
+              run->signal(&flags[2], 8, t) == 0 && run->event_record(back, t) == 0 &&
               run->event_wait(back, s) == 0,
           "a second stream in the graph");
     CHECK(run->copy(&flags[1], d, 4, s) == 0 && run->graph_end(s, &g) == 0 && g, "end");
     CHECK(flags[0] == 0 && flags[2] == 0, "recorded, not run: %u %u", flags[0], flags[2]);
     for (uint32_t i = 1; i <= 20; i++) {
+        flags[0] = flags[1] = flags[2] = 0;
         CHECK(run->graph_launch(g, s) == 0 && run->wait(s) == 0, "launch");
-        CHECK(flags[0] == i && flags[1] == i && flags[2] == i, "launch %u: %u %u %u", i, flags[0],
+        CHECK(flags[0] == 7 && flags[1] == 7 && flags[2] == 8, "launch %u: %u %u %u", i, flags[0],
               flags[1], flags[2]);
     }
     run->graph_close(g);
@@ -124,7 +125,7 @@ static void test_graph(const struct dev_run_ops *run, struct dev_stream *s, stru
     struct dev_graph *none = NULL;
     CHECK(run->graph_end(s, &none) < 0 && n_said == 1 && !none, "an end without a beginning: %s",
           said);
-    CHECK(run->graph_begin(s) == 0 && run->signal(flags, s) == 0 && run->graph_end(s, &g) == 0,
+    CHECK(run->graph_begin(s) == 0 && run->signal(flags, 1, s) == 0 && run->graph_end(s, &g) == 0,
           "after a failure");
     run->graph_close(g);
     run->event_close(there);

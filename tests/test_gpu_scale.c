@@ -125,7 +125,7 @@ static void check_planted(const struct scale_setup *adaptive)
     nn_model_weights(plain, &n);
     for (int t = 0; t < 3; t++) { /* the last two are played */
         for (int i = 0; i < scaled->n_nodes; i++)
-            scaled->scales[i].planted =
+            scaled->host.scales[i].planted =
                 (float)ldexp(1, (int)(philox_u32(56, (uint64_t)(100 * t + i)) % 41) - 20);
         const struct answer a = answer_of(plain, &d), b = answer_of(scaled, &d);
         CHECK(!memcmp(a.grads, b.grads, n * sizeof *a.grads),

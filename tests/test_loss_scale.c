@@ -210,13 +210,13 @@ static void check_planted(const char *name, double width, struct nn_shape in, in
     real *start = fetch(plain.m, plain.w);
     for (int t = 0; t < steps; t++) {
         for (int i = 0; i < scaled.m->n_nodes; i++)
-            scaled.m->scales[i].planted = (float)power(11, (uint64_t)(t * 1000 + i), -20, 20);
+            scaled.m->host.scales[i].planted = (float)power(11, (uint64_t)(t * 1000 + i), -20, 20);
         d.x[(size_t)t * 31 % d.size] += (real)0.5;
         step(&plain, &d, (uint64_t)t);
         step(&scaled, &d, (uint64_t)t);
         for (int i = 0; i < scaled.m->n_nodes; i++) {
-            n_scaled += scaled.m->scales[i].divisor != 1;
-            n_met += scaled.m->scales[i].other != 1;
+            n_scaled += scaled.m->host.scales[i].divisor != 1;
+            n_met += scaled.m->host.scales[i].other != 1;
         }
     }
     CHECK(n_scaled > steps * (scaled.m->n_nodes - 8) * 9 / 10 && n_met > steps / 2,
@@ -283,7 +283,7 @@ static void check_e5m10(void)
     scale_format(&c.adaptive.rule, mf_half());
     const double without = e5m10_error(NULL, &none), with = e5m10_error(&c.adaptive, &adaptive);
     for (int i = 1; i < adaptive->n_nodes; i++) {
-        const struct node_scale *s = &adaptive->scales[i];
+        const struct node_scale *s = &adaptive->host.scales[i];
         lifted += s->own > 1;
         CHECK(s->own <= 65504 && s->divisor <= 65504, "node %d: s %g, S %g", i, (double)s->own,
               (double)s->divisor);

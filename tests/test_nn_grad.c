@@ -42,7 +42,7 @@ static void check_window(void *ctx, int batch, struct nn_window g, bool bias)
              "conv %dx%dx%dx%d -> %d, k %d, stride %d, pad %d, groups %d, dilation %d%s", batch,
              in.h, in.w, in.c, out_c, k, g.stride, g.pad, g.groups, g.dilation,
              bias ? ", bias" : "");
-    nn_cpu.conv_plan(ctx, &l.g, batch, &bytes);
+    nn_cpu.conv_plan(ctx, &l.g, true, true, batch, &bytes);
     l.scratch = buf_alloc(bytes);
     add_var(&l, elements(in, batch), 1);
     add_var(&l, (size_t)(out_c * k * k * in.c / g.groups), 2);

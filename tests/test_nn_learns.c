@@ -118,7 +118,7 @@ static void check_side(void)
     make_labels(m->target, labels);
     const struct nn_batch batch = {.n = BATCH, .x = images, .labels = labels};
     const struct nn_result trained = nn_model_train(m, &batch, 1, NULL, NULL);
-    const double first = m->results[0].loss_sum, second = m->results[1].loss_sum;
+    const double first = m->host.results[0].loss_sum, second = m->host.results[1].loss_sum;
     CHECK(trained.loss_sum == 0.5 * first + 0.25 * second, "%g of %g and %g", trained.loss_sum,
           first, second);
     for (int i = 1; i < m->n_nodes; i++)

@@ -115,7 +115,7 @@ static void check_dilated(void *ctx, int batch, struct nn_shape in, int out_c, i
     struct conv slow = {g,  batch,      x,          w,          bias,
                         dy, zeros(n_y), zeros(n_x), zeros(n_w), zeros((size_t)out_c)};
     slow_conv(&slow);
-    nn_cpu.conv_plan(ctx, &g, batch, &bytes);
+    nn_cpu.conv_plan(ctx, &g, true, true, batch, &bytes);
     void *scratch = buf_alloc(bytes);
     memset(scratch, 0xff, bytes); /* nan: nothing of it may be read before it is written */
     nn_cpu.conv_forward(ctx, &g, batch, x, w, bias, y, scratch);

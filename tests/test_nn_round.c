@@ -49,16 +49,16 @@ static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *
                                   const struct images *d, bool train)
 {
     round_weights(m, s);
-    *m->key = 3;
-    *m->scale_now = 1;
-    memcpy(m->labels, d->labels, (size_t)d->n * sizeof *d->labels);
+    *m->words.key = 3;
+    *m->words.scale_now = 1;
+    memcpy(m->words.labels, d->labels, (size_t)d->n * sizeof *d->labels);
     memcpy(m->nodes[0].y, d->x, d->size * sizeof *d->x);
     for (int i = 1; i < m->n_nodes; i++) {
         m->nodes[i].kind->forward(m, &m->nodes[i], BATCH, train);
         round_all(s, ROUND_ACT, m->nodes[i].y, out_n(&m->nodes[i]));
     }
     struct node *top = &m->nodes[m->heads[0].node];
-    m->heads[0].loss->pass(m, top, BATCH, train ? top->dy : NULL, &m->results[0]);
+    m->heads[0].loss->pass(m, top, BATCH, train ? top->dy : NULL, &m->words.results[0]);
     if (train)
         round_all(s, ROUND_ERROR, top->dy, out_n(top));
     for (int i = m->n_nodes - 1; train && i > 0; i--) {
@@ -69,7 +69,7 @@ static struct nn_result slow_pass(struct nn_model *m, const struct round_setup *
         if (node->addend > 0)
             round_all(s, ROUND_ERROR, m->nodes[node->addend].dy, out_n(node));
     }
-    return m->results[0];
+    return m->words.results[0];
 }
 
 static size_t n_differ(const real *a, const real *b, size_t n)

@@ -90,8 +90,9 @@ static void check_pass(struct nn_model *m, struct feed *f, bool train)
     for (int i = 0; i < n; i++) {
         const uint32_t from = train ? index[i] : 2 + (uint32_t)i;
         const real *x = m->nodes[0].y + i * STEPS * FEATURES;
-        CHECK(m->lengths[i] == length_of(from) && m->labels[i] == (int32_t)(from % CLASSES),
-              "sample %d: length %d, label %d", i, m->lengths[i], m->labels[i]);
+        CHECK(m->host.lengths[i] == length_of(from) &&
+                  m->host.labels[i] == (int32_t)(from % CLASSES),
+              "sample %d: length %d, label %d", i, m->host.lengths[i], m->host.labels[i]);
         for (int j = 0; j < STEPS * FEATURES; j++)
             CHECK(x[j] == (j / FEATURES < length_of(from) ? (real)from / 4 : 0),
                   "sample %d, element %d: %g", i, j, (double)x[j]);
@@ -104,8 +105,8 @@ static void check_all_steps(struct nn_model *m)
     static const real x[2 * STEPS * FEATURES];
     static const int32_t y[2] = {0, 2};
     nn_model_eval(m, &(struct nn_batch){.n = 2, .x = x, .labels = y});
-    CHECK(m->lengths[0] == STEPS && m->lengths[1] == STEPS && m->lengths[2] != STEPS,
-          "lengths %d %d %d", m->lengths[0], m->lengths[1], m->lengths[2]);
+    CHECK(m->host.lengths[0] == STEPS && m->host.lengths[1] == STEPS && m->host.lengths[2] != STEPS,
+          "lengths %d %d %d", m->host.lengths[0], m->host.lengths[1], m->host.lengths[2]);
 }
 
 int main(void)

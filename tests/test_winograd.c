@@ -116,7 +116,8 @@ static void by_gemm(const struct pass *p, bool add, struct result r)
     const struct nn_setup setup = {.conv = NN_CONV_GEMM};
     void *ctx, *scratch;
     size_t bytes;
-    if (nn_cpu.open(&setup, &ctx) < 0 || nn_cpu.conv_plan(ctx, &p->g, p->batch, &bytes) < 0)
+    if (nn_cpu.open(&setup, &ctx) < 0 ||
+        nn_cpu.conv_plan(ctx, &p->g, true, true, p->batch, &bytes) < 0)
         exit(1);
     scratch = buf_alloc(bytes);
     nn_cpu.conv_forward(ctx, &p->g, p->batch, p->x, p->w, p->bias, r.y, scratch);

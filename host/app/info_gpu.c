@@ -3,6 +3,7 @@
 #include "app/info.h"
 #include "comm/comm_node.h"
 #include "device/dev_nccl.h"
+#include "device/dev_nn.h"
 #include "vec/gpu.h"
 #include <dlfcn.h>
 #include <link.h>
@@ -69,6 +70,35 @@ static void device(struct info *info)
     library(info, "NCCL", "/libnccl.so", "ncclGetVersion", version_nccl);
 }
 
+/* Plans a window whose gradient is added to another's, by every math, and says where cuDNN cannot. */
+static void additions(struct info *info)
+{
+    static const char *const names[] = {"fp32", "tf32", "fp16", "bf16", "fp16-pure"};
+    const struct nn_window g = {{8, 8, 8}, {8, 8, 8}, 3, 1, 1, 1, 0, 1};
+    char apart[64] = "", none[64] = "";
+    struct dev_stream *s = NULL;
+    if (gpu()->run->stream_open(false, &s) < 0)
+        return;
+    gpu_quiet(true);
+    for (int math = NN_FP32; math <= NN_FP16_PURE; math++) {
+        struct dev_nn *d = NULL;
+        size_t bytes;
+        const bool plans = gpu()->nn->open((enum nn_math)math, s, &d) == 0 &&
+                           gpu()->nn->conv_plan(d, &g, true, true, 2, &bytes) == 0;
+        char *to = !plans ? none : gpu()->nn->conv_apart(d) ? apart : NULL;
+        if (to)
+            snprintf(to + strlen(to), sizeof apart - strlen(to), " %s", names[math]);
+        gpu()->nn->close(d);
+    }
+    gpu_quiet(false);
+    gpu()->run->stream_close(s);
+    info_add(info, "dx += of cuDNN", "%s%s%s%s",
+             *apart  ? "made apart, then added:"
+             : *none ? ""
+                     : "all",
+             apart, *none ? *apart ? "; no engine:" : "no engine:" : "", none);
+}
+
 void info_gpu(struct info *info)
 {
     char why[INFO_VALUE] = "";
@@ -76,6 +106,7 @@ void info_gpu(struct info *info)
         info_add(info, "CUDA", "no: %s", why);
     } else if (gpu_open(0) == 0) {
         device(info);
+        additions(info);
         gpu_close();
     }
     info_add(info, "MPI and GPUs", "%s",

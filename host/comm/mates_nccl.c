@@ -18,7 +18,7 @@ int mates_nccl_wait(struct mates *m)
     struct gpu_lane *lane = gpu_lane();
     struct comm_watch watch = comm_watch(m->comm);
     const uint32_t passed = __atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) + 1;
-    TRY(gpu()->run->signal(lane->flag, lane->stream));
+    TRY(gpu()->run->signal(lane->flag, passed, lane->stream));
     while (__atomic_load_n(lane->flag, __ATOMIC_ACQUIRE) != passed) {
         TRY(gpu()->nccl->check(m->state));
         TRY(comm_look(m->comm, &watch));

@@ -56,8 +56,10 @@ static struct parts parts_of(const struct nn_window *part, int batch, void *memo
     return p;
 }
 
-int cpu_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
+int cpu_conv_plan(void *ctx, const struct nn_window *g, bool dx, bool add, int max_batch,
+                  size_t *scratch_bytes)
 {
+    (void)dx, (void)add;
     *scratch_bytes = cpu_conv_whole_scratch(ctx, g);
     if (g->groups <= 1)
         return 0;

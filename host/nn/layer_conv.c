@@ -42,7 +42,8 @@ int graph_conv(struct nn_model *m, int in, const char *name, int out_c, int k, i
 
 static int conv_node_plan(struct nn_model *m, const struct node *node, size_t *scratch_bytes)
 {
-    return m->ops->conv_plan(m->ctx, &node->window, m->max_batch, scratch_bytes);
+    return m->ops->conv_plan(m->ctx, &node->window, node->in > 0, node->add_dx, m->max_batch,
+                             scratch_bytes);
 }
 
 static void conv_node_forward(struct nn_model *m, const struct node *node, int batch, bool train)

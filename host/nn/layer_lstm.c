@@ -79,8 +79,8 @@ static void lstm_node_forward(struct nn_model *m, const struct node *node, int b
 {
     (void)train;
     const struct nn_lstm f = lstm_of(m, node);
-    m->ops->lstm_forward(m->ctx, &f, batch, m->lengths, m->nodes[node->in].y, node->y, node->kept,
-                         m->scratch);
+    m->ops->lstm_forward(m->ctx, &f, batch, m->words.lengths, m->nodes[node->in].y, node->y,
+                         node->kept, m->scratch);
 }
 
 static void lstm_node_backward(struct nn_model *m, const struct node *node, int batch)
@@ -94,7 +94,7 @@ static void lstm_node_backward(struct nn_model *m, const struct node *node, int 
         .peep = graph_part(m, node, 3, m->grads),
         .bias = graph_part(m, node, 4, m->grads),
     };
-    m->ops->lstm_backward(m->ctx, &f, batch, m->lengths, in->y, node->y, node->dy, in->dy, &d,
+    m->ops->lstm_backward(m->ctx, &f, batch, m->words.lengths, in->y, node->y, node->dy, in->dy, &d,
                           node->kept, m->scratch);
 }
 

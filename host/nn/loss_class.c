@@ -6,7 +6,7 @@
 static void class_pass(struct nn_model *m, const struct node *node, int batch, real *dy,
                        struct nn_result *result)
 {
-    m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->labels, dy, result);
+    m->ops->softmax_loss(m->ctx, batch, node->window.out.c, node->y, m->words.labels, dy, result);
 }
 
 static struct nn_target class_target(const struct node *node)

@@ -33,8 +33,8 @@ static void ctc_pass(struct nn_model *m, const struct node *node, int batch, rea
                      struct nn_result *result)
 {
     const struct nn_shape s = steps_of(node);
-    m->ops->ctc_loss(m->ctx, batch, s.h, s.c, m->target.n, node->y, m->lengths, m->labels, dy,
-                     result, m->scratch);
+    m->ops->ctc_loss(m->ctx, batch, s.h, s.c, m->target.n, node->y, m->words.lengths,
+                     m->words.labels, dy, result, m->scratch);
 }
 
 const struct loss_kind loss_ctc = {

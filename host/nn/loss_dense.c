@@ -21,8 +21,8 @@ static void dense_pass(struct nn_model *m, const struct node *node, int batch, r
 {
     const struct nn_shape out = node->window.out;
     const bool first = node == &m->nodes[m->heads[0].node];
-    m->ops->dense_loss(m->ctx, batch * out.h * out.w, out.c, node->y, m->labels, dy,
-                       first && !dy ? m->confusion : NULL, result, m->scratch);
+    m->ops->dense_loss(m->ctx, batch * out.h * out.w, out.c, node->y, m->words.labels, dy,
+                       first && !dy ? m->words.confusion : NULL, result, m->scratch);
 }
 
 const struct loss_kind loss_dense = {.name = "dense",

@@ -140,10 +140,7 @@ void nn_model_close(struct nn_model *m)
     void *rest[] = {m->weights, m->own_grads, m->own_stats, m->scratch};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         m->ops->free(m->ctx, rest[i]);
-    void *shared[] = {m->key,       m->labels, m->lengths, m->results, m->scale_now,
-                      m->confusion, m->marks,  m->scales,  m->refresh, m->tallies};
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        m->ops->free_shared(m->ctx, shared[i]);
+    graph_words_close(m);
     m->ops->close(m->ctx);
     graph_fini(m);
     free(m);
@@ -196,8 +193,8 @@ void *nn_model_ctx(struct nn_model *m)
 
 const uint32_t *nn_model_confusion(const struct nn_model *m, int *n_classes)
 {
-    *n_classes = m->confusion ? m->nodes[m->heads[0].node].window.out.c : 0;
-    return m->confusion;
+    *n_classes = m->host.confusion ? m->nodes[m->heads[0].node].window.out.c : 0;
+    return m->host.confusion;
 }
 
 int nn_model_failed(const struct nn_model *m)

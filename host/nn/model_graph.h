@@ -69,8 +69,8 @@ struct loss_kind {
     struct nn_target (*target)(const struct node *node);
     /* As a layer_kind's. */
     int (*plan)(struct nn_model *m, const struct node *node, size_t *scratch_bytes);
-    bool confuses; /* it fills m->confusion, where there is one: that of the first head */
-    /* result = what the samples of the batch cost, of the labels in m->labels; dy = the gradient
+    bool confuses; /* it fills m->words.confusion, where there is one: that of the first head */
+    /* result = what the samples of the batch cost, of the labels in m->words; dy = the gradient
      * of their mean, NULL: not wanted. */
     void (*pass)(struct nn_model *m, const struct node *node, int batch, real *dy,
                  struct nn_result *result);
@@ -107,6 +107,19 @@ struct graph_group {
     int node; /* whose backward pass ends them */
 };
 
+/* What changes from pass to pass, and what comes out: model_words.c. */
+struct graph_words {
+    uint64_t *key; /* of dropout */
+    float *scale_now;
+    uint32_t *refresh; /* adaptive; not 0: the rule is asked in this pass */
+    int32_t *labels;   /* [max_batch, target.n] */
+    int32_t *lengths;  /* [max_batch] time steps of a sample; all its lines where it has no such */
+    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
+    struct nn_result *results;   /* [n_heads] */
+    struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
+    uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
+};
+
 struct nn_model {
     const struct nn_ops *ops;
     void *ctx;
@@ -134,17 +147,11 @@ struct nn_model {
     struct scale_setup scaling;
     struct nn_target target; /* the labels of a sample, of all heads */
 
-    /* Shared memory: what changes from pass to pass, and what comes out. */
-    uint64_t *key;    /* of dropout */
-    int32_t *labels;  /* [max_batch, target.n] */
-    int32_t *lengths; /* [max_batch] time steps of a sample; all its lines where it has no such */
-    struct nn_result *results; /* [n_heads] */
-    float *scale_now;
-    struct node_scale *scales;   /* [n_nodes] adaptive; else NULL */
-    uint32_t *refresh;           /* not 0: the rule is asked in this pass */
-    struct scale_tally *tallies; /* [n_nodes] of dx; NULL: not watched */
-    uint32_t *confusion; /* [classes][classes] of the last evaluation, first head; NULL: none */
-    uint32_t *marks;     /* [n_groups] not 0: the group's gradients of this pass are final */
+    struct graph_words words, host; /* for passes; the host's copy */
+    void *words_block, *host_block; /* that they lie in */
+    /* bytes: what is asked for begins; what is told, results, and all end */
+    size_t words_ask, words_told, words_results, words_all;
+    uint32_t *marks; /* [n_groups] shared; not 0: the group's gradients of this pass are final */
 
     struct graph_group *groups; /* [n_groups] in backward order */
     int n_groups;
@@ -255,11 +262,17 @@ struct graph_ready {
  * then. */
 void graph_forward(struct nn_model *m, int batch, bool train);
 void graph_backward(struct nn_model *m, int batch, bool marks, struct graph_ready *ready);
+/* What goes with a pass and comes back (model_words.c). open: before any pass, 0 or -ENOMEM; tell: what
+ * passes then read; ask: what they wrote is in m->host after the next wait. */
+int graph_words_open(struct nn_model *m);
+void graph_words_close(struct nn_model *m);
+void graph_words_tell(struct nn_model *m, const struct nn_batch *b, uint64_t key);
+void graph_words_ask(struct nn_model *m, bool eval);
+
 /* What the setup says of scales, before graph_plan. */
 void graph_scale_open(struct nn_model *m, const struct nn_setup *setup);
-/* Adaptive: their memory, before any pass; the loss's scale, in every pass before what a head's
- * gradient is; what node i's gradient carries, before its backward pass. */
-int graph_scale_plan(struct nn_model *m);
+/* Adaptive: what the host says before a pass; the loss's scale, before what a head's gradient is; what
+ * node i's gradient carries, before its backward pass. */
 void graph_scale_begin(struct nn_model *m);
 void graph_scale_head(struct nn_model *m, const struct graph_head *head);
 void graph_scale_node(struct nn_model *m, int i, int batch);

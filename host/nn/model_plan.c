@@ -28,12 +28,6 @@ static int get_weights(struct nn_model *m, size_t n, real **out)
     return 0;
 }
 
-static int get_shared(struct nn_model *m, size_t bytes, void **out)
-{
-    *out = m->ops->alloc_shared(m->ctx, bytes);
-    return *out ? 0 : -ENOMEM;
-}
-
 /* Of activations or their gradients. */
 static int get_acts(struct nn_model *m, size_t n, real **out)
 {
@@ -156,36 +150,6 @@ static int put_start_values(struct nn_model *m, uint64_t seed)
     return rc;
 }
 
-/* Of what the first head tells apart, where there are not too many for a table. */
-static int plan_confusion(struct nn_model *m)
-{
-    const size_t n = (size_t)m->nodes[m->heads[0].node].window.out.c;
-    void *p;
-    if (!m->heads[0].loss->confuses || n > NN_MAP_CLASSES_MAX)
-        return 0;
-    TRY(get_shared(m, n * n * sizeof *m->confusion, &p));
-    m->confusion = p;
-    return 0;
-}
-
-static int plan_shared(struct nn_model *m)
-{
-    void *p;
-    TRY(get_shared(m, sizeof *m->key, &p));
-    m->key = p;
-    TRY(get_shared(m, (size_t)m->max_batch * (size_t)m->target.n * sizeof *m->labels, &p));
-    m->labels = p;
-    TRY(get_shared(m, (size_t)m->max_batch * sizeof *m->lengths, &p));
-    m->lengths = p;
-    TRY(get_shared(m, (size_t)m->n_heads * sizeof *m->results, &p));
-    m->results = p;
-    TRY(get_shared(m, sizeof *m->scale_now, &p));
-    m->scale_now = p;
-    TRY(get_shared(m, ((size_t)m->n_groups + 1) * sizeof *m->marks, &p));
-    m->marks = p;
-    return plan_confusion(m);
-}
-
 /* A norm's few params wait for those of the convolution that it follows: one call less for every
  * other node. */
 static int group_params(struct nn_model *m)
@@ -219,9 +183,8 @@ static int plan_weights(struct nn_model *m)
 /* What grows with the number of images. */
 static int plan_passes(struct nn_model *m)
 {
-    TRY(plan_shared(m));
-    TRY(graph_scale_plan(m));
-    m->ops->loss_scale(m->ctx, m->scale_now);
+    TRY(graph_words_open(m));
+    m->ops->loss_scale(m->ctx, m->words.scale_now);
     TRY(m->ops->weights_plan(m->ctx, m->weights, m->n_weights));
     TRY(m->ops->input_plan(m->ctx, out_elements(m, &m->nodes[0])));
     for (int i = 0; i < m->n_nodes; i++)

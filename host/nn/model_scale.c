@@ -23,34 +23,16 @@ void graph_scale_open(struct nn_model *m, const struct nn_setup *setup)
     m->scale.value = m->scale.moving ? FIRST_SCALE : setup->loss_scale;
 }
 
-int graph_scale_plan(struct nn_model *m)
-{
-    if (m->watched) {
-        m->tallies = m->ops->alloc_shared(m->ctx, (size_t)m->n_nodes * sizeof *m->tallies);
-        if (!m->tallies)
-            return -ENOMEM;
-    }
-    if (!m->adaptive)
-        return 0;
-    m->scales = m->ops->alloc_shared(m->ctx, (size_t)m->n_nodes * sizeof *m->scales);
-    m->refresh = m->ops->alloc_shared(m->ctx, sizeof *m->refresh);
-    if (!m->scales || !m->refresh)
-        return -ENOMEM;
-    for (int i = 0; i < m->n_nodes; i++)
-        m->scales[i] = (struct node_scale){1, 1, 1, 1, 0, {0, 0}, {0, 0}, {0, 0}};
-    return 0;
-}
-
 void graph_scale_begin(struct nn_model *m)
 {
-    *m->refresh = m->scale.n_good == 0;
+    *m->host.refresh = m->scale.n_good == 0;
     for (int h = 0; h < m->n_heads; h++)
-        m->scales[m->heads[h].node].carried = 1;
+        m->host.scales[m->heads[h].node].carried = 1;
 }
 
 void graph_scale_head(struct nn_model *m, const struct graph_head *head)
 {
-    m->ops->loss_scale(m->ctx, &m->scales[head->node].carried);
+    m->ops->loss_scale(m->ctx, &m->words.scales[head->node].carried);
 }
 
 /* s, and what is multiplied by it: dy, and where another reader was first, what it left. */
@@ -60,14 +42,15 @@ static void scale_layer_node(struct nn_model *m, const struct node *node, struct
     const size_t n = graph_elements(node->window.out, batch),
                  n_in = graph_elements(node->window.in, batch);
     real *dx = m->nodes[node->in].dy;
-    m->ops->moments(m->ctx, n, node->dy, m->refresh, &own->dy, m->scratch);
+    m->ops->moments(m->ctx, n, node->dy, m->words.refresh, &own->dy, m->scratch);
     if (node->kind->dx_terms)
         m->ops->weight_moments(m->ctx, m->params[node->first_param].n,
-                               graph_part(m, node, 0, m->weights), m->refresh, &own->w, m->scratch);
+                               graph_part(m, node, 0, m->weights), m->words.refresh, &own->w,
+                               m->scratch);
     if (node->add_dx)
-        m->ops->moments(m->ctx, n_in, dx, m->refresh, &own->dx, m->scratch);
+        m->ops->moments(m->ctx, n_in, dx, m->words.refresh, &own->dx, m->scratch);
     const double terms = node->kind->dx_terms ? node->kind->dx_terms(node) : 0;
-    m->ops->scale_layer(m->ctx, &m->scaling.rule, terms, node->add_dx, m->refresh, own, in);
+    m->ops->scale_layer(m->ctx, &m->scaling.rule, terms, node->add_dx, m->words.refresh, own, in);
     m->ops->scale_by(m->ctx, n, &own->own, NULL, node->dy);
     if (node->add_dx)
         m->ops->scale_by(m->ctx, n_in, &own->other, NULL, dx);
@@ -76,14 +59,15 @@ static void scale_layer_node(struct nn_model *m, const struct node *node, struct
 void graph_scale_node(struct nn_model *m, int i, int batch)
 {
     const struct node *node = &m->nodes[i];
-    struct node_scale *own = &m->scales[i], *in = &m->scales[node->in];
+    struct node_scale *own = &m->words.scales[i], *in = &m->words.scales[node->in];
     assert(!node->add_dx || (node->addend < 0 && node->n_more == 0)); /* it has one dx */
     if ((node->kind->dx_terms || node->add_dx) && node->in > 0)
         scale_layer_node(m, node, own, in, batch);
     else
-        m->ops->scale_hand_on(m->ctx, own, in, node->addend < 0 ? NULL : &m->scales[node->addend]);
+        m->ops->scale_hand_on(m->ctx, own, in,
+                              node->addend < 0 ? NULL : &m->words.scales[node->addend]);
     for (int k = 0; k < node->n_more; k++)
-        m->ops->scale_hand_on(m->ctx, own, &m->scales[node->more[k]], NULL);
+        m->ops->scale_hand_on(m->ctx, own, &m->words.scales[node->more[k]], NULL);
     m->ops->loss_scale(m->ctx, &own->divisor);
 }
 
@@ -101,8 +85,8 @@ void graph_watch_node(struct nn_model *m, int i, int batch, bool first)
         return;
     if (!first)
         m->ops->tally(m->ctx, graph_elements(node->window.in, batch), m->nodes[node->in].dy,
-                      &m->tallies[i]);
-    m->ops->watch(m->ctx, first ? &m->tallies[i] : NULL);
+                      &m->words.tallies[i]);
+    m->ops->watch(m->ctx, first ? &m->words.tallies[i] : NULL);
 }
 
 void nn_model_watch(struct nn_model *m, bool on)
@@ -116,12 +100,12 @@ bool nn_model_back(const struct nn_model *m, int i, struct nn_back *out)
         const struct node *node = &m->nodes[k];
         if (!hands_back(node) || i-- > 0)
             continue;
-        const float all = m->adaptive ? m->scales[k].divisor : *m->scale_now;
+        const float all = m->adaptive ? m->host.scales[k].divisor : *m->host.scale_now;
         *out = (struct nn_back){.name = m->params[node->first_param].name,
-                                .given = m->adaptive ? m->scales[k].carried : all,
-                                .own = m->adaptive ? m->scales[k].own : 1,
+                                .given = m->adaptive ? m->host.scales[k].carried : all,
+                                .own = m->adaptive ? m->host.scales[k].own : 1,
                                 .carried = all,
-                                .tally = &m->tallies[k]};
+                                .tally = &m->host.tallies[k]};
         return true;
     }
     return false;
@@ -158,11 +142,11 @@ size_t nn_model_n_scales(const struct nn_model *m)
 void nn_model_scales_get(const struct nn_model *m, float *to)
 {
     for (size_t i = 0; i < nn_model_n_scales(m); i++)
-        to[i] = m->scales[i].own;
+        to[i] = m->host.scales[i].own;
 }
 
 void nn_model_scales_put(struct nn_model *m, const float *from)
 {
     for (size_t i = 0; i < nn_model_n_scales(m); i++)
-        m->scales[i].own = from[i];
+        m->host.scales[i].own = from[i];
 }

@@ -4,23 +4,16 @@
  *     labels, key, scale -> input -> forward, loss, backward -> ready(group) ... -> wait -> result
  *                                    \-- recorded, once a batch size has been seen: one launch --/
  *
- * What changes from pass to pass lies in shared memory, so that a record can be played again. */
+ * What changes from pass to pass lies where it lay (model_words.c), so that a record can be played
+ * again. */
 #include <math.h>
 #include <sched.h>
-#include <string.h>
 #include "base/clock.h"
 #include "nn/model_graph.h"
 
 static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 {
-    *m->key = key;
-    *m->scale_now = (float)m->scale.value;
-    if (m->adaptive)
-        graph_scale_begin(m);
-    memcpy(m->labels, b->labels, (size_t)b->n * (size_t)m->target.n * sizeof *b->labels);
-    for (int i = 0; i < b->n; i++)
-        m->lengths[i] = b->lengths ? b->lengths[i] : m->nodes[0].window.out.h;
-    memset(m->marks, 0, (size_t)m->n_groups * sizeof *m->marks);
+    graph_words_tell(m, b, key);
     if (b->x)
         m->ops->input(m->ctx, graph_elements(m->nodes[0].window.out, b->n), b->x, m->nodes[0].y);
     else
@@ -28,17 +21,18 @@ static void begin(struct nn_model *m, const struct nn_batch *b, uint64_t key)
 }
 
 /* A backend that failed on the way shows as a loss that is not a number. */
-static struct nn_result finish(struct nn_model *m, int n_heads)
+static struct nn_result finish(struct nn_model *m, int n_heads, bool eval)
 {
+    graph_words_ask(m, eval);
     const int rc = m->ops->wait(m->ctx);
     if (rc < 0 && !m->failed)
         m->failed = rc;
     if (rc < 0)
         return (struct nn_result){.loss_sum = (double)NAN};
-    struct nn_result all = m->results[0];
+    struct nn_result all = m->host.results[0];
     all.loss_sum *= m->heads[0].weight;
     for (int h = 1; h < n_heads; h++)
-        all.loss_sum += m->heads[h].weight * m->results[h].loss_sum;
+        all.loss_sum += m->heads[h].weight * m->host.results[h].loss_sum;
     return all;
 }
 
@@ -122,7 +116,7 @@ struct nn_result nn_model_train(struct nn_model *m, const struct nn_batch *b, ui
         b->sent->meanwhile(b->sent->ctx);
     if (call)
         await(m, &ready);
-    return finish(m, m->n_heads);
+    return finish(m, m->n_heads, false);
 }
 
 struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b)
@@ -131,5 +125,5 @@ struct nn_result nn_model_eval(struct nn_model *m, const struct nn_batch *b)
     graph_forward(m, b->n, false);
     if (b->sent && b->sent->meanwhile)
         b->sent->meanwhile(b->sent->ctx);
-    return finish(m, 1);
+    return finish(m, 1, true);
 }

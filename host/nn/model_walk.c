@@ -8,7 +8,7 @@ static void head_pass(struct nn_model *m, int h, int batch, bool train)
     real *dy = train ? node->dy : NULL;
     if (m->adaptive)
         graph_scale_head(m, head);
-    head->loss->pass(m, node, batch, dy, &m->results[h]);
+    head->loss->pass(m, node, batch, dy, &m->words.results[h]);
     if (dy && head->weight != 1)
         m->ops->scale(m->ctx, graph_elements(node->window.out, batch), head->weight, dy, dy);
 }

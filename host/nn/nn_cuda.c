@@ -85,6 +85,12 @@ static void cuda_free_shared(void *ctx, void *p)
     c->run->free_pinned(p);
 }
 
+static void cuda_copy_later(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    struct cuda *c = ctx;
+    cuda_keep(c, c->run->copy(dst, src, bytes, c->stream));
+}
+
 /* Both ways: whoever reads or writes the host's part next may do so at once. */
 static void cuda_copy(void *ctx, void *dst, const void *src, size_t bytes)
 {
@@ -103,7 +109,7 @@ static int cuda_wait(void *ctx)
 static void cuda_mark(void *ctx, uint32_t *flag)
 {
     struct cuda *c = ctx;
-    cuda_keep(c, c->run->signal(flag, c->stream));
+    cuda_keep(c, c->run->signal(flag, 1, c->stream));
 }
 
 static double cuda_gemm_s(const void *ctx)
@@ -209,6 +215,8 @@ const struct nn_ops nn_cuda = {
     .free = cuda_free,
     .alloc_shared = cuda_alloc_shared,
     .free_shared = cuda_free_shared,
+    .tell = cuda_copy_later,
+    .ask = cuda_copy_later,
     .put = cuda_copy,
     .get = cuda_copy,
     .wait = cuda_wait,

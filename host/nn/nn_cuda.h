@@ -7,9 +7,8 @@
 /* Batches of bytes on their way: gathered in pinned memory, copied beside the work, turned into
  * activations. */
 struct cuda_slot {
-    uint8_t *host, *bytes; /* [max_batch, image] pinned; device */
-    uint32_t *which;       /* [max_batch] pinned */
-    uint64_t *keys;        /* [2] pinned */
+    /* keys [2] uint64_t, which [max_batch] uint32_t, images [max_batch, image]: nn_cuda_feed.c */
+    uint8_t *host, *bytes; /* pinned; device */
     struct dev_event *copied, *taken;
     int n;
     bool augment;

@@ -3,7 +3,9 @@
  *
  *     host images --gather--> pinned --copy stream--> bytes --feed kernel, on the context's stream--> activations
  *                   (waits until the copy before has left)
- *                   (waits until the copy has come; the next copy waits for it) */
+ *                   (waits until the copy has come; the next copy waits for it)
+ *
+ * What the kernel must know of a batch travels in front of its images, in the same copy. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +47,21 @@ static size_t image_bytes(const struct cuda *c)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+/* Where the parts of a slot begin. */
+enum { KEYS = 0, WHICH = 2 * sizeof(uint64_t), ALIGN = 256 };
+static size_t images_at(const struct cuda *c)
+{
+    const size_t end = WHICH + (size_t)c->feed.max_batch * sizeof(uint32_t);
+    return (end + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 static int slot_open(struct cuda *c, struct cuda_slot *s)
 {
     const struct dev_run_ops *run = c->run;
-    const size_t n = (size_t)c->feed.max_batch;
-    s->host = run->alloc_pinned(n * image_bytes(c));
-    s->bytes = run->alloc(n * image_bytes(c));
-    s->which = run->alloc_pinned(n * sizeof *s->which);
-    s->keys = run->alloc_pinned(2 * sizeof *s->keys);
-    if (!s->host || !s->bytes || !s->which || !s->keys)
+    const size_t bytes = images_at(c) + (size_t)c->feed.max_batch * image_bytes(c);
+    s->host = run->alloc_pinned(bytes);
+    s->bytes = run->alloc(bytes);
+    if (!s->host || !s->bytes)
         return -ENOMEM;
     const int rc = run->event_open(&s->copied);
     return rc < 0 ? rc : run->event_open(&s->taken);
@@ -64,8 +72,6 @@ static void slot_close(const struct cuda *c, struct cuda_slot *s)
     const struct dev_run_ops *run = c->run;
     run->free_pinned(s->host);
     run->free(s->bytes);
-    run->free_pinned(s->which);
-    run->free_pinned(s->keys);
     if (s->copied)
         run->event_close(s->copied);
     if (s->taken)
@@ -100,17 +106,17 @@ void cuda_feed_send(void *ctx, int slot, const struct nn_bytes *b)
 {
     struct cuda *c = ctx;
     struct cuda_slot *s = &c->slots[slot];
-    const size_t image = image_bytes(c), n = (size_t)b->n;
+    const size_t image = image_bytes(c), first = images_at(c), n = (size_t)b->n;
+    const uint64_t keys[2] = {c->feed.seed, b->epoch};
     cuda_keep(c, c->run->event_sync(s->copied));
-    cuda_keep(c, c->run->event_sync(s->taken)); /* which and keys are read in place */
     s->n = b->n;
     s->augment = b->augment;
-    s->keys[0] = c->feed.seed;
-    s->keys[1] = b->epoch;
-    memcpy(s->which, b->index, n * sizeof *s->which);
+    memcpy(s->host + KEYS, keys, sizeof keys);
+    memcpy(s->host + WHICH, b->index, n * sizeof *b->index);
     for (size_t i = 0; i < n; i++)
-        memcpy(s->host + i * image, b->images + b->index[i] * image, image);
-    cuda_keep(c, c->run->copy(s->bytes, s->host, n * image, c->copies));
+        memcpy(s->host + first + i * image, b->images + b->index[i] * image, image);
+    cuda_keep(c, c->run->event_wait(s->taken, c->copies));
+    cuda_keep(c, c->run->copy(s->bytes, s->host, first + n * image, c->copies));
     cuda_keep(c, c->run->event_record(s->copied, c->copies));
 }
 
@@ -124,6 +130,8 @@ void cuda_feed_take(void *ctx, int slot, real *x)
     if (s->augment)
         feed.augment = c->feed.augment;
     cuda_keep(c, c->run->event_wait(s->copied, c->stream));
-    cuda_keep(c, c->ops->feed(c->nn, &feed, s->bytes, s->which, s->keys, x));
+    cuda_keep(c, c->ops->feed(c->nn, &feed, s->bytes + images_at(c),
+                              (const uint32_t *)(const void *)(s->bytes + WHICH),
+                              (const uint64_t *)(const void *)(s->bytes + KEYS), x));
     cuda_keep(c, c->run->event_record(s->taken, c->stream));
 }

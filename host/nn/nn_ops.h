@@ -9,7 +9,7 @@
  *     backend with 16-bit ones gets them as real * all the same, and nobody else looks inside.
  *     Everything else is real.
  *   - All pointers are memory of the backend (alloc) unless a slot says otherwise: "shared" is what
- *     alloc_shared gives, which the host reads and writes in place.
+ *     alloc_shared gives, the host's memory, which passes neither read nor write.
  *   - ctx is what open made: a handle, a stream, descriptors. Calls with one ctx run in the order
  *     they were made, and so do calls with several ctx of one backend from one thread. A call may
  *     return before its work is done: wait waits.
@@ -119,21 +119,25 @@ struct nn_ops {
     void (*free)(void *ctx, void *p);
     void *(*alloc_shared)(void *ctx, size_t bytes);
     void (*free_shared)(void *ctx, void *p);
+    /* tell: copies from shared memory, which stays as it is until wait; ask: to shared memory, after
+     * all work before it, where it may be read after wait. */
+    void (*tell)(void *ctx, void *dst, const void *src, size_t bytes);
+    void (*ask)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Copies from host memory; the host's copy may change as soon as put returns. */
     void (*put)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Copies to host memory, after all work before it; waits. */
     void (*get)(void *ctx, void *dst, const void *src, size_t bytes);
     /* Waits until all work is done. Returns 0 or the first failure since open (negative errno). */
     int (*wait)(void *ctx);
-    /* *flag (shared) counts up by one when all work before this has been done and can be seen by
+    /* *flag (shared) becomes 1 when all work before this has been done and can be seen by
      * everyone. */
     void (*mark)(void *ctx, uint32_t *flag);
     /* Seconds spent in GEMMs since open; 0 where that is not known. */
     double (*gemm_s)(const void *ctx);
 
     /* Calls between record_begin and record_end are noted instead of done, and done as often as
-     * they are played: with the pointers and numbers they were given, and with what shared memory
-     * then holds. None of them may be one that copies from or to the host, waits or plans. All
+     * they are played: with the pointers and numbers they were given, and with what memory then
+     * holds. None of them may be one that copies from or to the host, waits or plans. All
      * three return 0, -ENOSYS, or -EIO with a line. */
     int (*record_begin)(void *ctx);
     int (*record_end)(void *ctx, void **record);
@@ -141,7 +145,7 @@ struct nn_ops {
     void (*record_close)(void *ctx, void *record); /* takes NULL */
 
     /* weights_plan: all weights that layers will be given lie in w [n]. weights: they may have
-     * changed; once before every pass. loss_scale: from now on *scale (shared, when the pass runs)
+     * changed; once before every pass. loss_scale: from now on *scale (when the pass runs)
      * multiplies the gradient that losses make, and divides what is written to gradients of weights;
      * 1 where it is never told, and for math that needs none (unless setup says scaled). */
     int (*weights_plan)(void *ctx, const real *w, size_t n);
@@ -149,8 +153,7 @@ struct nn_ops {
     void (*loss_scale)(void *ctx, const float *scale);
 
     /* The gradient of activations that the next convolution or linear layer makes is going to be
-     * asked for by tally(), into the same place (shared): a backend that rounds it counts it
-     * before. NULL: not. */
+     * asked for by tally(), into the same place: a backend that rounds it counts it before. NULL: not. */
     void (*watch)(void *ctx, struct scale_tally *to);
 
     /* y [n] = x [n], which is host memory and may change as soon as this returns. plan: n at

@@ -93,6 +93,18 @@ static void round_free_shared(void *ctx, void *p)
     r->below->free_shared(r->ctx, p);
 }
 
+static void round_tell(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->tell(r->ctx, dst, src, bytes);
+}
+
+static void round_ask(void *ctx, void *dst, const void *src, size_t bytes)
+{
+    const struct rounder *r = ctx;
+    r->below->ask(r->ctx, dst, src, bytes);
+}
+
 /* Weights, velocities, statistics: start values, means over ranks, what a checkpoint has. */
 static void round_put(void *ctx, void *dst, const void *src, size_t bytes)
 {
@@ -233,6 +245,8 @@ const struct nn_ops nn_round = {
     .free = round_free,
     .alloc_shared = round_alloc_shared,
     .free_shared = round_free_shared,
+    .tell = round_tell,
+    .ask = round_ask,
     .put = round_put,
     .get = round_get,
     .wait = round_wait,

@@ -15,10 +15,11 @@ static size_t filters(const struct nn_window *g)
 
 /* ---- with weights ---- */
 
-int round_conv_plan(void *ctx, const struct nn_window *g, int max_batch, size_t *scratch_bytes)
+int round_conv_plan(void *ctx, const struct nn_window *g, bool dx, bool add, int max_batch,
+                    size_t *scratch_bytes)
 {
     const struct rounder *r = ctx;
-    return r->below->conv_plan(r->ctx, g, max_batch, scratch_bytes);
+    return r->below->conv_plan(r->ctx, g, dx, add, max_batch, scratch_bytes);
 }
 
 void round_conv_forward(void *ctx, const struct nn_window *g, int batch, const real *x,

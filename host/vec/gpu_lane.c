@@ -1,4 +1,4 @@
-/* gpu_lane.c : every thread's stream and pinned lists, in one registry so that closing the device
+/* gpu_lane.c : every thread's stream and lists, in one registry so that closing the device
  * frees them all. */
 #include "vec/gpu_lane.h"
 #include "base/buf.h"
@@ -18,13 +18,19 @@ static struct {
     struct gpu_lane *first;
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void free_list(const struct gpu_list *list)
+{
+    lanes.run->free(list->device);
+    lanes.run->free_pinned(list->pinned);
+}
+
 static void free_lane(struct gpu_lane *lane)
 {
     lanes.run->stream_close(lane->stream);
-    lanes.run->free_pinned(lane->spans);
-    lanes.run->free_pinned(lane->outs);
-    lanes.run->free_pinned(lane->parts);
-    lanes.run->free_pinned(lane->items);
+    free_list(&lane->spans);
+    free_list(&lane->outs);
+    free_list(&lane->parts);
+    free_list(&lane->items);
     lanes.run->free_pinned(lane->flag);
     free(lane);
 }
@@ -95,43 +101,60 @@ struct gpu_lane *gpu_lane(void)
     return lane ? lane : new_lane();
 }
 
-/* list [*room] with room for n items; what it held is lost. */
-static void *grow(void *list, int *room, int n, size_t item_bytes)
+/* What it held is lost. */
+static int grow(struct gpu_list *list, size_t bytes)
 {
-    if (n <= *room)
-        return list;
-    const int wanted = n > 2 * *room ? n : 2 * *room;
-    lanes.run->free_pinned(list);
-    list = lanes.run->alloc_pinned((size_t)wanted * item_bytes);
-    *room = list ? wanted : 0;
-    if (!list)
-        gpu_note(-ENOMEM);
-    return list;
+    if (bytes <= list->room)
+        return 0;
+    const size_t room = bytes > 2 * list->room ? bytes : 2 * list->room;
+    free_list(list);
+    *list = (struct gpu_list){lanes.run->alloc(room), lanes.run->alloc_pinned(room), 0, 0};
+    if (!list->device || !list->pinned)
+        return -ENOMEM;
+    list->room = room;
+    return 0;
+}
+
+/* The host's copy of a list, to be sent; NULL after a line. */
+static void *filled(struct gpu_list *list, const void *from, int n, size_t item_bytes)
+{
+    const size_t bytes = (size_t)n * item_bytes;
+    const int rc = grow(list, bytes);
+    if (rc < 0)
+        return gpu_note(rc), NULL;
+    list->bytes = bytes;
+    return memcpy(list->pinned, from, list->bytes);
+}
+
+static void *sent(struct gpu_lane *lane, const struct gpu_list *list)
+{
+    const int rc = lanes.run->copy(list->device, list->pinned, list->bytes, lane->stream);
+    if (rc < 0)
+        return gpu_note(rc), NULL;
+    return list->device;
 }
 
 struct vec_span *gpu_lane_spans(struct gpu_lane *lane, const struct vec_span *spans, int n)
 {
-    lane->spans = grow(lane->spans, &lane->spans_room, n, sizeof *spans);
-    return lane->spans ? memcpy(lane->spans, spans, (size_t)n * sizeof *spans) : NULL;
+    struct vec_span *list = filled(&lane->spans, spans, n, sizeof *spans);
+    for (int i = 0; list && i < n; i++)
+        list[i].absmax = 0;
+    return list ? sent(lane, &lane->spans) : NULL;
 }
 
 struct vec_out *gpu_lane_outs(struct gpu_lane *lane, const struct vec_out *outs, int n)
 {
-    lane->outs = grow(lane->outs, &lane->outs_room, n, sizeof *outs);
-    return lane->outs ? memcpy(lane->outs, outs, (size_t)n * sizeof *outs) : NULL;
+    return filled(&lane->outs, outs, n, sizeof *outs) ? sent(lane, &lane->outs) : NULL;
 }
 
 const uint8_t **gpu_lane_parts(struct gpu_lane *lane, const uint8_t *const *parts, int n)
 {
-    lane->parts = grow(lane->parts, &lane->parts_room, n, sizeof *parts);
-    return lane->parts ? memcpy(lane->parts, parts, (size_t)n * sizeof *parts) : NULL;
+    return filled(&lane->parts, parts, n, sizeof *parts) ? sent(lane, &lane->parts) : NULL;
 }
 
 void *gpu_lane_items(struct gpu_lane *lane, const void *items, int n, size_t item_bytes)
 {
-    const size_t bytes = (size_t)n * item_bytes;
-    lane->items = grow(lane->items, &lane->items_room, (int)bytes, 1);
-    return lane->items ? memcpy(lane->items, items, bytes) : NULL;
+    return filled(&lane->items, items, n, item_bytes) ? sent(lane, &lane->items) : NULL;
 }
 
 bool gpu_lane_done(struct gpu_lane *lane, int rc)
@@ -141,4 +164,11 @@ bool gpu_lane_done(struct gpu_lane *lane, int rc)
     if (rc < 0)
         gpu_note(rc);
     return rc == 0;
+}
+
+const void *gpu_lane_answer(struct gpu_lane *lane, const struct gpu_list *list, int rc)
+{
+    if (rc == 0)
+        rc = lanes.run->copy(list->pinned, list->device, list->bytes, lane->stream);
+    return gpu_lane_done(lane, rc) ? list->pinned : NULL;
 }

@@ -1,5 +1,5 @@
 /* lists_cuda.c : levels, signs and counts on the GPU: each call one launch of device/dev_vec.h (two
- * where absmax is asked for, three where it is clipped), and a wait. */
+ * where absmax is clipped), and a wait. */
 #include "vec/lists_cuda.h"
 #include "device/dev_vec.h"
 #include "vec/gpu.h"
@@ -7,6 +7,15 @@
 #include "vec/vec_cuda.h"
 
 enum { NOT_FINITE = 0x7fc00000 };
+
+/* Of the list that was launched for, NULL: none was, into spans; waits. */
+static void take_absmax(struct gpu_lane *lane, const struct vec_span *list, int rc,
+                        struct vec_span *spans, int n_spans)
+{
+    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
+}
 
 /* ---- levels ---- */
 
@@ -19,10 +28,8 @@ static void levels_encode(const struct vec_ops *ops, const struct levels_rule *r
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
         n_elems += spans[i].n;
-    const bool fine = list && gpu_lane_done(lane, gpu()->vec->levels_encode(r, list, n_spans,
-                                                                            n_elems, lane->stream));
-    for (int i = 0; i < n_spans; i++)
-        spans[i].absmax = fine ? list[i].absmax : NOT_FINITE;
+    const int rc = list ? gpu()->vec->levels_encode(r, list, n_spans, n_elems, lane->stream) : 0;
+    take_absmax(lane, list, rc, spans, n_spans);
 }
 
 static void levels_decode(const struct vec_ops *ops, const struct levels_rule *r,
@@ -66,9 +73,7 @@ static void clipped(const struct vec_ops *ops, float times, struct vec_span *spa
     int rc = list ? gpu()->vec->absmax(list, n_spans, n_elems, lane->stream) : 0;
     if (list && rc == 0)
         rc = gpu()->vec->clip(times, list, n_spans, lane->stream);
-    const bool fine = list && gpu_lane_done(lane, rc);
-    for (int i = 0; i < n_spans; i++)
-        spans[i].absmax = fine ? list[i].absmax : NOT_FINITE;
+    take_absmax(lane, list, rc, spans, n_spans);
 }
 
 static void draw(const struct vec_ops *ops, const struct draw_span *spans, int n_spans)
@@ -91,14 +96,20 @@ static void signs_encode(const struct vec_ops *ops, struct signs_span *spans, in
 {
     (void)ops;
     struct gpu_lane *lane = n_spans > 0 ? gpu_lane() : NULL;
-    struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
     size_t n_elems = 0;
-    for (int i = 0; i < n_spans; i++)
+    for (int i = 0; i < n_spans; i++) {
         n_elems += spans[i].padded;
-    const bool fine =
-        list && gpu_lane_done(lane, gpu()->vec->signs_encode(list, n_spans, n_elems, lane->stream));
+        spans[i].absmax = scan ? 0 : spans[i].absmax;
+    }
+    struct signs_span *list = lane ? gpu_lane_items(lane, spans, n_spans, sizeof *spans) : NULL;
+    const int rc = list ? gpu()->vec->signs_encode(list, n_spans, n_elems, lane->stream) : 0;
+    const struct signs_span *now = NULL;
+    if (list && scan)
+        now = gpu_lane_answer(lane, &lane->items, rc);
+    else if (list)
+        (void)gpu_lane_done(lane, rc);
     for (int i = 0; i < n_spans && scan; i++)
-        spans[i].absmax = fine ? list[i].absmax : NOT_FINITE;
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
 }
 
 static void signs_decode(const struct vec_ops *ops, const struct signs_out *outs, int n_outs,

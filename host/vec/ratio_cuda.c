@@ -1,5 +1,5 @@
-/* ratio_cuda.c : multiples of a quantile on the GPU: each call one launch of device/dev_vec.h (where
- * absmax is asked for one more, which clears it, and a third that seeks quantiles), and a wait. */
+/* ratio_cuda.c : multiples of a quantile on the GPU: each call one launch of device/dev_vec.h (a
+ * second one where quantiles are sought), and a wait. */
 #include "device/dev_vec.h"
 #include "vec/gpu.h"
 #include "vec/gpu_lane.h"
@@ -25,10 +25,12 @@ static struct lists lists_of(const struct vec_span *spans, const struct relative
     return l;
 }
 
-static void take_absmax(const struct lists *l, bool fine, struct vec_span *spans, int n)
+/* Of what was launched, into spans; waits. */
+static void take_absmax(const struct lists *l, int rc, struct vec_span *spans, int n)
 {
+    const struct vec_span *now = l->spans ? gpu_lane_answer(l->lane, &l->lane->spans, rc) : NULL;
     for (int i = 0; i < n; i++)
-        spans[i].absmax = fine ? l->spans[i].absmax : NOT_FINITE;
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
 }
 
 static void quantile(const struct vec_ops *ops, const struct relative_rule *r,
@@ -45,7 +47,7 @@ static void quantile(const struct vec_ops *ops, const struct relative_rule *r,
     int rc = l.spans ? gpu()->vec->absmax(l.spans, n, n_elems, l.lane->stream) : 0;
     if (l.spans && rc == 0 && sought)
         rc = gpu()->vec->quantile(r, l.spans, l.with, n, l.lane->stream);
-    take_absmax(&l, l.spans && gpu_lane_done(l.lane, rc), spans, n);
+    take_absmax(&l, rc, spans, n);
 }
 
 static void encode(const struct vec_ops *ops, const struct relative_rule *r,
@@ -57,11 +59,13 @@ static void encode(const struct vec_ops *ops, const struct relative_rule *r,
     size_t n_elems = 0;
     for (int i = 0; i < n; i++)
         n_elems += spans[i].padded;
-    const bool fine =
-        l.spans && gpu_lane_done(l.lane, gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n,
-                                                                  n_elems, scan, l.lane->stream));
+    const int rc = l.spans ? gpu()->vec->ratio_encode(r, cast, l.spans, l.with, n, n_elems, scan,
+                                                      l.lane->stream)
+                           : 0;
     if (scan)
-        take_absmax(&l, fine, spans, n);
+        take_absmax(&l, rc, spans, n);
+    else if (l.spans)
+        (void)gpu_lane_done(l.lane, rc);
 }
 
 static void decode(const struct vec_ops *ops, const struct relative_rule *r, struct mf_fmt fmt,

@@ -31,10 +31,15 @@ static void all_spans(enum pass pass, const struct vec_cast *cast, struct vec_sp
     size_t n_elems = 0;
     for (int i = 0; i < n_spans; i++)
         n_elems += pass == ABSMAX ? spans[i].n : spans[i].padded;
-    const bool fine =
-        list && gpu_lane_done(lane, launch(pass, cast, list, n_spans, n_elems, lane->stream));
-    for (int i = 0; i < n_spans && pass != ENCODE; i++)
-        spans[i].absmax = fine ? list[i].absmax : NOT_FINITE;
+    const int rc = list ? launch(pass, cast, list, n_spans, n_elems, lane->stream) : 0;
+    if (pass == ENCODE) {
+        if (list)
+            (void)gpu_lane_done(lane, rc);
+        return;
+    }
+    const struct vec_span *now = list ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    for (int i = 0; i < n_spans; i++)
+        spans[i].absmax = now ? now[i].absmax : NOT_FINITE;
 }
 
 static void cuda_absmax_all(const struct vec_ops *ops, struct vec_span *spans, int n_spans)
@@ -156,9 +161,9 @@ static uint32_t cuda_peak(struct mf_fmt fmt, const uint8_t *codes, size_t n)
     const struct vec_span none = {.absmax = 0};
     struct gpu_lane *lane = gpu_lane();
     struct vec_span *found = lane ? gpu_lane_spans(lane, &none, 1) : NULL;
-    const bool fine =
-        found && gpu_lane_done(lane, gpu()->vec->peak(fmt, codes, n, &found->absmax, lane->stream));
-    return fine ? found->absmax : 0;
+    const int rc = found ? gpu()->vec->peak(fmt, codes, n, &found->absmax, lane->stream) : 0;
+    const struct vec_span *now = found ? gpu_lane_answer(lane, &lane->spans, rc) : NULL;
+    return now ? now->absmax : 0;
 }
 
 static void cuda_spill(const struct vec_sum *sum, const void *acc, size_t n, uint8_t *wide)

@@ -125,6 +125,8 @@ static cudnnStatus_t dnn_check_operation(const dnn_state &s)
                                1;
     if (!fits)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "convolution: shapes do not fit");
+    if (s.type == DATA && c.beta != 0 && emu_env("EMU_CUDNN_ADDS", 1) == 0)
+        return CUDNN_STATUS_NOT_SUPPORTED; /* as engines are for some windows */
     if (c.x.uid == c.w.uid || c.x.uid == c.y.uid || c.w.uid == c.y.uid)
         return dnn_refuse(CUDNN_STATUS_BAD_PARAM, "convolution: two tensors have one id");
     return CUDNN_STATUS_SUCCESS;

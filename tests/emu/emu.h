@@ -12,6 +12,8 @@
  *                     does dies with a line
  *   EMU_ASYNC=1       streams run beside the host and each other: a missing wait is seen
  *   EMU_REVERSE=1     threads and blocks run from last to first: a missing barrier is seen
+ *   EMU_HOST=1        what kernels touch of the host's memory is in EMU_LOG (emu_host.cpp)
+ *   EMU_CUDNN_ADDS=0  its stand-in for cuDNN has nothing that adds to dx
  *   EMU_LOG=FILE      what device memory was asked for, and in what the libraries added up:
  *                     "alloc ADDRESS BYTES", "free ADDRESS", "gemm TYPE MxNxK", "conv TYPE TYPES OF TENSORS" */
 #ifndef EMU_H
@@ -59,6 +61,14 @@ void emu_run_grid(const char *name, const emu_shape &shape, const std::function<
 bool emu_find(const void *p, char **base, size_t *bytes);
 void emu_memory_enter(); /* device memory may be touched from here ... */
 void emu_memory_leave(); /* ... to here, in any thread (EMU_STRICT) */
+
+/* Memory of the host, where kernels are watched that touch it (emu_host.cpp). */
+bool emu_host_watched();
+void *emu_host_alloc(size_t bytes);
+void emu_host_free(void *p);
+bool emu_host_fault(void *p, const void *context); /* of a signal; false: not there */
+void emu_host_enter();                             /* a kernel runs from here ... */
+void emu_host_leave();                             /* ... to here */
 
 /* What k_name<..><<<grid, block, shared, stream>>>(args) is rewritten to: emu_kernel(name,
  * k_name<..>, shape)(args). */

@@ -41,7 +41,13 @@ cudaError_t emu_set_attribute(const void *kernel, cudaFuncAttribute a, int value
     if (value < 0 || value > EMU_SHARED_MOST)
         return emu_error(cudaErrorInvalidValue);
     std::lock_guard<std::mutex> hold(kernels_lock);
-    shared_allowed[kernel] = std::max(value, (int)EMU_SHARED_PLAIN);
+    int &most = shared_allowed[kernel];
+    if (value < most)
+        emu_die(
+            "the most shared memory of a kernel goes from %d to %d bytes: another thread may be "
+            "about to launch it",
+            most, value);
+    most = std::max(value, (int)EMU_SHARED_PLAIN);
     return cudaSuccess;
 }
 
@@ -87,7 +93,13 @@ cudaError_t emu_launch(const char *name, const void *kernel, const emu_shape &s,
     if (cooperative && emu_occupancy(&per_sm, kernel, (int)n, s.shared) == cudaSuccess &&
         (uint64_t)g.x * g.y * g.z > (uint64_t)per_sm * EMU_SMS)
         return emu_error(cudaErrorCooperativeLaunchTooLarge);
-    return emu_enqueue(s.stream, [=] { emu_run_grid(name, s, thread, cooperative); });
+    return emu_enqueue(s.stream, [=] {
+        if (!emu_host_watched())
+            return emu_run_grid(name, s, thread, cooperative);
+        emu_host_enter();
+        emu_run_grid(name, s, thread, cooperative);
+        emu_host_leave();
+    });
 }
 
 /* --- blocks of a grid

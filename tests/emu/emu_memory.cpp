@@ -41,9 +41,11 @@ static size_t emu_limit()
     return (size_t)emu_env("EMU_MEMORY", 1ll << 32);
 }
 
-static void emu_fault(int, siginfo_t *info, void *)
+static void emu_fault(int, siginfo_t *info, void *context)
 {
     char *p = (char *)info->si_addr;
+    if (emu_host_watched() && emu_host_fault(p, context))
+        return;
     for (const auto &r : regions) /* no lock: the process is at its end */
         if (p >= r.second.pages && p < r.second.pages + r.second.length + EMU_PAGE) {
             if (p >= r.second.pages + r.second.length)
@@ -56,16 +58,20 @@ static void emu_fault(int, siginfo_t *info, void *)
 
 static bool emu_strict()
 {
-    static const bool strict = [] {
-        const bool on = emu_env("EMU_STRICT", 0) != 0;
+    static const bool strict = emu_env("EMU_STRICT", 0) != 0;
+    return strict;
+}
+
+/* Once, before any page is closed. */
+static void emu_see_faults()
+{
+    static const bool seen = [] {
         struct sigaction a = {};
         a.sa_sigaction = emu_fault;
         a.sa_flags = SA_SIGINFO;
-        if (on)
-            sigaction(SIGSEGV, &a, nullptr);
-        return on;
+        return (emu_strict() || emu_host_watched()) && sigaction(SIGSEGV, &a, nullptr) == 0;
     }();
-    return strict;
+    (void)seen;
 }
 
 static void emu_protect(const emu_region &r)
@@ -124,6 +130,7 @@ bool emu_find(const void *p, char **base, size_t *bytes)
 static cudaError_t emu_ready()
 {
     int n;
+    emu_see_faults();
     if (emu_capturing())
         return emu_error(cudaErrorStreamCaptureUnsupported);
     return cudaGetDeviceCount(&n);
@@ -222,8 +229,12 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
     *p = nullptr;
     if (bytes == 0)
         return cudaSuccess;
-    if (bytes > (size_t)1 << 40 || posix_memalign(p, EMU_PAGE, bytes))
-        return *p = nullptr, emu_error(cudaErrorMemoryAllocation);
+    if (bytes <= (size_t)1 << 40 && emu_host_watched())
+        *p = emu_host_alloc(bytes);
+    else if (bytes > (size_t)1 << 40 || posix_memalign(p, EMU_PAGE, bytes))
+        *p = nullptr;
+    if (!*p)
+        return emu_error(cudaErrorMemoryAllocation);
     memset(*p, EMU_GARBAGE, bytes);
     std::lock_guard<std::recursive_mutex> hold(lock);
     pinned[(char *)*p] = bytes;
@@ -242,7 +253,10 @@ cudaError_t cudaFreeHost(void *p)
     std::lock_guard<std::recursive_mutex> hold(lock);
     if (!pinned.erase((char *)p))
         return emu_error(cudaErrorInvalidValue);
-    free(p);
+    if (emu_host_watched())
+        emu_host_free(p);
+    else
+        free(p);
     return cudaSuccess;
 }
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)

@@ -152,8 +152,10 @@ static inline void __threadfence()
 #define __threadfence_system __threadfence
 
 /* *p = step(*p), and what it was. */
+void emu_host_atomic(const void *p); /* for EMU_HOST */
 template <class T, class Step> static inline T emu_atomic(T *p, Step step)
 {
+    emu_host_atomic(p);
     T was, will;
     __atomic_load(p, &was, __ATOMIC_RELAXED);
     do

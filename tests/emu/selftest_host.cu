@@ -70,6 +70,67 @@ extern "C" int self_overrun(void) /* one byte more than asked for */
     return 0;
 }
 
+static __global__ void k_read(const volatile int *host, int *x)
+{
+    *x = *host;
+}
+static __global__ void k_store(volatile int *host)
+{
+    *host = 7;
+}
+static __global__ void k_count(volatile int *host)
+{
+    *host = *host + 1;
+}
+static __global__ void k_raise(int *host)
+{
+    atomicMax(host, (int)threadIdx.x);
+}
+
+/* What kernels do with memory of the host is noted, what copies and the host do is not. */
+extern "C" int self_host(void)
+{
+#ifdef __x86_64__
+    static const char *const wanted[] = {"read k_read", "write k_store", "read k_count",
+                                         "write k_count", "atomic k_raise"};
+    char path[] = "/tmp/emu_host.XXXXXX", line[256];
+    int *host, *other, *x, file = mkstemp(path);
+    size_t n = 0;
+    HOLDS(file >= 0 && setenv("EMU_LOG", path, 1) == 0);
+    WORKS(cudaMallocHost((void **)&host, 8));
+    WORKS(cudaMallocHost((void **)&other, 8192));
+    WORKS(cudaMalloc(&x, 8));
+    host[0] = other[0] = other[2000] = 1;
+    k_add<int><<<1, 1>>>(x, 1, 1);
+    k_read<<<1, 1>>>(host, x);
+    WORKS(cudaMemcpy(x, other, 8, cudaMemcpyDefault));
+    host[1] = 5;
+    k_store<<<1, 1>>>(host);
+    HOLDS(host[0] == 7);
+    k_count<<<1, 1>>>(host);
+    HOLDS(host[0] == 8);
+    k_raise<<<1, 32>>>(other + 2000);
+    HOLDS(other[2000] == 31);
+    WORKS(cudaFreeHost(other));
+    FILE *log = fopen(path, "r");
+    HOLDS(log);
+    while (fgets(line, sizeof line, log)) {
+        char how[16], kernel[64], said[96];
+        void *at;
+        if (sscanf(line, "host %15s %63s %p", how, kernel, &at) != 3 || !strcmp(how, "alloc"))
+            continue;
+        snprintf(said, sizeof said, "%s %s", how, kernel);
+        HOLDS(at == (!strcmp(kernel, "k_raise") ? other : host));
+        if (n < 5 && !strcmp(said, wanted[n]))
+            n++; /* an addition of 32 threads is noted 32 times, and for its touch */
+        else
+            HOLDS(n > 3 && !strcmp(kernel, "k_raise"));
+    }
+    HOLDS(n == 5 && fclose(log) == 0 && unlink(path) == 0);
+#endif
+    return 0;
+}
+
 /* Two processes, one memory: neither knew a GPU before the fork. */
 extern "C" int self_ipc(void)
 {
