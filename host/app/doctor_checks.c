@@ -108,8 +108,32 @@ static void instructions(const struct doctor *d, struct doctor_finding *f)
     doctor_say(f, DOCTOR_OK, "%s, %s", doctor_fact(d, 0, "vec backend"), doctor_fact(d, 0, "CPU"));
 }
 
+/* A rank whose OpenBLAS has kernels without AVX-512, though its CPU has that; -1: none. */
+static int slow_products(const struct doctor *d)
+{
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+    for (int r = 0; r < d->n_ranks; r++) {
+        const char *config = doctor_fact(d, r, "CBLAS");
+        bool fine = strncmp(config, "OpenBLAS", 8) != 0 ||
+                    strncmp(doctor_fact(d, r, "ISA here"), "avx512", 6) != 0;
+        for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+            fine = fine || strstr(config, wide[i]);
+        if (!fine)
+            return r;
+    }
+    return -1;
+}
+
 static void cblas(const struct doctor *d, struct doctor_finding *f)
 {
+    const int slow = slow_products(d);
+    if (slow >= 0) {
+        doctor_say(f, DOCTOR_WARN,
+                   "rank %d on %s has AVX-512, its '%.120s' takes older kernels: convolutions are "
+                   "half as fast",
+                   slow, host(d, slow), doctor_fact(d, slow, "CBLAS"));
+        doctor_mend(f, "mpirun -x OPENBLAS_CORETYPE=SkylakeX ... (other bits of whole runs)");
+    }
     const int other = doctor_other(d, "CBLAS");
     if (other > 0) {
         doctor_say(f, DOCTOR_WARN,
