@@ -14,7 +14,7 @@ static unsigned amd_family(void)
 }
 #endif
 
-/* As measured (bench/README.md); of other CPUs nothing is known. */
+/* As measured (bench/casts/README.md); of other CPUs nothing is known. */
 unsigned vec_isa_asks(void)
 {
 #ifdef VEC_X86
