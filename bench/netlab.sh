@@ -113,5 +113,7 @@ export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$dir/netlab-exec PRTE_MCA_plm_ssh
 export PRTE_MCA_prte_if_include=10.77.0.0/24
 export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24
 export NETLAB_MPI="--hostfile $dir/hosts --map-by node" NETLAB_HOSTS=${hosts% } PATH=$PATH:$dir
+# Numbers of processes begin anew in every netlab: what mpirun keeps under its own must not meet another's.
+export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 unset NETLAB_INSIDE
 "$@"

@@ -3,6 +3,7 @@
  * is named as what stays wider inside an operation; and every call of a library reads and writes halves, and adds
  * in halves but where cuDNN (here: its stand-in, of tensors that do not lie well) has no such sums. Mixed
  * precision does not pass. The emulator alone tells what was asked for: EMU_LOG. */
+#include "device/dev_nn.h"
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim.h"
@@ -108,6 +109,9 @@ static int check_memory(const struct nn_model *m, const real *velocity, const re
             bad += known("mean and 1/std of node", i, m->nodes[i].kept,
                          2 * sizeof(float) * (size_t)m->nodes[i].window.in.c, say);
     drop(m->scratch);
+    bad += known("words of a pass", 0, m->words_block, m->words_all, say);
+    bad += some("SGD's list of tensors", ((size_t)m->n_params + 1) * sizeof(struct dev_sgd), say);
+    bad += some("SGD's rate", sizeof(float), say);
     bad += some("cuBLAS's own", 32 << 20, say);
     bad += some("norms of LARS", (size_t)m->n_params * SGD_SCRATCH, say);
     for (int k = 0; k < noted.n_live; k++)
