@@ -177,6 +177,7 @@ def _settings(lib, options):
     """struct nc_options, filled."""
     words = _Options()
     lib.nc_options_init(byref(words), sizeof(words))
+    words.bucket_bytes = 16 << 20  # a message costs turns of Python's threads: few and long ones (bench/ddp_hooks.sh)
     types = {name: kind for name, kind in _Options._fields_ if name not in ("size", "device", "type", "threads", "log", "log_arg")}
     for name, value in options.items():
         if name not in types:
@@ -210,7 +211,8 @@ class State:
 
     model          the DistributedDataParallel, or the module that it wraps; all ranks have the same
     process_group  of gloo's kind, and this state's alone, of DDP's ranks; None: one of all ranks is made (all of them call)
-    options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, bucket_bytes, deadline_s, ...
+    options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ...; bucket_bytes is 16 MiB
+                   unless given
 
     Raises RuntimeError with the library's own line, here and in the backward pass; after that only close() may follow."""
 
