@@ -53,6 +53,7 @@ not_here() {
     bench/accuracy.sh* | *\ bench/accuracy.sh*) [ -n "$long" ] && [ -n "${NARROWCAST_DATA-}" ] || echo '30 trainings' ;;
     *model_check.sh*) echo 'it measures for minutes' ;;
     *model_rates.json*) echo 'of model_check.sh' ;;
+    *ddp_hooks.sh*) [ -n "$long" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || echo 'long, and needs PyTorch' ;;
     *breakeven.sh*) [ -n "$long" ] || echo 'long' ;;
     'bench/'*'.sh --table'*) ;;
     *bench/tradeoff.sh* | *bench/codec_accuracy.sh* | *bench/relgrad_caffenet.sh* | *bench/papers.sh* | *bench/pure_fp16.sh*) echo 'many trainings' ;;
@@ -84,7 +85,8 @@ shorter() {
     *narrowcast\ train*) c=$c$small ;;
     'make run ARGS='*) c=${c/ARGS=\'/ARGS=\'${small# } } ;;
     'make run'*) c="$c ARGS='${small# }'" ;;
-    bench/netlab.sh*) ;;
+    bench/netlab.sh*) c=${c/build\/bench_nc/build\/bench_nc 5 1000 5} ;;
+    bench/ddp_hooks.sh*) c="$c 2 1gbit 32 2 2" ;;
     bench/emulate.sh*) c=${c/-n 3 256 --model resnet20/-n 1 2 --model mlp} ;;
     *bench_allreduce*) c=${c/bench_allreduce/bench_allreduce --sizes 4k --reps 2} && c=${c/--reps 2 --sizes 1M:64M/--reps 2} ;;
     bench/bench_native.sh*) c="ROUNDS=1 ${c/--reps 15/--reps 1 --mib 1}" ;;
