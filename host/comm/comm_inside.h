@@ -122,6 +122,9 @@ void comm_rest_some(double waited_s);
 /* into[n] = into and x, of the next rank. */
 void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x);
 
+/* The slot end() of ranks that MPI has not started: this process, with all that are in it. */
+void comm_exit(struct comm *c, int code) __attribute__((noreturn));
+
 /* Says who of all ranks has not answered a roll call, after a wait that failed with code. heard: [n_ranks]
  * who has. */
 void comm_roll_say(const struct comm *c, const bool *heard, int code);

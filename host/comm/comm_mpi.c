@@ -13,30 +13,6 @@ static void __attribute__((noreturn)) end(struct comm *c, int code)
     abort(); /* MPI_Abort does not return */
 }
 
-static void leave(struct comm *c);
-
-static const struct comm_ops ops = {
-    .is_mpi = true,
-    .make_room = comm_mpi_make_room,
-    .clear = comm_mpi_clear,
-    .send = comm_mpi_send,
-    .recv = comm_mpi_recv,
-    .done = comm_mpi_done,
-    .wait = comm_mpi_wait,
-    .some = comm_mpi_some,
-    .barrier = comm_mpi_barrier,
-    .bcast = comm_mpi_bcast,
-    .reduce = comm_mpi_reduce,
-    .nodes = comm_mpi_nodes,
-    .poll = comm_mpi_roll_heard,
-    .give_up = comm_mpi_give_up,
-    .given_up = comm_mpi_given_up,
-    .forget = comm_mpi_forget,
-    .missing = comm_mpi_roll_call,
-    .leave = leave,
-    .end = end,
-};
-
 /* The parts that need to know how many ranks there are. */
 static int make_room(struct comm_mpi *m)
 {
@@ -68,6 +44,28 @@ static void leave(struct comm *c)
     give_back(comm_mpi(c));
     comm_mpi_count_open(-1);
 }
+
+static const struct comm_ops ops = {
+    .is_mpi = true,
+    .make_room = comm_mpi_make_room,
+    .clear = comm_mpi_clear,
+    .send = comm_mpi_send,
+    .recv = comm_mpi_recv,
+    .done = comm_mpi_done,
+    .wait = comm_mpi_wait,
+    .some = comm_mpi_some,
+    .barrier = comm_mpi_barrier,
+    .bcast = comm_mpi_bcast,
+    .reduce = comm_mpi_reduce,
+    .nodes = comm_mpi_nodes,
+    .poll = comm_mpi_roll_heard,
+    .give_up = comm_mpi_give_up,
+    .given_up = comm_mpi_given_up,
+    .forget = comm_mpi_forget,
+    .missing = comm_mpi_roll_call,
+    .leave = leave,
+    .end = end,
+};
 
 /* The job's own communicator, of the caller's or of all processes. */
 static int duplicate(const struct comm_members *o, MPI_Comm *out)

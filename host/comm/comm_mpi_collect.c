@@ -46,8 +46,7 @@ static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
                 MPI_Iallgather(x + i, (int)k, MPI_DOUBLE, m->all, (int)k, MPI_DOUBLE, m->mpi, req));
         memcpy(x + i, m->all, k * sizeof *x);
         for (size_t r = 1; r < (size_t)c->n_ranks; r++)
-            for (size_t j = 0; j < k; j++)
-                x[i + j] += m->all[r * k + j];
+            comm_combine(COMM_SUM_F64, k, x + i, m->all + r * k);
     }
     return 0;
 }

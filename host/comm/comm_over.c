@@ -3,10 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "comm/comm_over_inside.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void give_in(struct comm *c, int code)
 {
@@ -37,13 +34,6 @@ static void leave(struct comm *c)
     give_back(comm_over(c));
 }
 
-static void __attribute__((noreturn)) end(struct comm *c, int code)
-{
-    (void)c;
-    fflush(NULL);
-    _exit(code < 0 && code > -128 ? -code : 1);
-}
-
 static const struct comm_ops ops = {
     .make_room = over_make_room,
     .clear = over_clear,
@@ -64,7 +54,7 @@ static const struct comm_ops ops = {
     .give_in = give_in,
     .failed = failed,
     .leave = leave,
-    .end = end,
+    .end = comm_exit,
 };
 
 static int check(const struct nc_transport *t, double deadline_s)

@@ -11,7 +11,7 @@ int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag,
                void *buf, size_t bytes)
 {
     const struct nc_transport *t = &o->t;
-    *m = (struct over_message){.peer = peer, .sends = sends};
+    *m = (struct over_message){.peer = peer};
     const int rc = sends ? t->isend(t->arg, peer, tag, buf, bytes, &m->request)
                          : t->irecv(t->arg, peer, tag, buf, bytes, &m->request);
     m->under_way = rc == 0;

@@ -1,6 +1,5 @@
 /* comm_over_collect.c : small collectives made of messages. */
 #include "base/err.h"
-#include "base/text.h"
 #include "comm/comm_over_inside.h"
 #include <stdio.h>
 #include <string.h>

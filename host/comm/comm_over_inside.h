@@ -8,7 +8,7 @@
 struct over_message {
     void *request;
     int peer;
-    bool sends, under_way;
+    bool under_way;
 };
 
 /* What ranks tell each other beside messages, with COMM_TAG_ROLL. */

@@ -5,10 +5,8 @@
 #include "comm/comm_virtual_inside.h"
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { STACK_BYTES = 512 << 10 };
 
@@ -55,20 +53,13 @@ static int forget(struct comm *c, const uint64_t *gave_up)
     return 0;
 }
 
-/* Every rank is in this process. */
-static void __attribute__((noreturn)) end(struct comm *c, int code)
-{
-    (void)c;
-    fflush(NULL);
-    _exit(code < 0 && code > -128 ? -code : 1);
-}
-
 static int missing(struct comm *c)
 {
     char text[VIRTUAL_WHY_BYTES];
     virtual_why(virtual_rank(c)->job, text);
     err_release(false);
-    end(c, ERR(-ETIMEDOUT, "rank %d of %d has waited too long: %s", c->rank, c->n_ranks, text));
+    comm_exit(c,
+              ERR(-ETIMEDOUT, "rank %d of %d has waited too long: %s", c->rank, c->n_ranks, text));
 }
 
 static const struct comm_ops ops = {
@@ -89,7 +80,7 @@ static const struct comm_ops ops = {
     .given_up = given_up,
     .forget = forget,
     .missing = missing,
-    .end = end,
+    .end = comm_exit,
 };
 
 static int open_rank(struct comm_virtual *v, int rank)

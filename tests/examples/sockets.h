@@ -26,7 +26,7 @@ struct sockets_message {
     struct sockets_head head;
     char *buf;
     size_t at; /* of head and bytes: so many have travelled */
-    int peer, done, own;
+    int peer, done;
 };
 
 struct sockets_peer {
@@ -66,7 +66,7 @@ static inline void sockets_append(struct sockets_message ***end, struct sockets_
     *end = &m->next;
 }
 
-/* Takes the first message of a tag (any: of none) out of a list; NULL: there is none. */
+/* Takes the first message of a tag out of a list; NULL: there is none. */
 static inline struct sockets_message *sockets_take(struct sockets_message **at,
                                                    struct sockets_message ***end, uint64_t tag)
 {
@@ -123,7 +123,6 @@ static inline int sockets_begin_in(struct sockets_peer *p)
     if (!p->in || !(p->in->buf = malloc(p->head.bytes)))
         return -ENOMEM;
     p->in->head = p->head;
-    p->in->own = 1;
     sockets_append(&p->early_end, p->in);
     return 0;
 }
