@@ -186,6 +186,7 @@ static const struct row rows[] = {
     {"e5m2 += e5m2 trunc", run_add, E5M2, MF_ZERO, 0, 2},
     {"e4m3 += e4m3 nearest", run_add, E4M3, MF_NEAREST, 0, 2},
     {"e5m10 += e5m10 nearest", run_add, {5, 10, 0}, MF_NEAREST, 0, 2},
+    {"e8m7 += e8m7 nearest", run_add, {8, 7, 0}, MF_NEAREST, 0, 2},
     {"e3m0 += e3m0 nearest", run_add, {3, 0, 0}, MF_NEAREST, 0, 2},
     {"e8m23 += e8m23 nearest", run_add, {8, 23, 0}, MF_NEAREST, 0, 2},
     {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},

@@ -14,22 +14,27 @@ enum { BODY_BLOCK = 256 }; /* elements; a multiple of 8, so that every block sta
 #define BODY_APART  static __attribute__((noinline))
 
 /* loop(adder, ...) with a constant for the adder: inlined, each is a loop of its own. */
-enum body_adder { BODY_32, BODY_64, BODY_TRUNC };
-#define BODY_BY_ADDER(adder, loop, ...)                \
-    ((adder) == BODY_32   ? loop(BODY_32, __VA_ARGS__) \
-     : (adder) == BODY_64 ? loop(BODY_64, __VA_ARGS__) \
-                          : loop(BODY_TRUNC, __VA_ARGS__))
+enum body_adder { BODY_32, BODY_FP32, BODY_64, BODY_TRUNC };
+#define BODY_BY_ADDER(adder, loop, ...)                    \
+    ((adder) == BODY_32     ? loop(BODY_32, __VA_ARGS__)   \
+     : (adder) == BODY_FP32 ? loop(BODY_FP32, __VA_ARGS__) \
+     : (adder) == BODY_64   ? loop(BODY_64, __VA_ARGS__)   \
+                            : loop(BODY_TRUNC, __VA_ARGS__))
 
 BODY_INLINE uint32_t body_add(enum body_adder adder, const struct lane_fmt *k, uint32_t a,
                               uint32_t b)
 {
-    return adder == BODY_32   ? lane_add32(k, a, b)
-           : adder == BODY_64 ? lane_add64(k, a, b)
-                              : lane_trunc_add(k, a, b);
+    return adder == BODY_32     ? lane_add32(k, a, b)
+           : adder == BODY_FP32 ? lane_add_fp32(k, a, b)
+           : adder == BODY_64   ? lane_add64(k, a, b)
+                                : lane_trunc_add(k, a, b);
 }
 static enum body_adder body_adder(const struct vec_sum *sum)
 {
-    return sum->rule == VEC_TRUNC ? BODY_TRUNC : lane_fits32(sum->in) ? BODY_32 : BODY_64;
+    return sum->rule == VEC_TRUNC  ? BODY_TRUNC
+           : lane_fits32(sum->in)  ? BODY_32
+           : lane_is_fp32(sum->in) ? BODY_FP32
+                                   : BODY_64;
 }
 static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder)
 {
@@ -46,6 +51,18 @@ BODY_INLINE void body_add_words(enum body_adder adder, struct lane_fmt k, uint32
 {
     for (size_t i = 0; i < n; i++)
         acc[i] = body_add(adder, &k, acc[i], codes[i]);
+}
+
+BODY_INLINE void body_add_fours(enum body_adder adder, struct lane_fmt k, uint8_t *restrict acc,
+                                const uint8_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a, b;
+        memcpy(&a, acc + 4 * i, sizeof a);
+        memcpy(&b, codes + 4 * i, sizeof b);
+        a = body_add(adder, &k, a, b);
+        memcpy(acc + 4 * i, &a, sizeof a);
+    }
 }
 
 BODY_INLINE void body_add_halves(enum body_adder adder, struct lane_fmt k, uint8_t *restrict acc,
@@ -91,6 +108,8 @@ BODY_APART void body_add_in_ieee(const struct vec_sum *sum, uint8_t *acc, const 
         BODY_BY_ADDER(adder, body_add_bytes, k, acc, codes, n);
     } else if (width == 16 && BODY_LITTLE) {
         BODY_BY_ADDER(adder, body_add_halves, k, acc, codes, n);
+    } else if (width == 32 && BODY_LITTLE) {
+        BODY_BY_ADDER(adder, body_add_fours, k, acc, codes, n);
     } else if (width == 4) {
         body_add_nibbles(k, acc, codes, n);
     } else {

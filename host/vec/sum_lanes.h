@@ -1,12 +1,12 @@
 /* sum_lanes.h : the arithmetic of sums on one lane, without branches, so that compilers make
  * vectors of it.
  *
- * The same results as hls/mf.h, by other means: a format's values become fp32 (e <= 7, m <= 10) or
+ * The same results as hls/mf.h, by other means: a format's values become fp32 (e <= 8, m <= 10) or
  * doubles (any), are added by the CPU, and are rounded on the bits. Rounding twice does no harm:
  * the sum of two values of p bits, first rounded to at least 2p + 2 bits, rounds to p bits as the
- * exact one does, and below the smallest normal all sums of two are exact. No operand or sum is
- * ever subnormal, so flush-to-zero modes change nothing. Source: S. A. Figueroa, When is double
- * rounding innocuous?, 1995. */
+ * exact one does, and below the smallest normal all sums of two are exact. Only with fp32's own
+ * exponents (e = 8) are operands and sums ever subnormal: there the CPU must not flush them to zero.
+ * Source: S. A. Figueroa, When is double rounding innocuous?, 1995. */
 #ifndef SUM_LANES_H
 #define SUM_LANES_H
 #include "hls/mf.h"
@@ -78,7 +78,8 @@ struct lane_fmt {
     uint32_t all, inf, nan_above;
     uint32_t beyond; /* what an overflow becomes */
     uint32_t normal; /* the smallest normal */
-    uint32_t odd;    /* 1 for m = 0: ties go to the larger magnitude */
+    /* 1 for m = 0: ties go to the larger magnitude; and where nothing is dropped: with half, 0 */
+    uint32_t odd;
     /* the sign's bit; mantissa bits of the lane's type less those of the format */
     unsigned sign, drop;
     /* bits added to a normal's to make a lane's float; of a subnormal: one more binade */
@@ -99,7 +100,7 @@ static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflo
         .nan_above = mf_inf(f) - f.fn,
         .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
         .normal = 1u << f.m,
-        .odd = f.m == 0,
+        .odd = f.m == 0 || f.m == bits,
         .sign = mf_width(f) - 1,
         .drop = bits - f.m,
         .bias = (uint64_t)(exponent_bias - bias) << bits,
@@ -119,6 +120,11 @@ static inline struct lane_fmt lane_fmt64(struct mf_fmt f, enum mf_overflow overf
 static inline int lane_fits32(struct mf_fmt f)
 {
     return f.e <= 7 && f.m <= 10;
+}
+/* fp32, or fp32 with fewer mantissa bits, whose sums it holds. */
+static inline int lane_is_fp32(struct mf_fmt f)
+{
+    return f.e == 8 && (f.m <= 10 || f.m == 23);
 }
 
 /* The code with rounded magnitude r: inf and nan among the addends decide (masks: either is one of
@@ -197,6 +203,18 @@ static inline uint32_t lane_add64(const struct lane_fmt *k, uint32_t a, uint32_t
 {
     const uint64_t bits = lane_u64(lane_value64(k, a) + lane_value64(k, b));
     return lane_special(k, a, b, lane_nearest64(k, bits & ~(1ull << 63)), (uint32_t)(bits >> 63));
+}
+/* Of formats with fp32's exponents: inf and nan need no care. */
+static inline float lane_value_fp32(const struct lane_fmt *k, uint32_t code)
+{
+    return lane_f32((code & k->all) << k->drop | (code >> k->sign & 1) << 31);
+}
+static inline uint32_t lane_add_fp32(const struct lane_fmt *k, uint32_t a, uint32_t b)
+{
+    const uint32_t bits = lane_u32(lane_value_fp32(k, a) + lane_value_fp32(k, b));
+    const uint32_t mag = bits & 0x7fffffff, even = (mag >> k->drop & 1) | k->odd;
+    const uint32_t r = (mag + (uint32_t)k->half + even) >> k->drop;
+    return lane_code(k, r, 0, lane_above32(mag, 0x7f800000), bits >> 31);
 }
 
 /* The same where b is a code of a format that k's holds (mf_holds()): its value is one of k's. */
