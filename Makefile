@@ -36,11 +36,12 @@ werror    = $(if $(WERROR),-Werror)
 LIB_FLAGS := -fPIC -fvisibility=hidden
 LIBS      = -lopenblas -lz -lm -ldl -lpthread
 
-# host/app is the program, what is loaded at run time, or before MPI (host/pmpi), a library of its own, all else of host/ the library; a test or bench is one file and
+# host/app is the program, what is loaded at run time, before MPI (host/pmpi) or by NCCL (host/collnet), a library of its own, all else of host/ the library; a test or bench is one file and
 # the library.
 LOADED   := host/offload/fpga_xrt.c host/offload/wire_fabric.c
 PMPI     := $(sort $(wildcard host/pmpi/*.c))
-SRC      := $(filter-out $(LOADED) $(PMPI),$(sort $(wildcard host/*/*.c)))
+COLLNET  := $(sort $(wildcard host/collnet/*.c))
+SRC      := $(filter-out $(LOADED) $(PMPI) $(COLLNET),$(sort $(wildcard host/*/*.c)))
 LIB      := $(filter-out host/app/%,$(SRC)) $(sort $(wildcard hls/*.c))
 APP      := $(filter host/app/%,$(SRC))
 API      := $(filter host/job/nc%.c,$(LIB))
@@ -112,7 +113,7 @@ XRT_NOOP := $(if $(HAVE_CXX),$(if $(XRT),$(shell echo 'int main(void){return 0;}
 XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt/hwemu)
 
 # Tests need the GPU library where there is a GPU; elsewhere tests/test_gpu_build.sh sees that it compiles.
-HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
+HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
 .PHONY: all run check test test-long install deb dist bench bench-gpu tools sim formal synth lint fmt clean help skips force
@@ -133,7 +134,7 @@ test: $(HERE) skips                     ## all tests but the long ones, under 20
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
-placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
+placed   := $(B)/narrowcast $(B)/narrowcast-sim $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(B)/pic/libnarrowcast.a $(B)/man/narrowcast.1 \
             $(FABRIC_LIB) $(XRT_LIB) $(GPU_LIB)
 mpi_link  = $(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null)
 install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, library, header, pkg-config file, manual pages
@@ -167,7 +168,7 @@ synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fa
 lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
+	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
@@ -198,7 +199,7 @@ $(B)/o/%.o: %.c $(B)/flags
 	$(Q)mkdir -p $(@D)
 	$(if $(V),,@echo 'cc    $<')
 	$(Q)$(if $(filter host/comm/% host/pmpi/% tests/%_mpi.c bench/bench_allreduce.c bench/bench_native.c,$<),OMPI_CC='$(CC)' $(MPICC),$(CC)) $(FLAGS) $(werror) \
-	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
+	    $(call isa,$<) $(if $(filter $(LIB) $(LOADED) $(COLLNET),$<),$(LIB_FLAGS)) $(if $(filter $(PMPI),$<),-fPIC) $(if $(filter hls/%,$<),-Wno-unknown-pragmas -Wno-unused-label) $(if $(filter sim/xrt/% %/fpga_xrt.c,$<),-isystem $(XRT)) -MMD -MP -c $< -o $@
 $(B)/libnarrowcast.a: $(call obj,$(LIB))
 	$(Q)rm -f $@; ar rcs $@ $^
 # What others link: the names of narrowcast.h, and no other; of the rest only what these need.
@@ -220,6 +221,11 @@ $(B)/libnarrowcast-pmpi.so: $(call obj,$(PMPI) $(API)) $(B)/libnarrowcast.a host
 	$(if $(V),,@echo 'link  $@')
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(filter %.o %.a,$^) \
 	    -Wl,--as-needed -lm -ldl -lpthread -o $@
+# What NCCL loads.
+$(B)/libnccl-net-narrowcast.so: $(call obj,$(COLLNET)) $(B)/libnarrowcast.a host/collnet/collnet.map
+	$(if $(V),,@echo 'link  $@')
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) $(if $(san),,-Wl$(comma)-z$(comma)defs) \
+	    $(filter %.o %.a,$^) -Wl,--as-needed -lm -ldl -lpthread -o $@
 # The same as one object: others' programs do not meet our names.
 $(B)/pic/libnarrowcast.a: $(call obj,$(API)) $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D); $(LD) -r $^ -o $(@D)/narrowcast.o && objcopy --localize-hidden $(@D)/narrowcast.o && rm -f $@ && ar rcs $@ $(@D)/narrowcast.o

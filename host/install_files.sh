@@ -21,7 +21,7 @@ put 644 lib "$build/pic/libnarrowcast.a"
 install -m 755 "$build/libnarrowcast.so.0" "$root/lib/libnarrowcast.so.$version"
 ln -sf "libnarrowcast.so.$version" "$root/lib/libnarrowcast.so.0"
 ln -sf libnarrowcast.so.0 "$root/lib/libnarrowcast.so"
-put 755 lib "$build/libnarrowcast-pmpi.so"
+put 755 lib "$build/libnarrowcast-pmpi.so" "$build/libnccl-net-narrowcast.so"
 for plugin in cuda xrt fabric; do # loaded when they are asked for
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done

@@ -19,6 +19,7 @@ declare -A may=(
     [host/offload]="host/offload host/control host/reduce host/comm host/codec host/vec host/base hls"
     [host/job]="host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
     [host/pmpi]="host/pmpi host/base host/include hls"
+    [host/collnet]="host/collnet host/job host/offload host/reduce host/comm host/codec host/vec host/base host/include hls"
     [host/nn]="host/nn host/codec host/vec host/base hls"
     [host/app]="host/app host/nn host/job host/offload host/control host/reduce host/comm host/codec host/vec host/base host/include hls"
     [sim]="sim host/control hls host/vec host/base"

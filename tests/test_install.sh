@@ -21,7 +21,7 @@ version=$("$n" --version | cut -d ' ' -f 2)
 make_install /opt/nc "$dir/root"
 (cd "$dir/root" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/placed"
 {
-    echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
+    echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnccl-net-narrowcast.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
         "./opt/nc/lib/libnarrowcast.so.$version" ./opt/nc/lib/pkgconfig/narrowcast.pc ./opt/nc/share/bash-completion/completions/narrowcast \
         ./opt/nc/share/man/man1/narrowcast.1 ./opt/nc/share/man/man3/narrowcast.3 ./opt/nc/share/narrowcast/narrowcast_ddp.py
     "$n" --help | awk '/^  [a-z]+ +[^ ]/ && !/narrowcast/ { print "./opt/nc/share/man/man1/narrowcast-" $1 ".1" }'

@@ -1,0 +1,319 @@
+/* collnet_comm.c : a group of ranks for NCCL: its requests are queued, and made one by one, in the order of the
+ * calls, by a thread of its own; so allreduce and test do not wait.
+ *
+ * NCCL makes the calls of a group in the same order on all ranks. */
+#include "base/buf.h"
+#include "collnet/collnet.h"
+#include "collnet/mesh.h"
+#include "comm/comm_over.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REQUESTS = 64, CLOSE_S = 5 };
+enum state { FREE, QUEUED, DONE };
+
+struct request {
+    atomic_int state;
+    int rc, type;
+    const void *send;
+    void *recv;
+    size_t n, bytes;
+};
+
+struct group {
+    struct mesh mesh;
+    struct comm *comm;
+    struct collnet_sum *sums[COLLNET_KINDS]; /* NULL: not asked for yet */
+    struct err_lines lines;
+    struct request requests[REQUESTS];
+    unsigned long begun, ended; /* requests so far */
+    int failed;                 /* a negative errno: all later requests end with it */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more, left;
+    bool quits, has_left;
+    atomic_bool leaves; /* connections may end now */
+};
+
+int collnet_devices(int *n)
+{
+    *n = collnet_words() ? 1 : 0;
+    return NCCL_SUCCESS;
+}
+
+int collnet_takes(int type, int op, int *yes)
+{
+    const struct collnet_words *w = collnet_words();
+    enum collnet_kind kind;
+    *yes = w && op == NCCL_SUM && collnet_type(type, &kind) && (kind != COLLNET_WORDS || w->format);
+    return NCCL_SUCCESS;
+}
+
+/* ---- the thread ---- */
+
+static int open_kind(struct group *g, enum collnet_kind kind)
+{
+    return g->sums[kind] ? 0 : collnet_sum_open(g->comm, collnet_words(), kind, &g->sums[kind]);
+}
+
+static int run(struct group *g, const struct request *r)
+{
+    enum collnet_kind kind;
+    (void)collnet_type(r->type, &kind);
+    if (!g->failed)
+        g->failed = open_kind(g, kind);
+    if (!g->failed)
+        g->failed = collnet_sum_run(g->sums[kind], r->type, r->send, r->recv, r->n);
+    if (g->failed)
+        (void)comm_give_in(g->comm, g->failed); /* the others hear of what only this rank knows */
+    return g->failed;
+}
+
+static void leave(struct group *g)
+{
+    struct collnet_count all = {0};
+    atomic_store(&g->leaves, true);
+    for (int k = 0; k < COLLNET_KINDS; k++) {
+        const struct collnet_count one =
+            g->sums[k] ? collnet_sum_counted(g->sums[k]) : (struct collnet_count){0};
+        all.sums += one.sums, all.by_card += one.by_card;
+        collnet_sum_close(g->sums[k]);
+    }
+    collnet_inform("rank %d of %d leaves after %llu all-reduces, %llu of them by cards",
+                   comm_rank(g->comm), comm_n_ranks(g->comm), (unsigned long long)all.sums,
+                   (unsigned long long)all.by_card);
+    comm_leave(g->comm);
+}
+
+/* The next request; NULL: there will be none. */
+static struct request *next(struct group *g)
+{
+    pthread_mutex_lock(&g->lock);
+    while (g->begun == g->ended && !g->quits)
+        pthread_cond_wait(&g->more, &g->lock);
+    struct request *r = g->begun == g->ended ? NULL : &g->requests[g->ended % REQUESTS];
+    pthread_mutex_unlock(&g->lock);
+    return r;
+}
+
+static void *work(void *arg)
+{
+    struct group *g = arg;
+    struct request *r;
+    err_turn(&g->lines);
+    while ((r = next(g))) {
+        r->rc = run(g, r);
+        pthread_mutex_lock(&g->lock);
+        g->ended++;
+        pthread_mutex_unlock(&g->lock);
+        atomic_store(&r->state, DONE);
+    }
+    leave(g);
+    pthread_mutex_lock(&g->lock);
+    g->has_left = true;
+    pthread_cond_signal(&g->left);
+    pthread_mutex_unlock(&g->lock);
+    return NULL;
+}
+
+/* Signals are the program's, and its threads'. */
+static int start(struct group *g)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const int rc = -pthread_create(&g->thread, NULL, work, g);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc < 0 ? ERR(rc, "cannot start a thread: %s", strerror(-rc)) : 0;
+}
+
+/* ---- beginning ---- */
+
+int collnet_listen(int dev, void *handle, void **listening)
+{
+    struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
+    struct mesh_listen *l = NULL;
+    int rc = dev == 0 && collnet_words() ? 0 : -EINVAL;
+    if (rc == 0)
+        rc = (l = buf_alloc(sizeof *l)) ? mesh_listen(collnet_ip(), l) : -ENOMEM;
+    err_turn(before);
+    if (rc < 0) {
+        free(l);
+        return collnet_result(rc);
+    }
+    memset(handle, 0, NCCL_HANDLE_BYTES);
+    memcpy(handle, &l->handle, sizeof l->handle);
+    *listening = l;
+    return NCCL_SUCCESS;
+}
+
+int collnet_close_listen(void *listening)
+{
+    if (listening)
+        mesh_unlisten(listening);
+    free(listening);
+    return NCCL_SUCCESS;
+}
+
+/* A connection has ended before the group did: its rank is gone, and who waits for it at the card need not. */
+static void broke(void *arg, int rank, int code)
+{
+    struct group *g = arg;
+    if (atomic_load(&g->leaves) || !g->comm || comm_failed(g->comm))
+        return;
+    ERR(code, "rank %d is gone: %s", rank, strerror(-code));
+    (void)comm_give_in(g->comm, code);
+}
+
+/* All ranks: there is a card, now. */
+static int find_card(struct group *g)
+{
+    const enum collnet_kind kind = collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN;
+    const char *why;
+    TRY(open_kind(g, kind));
+    err_hold();
+    int rc = 0;
+    if (!collnet_sum_by_card(g->sums[kind], &why))
+        rc = comm_rank(g->comm) == 0 ? ERR(-EIO, "no card answers, sums are NCCL's own: %s", why)
+                                     : -EIO;
+    return comm_agree(g->comm, rc);
+}
+
+static int begin(struct group *g, void *handles[], int n_ranks, int rank,
+                 const struct mesh_listen *own)
+{
+    const double deadline_s = collnet_words()->deadline_s;
+    g->mesh.broke = broke, g->mesh.arg = g;
+    TRY(mesh_meet(own, handles, n_ranks, rank, deadline_s, &g->mesh));
+    const struct nc_transport transport = mesh_transport(&g->mesh);
+    TRY(comm_over_open(&transport, deadline_s, &g->comm));
+    TRY(find_card(g));
+    return start(g);
+}
+
+/* NCCL does not close what listens if this fails, and sums by other ways then. */
+int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, void **comm)
+{
+    struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
+    struct group *g = collnet_words() && listening ? buf_alloc(sizeof *g) : NULL;
+    int rc = g ? 0 : -EINVAL;
+    if (g) {
+        g->lines = collnet_lines();
+        pthread_mutex_init(&g->lock, NULL);
+        pthread_cond_init(&g->more, NULL);
+        pthread_cond_init(&g->left, NULL);
+        rc = begin(g, handles, n_ranks, rank, listening);
+    }
+    if (rc < 0 && g) {
+        if (g->comm)
+            leave(g);
+        mesh_close(&g->mesh);
+        mesh_unlisten(listening);
+        free(g);
+    }
+    err_turn(before);
+    if (rc == 0)
+        *comm = g;
+    return collnet_result(rc);
+}
+
+/* ---- requests ---- */
+
+int collnet_allreduce(void *comm, void *send, void *recv, size_t n, int type, int op,
+                      void **request)
+{
+    struct group *g = comm;
+    enum collnet_kind kind;
+    int yes = 0;
+    *request = NULL;
+    if (collnet_takes(type, op, &yes) || !yes || !n || !send || !recv)
+        return NCCL_INVALID_ARGUMENT;
+    pthread_mutex_lock(&g->lock);
+    struct request *r = &g->requests[g->begun % REQUESTS];
+    if (atomic_load(&r->state) == FREE) {
+        r->send = send, r->recv = recv, r->n = n, r->type = type;
+        r->bytes = n * collnet_type(type, &kind);
+        atomic_store(&r->state, QUEUED);
+        g->begun++;
+        *request = r;
+        pthread_cond_signal(&g->more);
+    } /* else: too many are under way, NCCL tries again */
+    pthread_mutex_unlock(&g->lock);
+    return NCCL_SUCCESS;
+}
+
+int collnet_test(void *request, int *done, int *bytes)
+{
+    struct request *r = request;
+    *done = atomic_load(&r->state) == DONE;
+    if (!*done)
+        return NCCL_SUCCESS;
+    const int rc = r->rc;
+    if (bytes)
+        *bytes = (int)r->bytes;
+    atomic_store(&r->state, FREE);
+    *done = rc == 0;
+    return collnet_result(rc);
+}
+
+/* ---- the end ---- */
+
+/* Until the thread has left, so long at most. */
+static void await_left(struct group *g)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_S;
+    while (!g->has_left && pthread_cond_timedwait(&g->left, &g->lock, &until) == 0)
+        ;
+}
+
+int collnet_close(void *comm)
+{
+    struct group *g = comm;
+    if (!g)
+        return NCCL_SUCCESS;
+    pthread_mutex_lock(&g->lock);
+    g->quits = true;
+    if (g->begun != g->ended) /* nobody will ask for them; the thread has not left */
+        (void)comm_give_in(g->comm, -ECANCELED);
+    pthread_cond_signal(&g->more);
+    await_left(g);
+    pthread_mutex_unlock(&g->lock);
+    atomic_store(&g->mesh.cut, true); /* others who do not leave are not waited for */
+    pthread_join(g->thread, NULL);
+    mesh_close(&g->mesh);
+    pthread_cond_destroy(&g->left);
+    pthread_cond_destroy(&g->more);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+    return NCCL_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+int collnet_register(void *comm, void *data, size_t bytes, int kind, void **mr)
+{
+    (void)comm, (void)bytes;
+    if (kind != NCCL_HOST || !data)
+        return NCCL_INVALID_ARGUMENT;
+    *mr = data; /* not read */
+    return NCCL_SUCCESS;
+}
+
+int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd,
+                             void **mr)
+{
+    (void)comm, (void)data, (void)bytes, (void)kind, (void)at, (void)fd, (void)mr;
+    return NCCL_INVALID_ARGUMENT; /* the properties offer none */
+}
+
+int collnet_deregister(void *comm, void *mr)
+{
+    (void)comm, (void)mr;
+    return NCCL_SUCCESS;
+}

@@ -1,0 +1,124 @@
+/* collnet_words.c : what the environment asks for, and where lines go. */
+#include "collnet/collnet.h"
+#include "base/inet.h"
+#include "base/number.h"
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    pthread_mutex_t lock;
+    nccl_log *log;
+    bool read, on;
+    struct collnet_words words;
+} setup = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void to_nccl(void *arg, bool error, const char *line)
+{
+    (void)arg, (void)error;
+    if (setup.log)
+        setup.log(NCCL_LOG_WARN, NCCL_ABOUT, __FILE__, __LINE__, "NET/narrowcast: %s", line);
+}
+
+struct err_lines collnet_lines(void)
+{
+    return (struct err_lines){.to = to_nccl};
+}
+
+void collnet_inform(const char *format, ...)
+{
+    char line[256];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    if (setup.log)
+        setup.log(NCCL_LOG_INFO, NCCL_ABOUT, __FILE__, __LINE__, "NET/narrowcast: %s", line);
+}
+
+int collnet_result(int rc)
+{
+    switch (rc) {
+    case 0:
+        return NCCL_SUCCESS;
+    case -EINVAL:
+    case -EPROTO:
+        return NCCL_INVALID_USAGE;
+    case -ETIMEDOUT:
+    case -ECONNRESET:
+    case -EPIPE:
+        return NCCL_REMOTE_ERROR;
+    default:
+        return NCCL_SYSTEM_ERROR;
+    }
+}
+
+/* A copy for the life of the process, which may change its environment. */
+static const char *word(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text ? strdup(text) : NULL;
+}
+
+static int read_deadline(double *out)
+{
+    const char *text = word("NARROWCAST_DEADLINE");
+    char *end;
+    *out = text ? number_read(text, &end) : 600;
+    if (text && (end == text || *end || !(*out > 0 && *out < 1e9)))
+        return ERR(-EINVAL, "bad NARROWCAST_DEADLINE \"%s\": need seconds, more than 0", text);
+    return 0;
+}
+
+/* The first card says by which of its addresses this host is reached. */
+static int find_nic(const char *cards)
+{
+    static const char head[] = "udp://";
+    char first[256];
+    uint32_t ip;
+    uint16_t port;
+    if (!cards)
+        return ERR(-ENOENT, "no card is named, so nothing goes through one: need "
+                            "NARROWCAST_OFFLOAD=udp://HOST:PORT on all ranks");
+    if (strncmp(cards, head, sizeof head - 1))
+        return ERR(-EINVAL, "cannot use NARROWCAST_OFFLOAD \"%s\": need udp://HOST:PORT", cards);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(cards, ",") - (int)(sizeof head - 1),
+             cards + sizeof head - 1);
+    TRY(inet_parse(first, &ip, &port));
+    return collnet_find_nic(ip, port);
+}
+
+static int read_words(struct collnet_words *w)
+{
+    *w = (struct collnet_words){.cards = word("NARROWCAST_OFFLOAD"),
+                                .format = word("NARROWCAST_FORMAT"),
+                                .scale = word("NARROWCAST_SCALE"),
+                                .round = word("NARROWCAST_ROUND"),
+                                .out_format = word("NARROWCAST_OUT_FORMAT")};
+    TRY(find_nic(w->cards));
+    TRY(read_deadline(&w->deadline_s));
+    for (int k = w->format ? COLLNET_WORDS : COLLNET_E4M3FN; k < COLLNET_KINDS; k++)
+        TRY(collnet_check(w, (enum collnet_kind)k));
+    return 0;
+}
+
+void collnet_begin(nccl_log *log)
+{
+    struct err_lines lines = collnet_lines(), *before;
+    pthread_mutex_lock(&setup.lock);
+    setup.log = log;
+    if (!setup.read) {
+        before = err_turn(&lines);
+        setup.on = read_words(&setup.words) == 0;
+        err_turn(before);
+    }
+    setup.read = true;
+    pthread_mutex_unlock(&setup.lock);
+}
+
+const struct collnet_words *collnet_words(void)
+{
+    return setup.on ? &setup.words : NULL;
+}

@@ -1,0 +1,236 @@
+/* net_socket.c : NCCL's messages from rank to rank, over a TCP connection each. NCCL takes no collective network
+ * without a network beside it, in the same library; this is the least that is one.
+ *
+ * Messages of a connection arrive in the order in which they were sent, so tags need not be looked at: NCCL
+ * uses them where several receives are one, which the properties do not offer. */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "collnet/collnet.h"
+#include "collnet/mesh.h"
+#include "base/sock.h"
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REQUESTS = 64 }; /* NCCL has 32 under way at most */
+static const double hello_s = 2;
+
+struct line;
+struct request {
+    struct stream_message message;
+    struct line *line;
+    bool used;
+};
+
+/* A connection, one way. */
+struct line {
+    struct stream stream;
+    bool connected;
+    uint64_t secret; /* of the handle: what is said first */
+    struct request requests[REQUESTS];
+};
+
+/* NCCL keeps the bytes of a handle from call to call until there is a connection. */
+struct handle {
+    struct mesh_handle of;
+    struct line *begun;
+};
+static_assert(sizeof(struct handle) <= NCCL_HANDLE_BYTES, "NCCL carries no more");
+
+struct listening {
+    struct mesh_listen at;
+    int caller; /* who has not said all yet; -1: nobody */
+    double since_s;
+    size_t got;
+    uint64_t said;
+};
+
+int net_listen(int dev, void *handle, void **listening)
+{
+    struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
+    struct listening *l = NULL;
+    int rc = dev == 0 && collnet_words() ? 0 : -EINVAL;
+    if (rc == 0)
+        rc = (l = buf_alloc(sizeof *l)) ? mesh_listen(collnet_ip(), &l->at) : -ENOMEM;
+    err_turn(before);
+    if (rc < 0) {
+        free(l);
+        return collnet_result(rc);
+    }
+    const struct handle h = {.of = l->at.handle};
+    l->caller = -1;
+    memset(handle, 0, NCCL_HANDLE_BYTES);
+    memcpy(handle, &h, sizeof h);
+    *listening = l;
+    return NCCL_SUCCESS;
+}
+
+int net_close_listen(void *listening)
+{
+    struct listening *l = listening;
+    if (!l)
+        return NCCL_SUCCESS;
+    if (l->caller >= 0)
+        close(l->caller);
+    mesh_unlisten(&l->at);
+    free(l);
+    return NCCL_SUCCESS;
+}
+
+/* ---- beginning, by one side ---- */
+
+static struct line *make_line(int fd)
+{
+    const int on = 1;
+    struct line *l = buf_alloc(sizeof *l);
+    if (!l) {
+        close(fd);
+        return NULL;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    stream_open(&l->stream, fd, false);
+    return l;
+}
+
+static struct line *begin_call(const struct mesh_handle *h)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)h->port)};
+    at.sin_addr.s_addr = htonl(h->ip);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, (const struct sockaddr *)&at, sizeof at) && errno != EINPROGRESS)) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    struct line *l = make_line(fd);
+    if (l)
+        l->secret = h->secret;
+    return l;
+}
+
+/* Is it connected? A negative errno: it never will be. */
+static int is_connected(struct line *l)
+{
+    struct pollfd p = {.fd = l->stream.fd, .events = POLLOUT};
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    if (poll(&p, 1, 0) <= 0)
+        return 0;
+    if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &failed, &size) || failed)
+        return failed ? -failed : -EIO;
+    const int rc = sock_send(p.fd, &l->secret, sizeof l->secret); /* a new socket has room for it */
+    return rc < 0 ? rc : 1;
+}
+
+int net_connect_to(void *handle, void **comm)
+{
+    struct handle h;
+    memcpy(&h, handle, sizeof h);
+    *comm = NULL;
+    if (!h.begun && !(h.begun = begin_call(&h.of)))
+        return NCCL_SYSTEM_ERROR;
+    const int rc = is_connected(h.begun);
+    if (rc < 0)
+        net_close(h.begun);
+    if (rc > 0)
+        *comm = h.begun;
+    if (rc != 0)
+        h.begun = NULL;
+    memcpy(handle, &h, sizeof h);
+    return rc < 0 ? collnet_result(rc) : NCCL_SUCCESS;
+}
+
+/* ---- by the other ---- */
+
+static void hang_up(struct listening *l)
+{
+    close(l->caller);
+    l->caller = -1;
+}
+
+int net_accept_from(void *listening, void **comm)
+{
+    struct listening *l = listening;
+    *comm = NULL;
+    if (l->caller < 0) {
+        l->caller = accept4(l->at.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        l->got = 0;
+        l->since_s = clock_s();
+    }
+    if (l->caller < 0)
+        return NCCL_SUCCESS;
+    const ssize_t n = recv(l->caller, (char *)&l->said + l->got, sizeof l->said - l->got, 0);
+    l->got += n > 0 ? (size_t)n : 0;
+    const bool all = l->got == sizeof l->said;
+    if (all && l->said == l->at.handle.secret) {
+        struct line *line = make_line(l->caller);
+        l->caller = -1;
+        *comm = line;
+        return line ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
+    }
+    if (all || n == 0 || clock_s() - l->since_s > hello_s) /* none of ours */
+        hang_up(l);
+    return NCCL_SUCCESS;
+}
+
+/* ---- messages ---- */
+
+static struct request *find_free(struct line *l)
+{
+    for (int i = 0; i < REQUESTS; i++)
+        if (!l->requests[i].used) {
+            l->requests[i].used = true;
+            l->requests[i].line = l;
+            return &l->requests[i];
+        }
+    return NULL;
+}
+
+int net_isend(void *comm, void *data, size_t bytes, void **request)
+{
+    struct line *l = comm;
+    struct request *r = find_free(l);
+    if (r)
+        stream_send(&l->stream, &r->message, 0, data, bytes);
+    *request = r;
+    return NCCL_SUCCESS;
+}
+
+int net_irecv(void *comm, void *data, size_t bytes, void **request)
+{
+    struct line *l = comm;
+    struct request *r = find_free(l);
+    if (r)
+        stream_recv(&l->stream, &r->message, 0, data, bytes);
+    *request = r;
+    return NCCL_SUCCESS;
+}
+
+int net_test(void *request, int *done, int *bytes)
+{
+    struct request *r = request;
+    struct stream *s = &r->line->stream;
+    if (!r->message.done)
+        stream_turn(s);
+    *done = r->message.done;
+    if (!*done)
+        return s->broken ? collnet_result(s->broken) : NCCL_SUCCESS;
+    if (bytes)
+        *bytes = (int)r->message.head.bytes;
+    r->used = false;
+    return NCCL_SUCCESS;
+}
+
+int net_close(void *comm)
+{
+    struct line *l = comm;
+    if (l)
+        stream_close(&l->stream);
+    free(l);
+    return NCCL_SUCCESS;
+}

@@ -1,0 +1,174 @@
+/* collnet_ranks.h : ranks that drive libnccl-net-narrowcast.so, each a process, with a simulated card: what NCCL's
+ * bootstrap does for them is memory that they share. */
+#ifndef COLLNET_RANKS_H
+#define COLLNET_RANKS_H
+#include "collnet_drive.h"
+#include "base/clock.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { RANKS_MOST = 4, RANKS_TEXT = 4000 };
+
+/* What ranks share. */
+struct ranks_shared {
+    atomic_int here[64]; /* ranks that have come to a meeting */
+    char handles[RANKS_MOST][NCCL_HANDLE_BYTES];
+    char said[RANKS_MOST][RANKS_TEXT]; /* lines of NCCL's log: warnings */
+    char info[RANKS_MOST][RANKS_TEXT]; /* and others */
+    pid_t card;
+};
+static struct ranks_shared *ranks_shared;
+static int ranks_own, ranks_n, ranks_meetings;
+
+/* NCCL's log. */
+static inline void ranks_log(int level, unsigned long about, const char *file, int line,
+                             const char *format, ...)
+{
+    char *to = (level == NCCL_LOG_INFO ? ranks_shared->info : ranks_shared->said)[ranks_own];
+    const size_t n = strlen(to);
+    va_list ap;
+    (void)line;
+    CHECK((level == NCCL_LOG_WARN || level == NCCL_LOG_INFO) && about && file, "level %d", level);
+    va_start(ap, format);
+    vsnprintf(to + n, RANKS_TEXT - 2 - n, format, ap);
+    va_end(ap);
+    strcat(to, "\n");
+}
+
+static inline int ranks_lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static inline void ranks_nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+/* All ranks meet. */
+static inline void ranks_meet(void)
+{
+    atomic_int *here = &ranks_shared->here[ranks_meetings++];
+    atomic_fetch_add(here, 1);
+    const double start = clock_s();
+    while (atomic_load(here) < ranks_n && clock_s() - start < 60)
+        ranks_nap();
+}
+
+/* A card at *port of 127.0.0.1; NARROWCAST_OFFLOAD names it. */
+static inline bool ranks_start_card(void)
+{
+    char self[PATH_MAX], path[PATH_MAX + 64], line[128] = "", word[160];
+    int out[2];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    snprintf(path, sizeof path, "%s/narrowcast-sim", dirname(dirname(self)));
+    if (pipe(out))
+        return false;
+    fflush(NULL);
+    ranks_shared->card = fork();
+    if (ranks_shared->card == 0) {
+        dup2(out[1], 1);
+        close(out[0]);
+        execl(path, path, "--model", "c", "--listen", "127.0.0.1:0", (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    for (size_t at = 0; at < sizeof line - 1 && read(out[0], line + at, 1) == 1 && line[at] != '\n';
+         at++)
+        ;
+    close(out[0]);
+    line[strcspn(line, "\n")] = 0;
+    snprintf(word, sizeof word, "udp://%s", line + (strlen(line) > 13 ? 13 : 0));
+    CHECK(!strncmp(line, "listening on ", 13), "the card says '%s'", line);
+    return setenv("NARROWCAST_OFFLOAD", word, 1) == 0 && strlen(line) > 13;
+}
+
+static inline void ranks_stop_card(void)
+{
+    if (ranks_shared->card > 0) {
+        kill(ranks_shared->card, SIGKILL);
+        waitpid(ranks_shared->card, NULL, 0);
+    }
+    ranks_shared->card = 0;
+}
+
+/* Runs body on so many ranks, of that version. Returns the ranks that failed; one that is killed is none. */
+static inline int ranks_run(int n_ranks, int v, void (*body)(struct drive *d))
+{
+    int failed = 0, status;
+    pid_t pid[RANKS_MOST];
+    const pid_t card = ranks_shared->card;
+    memset(ranks_shared, 0, sizeof *ranks_shared);
+    ranks_shared->card = card;
+    fflush(NULL);
+    for (int r = 0; r < n_ranks; r++) {
+        if ((pid[r] = fork()) > 0)
+            continue;
+        struct drive d;
+        check_bad = 0;
+        ranks_own = r, ranks_n = n_ranks;
+        alarm(100); /* nothing hangs */
+        if (drive_load(&d, v))
+            body(&d);
+        fflush(NULL);
+        _exit(check_bad != 0);
+    }
+    for (int r = 0; r < n_ranks; r++) {
+        waitpid(pid[r], &status, 0);
+        failed += !(WIFEXITED(status) && WEXITSTATUS(status) == 0) &&
+                  !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    return failed;
+}
+
+static inline bool ranks_begin(void)
+{
+    ranks_shared =
+        mmap(NULL, sizeof *ranks_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return ranks_shared != MAP_FAILED;
+}
+
+/* What NCCL does before the first all-reduce. Returns what connect does; *comm stays NULL if it fails. */
+static inline int ranks_connect(struct drive *d, void **comm)
+{
+    void *listening = NULL, *handles[RANKS_MOST];
+    *comm = NULL;
+    CHECK(drive_init_net(d, ranks_log) == NCCL_SUCCESS &&
+              drive_init_coll(d, ranks_log) == NCCL_SUCCESS,
+          "init");
+    CHECK(drive_listen(d, false, ranks_shared->handles[ranks_own], &listening) == NCCL_SUCCESS &&
+              listening,
+          "listen: %s", ranks_shared->said[ranks_own]);
+    ranks_meet();
+    for (int r = 0; r < ranks_n; r++)
+        handles[r] = ranks_shared->handles[r];
+    const int rc = DRIVE_SAME(d, DRIVE_COLL, connect(handles, ranks_n, ranks_own, listening, comm));
+    if (rc == NCCL_SUCCESS)
+        CHECK(DRIVE_SAME(d, DRIVE_COLL, close_listen(listening)) == NCCL_SUCCESS, "close_listen");
+    return rc;
+}
+
+/* Until it is done or fails. Returns what test does. */
+static inline int ranks_wait(struct drive *d, void *request, int *bytes)
+{
+    int done = 0, rc;
+    const double start = clock_s();
+    do {
+        rc = DRIVE_SAME(d, DRIVE_COLL, test(request, &done, bytes));
+        if (!done)
+            ranks_nap();
+    } while (rc == NCCL_SUCCESS && !done && clock_s() - start < 60);
+    CHECK(rc != NCCL_SUCCESS || done, "a request hangs");
+    return rc;
+}
+
+#endif
