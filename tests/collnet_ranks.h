@@ -74,13 +74,14 @@ static inline bool ranks_start_card(void)
     if (pipe(out))
         return false;
     fflush(NULL);
-    ranks_shared->card = fork();
-    if (ranks_shared->card == 0) {
+    const pid_t card = fork();
+    if (card == 0) {
         dup2(out[1], 1);
         close(out[0]);
         execl(path, path, "--model", "c", "--listen", "127.0.0.1:0", (char *)NULL);
         _exit(127);
     }
+    ranks_shared->card = card;
     close(out[1]);
     for (size_t at = 0; at < sizeof line - 1 && read(out[0], line + at, 1) == 1 && line[at] != '\n';
          at++)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { REQUESTS = 64, CLOSE_S = 5 };
+enum { REQUESTS = 64, CLOSE_S = 2 };
 enum state { FREE, QUEUED, DONE };
 
 struct request {

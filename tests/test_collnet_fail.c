@@ -1,0 +1,302 @@
+/* test_collnet_fail.c : what goes wrong under libnccl-net-narrowcast.so: no card, a card that dies, a rank that dies,
+ * that does not come, that closes in mid-flight, that asks for something else; bad words. Errors for NCCL, lines in
+ * its log, no hang. */
+#include "collnet_ranks.h"
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+enum { N = 300000, AT_ONCE = 6 };
+static float x[AT_ONCE][N];
+static void *requests[AT_ONCE];
+
+static const char *said(void)
+{
+    return ranks_shared->said[ranks_own];
+}
+
+/* One on which sums are exact. */
+static void fill(void)
+{
+    for (int k = 0; k < AT_ONCE; k++)
+        for (int i = 0; i < N; i++)
+            x[k][i] = (float)((i + k + ranks_own) % 4);
+}
+
+static void *must_connect(struct drive *d)
+{
+    void *comm = NULL;
+    CHECK(ranks_connect(d, &comm) == NCCL_SUCCESS && comm, "connect: %s", said());
+    return comm;
+}
+
+static void ask(struct drive *d, void *comm, int k)
+{
+    CHECK(drive_allreduce(d, comm, x[k], x[k], N, NCCL_FP32, NULL, &requests[k]) == NCCL_SUCCESS &&
+              requests[k],
+          "request %d", k);
+}
+
+static void check_sums(int k)
+{
+    int bad = 0;
+    for (int i = 0; i < N; i++) {
+        int sum = 0;
+        for (int r = 0; r < ranks_n; r++)
+            sum += (i + k + r) % 4;
+        bad += x[k][i] != (float)sum;
+    }
+    CHECK(!bad, "request %d: %d wrong sums", k, bad);
+}
+
+static void must_close(struct drive *d, void *comm, double most_s)
+{
+    const double start = clock_s();
+    CHECK(DRIVE_SAME(d, DRIVE_COLL, close(comm)) == NCCL_SUCCESS, "close");
+    CHECK(clock_s() - start < most_s, "closing takes %g s", clock_s() - start);
+}
+
+/* ---- cards ---- */
+
+/* It dies between two of several: their sums are right, from wherever they come. */
+static void card_dies(struct drive *d)
+{
+    void *comm = must_connect(d);
+    fill();
+    for (int k = 0; k < AT_ONCE && comm; k++) {
+        ask(d, comm, k);
+        if (k == 2 && ranks_own == 0) {
+            CHECK(ranks_wait(d, requests[0], NULL) == NCCL_SUCCESS, "the first");
+            kill(ranks_shared->card, SIGKILL);
+        }
+    }
+    for (int k = ranks_own == 0; k < AT_ONCE && comm; k++)
+        CHECK(ranks_wait(d, requests[k], NULL) == NCCL_SUCCESS, "request %d: %s", k, said());
+    for (int k = 0; k < AT_ONCE; k++)
+        check_sums(k);
+    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "offload given up"), "%s",
+          said());
+    must_close(d, comm, 8);
+}
+
+/* None answers: NCCL goes by other ways; rank 0 says why. */
+static void no_card_answers(struct drive *d)
+{
+    void *comm = NULL;
+    CHECK(ranks_connect(d, &comm) != NCCL_SUCCESS && !comm, "connects without a card");
+    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "no card answers"),
+          "%s", said());
+}
+
+/* ---- ranks ---- */
+
+static void rank_dies(struct drive *d)
+{
+    void *comm = must_connect(d);
+    fill();
+    ranks_meet();
+    if (ranks_own == 1)
+        raise(SIGKILL);
+    for (int k = 0; k < AT_ONCE && comm; k++)
+        ask(d, comm, k);
+    const double start = clock_s();
+    for (int k = 0; k < AT_ONCE && comm; k++)
+        CHECK(ranks_wait(d, requests[k], NULL) == NCCL_REMOTE_ERROR, "request %d succeeds", k);
+    CHECK(clock_s() - start < 5, "takes %g s", clock_s() - start);
+    CHECK(ranks_lines(said()) == 1 && strstr(said(), "rank 1 is gone"), "%s", said());
+    must_close(d, comm, 8);
+}
+
+/* One does not come to connect. */
+static void rank_stays_away(struct drive *d)
+{
+    void *listening = NULL, *comm = NULL, *handles[2];
+    drive_init_net(d, ranks_log);
+    drive_init_coll(d, ranks_log);
+    drive_listen(d, false, ranks_shared->handles[ranks_own], &listening);
+    ranks_meet();
+    if (ranks_own)
+        return;
+    for (int r = 0; r < 2; r++)
+        handles[r] = ranks_shared->handles[r];
+    CHECK(DRIVE_SAME(d, DRIVE_COLL, connect(handles, 2, 0, listening, &comm)) ==
+                  NCCL_REMOTE_ERROR &&
+              !comm,
+          "connects to nobody");
+    CHECK(ranks_lines(said()) == 1 && strstr(said(), "1 of 2 ranks have not come"), "%s", said());
+}
+
+/* One closes with requests under way; the others wait for as long as nobody knows. */
+static void closes_early(struct drive *d)
+{
+    void *comm = must_connect(d);
+    fill();
+    for (int k = 0; k < AT_ONCE && comm; k++)
+        if (ranks_own == 1 || k < 2)
+            ask(d, comm, k);
+    for (int k = 0; k < AT_ONCE && ranks_own == 1 && comm; k++)
+        if (ranks_wait(d, requests[k], NULL) != NCCL_SUCCESS) {
+            CHECK(k < 3, "request %d", k);
+            break;
+        } else {
+            CHECK(k < 2, "request %d succeeds", k);
+        }
+    must_close(d, comm, 8);
+}
+
+/* One closes, the other does not for a while. */
+static void closes_alone(struct drive *d)
+{
+    void *comm = must_connect(d);
+    if (ranks_own == 0)
+        must_close(d, comm, 8);
+    ranks_meet();
+    if (ranks_own == 1)
+        must_close(d, comm, 8);
+    CHECK(!*said(), "%s", said());
+}
+
+/* Other lengths: errors, for both. */
+static void differ(struct drive *d)
+{
+    void *comm = must_connect(d);
+    fill();
+    CHECK(drive_allreduce(d, comm, x[0], x[0], ranks_own ? 1000 : 2000, NCCL_FP32, NULL,
+                          &requests[0]) == NCCL_SUCCESS,
+          "asks");
+    CHECK(ranks_wait(d, requests[0], NULL) != NCCL_SUCCESS, "different lengths are added");
+    must_close(d, comm, 8);
+}
+
+/* What NCCL does not ask for. */
+static void refused(struct drive *d)
+{
+    void *comm = must_connect(d), *request = &comm;
+    CHECK(drive_allreduce(d, comm, x[0], x[0], 0, NCCL_FP32, NULL, &request) ==
+                  NCCL_INVALID_ARGUMENT &&
+              !request,
+          "no element");
+    CHECK(drive_allreduce(d, comm, x[0], x[0], 10, 2, NULL, &request) == NCCL_INVALID_ARGUMENT &&
+              !request,
+          "integers");
+    CHECK(drive_allreduce(d, comm, NULL, x[0], 10, NCCL_FP32, NULL, &request) ==
+              NCCL_INVALID_ARGUMENT,
+          "from nowhere");
+    must_close(d, comm, 8);
+}
+
+/* Somebody else calls what listens, says nothing or nonsense, and hangs up or not. */
+static void strangers(struct drive *d)
+{
+    void *listening = NULL, *comm = NULL, *handles[2];
+    uint32_t handle[4];
+    drive_init_coll(d, ranks_log);
+    drive_listen(d, false, ranks_shared->handles[ranks_own], &listening);
+    memcpy(handle, ranks_shared->handles[ranks_own], sizeof handle);
+    for (int i = 0; i < 3 && ranks_own == 0; i++) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)handle[2])};
+        at.sin_addr.s_addr = htonl(handle[1]);
+        const int fd = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(connect(fd, (struct sockaddr *)&at, sizeof at) == 0, "a stranger cannot connect");
+        if (i)
+            CHECK(send(fd, "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18, "send");
+        if (i == 2)
+            close(fd);
+    }
+    ranks_meet();
+    for (int r = 0; r < 2; r++)
+        handles[r] = ranks_shared->handles[r];
+    CHECK(DRIVE_SAME(d, DRIVE_COLL, connect(handles, 2, ranks_own, listening, &comm)) ==
+                  NCCL_SUCCESS &&
+              comm,
+          "%s", said());
+    DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
+    fill();
+    ask(d, comm, 0);
+    CHECK(ranks_wait(d, requests[0], NULL) == NCCL_SUCCESS, "a sum");
+    check_sums(0);
+    must_close(d, comm, 8);
+}
+
+/* ---- words ---- */
+
+static const char *wanted;
+static void nothing_offered(struct drive *d)
+{
+    int coll = -1, net = -1, yes = -1;
+    void *listening = NULL;
+    char handle[NCCL_HANDLE_BYTES];
+    for (int i = 0; i < 2; i++)
+        CHECK(drive_init_net(d, ranks_log) == NCCL_SUCCESS &&
+                  drive_init_coll(d, ranks_log) == NCCL_SUCCESS,
+              "init");
+    CHECK(drive_devices(d, &coll, &net) == NCCL_SUCCESS && !coll && !net, "%d, %d devices", coll,
+          net);
+    CHECK(ranks_lines(said()) == 1 && strstr(said(), wanted), "wanted \"%s\": %s", wanted, said());
+    CHECK(drive_listen(d, false, handle, &listening) != NCCL_SUCCESS && !listening, "listens");
+    CHECK(DRIVE_SAME(d, DRIVE_COLL, takes(NCCL_FP32, NCCL_SUM, &yes)) == NCCL_SUCCESS && !yes,
+          "takes fp32");
+}
+
+static void try_words(const char *name, const char *word, const char *line)
+{
+    const char *before = getenv(name);
+    char keep[200];
+    snprintf(keep, sizeof keep, "%s", before ? before : "");
+    setenv(name, word, 1);
+    wanted = line;
+    CHECK(ranks_run(1, 12, nothing_offered) == 0 && ranks_run(1, 6, nothing_offered) == 0, "%s=%s",
+          name, word);
+    if (before)
+        setenv(name, keep, 1);
+    else
+        unsetenv(name);
+}
+
+/* Without a format only fp8 is taken. */
+static void only_fp8(struct drive *d)
+{
+    int coll = 0, net = 0;
+    drive_init_net(d, ranks_log);
+    drive_init_coll(d, ranks_log);
+    CHECK(drive_devices(d, &coll, &net) == NCCL_SUCCESS && coll == 1 && net == 1, "%s", said());
+    for (int type = 0; type < NCCL_TYPES; type++) {
+        int yes = -1;
+        DRIVE_SAME(d, DRIVE_COLL, takes(type, NCCL_SUM, &yes));
+        CHECK(yes == (type >= NCCL_E4M3FN), "type %d: %d", type, yes);
+    }
+}
+
+static void test_words(void)
+{
+    try_words("NARROWCAST_OFFLOAD", "", "no card is named");
+    try_words("NARROWCAST_OFFLOAD", "sim:c", "need udp://HOST:PORT");
+    try_words("NARROWCAST_OFFLOAD", "udp://127.0.0.1", "cannot read '127.0.0.1' as an address");
+    try_words("NARROWCAST_FORMAT", "e9m9", "e9m9");
+    try_words("NARROWCAST_FORMAT", "bf16", "card");
+    try_words("NARROWCAST_DEADLINE", "soon", "bad NARROWCAST_DEADLINE");
+    unsetenv("NARROWCAST_FORMAT");
+    CHECK(ranks_run(1, 11, only_fp8) == 0, "without a format");
+    setenv("NARROWCAST_FORMAT", "e5m2", 1);
+}
+
+int main(void)
+{
+    if (!ranks_begin())
+        return 1;
+    setenv("NARROWCAST_FORMAT", "e5m2", 1);
+    CHECK(ranks_start_card(), "no card");
+    test_words();
+    CHECK(ranks_run(2, 12, refused) == 0, "refused");
+    CHECK(ranks_run(2, 12, strangers) == 0, "strangers");
+    CHECK(ranks_run(3, 12, rank_dies) == 0, "a rank dies");
+    CHECK(ranks_run(2, 6, closes_early) == 0, "closes early");
+    CHECK(ranks_run(2, 8, closes_alone) == 0, "closes alone");
+    setenv("NARROWCAST_DEADLINE", "2", 1);
+    CHECK(ranks_run(2, 12, rank_stays_away) == 0, "a rank stays away");
+    CHECK(ranks_run(2, 12, differ) == 0, "ranks differ");
+    unsetenv("NARROWCAST_DEADLINE");
+    CHECK(ranks_run(3, 9, card_dies) == 0, "the card dies");
+    ranks_stop_card();
+    CHECK(ranks_run(2, 10, no_card_answers) == 0, "no card answers");
+    DONE();
+}
