@@ -38,6 +38,7 @@ struct over_peer {
     uint64_t gave_up_in; /* the vote; 0: none */
     bool heard;          /* it answers the roll call, or has called it */
     bool gone;           /* messages to or from it fail: nothing is asked of it any more */
+    int why;             /* they fail with */
     bool left, bye;
 };
 

@@ -45,8 +45,9 @@ static void look(struct comm_over *o)
     for (int r = 0; r < o->comm.n_ranks; r++) {
         struct over_peer *p = &o->peers[r];
         while (p->message.under_way && !p->gone) {
-            if (over_test(o, &p->message) < 0)
-                p->gone = true;
+            const int rc = over_test(o, &p->message);
+            if (rc < 0)
+                p->gone = true, p->why = rc;
             if (p->message.under_way)
                 break;
             hear(o, p);
@@ -89,6 +90,14 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
+/* Who waits for a card need not wait for a rank that will never send to it. */
+static void fail_if_gone(struct comm_over *o)
+{
+    for (int r = 0; r < o->comm.n_ranks && !o->called && !atomic_load(&o->asked); r++)
+        if (o->peers[r].why && !atomic_load(&o->failed))
+            over_fail(o, o->peers[r].why);
+}
+
 bool over_poll(struct comm *c)
 {
     struct comm_over *o = comm_over(c);
@@ -96,6 +105,7 @@ bool over_poll(struct comm *c)
     if (now - o->looked_s >= LOOK_S) {
         o->looked_s = now;
         look(o);
+        fail_if_gone(o);
     }
     return o->called || atomic_load(&o->asked) || atomic_load(&o->failed);
 }
