@@ -36,7 +36,6 @@ struct group {
     pthread_mutex_t lock;
     pthread_cond_t more, left;
     bool quits, has_left;
-    atomic_bool leaves; /* connections may end now */
 };
 
 int collnet_devices(int *n)
@@ -76,7 +75,6 @@ static int run(struct group *g, const struct request *r)
 static void leave(struct group *g)
 {
     struct collnet_count all = {0};
-    atomic_store(&g->leaves, true);
     for (int k = 0; k < COLLNET_KINDS; k++) {
         const struct collnet_count one =
             g->sums[k] ? collnet_sum_counted(g->sums[k]) : (struct collnet_count){0};
@@ -159,16 +157,6 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* A connection has ended before the group did: its rank is gone, and who waits for it at the card need not. */
-static void broke(void *arg, int rank, int code)
-{
-    struct group *g = arg;
-    if (atomic_load(&g->leaves) || !g->comm || comm_failed(g->comm))
-        return;
-    ERR(code, "rank %d is gone: %s", rank, strerror(-code));
-    (void)comm_give_in(g->comm, code);
-}
-
 /* All ranks: there is a card, now. */
 static int find_card(struct group *g)
 {
@@ -187,7 +175,6 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
                  const struct mesh_listen *own)
 {
     const double deadline_s = collnet_words()->deadline_s;
-    g->mesh.broke = broke, g->mesh.arg = g;
     TRY(mesh_meet(own, handles, n_ranks, rank, deadline_s, &g->mesh));
     const struct nc_transport transport = mesh_transport(&g->mesh);
     TRY(comm_over_open(&transport, deadline_s, &g->comm));

@@ -45,20 +45,15 @@ static int test(void *arg, void *request, int *done)
     return 0;
 }
 
-/* Who is gone, the messages to and from it say, too. */
+/* Who is gone, the messages to and from it will say. */
 static int progress(void *arg)
 {
     struct mesh *m = arg;
-    for (int r = 0; r < m->n_ranks; r++) {
-        struct stream *s = &m->streams[r];
-        const int before = s->broken;
+    for (int r = 0; r < m->n_ranks; r++)
         if (atomic_load(&m->cut))
-            s->broken = s->broken ? s->broken : -ECANCELED;
+            m->streams[r].broken = -ECANCELED;
         else
-            stream_turn(s);
-        if (s->broken && !before && m->broke)
-            m->broke(m->arg, r, s->broken);
-    }
+            stream_turn(&m->streams[r]);
     return 0;
 }
 

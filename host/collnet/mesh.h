@@ -32,14 +32,11 @@ void mesh_unlisten(struct mesh_listen *l);
 struct mesh {
     int rank, n_ranks;
     struct stream *streams; /* [n_ranks]; its own has no socket */
-    /* Called when a connection breaks, by whoever makes messages move: rank's, for a negative errno. */
-    void (*broke)(void *arg, int rank, int code);
-    void *arg;
-    atomic_bool cut; /* any thread may set it: no message will move any more */
+    atomic_bool cut;        /* any thread may set it: no message will move any more */
 };
 
 /* handles [n_ranks]: of mesh_listen() of every rank; own: this one's. All ranks call it. Waits until all are
- * connected, deadline_s at most. m: all zero but for broke and arg. Returns 0 or a negative errno with a line: -EINVAL (handles), -ETIMEDOUT,
+ * connected, deadline_s at most. m: all zero. Returns 0 or a negative errno with a line: -EINVAL (handles), -ETIMEDOUT,
  * -ENOMEM, that of a socket. */
 int mesh_meet(const struct mesh_listen *own, void *const *handles, int n_ranks, int rank,
               double deadline_s, struct mesh *m);
