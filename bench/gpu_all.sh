@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpu_all.sh : everything that is measured on a GPU, in the order of what matters, each part with a time limit of its own; and a table of
 # what was asked and what came out.
-# usage: bench/gpu_all.sh [PART...]                 parts 1 to 7; without any all, an hour at most; 1 to 4 take 25 minutes at most
+# usage: bench/gpu_all.sh [PART...]                 parts 1 to 8; without any all, an hour at most; 1 to 4 take 25 minutes at most
 #        bench/gpu_all.sh --table                   the table of what has been measured
 #   1  libraries, casts, scan, APS and sums by bytes moved, of 1 and 4 GiB, PyTorch's own casts; the tests of vectors, every float  (8 minutes)
 #   2  a training step of resnet18, batch 512, tf32 and fp16: ours, PyTorch's eager and compiled, ours again                        (4)
@@ -10,6 +10,7 @@
 #   5  what overlap hides with 2 and 4 ranks on the GPU, without and with NVIDIA's multi-process service                            (9)
 #   6  ncu on five kernels, where it is; a step's kernels by time                                                                  (9)
 #   7  compute-sanitizer                                                                                                           (9)
+#   8  NCCL loads libnccl-net-narrowcast.so and sums through a simulated card                                                       (5)
 # What a part says goes to $OUT/PART.txt, figures to $OUT/PART.jsonl ($OUT: $B/gpu_all), the table to $OUT/summary.txt and .json.
 # environment: B, the build folder; PYTHON, which has PyTorch (python3); MIB and SECONDS_A_RUN make arrays and PyTorch's runs shorter;
 # EMULATED=1 tries the script where there is no GPU.
@@ -19,7 +20,7 @@ export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
 mkdir -p "$OUT" || exit 1
-limits=(0 480 240 240 540 540 540 540)
+limits=(0 480 240 240 540 540 540 540 300)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
 # figure NAME VALUE [WHY]: a line of figures; VALUE null: none, WHY
@@ -109,17 +110,21 @@ part_7() {
     verdict "compute-sanitizer: findings" tests/test_gpu_sanitizer.sh
 }
 
-table() { "$PYTHON" bench/gpu_summary.py "$OUT"/[1-7].jsonl --json "$OUT/summary.json" | tee "$OUT/summary.txt"; }
+part_8() {
+    verdict "NCCL by the plugin: failures" "$PYTHON" bench/nccl_plugin.py --build "$B"
+}
+
+table() { "$PYTHON" bench/gpu_summary.py "$OUT"/[1-8].jsonl --json "$OUT/summary.json" | tee "$OUT/summary.txt"; }
 
 if [ "${1-}" = --table ]; then
     table
     exit
 fi
 for part in "$@"; do
-    case $part in [1-7]) ;; *) echo "gpu_all.sh: '$part': parts are 1 to 7" >&2 && exit 2 ;; esac
+    case $part in [1-8]) ;; *) echo "gpu_all.sh: '$part': parts are 1 to 8" >&2 && exit 2 ;; esac
 done
 [ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
-[ $# -gt 0 ] || set -- 1 2 3 4 5 6 7
+[ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8
 if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
     figures=$OUT/$GPU_ALL_PART.jsonl
     "part_$GPU_ALL_PART"
