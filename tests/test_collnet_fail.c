@@ -115,8 +115,10 @@ static void rank_stays_away(struct drive *d)
     drive_init_coll(d, ranks_log);
     drive_listen(d, false, ranks_shared->handles[ranks_own], &listening);
     ranks_meet();
-    if (ranks_own)
+    if (ranks_own) {
+        DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
         return;
+    }
     for (int r = 0; r < 2; r++)
         handles[r] = ranks_shared->handles[r];
     CHECK(DRIVE_SAME(d, DRIVE_COLL, connect(handles, 2, 0, listening, &comm)) ==
@@ -124,6 +126,7 @@ static void rank_stays_away(struct drive *d)
               !comm,
           "connects to nobody");
     CHECK(ranks_lines(said()) == 1 && strstr(said(), "1 of 2 ranks have not come"), "%s", said());
+    DRIVE_SAME(d, DRIVE_COLL, close_listen(listening));
 }
 
 /* One closes with requests under way; the others wait for as long as nobody knows. */
@@ -203,7 +206,7 @@ static void strangers(struct drive *d)
         if (i == 2)
             close(fd);
     }
-    ranks_meet();
+    ranks_meet(); /* the others stay open */
     for (int r = 0; r < 2; r++)
         handles[r] = ranks_shared->handles[r];
     CHECK(DRIVE_SAME(d, DRIVE_COLL, connect(handles, 2, ranks_own, listening, &comm)) ==

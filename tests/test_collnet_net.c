@@ -165,6 +165,8 @@ static void dies(struct drive *d)
         raise(SIGKILL);
     CHECK(recv_it(d, 1, from, got[0], ROOM, &in) == NCCL_SUCCESS && in, "receive");
     CHECK(wait_for(d, in, NULL) == NCCL_REMOTE_ERROR, "from the dead");
+    DRIVE_SAME(d, DRIVE_NET, close_send(to));
+    DRIVE_SAME(d, DRIVE_NET, close_recv(from));
 }
 
 /* Longer than the receive: an error, and no byte behind it. */
@@ -180,6 +182,8 @@ static void too_long(struct drive *d)
         CHECK(wait_for(d, in, NULL) != NCCL_SUCCESS && got[0][0] == 1, "1000 bytes in 999");
     }
     ranks_meet();
+    DRIVE_SAME(d, DRIVE_NET, close_send(to));
+    DRIVE_SAME(d, DRIVE_NET, close_recv(from));
 }
 
 int main(void)

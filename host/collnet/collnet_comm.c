@@ -179,7 +179,10 @@ static int begin(struct group *g, void *handles[], int n_ranks, int rank,
     const struct nc_transport transport = mesh_transport(&g->mesh);
     TRY(comm_over_open(&transport, deadline_s, &g->comm));
     TRY(find_card(g));
-    return start(g);
+    const int rc = start(g);
+    if (rc < 0)
+        (void)comm_give_in(g->comm, rc); /* the others have begun, and hear of it */
+    return rc;
 }
 
 /* NCCL does not close what listens if this fails, and sums by other ways then. */

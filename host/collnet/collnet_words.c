@@ -64,10 +64,11 @@ static const char *word(const char *name)
 
 static int read_deadline(double *out)
 {
-    const char *text = word("NARROWCAST_DEADLINE");
-    char *end;
-    *out = text ? number_read(text, &end) : 600;
-    if (text && (end == text || *end || !(*out > 0 && *out < 1e9)))
+    const char *text = getenv("NARROWCAST_DEADLINE");
+    const bool said = text && *text;
+    char *end = NULL;
+    *out = said ? number_read(text, &end) : 600;
+    if (said && (end == text || *end || !(*out > 0 && *out < 1e9)))
         return ERR(-EINVAL, "bad NARROWCAST_DEADLINE \"%s\": need seconds, more than 0", text);
     return 0;
 }

@@ -1,6 +1,5 @@
 /* mesh.c : messages from rank to rank over the mesh's connections, as struct nc_transport wants them. */
 #include "collnet/mesh.h"
-#include "base/buf.h"
 #include <errno.h>
 #include <stdlib.h>
 
