@@ -1,6 +1,7 @@
 /* test_collnet_fail.c : what goes wrong under libnccl-net-narrowcast.so: no card, a card that dies, a rank that dies,
  * that does not come, that closes in mid-flight, that asks for something else; bad words. Errors for NCCL, lines in
  * its log, no hang. */
+#include "collnet/mesh.h"
 #include "collnet_ranks.h"
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -147,6 +148,23 @@ static void closes_early(struct drive *d)
     must_close(d, comm, 8);
 }
 
+/* One closes with a request under way that the other has not begun: nobody waits, nobody is blamed. */
+static void closes_before_others_begin(struct drive *d)
+{
+    void *comm = must_connect(d);
+    fill();
+    for (int k = 0; k < 2 + !ranks_own && comm; k++)
+        ask(d, comm, k);
+    for (int k = 0; k < 2 && comm; k++)
+        CHECK(ranks_wait(d, requests[k], NULL) == NCCL_SUCCESS, "request %d", k);
+    if (ranks_own == 0)
+        must_close(d, comm, 8);
+    ranks_meet();
+    if (ranks_own == 1)
+        must_close(d, comm, 8);
+    CHECK(!*said(), "%s", said());
+}
+
 /* One closes, the other does not for a while. */
 static void closes_alone(struct drive *d)
 {
@@ -188,21 +206,27 @@ static void refused(struct drive *d)
     must_close(d, comm, 8);
 }
 
-/* Somebody else calls what listens, says nothing or nonsense, and hangs up or not. */
+/* Somebody else calls what listens, says nothing, nonsense, or that he is rank 1 without knowing the secret, and
+ * hangs up or not. */
 static void strangers(struct drive *d)
 {
     void *listening = NULL, *comm = NULL, *handles[2];
-    uint32_t handle[4];
+    struct mesh_handle at;
     drive_init_coll(d, ranks_log);
     drive_listen(d, false, ranks_shared->handles[ranks_own], &listening);
-    memcpy(handle, ranks_shared->handles[ranks_own], sizeof handle);
-    for (int i = 0; i < 3 && ranks_own == 0; i++) {
-        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)handle[2])};
-        at.sin_addr.s_addr = htonl(handle[1]);
+    memcpy(&at, ranks_shared->handles[ranks_own], sizeof at);
+    for (int i = 0; i < 4 && ranks_own == 0; i++) {
+        const struct {
+            uint32_t magic, rank;
+            uint64_t secret;
+        } hello = {at.magic, 1, at.secret + 1};
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at.port)};
+        to.sin_addr.s_addr = htonl(at.ip);
         const int fd = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(connect(fd, (struct sockaddr *)&at, sizeof at) == 0, "a stranger cannot connect");
+        CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "a stranger cannot connect");
         if (i)
-            CHECK(send(fd, "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18, "send");
+            CHECK(send(fd, i < 3 ? (const void *)"GET / HTTP/1.1\r\n" : &hello, 16, 0) == 16,
+                  "send");
         if (i == 2)
             close(fd);
     }
@@ -294,6 +318,7 @@ int main(void)
     CHECK(ranks_run(2, 12, strangers) == 0, "strangers");
     CHECK(ranks_run(3, 12, rank_dies) == 0, "a rank dies");
     CHECK(ranks_run(2, 6, closes_early) == 0, "closes early");
+    CHECK(ranks_run(2, 7, closes_before_others_begin) == 0, "closes before others begin");
     CHECK(ranks_run(2, 8, closes_alone) == 0, "closes alone");
     setenv("NARROWCAST_DEADLINE", "2", 1);
     CHECK(ranks_run(2, 12, rank_stays_away) == 0, "a rank stays away");
