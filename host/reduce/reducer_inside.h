@@ -70,6 +70,7 @@ struct reducer {
     struct dev_event **events, **after; /* [n_layers] of reducer_ready_on(); NULL: never called */
     struct overlap *overlap;            /* NULL: a step runs in reducer_finish() */
     struct trace *trace;                /* NULL: none */
+    bool counts_lost;                   /* reducer_count_lost() */
     bool begun;
     bool ran; /* without overlap: the step, in reducer_next(), and returned rc */
     int rc;
@@ -116,6 +117,12 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
 
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
+
+/* ---- reducer_lost.c ---- */
+
+/* Counts what the casts of a group lose, if that is asked: its exponents are known, and finite, and its
+ * gradients are not means yet. */
+void reducer_lost(const struct reducing *s, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
 

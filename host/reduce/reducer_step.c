@@ -35,6 +35,8 @@ static int step_mpi(const struct reducing *s, bool *finite)
         TRY(reducer_scan(s, &g));
         TRY(reducer_max_mpi(s, &g));
         *finite = reducer_all_finite(r, &g);
+        if (*finite)
+            reducer_lost(s, &g);
         for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
             if (k == n_groups - 1)
                 hand_out_means(r, i);
