@@ -173,6 +173,7 @@ static const struct row rows[] = {
     {"fp32 -> e5m2 stochastic", run_encode, E5M2, MF_STOCHASTIC, 0, 1},
     {"shift + fp32 -> e5m2", run_encode, E5M2, MF_NEAREST, SHIFT, 1},
     {"e5m2 -> fp32", run_decode, E5M2, MF_NEAREST, 0, 1},
+    {"e8m7 -> fp32", run_decode, {8, 7, 0}, MF_NEAREST, 0, 1},
     {"e3m0 -> fp32", run_decode, {3, 0, 0}, MF_NEAREST, 0, 1},
     {"e8m23 -> fp32", run_decode, {8, 23, 0}, MF_NEAREST, 0, 1},
     {"largest exponent", run_absmax, E5M2, MF_NEAREST, 0, 1},
@@ -192,6 +193,8 @@ static const struct row rows[] = {
     {"8 ranks e5m2, exact -> e5m2", run_sum, E5M2, MF_NEAREST, 0, 1},
     {"8 ranks e4m3, exact -> e4m3", run_sum, E4M3, MF_NEAREST, 0, 1},
     {"8 ranks e3m0, exact -> e3m0", run_sum, {3, 0, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e8m7, fp32 -> e8m7", run_sum, {8, 7, 0}, MF_NEAREST, 0, 1},
+    {"8 ranks e5m10, exact -> e5m10", run_sum, {5, 10, 0}, MF_NEAREST, 0, 1},
     {"8 ranks e8m23, fp32 -> e8m23", run_sum, {8, 23, 0}, MF_NEAREST, 0, 1},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };

@@ -25,6 +25,7 @@ put 755 lib "$build/libnarrowcast-pmpi.so" "$build/libnccl-net-narrowcast.so"
 for plugin in cuda xrt fabric; do # loaded when they are asked for
     [ ! -f "$build/libnarrowcast_$plugin.so" ] || put 755 lib "$build/libnarrowcast_$plugin.so"
 done
+put 644 share/doc/narrowcast LICENSE
 put 644 share/narrowcast host/python/narrowcast_ddp.py
 put 644 share/man/man1 "$build"/man/*.1
 put 644 share/man/man3 "$build"/man/*.3

@@ -202,7 +202,8 @@ static inline void check_sums(const struct algo_rank *t, const struct algo *a, i
 
 static inline bool allowed(const struct algo *a, enum vec_rule rule, struct mf_fmt f)
 {
-    const bool in_rank_order = a == &algo_self || a == &algo_direct || a == &algo_gather;
+    const bool in_rank_order =
+        a == &algo_self || a == &algo_direct || a == &algo_gather || a == &algo_gather_sum;
     const bool e5m2 = f.e == 5 && f.m == 2;
     switch (rule) {
     case VEC_EXACT:

@@ -2,6 +2,7 @@
 #ifndef ALGO_FORMULAS_H
 #define ALGO_FORMULAS_H
 #include "comm/algo.h"
+#include <math.h>
 
 /* Ranges: units of 8, the longer ones first. */
 static inline size_t part_at(size_t n, int parts, int i)
@@ -24,6 +25,8 @@ static inline double formula_rounds(const struct algo *a, int p, int k)
         return p > 1 ? 2 : 0;
     if (a == &algo_gather)
         return p > 1 ? 1 : 0;
+    if (a == &algo_gather_sum)
+        return ceil(log2(p));
     if (a == &algo_group_scatter)
         return (k > 1 ? 2 : 0) + (p / k > 1 ? 2 : 0);
     return 0;
@@ -80,7 +83,7 @@ static inline uint64_t formula_bytes(const struct algo *a, int p, int k, int me,
         return ring_bytes(s, n, p, me, true) + gather_bytes(s, n, p, me);
     if (a == &algo_group_master)
         return master_bytes(s, n, p, k, me);
-    if (a == &algo_gather)
+    if (a == &algo_gather || a == &algo_gather_sum)
         return others * in;
     if (a == &algo_native)
         return in;

@@ -88,6 +88,26 @@ static inline void test_gather_pass(struct comm *c, size_t bytes)
         CHECK(mine[i] == byte_of(c->rank, 0, i), "byte %zu", i);
 }
 
+static inline void test_all_gather(struct comm *c, size_t bytes)
+{
+    uint8_t mine[500] = {0}, all[COMM_CHECK_MOST * 500];
+    const uint8_t *parts[COMM_CHECK_MOST];
+    const struct comm_count before = comm_counted(c);
+    uint64_t rounds = 0;
+    for (size_t i = 0; i < bytes; i++)
+        mine[i] = byte_of(c->rank, 3, i);
+    CHECK(comm_all_gather(c, mine, bytes, all, parts) == 0, "all-gather");
+    for (int r = 0; r < c->n_ranks; r++)
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(parts[r][i] == byte_of(r, 3, i), "byte %zu of rank %d", i, r);
+    for (int have = 1; have < c->n_ranks; have *= 2)
+        rounds++;
+    const struct comm_count after = comm_counted(c);
+    CHECK(after.rounds - before.rounds == rounds &&
+              after.sent_bytes - before.sent_bytes == (uint64_t)(c->n_ranks - 1) * bytes,
+          "%d rounds", (int)(after.rounds - before.rounds));
+}
+
 /* Everybody to everybody, in chunks so small that the table of requests has to grow. */
 static inline void test_messages(struct comm *c)
 {
@@ -190,7 +210,7 @@ static inline void check_comm(struct comm *c)
     for (int small = 0; small < 2; small++) {
         c->chunk_bytes = small ? 64 : chunk;
         for (size_t n = 0; n <= 500; n = 3 * n + 1)
-            test_bcast(c, n), test_max(c, n), test_gather_pass(c, n);
+            test_bcast(c, n), test_max(c, n), test_gather_pass(c, n), test_all_gather(c, n);
     }
     c->chunk_bytes = chunk;
     test_bcast(c, 2000);

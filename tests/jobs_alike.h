@@ -121,22 +121,22 @@ static inline void check_jobs(struct comm *c)
                                                   {.codec = "qsgd:4"},
                                                   {.codec = "onebit"},
                                                   {.codec = "ternary"}};
-    static const char *const words[] = {"direct",          "gather",         "ring",
-                                        "group-scatter:1", "group-master:1", "group-scatter:2",
-                                        "group-master:2"};
+    static const char *const words[] = {
+        "direct",          "gather",         "gather-sum",      "ring",
+        "group-scatter:1", "group-master:1", "group-scatter:2", "group-master:2"};
     if (c->rank == 0)
         printf("seed %llu\n", (unsigned long long)seed);
-    for (int i = 0; i < (c->n_ranks % 2 ? 5 : 7); i++) {
+    for (int i = 0; i < (c->n_ranks % 2 ? 6 : 8); i++) {
         try_codecs(c, words[i], rounded, sizeof rounded / sizeof *rounded);
-        if (i < 2)
+        if (i < 3)
             try_codecs(c, words[i], in_order, sizeof in_order / sizeof *in_order);
-        if (i < 2 || i == 3 || i == 5)
+        if (i < 3 || i == 4 || i == 6)
             try_codecs(c, words[i], exact, 1);
     }
     static const struct codec_words partial[] = {
         {.format = "e5m2", .scale = "aps", .sum = "nearest", .acc_format = "e6m9"},
         {.format = "e4m3", .scale = "aps", .sum = "nearest", .rescale = true}};
-    for (int i = 5; i < 7 && c->n_ranks > 2 && c->n_ranks % 2 == 0; i++)
+    for (int i = 6; i < 8 && c->n_ranks > 2 && c->n_ranks % 2 == 0; i++)
         try_codecs(c, words[i], partial, sizeof partial / sizeof *partial);
 }
 

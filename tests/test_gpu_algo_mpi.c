@@ -316,8 +316,8 @@ int main(int argc, char **argv)
     open_job(60);
     static const char *const transports[] = {"ipc", "nccl", "pinned", "mpi", "auto"};
     static const char *const words[] = {
-        "direct",          "ring",           "gather",         "native",        "group-scatter:1",
-        "group-scatter:2", "group-master:1", "group-master:2", "group-master:4"};
+        "direct",          "ring",           "gather",         "native",         "group-scatter:1",
+        "group-scatter:2", "group-master:1", "group-master:2", "group-master:4", "gather-sum"};
     const char *strict = getenv("EMU_STRICT");
     const bool reachable = comm_cuda_aware() || (t.emulated && !(strict && *strict == '1'));
     for (int i = 0; i < 5; i++) {
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
                 printf("skip: mpi: this MPI does not take device memory\n");
             continue;
         }
-        for (int w = 0; w < 9; w++)
+        for (int w = 0; w < 10; w++)
             if (strchr(words[w], ':') == NULL || t.n_ranks % atoi(strchr(words[w], ':') + 1) == 0)
                 check_algo(transports[i], words[w]);
     }

@@ -17,7 +17,7 @@ mpicc=${MPICC:-mpicc}
 runs() {
     local preload="LD_PRELOAD=$pmpi" # of ranks alone: mpirun is no MPI program
     case " ${*:4} " in *' PRELOAD= '*) preload=PRELOAD= ;; esac
-    timeout -k 5 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: $(head -n 5 err)"
+    "$here/stuck.sh" 100 env "${@:4}" mpirun -np "$1" env "$preload" "$2" "$3" >out 2>err </dev/null || fail "$*: exit $?: said $(head -n 3 out); $(head -n 150 err)"
     said=$(cat out) lines=$(grep '^narrowcast:' err)
 }
 narrow=(NARROWCAST_FORMAT=e4m3 NARROWCAST_SCALE=aps NARROWCAST_REPORT=1 NARROWCAST_LEAST_BYTES=10000)

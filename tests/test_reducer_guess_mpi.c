@@ -1,6 +1,6 @@
 /* test_reducer_guess_mpi.c : a reducer that guesses shifts from the step before gives the bits of
  * one that cannot. */
-/* RANKS: 1 2 4 */
+/* RANKS: 1 2 3 4 */
 #include "check.h"
 #include "reduce/reducer.h"
 #include "hls/philox.h"
@@ -59,8 +59,8 @@ static struct reducer_step run(struct reducer *r, uint64_t step, float grads[N_L
     return report;
 }
 
-/* Returns how many layers of all steps were guessed. */
-static int check_steps(const struct codec_words *words, const char *algo)
+/* fresh_algo: of the one that cannot guess. Returns how many layers of all steps were guessed. */
+static int check_steps(const struct codec_words *words, const char *algo, const char *fresh_algo)
 {
     struct codec codec;
     struct reducer *old = open_reducer(words, algo, &codec);
@@ -75,7 +75,7 @@ static int check_steps(const struct codec_words *words, const char *algo)
             CHECK(run(old, step, t.old).skipped, "%s %s", words->format, words->scale);
             t.grads[3][1] = was;
         }
-        struct reducer *fresh = open_reducer(words, algo, &codec);
+        struct reducer *fresh = open_reducer(words, fresh_algo, &codec);
         reducer_force_fp32(fresh, step == 5);
         const struct reducer_step a = run(old, step, t.old), b = run(fresh, step, t.fresh);
         for (int l = 0; l < N_LAYERS; l++)
@@ -90,6 +90,78 @@ static int check_steps(const struct codec_words *words, const char *algo)
     }
     reducer_close(old);
     return guessed;
+}
+
+/* ---- steps in one message (reducer_short.c) ---- */
+
+static int doublings(void)
+{
+    int n = 0;
+    while (1 << n < t.n_ranks)
+        n++;
+    return n;
+}
+
+/* A step's rounds and bytes; its means are direct's. */
+static struct comm_count step_counted(struct reducer *r, struct reducer *direct, uint64_t step)
+{
+    (void)run(direct, step, t.fresh);
+    const struct comm_count before = comm_counted(t.c);
+    const struct reducer_step report = run(r, step, t.old);
+    const struct comm_count after = comm_counted(t.c);
+    CHECK(report.sent_bytes == after.sent_bytes - before.sent_bytes, "step %d", (int)step);
+    for (int l = 0; l < N_LAYERS; l++)
+        CHECK(memcmp(t.old[l], t.fresh[l], sizes[l] * sizeof(float)) == 0,
+              "step %d layer %d differs from direct's", (int)step, l);
+    return (struct comm_count){.sent_bytes = report.sent_bytes,
+                               .rounds = after.rounds - before.rounds};
+}
+
+static void halve(double by)
+{
+    for (int l = 0; l < N_LAYERS; l++)
+        for (size_t i = 0; i < N_MOST; i++)
+            t.grads[l][i] *= (float)by;
+}
+
+static void check_short(void)
+{
+    const struct codec_words words = {.format = "e4m3", .scale = "aps"};
+    struct codec codec;
+    struct reducer *r = open_reducer(&words, "gather-sum", &codec),
+                   *direct = open_reducer(&words, "direct", &codec);
+    uint64_t code_bytes = 0;
+    for (int l = 0; l < N_LAYERS; l++)
+        code_bytes += (sizes[l] + 7) / 8 * 8;
+    const uint64_t message = 64 + (code_bytes + 63) / 64 * 64;
+    const uint64_t rounds = (uint64_t)doublings(), others = (uint64_t)t.n_ranks - 1;
+    make_grads(0);
+    CHECK(step_counted(r, direct, 0).sent_bytes < others * message, "the first step has no guess");
+    for (uint64_t step = 1; step < 12; step++) {
+        if (step == 9)
+            halve(0.5); /* one wrong guess, and the next is right */
+        const struct comm_count is = step_counted(r, direct, step);
+        CHECK(step == 9 ? is.rounds > rounds
+                        : is.rounds == rounds && is.sent_bytes == others * message,
+              "step %d: %d rounds, %d bytes", (int)step, (int)is.rounds, (int)is.sent_bytes);
+    }
+    t.grads[2][5] = NAN;
+    CHECK(run(r, 12, t.old).skipped && run(direct, 12, t.fresh).skipped, "nan");
+    t.grads[2][5] = 0;
+    CHECK(step_counted(r, direct, 13).rounds == rounds, "a step that is skipped is no miss");
+    /* Where guesses are wrong every time, nobody sends codes twice. */
+    uint64_t most = 0;
+    for (uint64_t step = 14; step < 30; step++) {
+        halve(step % 2 ? 0.25 : 4);
+        const struct comm_count is = step_counted(r, direct, step);
+        most = step > 17 && is.sent_bytes > most ? is.sent_bytes : most;
+    }
+    CHECK(most <= others * (message + 64), "%d bytes where guesses are wrong", (int)most);
+    for (uint64_t step = 30; step < 40; step++)
+        (void)step_counted(r, direct, step);
+    CHECK(step_counted(r, direct, 40).rounds == rounds, "it never came back");
+    reducer_close(direct);
+    reducer_close(r);
 }
 
 int main(void)
@@ -108,15 +180,22 @@ int main(void)
     for (int i = 0; i < 16; i++) {
         const struct codec_words words = {
             .format = formats[i / 4], .scale = scales[i % 4], .round = rounds[i / 4]};
-        const int guessed = check_steps(&words, "auto");
+        const int guessed = check_steps(&words, "auto", "auto");
+        CHECK(check_steps(&words, "gather-sum", "auto") == guessed,
+              "others are guessed in one message");
         /* most layers keep their shift for some steps, none for all */
         const int most = N_STEPS * N_LAYERS;
         CHECK(i % 4 >= 2 || (guessed > most / 4 && guessed < most * 9 / 10),
               "%s %s: %d guesses of %d were right", words.format, words.scale, guessed, most);
     }
     t.layers[5].fp32 = t.layers[2].fp32 = true;
-    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"},
-                t.n_ranks > 1 ? "ring" : "self");
+    const char *ring = t.n_ranks > 1 ? "ring" : "self";
+    check_steps(&(struct codec_words){.format = "e5m2", .sum = "trunc"}, ring, ring);
+    t.layers[5].fp32 = t.layers[2].fp32 = false;
+    check_steps(&(struct codec_words){.format = "e5m2", .scale = "aps", .sum = "kahan"},
+                "gather-sum", "direct");
+    if (t.n_ranks > 1)
+        check_short();
     comm_close(t.c);
     DONE();
 }

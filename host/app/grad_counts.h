@@ -10,8 +10,7 @@ enum { GRAD_EXPONENT_MIN = -149, GRAD_EXPONENT_MAX = 127, GRAD_BINS = 277 };
 
 struct grad_counts {
     double zero, not_finite;
-    double underflow; /* not 0, and 0 once they are cast */
-    double saturate;  /* finite, and beyond the format's largest finite once they are rounded */
+    double underflow, saturate; /* as codec_lost.h has them */
     double bins[GRAD_BINS];
 };
 enum { GRAD_COUNTS = GRAD_BINS + 4 }; /* doubles in it */

@@ -75,6 +75,7 @@ struct algo {
     unsigned needs;   /* FOLD_x, one of which sums must have; 0: it adds all codes in one place */
     bool grouped;     /* takes :K */
     bool flows;       /* heeds algo_call.flow; else that is NULL */
+    bool together;    /* of short steps: exponents may travel with codes, in its messages */
     /* Gradients on GPUs (mates_choose.h): the same sums with codes exchanged by NCCL, by CUDA IPC;
      * NULL: not this algorithm. And may codes be device memory over MPI, as nothing but the fold
      * touches them? */

@@ -102,6 +102,11 @@ int comm_max_f32(struct comm *c, float *x, size_t n); /* in place; none is nan *
 int comm_sum_f64(struct comm *c, double *x, size_t n);
 /* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */
 int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all);
+/* Of everybody the same number of bytes, on every rank, in ceil(log2 P) rounds of one message, or as MPI does
+ * it.
+ *   all   [n_ranks * bytes]      parts   [n_ranks] out: where in it each rank's stand */
+int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
+                    const uint8_t **parts);
 /* One rank's bytes to another, both of whom call it; the others go on. */
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes);
 /* 0 when all ranks hold the same bytes, else -EPROTO, and one line, on rank 0, that names `what`

@@ -90,6 +90,37 @@ int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all)
     return comm_wait(c);
 }
 
+/* What each rank has is doubled until all have all: rank r's stand (r - rank) mod P behind the first. */
+static int gather_by_doubling(struct comm *c, size_t bytes, uint8_t *all)
+{
+    const int p = c->n_ranks, me = c->rank;
+    for (int have = 1; have < p; have *= 2) {
+        const size_t more = (size_t)at_most((size_t)have, (size_t)(p - have)) * bytes;
+        TRY(comm_recv(c, (me + have) % p, all + (size_t)have * bytes, more));
+        TRY(comm_send(c, (me - have + p) % p, all, more));
+        TRY(comm_round(c));
+    }
+    return 0;
+}
+
+int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
+                    const uint8_t **parts)
+{
+    const int p = c->n_ranks;
+    const bool at_once = c->ops->all_gather && p > 1 && bytes > 0 && bytes <= c->chunk_bytes;
+    for (int r = 0; r < p; r++)
+        parts[r] = (uint8_t *)all + (size_t)(at_once ? r : (r - c->rank + p) % p) * bytes;
+    if (!at_once) {
+        memcpy(all, mine, bytes);
+        return gather_by_doubling(c, bytes, all);
+    }
+    TRY(c->ops->all_gather(c, mine, bytes, all));
+    c->count.sent_bytes += (size_t)(p - 1) * bytes;
+    for (int have = 1; have < p; have *= 2)
+        c->count.rounds++;
+    return 0;
+}
+
 int comm_pass(struct comm *c, int from, int to, void *buf, size_t bytes)
 {
     if (c->rank == from)

@@ -52,6 +52,8 @@ struct comm_ops {
     int (*barrier)(struct comm *c);
     int (*bcast)(struct comm *c, void *buf, size_t bytes, int root);
     int (*reduce)(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what);
+    /* all: [n_ranks * bytes], in order; bytes: 1 to c->chunk_bytes. NULL: by messages */
+    int (*all_gather)(struct comm *c, const void *mine, size_t bytes, void *all);
     /* rank: this one's number on its machine; lowest: [n_ranks], or NULL: of every rank, the lowest
      * rank on its machine */
     int (*nodes)(struct comm *c, int *rank, int32_t *lowest);

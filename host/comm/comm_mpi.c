@@ -57,6 +57,7 @@ static const struct comm_ops ops = {
     .barrier = comm_mpi_barrier,
     .bcast = comm_mpi_bcast,
     .reduce = comm_mpi_reduce,
+    .all_gather = comm_mpi_all_gather,
     .nodes = comm_mpi_nodes,
     .poll = comm_mpi_roll_heard,
     .give_up = comm_mpi_give_up,

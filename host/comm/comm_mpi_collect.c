@@ -51,6 +51,14 @@ static int sum_f64(struct comm *c, double *x, size_t n, const char *what)
     return 0;
 }
 
+int comm_mpi_all_gather(struct comm *c, const void *mine, size_t bytes, void *all)
+{
+    const int n = (int)bytes;
+    COLLECT(c, "gather codes",
+            MPI_Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, comm_mpi(c)->mpi, req));
+    return 0;
+}
+
 int comm_mpi_reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {
     const struct {

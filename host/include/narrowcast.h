@@ -113,6 +113,9 @@ struct nc_options {
      * that calls, or by the communicator's own, and must not call the library. */
     void (*log)(void *arg, int level, const char *line);
     void *log_arg;
+    /* not 0: nc_report has what this rank's casts lose, for a pass more over its gradients. With device
+     * cpu, of codec minifloat */
+    int count_lost;
 };
 enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
 
@@ -162,7 +165,10 @@ struct nc_report {
     /* by which algorithm this step's sums came, and between GPUs by what: "direct", "group-scatter:4",
      * "direct by NCCL", or "cards"; valid until nc_close() */
     const char *path;
-    uint64_t reserved[7]; /* 0 */
+    /* With options.count_lost, of this rank's elements that did not travel in fp32: those that are not 0 and
+     * were sent as 0, and finite ones beyond the format's largest number. */
+    uint64_t underflow, saturated;
+    uint64_t reserved[5]; /* 0 */
 };
 
 struct nc; /* a communicator: opened by nc_open, closed by nc_close */

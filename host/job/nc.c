@@ -189,6 +189,10 @@ static int open_job(struct nc *nc, const struct nc_options *o, const struct nc_l
     if (rc == 0)
         rc = job_open(&nc->job, copy, n_layers);
     if (rc == 0) {
+        err_hold();
+        rc = comm_agree(nc->comm, o->count_lost ? reducer_count_lost(nc->job.reducer) : 0);
+    }
+    if (rc == 0) {
         reducer_set_weights(nc->job.reducer, weights);
         name_path(nc);
     }

@@ -14,7 +14,9 @@ static int report_step(struct nc *nc, const struct reducer_step *s, struct nc_re
                                      .codec_s = s->codec_s,
                                      .comm_s = s->comm_s,
                                      .offload = s->by_way,
-                                     .path = s->by_way ? "cards" : nc->path};
+                                     .path = s->by_way ? "cards" : nc->path,
+                                     .underflow = s->lost.underflow,
+                                     .saturated = s->lost.saturated};
     return s->skipped ? 1 : 0;
 }
 

@@ -42,7 +42,8 @@ class _Options(Structure):  # struct nc_options
         + [(name, c_char_p) for name in _WORDS]
         + [("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)]
         + [(name, c_char_p) for name in _MORE_WORDS]
-        + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p)]
+        + [("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p),
+           ("count_lost", c_int)]
     )
 
 
@@ -53,7 +54,8 @@ class _Layer(Structure):  # struct nc_layer
 
 class _Report(Structure):  # struct nc_report
     _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
-                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("reserved", c_uint64 * 7)]
+                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("underflow", c_uint64), ("saturated", c_uint64),
+                ("reserved", c_uint64 * 5)]
 
 
 _Begin = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_size_t, POINTER(c_void_p))

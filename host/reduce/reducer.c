@@ -89,6 +89,7 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     TRY(reducer_make_plan(r, true, bucket_bytes));
     reducer_state_size(r);
     size_buffers(r);
+    reducer_short_size(r);
     return 0;
 }
 
@@ -117,6 +118,8 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
         rc = reducer_state_open(r);
     if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
         rc = make_buffers(r);
+    if (rc == 0 && owns)
+        rc = reducer_short_open(r);
     if (rc < 0) {
         reducer_close(r);
         return rc;
@@ -145,7 +148,8 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
 {
     struct reducer *r;
     TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, low, false, &r));
-    const size_t codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes;
+    const size_t codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes +
+                         ((size_t)comm_n_ranks(c) + 1) * r->parcel_bytes;
     out->codes = r->low ? 0 : codes;
     out->common = r->low ? codes : 0;
     out->state = 2 * r->state_bytes;
@@ -184,6 +188,7 @@ void reducer_close(struct reducer *r)
         ops->free(r->result);
         ops->free(r->scratch);
     }
+    reducer_short_close(r);
     reducer_close_streams(r);
     reducer_state_close(r);
     free(r);

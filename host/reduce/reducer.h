@@ -13,6 +13,7 @@
 #ifndef REDUCER_H
 #define REDUCER_H
 #include "codec/codec.h"
+#include "codec/codec_lost.h"
 #include "comm/algo.h"
 
 struct reducer;
@@ -41,6 +42,7 @@ struct reducer_step {
     int n_guessed;
     bool by_way;            /* all narrow buckets came by the way of reducer_set_way() */
     int n_redone;           /* buckets that the way was to bring and MPI did */
+    struct codec_lost lost; /* of this rank's narrow layers, if it is asked */
     double codec_s, comm_s; /* seconds */
     double exponents_s;     /* of comm_s: their message, and the wait for the slowest rank's */
     /* Seconds of casting, sending and adding, without the wait for exponents, in which ranks wait
@@ -103,6 +105,10 @@ struct reducer_core {
 /* From now on sums of these layers are made by it as well, and must be the same bytes: else the step
  * fails (-EIO). Virtual ranks that have codes of their own. All ranks, between steps. */
 void reducer_set_core(struct reducer *r, struct reducer_core *core);
+
+/* From now on a step counts what its casts lose: a pass more over gradients. Returns 0, or -EINVAL with a
+ * line: codes are no casts, or not of the CPU's memory. */
+int reducer_count_lost(struct reducer *r);
 
 /* From now on every layer travels in fp32 (on), or as configured (off). For the first epochs
  * (hybrid precision). */

@@ -29,6 +29,14 @@ static bool guessed(const struct reducer *r, const struct bucket *b, int i)
            codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
 
+bool bucket_guessed(const struct reducing *s, const struct bucket *b)
+{
+    for (int k = 0; k < b->n_layers; k++)
+        if (!guessed(s->r, b, (int)b->call.layers[k].index))
+            return false;
+    return true;
+}
+
 static int number_of(const struct bucket_flow *f)
 {
     const struct reducer *r = f->step->r;

@@ -63,6 +63,12 @@ struct reducer {
     uint8_t *codes;  /* of all buckets as configured, or of the largest one in forced fp32 */
     uint8_t *result; /* of the largest bucket; buckets take turns */
     void *scratch;
+    /* Of a step in one message (reducer_short.c); NULL: never. Each rank's, then this one's own; where
+     * ranks' stand, and the part of them that a sum reads, P of each */
+    uint8_t *parcels;
+    const uint8_t **parcel_of;
+    size_t parcel_bytes; /* of one */
+    uint8_t misses;      /* a bit a step, the last one lowest: some layer's guess was wrong */
     /* what the codec keeps, of all narrow layers: as the last step left it, and in the making */
     uint8_t *state[2];
     size_t state_bytes;
@@ -70,6 +76,7 @@ struct reducer {
     struct dev_event **events, **after; /* [n_layers] of reducer_ready_on(); NULL: never called */
     struct overlap *overlap;            /* NULL: a step runs in reducer_finish() */
     struct trace *trace;                /* NULL: none */
+    bool counts_lost;                   /* reducer_count_lost() */
     bool begun;
     bool ran; /* without overlap: the step, in reducer_next(), and returned rc */
     int rc;
@@ -116,6 +123,12 @@ static inline int8_t reducer_exponent(const struct reducer *r, int i)
 
 /* Elements from..to of layer i, padding included, as the k-th span of a call. */
 void reducer_span(const struct reducing *s, int i, size_t from, size_t to, int shift, int k);
+
+/* ---- reducer_lost.c ---- */
+
+/* Counts what the casts of a group lose, if that is asked: its exponents are known, and finite, and its
+ * gradients are not means yet. */
+void reducer_lost(const struct reducing *s, const struct group *g);
 
 /* ---- reducer_stream.c ---- */
 
@@ -174,6 +187,9 @@ void bucket_encoded(const struct bucket_flow *b);
 /* The whole result is there. */
 void bucket_summed(struct bucket_flow *b);
 
+/* Were the codes of all of a bucket's layers made, rightly, before their shifts were known? */
+bool bucket_guessed(const struct reducing *s, const struct bucket *b);
+
 /* Bucket i of the plan in use, by the algorithm, over MPI. Returns 0 or a negative errno of
  * comm.h. */
 int reducer_bucket_mpi(const struct reducing *s, int i);
@@ -190,6 +206,23 @@ size_t reducer_vote_words(int n_buckets);
 
 /* The whole result stands, and is wanted all at once. */
 void bucket_decode(struct bucket_flow *b);
+
+/* ---- reducer_short.c ---- */
+
+/* How long a step's one message would be, or 0; then its buffers. Returns 0 or -ENOMEM. */
+void reducer_short_size(struct reducer *r);
+int reducer_short_open(struct reducer *r);
+void reducer_short_close(struct reducer *r);
+
+/* Does the next step go so? The same on all ranks. */
+bool reducer_is_short(const struct reducer *r);
+
+/* The exponents of a step are agreed on, and its guesses are those of the one before: notes whether they
+ * were right. */
+void reducer_short_note(struct reducer *r);
+
+/* The whole step. *finite: as of reducer_step_way(). Returns 0 or a negative errno. */
+int reducer_step_short(const struct reducing *s, bool *finite);
 
 /* ---- reducer_low.c ---- */
 

@@ -11,7 +11,8 @@
  *
  * A bucket's codes are made and its means decoded while it travels (reducer_bucket.c). Where there
  * is another way than MPI (a card), narrow buckets take that (reducer_way.c). The exponents of all
- * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. */
+ * layers go in one message; with overlap (reducer_thread.c) those of one bucket do. A step that is short
+ * may go in one message as a whole (reducer_short.c). */
 #include "base/clock.h"
 #include "base/err.h"
 #include "reduce/reducer_inside.h"
@@ -35,6 +36,10 @@ static int step_mpi(const struct reducing *s, bool *finite)
         TRY(reducer_scan(s, &g));
         TRY(reducer_max_mpi(s, &g));
         *finite = reducer_all_finite(r, &g);
+        if (*finite)
+            reducer_lost(s, &g);
+        if (*finite && r->parcels && !r->overlap)
+            reducer_short_note(r);
         for (int i = g.bucket; i < g.bucket + g.n_buckets && *finite; i++) {
             if (k == n_groups - 1)
                 hand_out_means(r, i);
@@ -73,9 +78,10 @@ int reducer_step_all(struct reducer *r)
     int open = way_is_open(r);
     TRY(open);
     done->comm_s = clock_s() - start;
-    TRY(r->low ? reducer_step_low(&s, &finite)
-        : open ? reducer_step_way(&s, &finite)
-               : step_mpi(&s, &finite));
+    TRY(r->low                ? reducer_step_low(&s, &finite)
+        : open                ? reducer_step_way(&s, &finite)
+        : reducer_is_short(r) ? reducer_step_short(&s, &finite)
+                              : step_mpi(&s, &finite));
     if (r->batches)
         TRY(gpu_failed());
     if (finite && !r->force_fp32)

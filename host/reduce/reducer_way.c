@@ -114,12 +114,14 @@ static int go(const struct reducing *s)
         TRY(reducer_scan(s, &g));
         if (!rc)
             TRY(rc = max_by_way(s, &g, k));
-        if (rc)
+        if (rc) {
             mark(r, bit_max(r, k));
-        else if (!reducer_all_finite(r, &g))
+        } else if (!reducer_all_finite(r, &g)) {
             return 0;
-        else
+        } else {
+            reducer_lost(s, &g);
             TRY(rc = buckets_by_way(s, &g, rc));
+        }
     }
     return 0;
 }
@@ -138,6 +140,8 @@ static int make_up(const struct reducing *s, bool *finite)
         *finite = reducer_all_finite(r, &g);
         if (!*finite)
             return 0;
+        if (lost_max)
+            reducer_lost(s, &g);
         for (int i = g.bucket; i < g.bucket + g.n_buckets; i++) {
             const bool again = !plan->buckets[i].fp32 && (lost_max || marked(r, BIT_BUCKETS + i));
             s->report->n_redone += again;

@@ -11,7 +11,8 @@ class Options(Structure):
     _fields_ = [("size", c_size_t)] + [(n, c_char_p) for n in "format scale sum out_format overflow round algo offload".split()] + [
         ("bucket_bytes", c_size_t), ("deadline_s", c_double), ("seed", c_uint64)] + [
         (n, c_char_p) for n in "device codec xclbin node_sum quantise acc_format".split()] + [
-        ("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p)]
+        ("rescale", c_int), ("op", c_char_p), ("type", c_char_p), ("threads", c_int), ("log", c_void_p), ("log_arg", c_void_p),
+        ("count_lost", c_int)]
 
 
 class Layer(Structure):
@@ -21,7 +22,8 @@ class Layer(Structure):
 
 class Report(Structure):
     _fields_ = [("sent_bytes", c_uint64), ("code_bytes", c_uint64), ("fp32_bytes", c_uint64), ("codec_s", c_double),
-                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("reserved", c_uint64 * 7)]
+                ("comm_s", c_double), ("offload", c_int), ("path", c_char_p), ("underflow", c_uint64), ("saturated", c_uint64),
+                ("reserved", c_uint64 * 5)]
 
 
 # Parts of Open MPI are loaded later, and look for its names among those that all may see.
