@@ -19,7 +19,7 @@ struct drive {
     const void *coll, *net; /* tables of version v */
 };
 
-/* expr of each version's table, which it calls t; from_8, from_9, ...: where arguments change. */
+/* A slot of one version's table, called; DRIVE_SAME: of the version driven, where all take the same. */
 #define DRIVE_COLL(d, v_, expr) ((const struct collnet_v##v_ *)(d)->coll)->expr
 #define DRIVE_NET(d, v_, expr)  ((const struct net_v##v_ *)(d)->net)->expr
 #define DRIVE_SAME(d, WHICH, expr)       \

@@ -148,6 +148,15 @@ COLL_TABLE(11, coll_init_v11, coll_listen_v11, coll_register_v8, coll_allreduce_
 COLL_TABLE(12, coll_init_v11, coll_listen_v11, coll_register_v8, coll_allreduce_v9, NO_GATHER,
            NO_VIRTUAL FINALIZE);
 
+#define SLOTS(what, n) static_assert(sizeof(struct what) == (n) * sizeof(void *), "NCCL has " #n)
+SLOTS(collnet_v6, 15);
+SLOTS(collnet_v7, 15);
+SLOTS(collnet_v8, 17);
+SLOTS(collnet_v9, 18);
+SLOTS(collnet_v10, 18);
+SLOTS(collnet_v11, 19);
+SLOTS(collnet_v12, 19);
+
 /* ---- the network: messages from rank to rank ---- */
 
 typedef int net_init(nccl_log *log);
@@ -209,5 +218,13 @@ NET_TABLE(11, net_init_v11, coll_listen_v11, net_connect_v11, net_accept_v7, col
           net_send_v10, net_recv_v10, NO_DEVICE NO_VIRTUAL FINALIZE NO_ATTR);
 NET_TABLE(12, net_init_v11, coll_listen_v11, net_connect_v11, net_accept_v7, coll_register_v8,
           net_send_v10, net_recv_v10, NO_DEVICE NO_VIRTUAL FINALIZE NO_ATTR);
+
+SLOTS(net_v6, 17);
+SLOTS(net_v7, 19);
+SLOTS(net_v8, 19);
+SLOTS(net_v9, 20);
+SLOTS(net_v10, 20);
+SLOTS(net_v11, 22);
+SLOTS(net_v12, 22);
 
 #endif
