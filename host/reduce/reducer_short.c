@@ -73,14 +73,29 @@ bool reducer_is_short(const struct reducer *r)
            !missed_lately(r) && has_guesses(r);
 }
 
+/* Are the codes that ranks have made of layer i, by the guess, right? Zeroes have one code by any shift. */
+static bool is_right(const struct reducer *r, int i)
+{
+    const int8_t exponent = reducer_exponent(r, i);
+    return exponent == CODEC_ALL_ZERO ||
+           codec_shift(&r->codecs[r->layers[i].fp32], exponent) == r->guesses[i];
+}
+
+static bool is_bucket_right(const struct reducer *r, const struct bucket *b)
+{
+    for (int k = 0; k < b->n_layers; k++)
+        if (!is_right(r, (int)b->call.layers[k].index))
+            return false;
+    return true;
+}
+
 void reducer_short_note(struct reducer *r)
 {
     bool missed = false;
     if (r->force_fp32)
         return;
     for (int i = 0; i < r->n_layers; i++)
-        missed = missed || codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i)) !=
-                               r->guesses[i];
+        missed = missed || (r->guesses[i] != CODEC_NO_GUESS && !is_right(r, i));
     r->misses = (uint8_t)(r->misses << 1 | missed);
 }
 
@@ -134,7 +149,7 @@ int reducer_step_short(const struct reducing *s, bool *finite)
     reducer_lost(s, &g);
     reducer_short_note(r);
     for (int i = 0; i < plan->n_buckets; i++)
-        if (bucket_guessed(s, &plan->buckets[i]))
+        if (is_bucket_right(r, &plan->buckets[i]))
             sum_parcels(s, &plan->buckets[i]);
         else
             TRY(reducer_bucket_mpi(s, i));
