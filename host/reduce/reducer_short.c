@@ -23,18 +23,21 @@ static size_t lines(size_t bytes)
 
 /* Codes of the narrow layers are casts by a shift that the last step's may be a guess of, and their sums
  * leave nothing on a rank. */
-static bool guesses(const struct reducer *r)
+size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
+                           int n_layers, uint64_t code_bytes)
 {
     struct vec_cast cast;
-    const struct codec *codec = &r->codecs[NARROW];
-    return codec_cast(codec, &cast) && !codec_rescales(codec) && !codec_asks_max(codec, NULL);
+    const uint64_t bytes = lines((size_t)n_layers) + lines(code_bytes);
+    const bool may = algo->together && n_ranks > 1 && codec_cast(codec, &cast) &&
+                     !codec_rescales(codec) && !codec_asks_max(codec, NULL);
+    return may && bytes <= LONGEST ? bytes : 0;
 }
 
 void reducer_short_size(struct reducer *r)
 {
-    const size_t bytes = lines((size_t)r->n_layers) + lines((size_t)r->plans[NARROW].code_bytes);
-    const bool may = r->algo->together && comm_n_ranks(r->comm) > 1 && !r->low && !r->batches;
-    r->parcel_bytes = may && guesses(r) && bytes <= LONGEST ? bytes : 0;
+    if (!r->low && !r->batches)
+        r->parcel_bytes = reducer_short_bytes(&r->codecs[NARROW], r->algo, comm_n_ranks(r->comm),
+                                              r->n_layers, r->plans[NARROW].code_bytes);
 }
 
 int reducer_short_open(struct reducer *r)
