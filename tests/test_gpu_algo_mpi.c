@@ -178,16 +178,16 @@ static const char *const formats[][3] = {
     {"e5m2", "kahan", "fp16"}, {"e3m0", "nearest", "fp32"}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Must this combination be refused? NCCL needs a GPU a rank; ring and gather have no way but
- * MPI. */
+/* Can it be? NCCL needs a GPU a rank; ring and gather have no way but MPI, gather-sum none but pinned
+ * memory. */
 static bool possible(const char *transport, const struct algo *a)
 {
-    const bool by_mpi = a == &algo_ring || a == &algo_gather;
+    const bool by_mpi = a == &algo_ring || a == &algo_gather || a == &algo_gather_sum;
     if (!strcmp(transport, "nccl"))
         return !by_mpi && t.n_gpus >= t.n_ranks && gpu()->nccl->here();
     if (!strcmp(transport, "ipc"))
         return !by_mpi && a != &algo_native;
-    return strcmp(transport, "mpi") != 0 || a != &algo_native;
+    return strcmp(transport, "mpi") != 0 || (a != &algo_native && a != &algo_gather_sum);
 }
 
 static void check_algo(const char *transport, const char *word)

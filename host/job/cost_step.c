@@ -66,6 +66,17 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
 }
 
+/* Do exponents travel with codes? */
+static bool is_short(const struct cost_job *job, const struct cost_cluster *cluster,
+                     const struct cut *cut)
+{
+    uint64_t code_bytes = 0;
+    for (int i = 0; i < cut->n; i++)
+        code_bytes += fold_in_at(&cut->buckets[i].fold, cut->buckets[i].n);
+    return !job->by_card && reducer_short_bytes(&job->codecs[0], job->algo, cluster->n_ranks,
+                                                job->n_layers, code_bytes);
+}
+
 /* All gradients are there: casts of all, exponents of all, then bucket by bucket. */
 static void one_after_the_other(const struct cost_job *job, const struct cost_cluster *cluster,
                                 const struct cut *cut, struct cost *sum)
@@ -75,7 +86,8 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
         casts += encode_s(job, &cut->buckets[i]);
         bucket_cost(job, cluster, &cut->buckets[i], sum);
     }
-    sum->exponent_s = exponents_s(job, cluster, job->n_layers);
+    if (!is_short(job, cluster, cut))
+        sum->exponent_s = exponents_s(job, cluster, job->n_layers);
     sum->cast_s += casts;
     sum->reduce_s += casts + sum->exponent_s;
     (void)vote_s(job, cluster, sum);

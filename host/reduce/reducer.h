@@ -75,6 +75,11 @@ struct reducer_bytes {
 int reducer_measure(struct comm *c, const struct codec *codec, const struct algo *algo, int group,
                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                     struct reducer_bytes *out);
+/* Bytes of the one message of a step that is short (reducer_short.c), with codes of all layers as long as this
+ * and in the CPU's memory; 0: its exponents go first. */
+size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
+                           int n_layers, uint64_t code_bytes);
+
 /* all ranks, between steps; after a failure in mid-step any */
 void reducer_close(struct reducer *r);
 

@@ -29,14 +29,6 @@ static bool guessed(const struct reducer *r, const struct bucket *b, int i)
            codec_shift(&r->codecs[b->fp32], reducer_exponent(r, i)) == r->guesses[i];
 }
 
-bool bucket_guessed(const struct reducing *s, const struct bucket *b)
-{
-    for (int k = 0; k < b->n_layers; k++)
-        if (!guessed(s->r, b, (int)b->call.layers[k].index))
-            return false;
-    return true;
-}
-
 static int number_of(const struct bucket_flow *f)
 {
     const struct reducer *r = f->step->r;
@@ -132,7 +124,8 @@ void bucket_encoded(const struct bucket_flow *f)
     for (int k = 0; k < f->bucket->n_layers && !r->force_fp32; k++) {
         const int i = (int)f->bucket->call.layers[k].index;
         f->step->report->n_guessed += !f->step->report->n_redone && guessed(r, f->bucket, i);
-        r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], reducer_exponent(r, i));
+        if (r->guesses[i] == CODEC_NO_GUESS || reducer_exponent(r, i) != CODEC_ALL_ZERO)
+            r->guesses[i] = codec_shift(&r->codecs[f->bucket->fp32], reducer_exponent(r, i));
     }
 }
 

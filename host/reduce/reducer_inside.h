@@ -187,9 +187,6 @@ void bucket_encoded(const struct bucket_flow *b);
 /* The whole result is there. */
 void bucket_summed(struct bucket_flow *b);
 
-/* Were the codes of all of a bucket's layers made, rightly, before their shifts were known? */
-bool bucket_guessed(const struct reducing *s, const struct bucket *b);
-
 /* Bucket i of the plan in use, by the algorithm, over MPI. Returns 0 or a negative errno of
  * comm.h. */
 int reducer_bucket_mpi(const struct reducing *s, int i);

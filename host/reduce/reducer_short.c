@@ -23,18 +23,21 @@ static size_t lines(size_t bytes)
 
 /* Codes of the narrow layers are casts by a shift that the last step's may be a guess of, and their sums
  * leave nothing on a rank. */
-static bool guesses(const struct reducer *r)
+size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
+                           int n_layers, uint64_t code_bytes)
 {
     struct vec_cast cast;
-    const struct codec *codec = &r->codecs[NARROW];
-    return codec_cast(codec, &cast) && !codec_rescales(codec) && !codec_asks_max(codec, NULL);
+    const uint64_t bytes = lines((size_t)n_layers) + lines(code_bytes);
+    const bool may = algo->together && n_ranks > 1 && codec_cast(codec, &cast) &&
+                     !codec_rescales(codec) && !codec_asks_max(codec, NULL);
+    return may && bytes <= LONGEST ? bytes : 0;
 }
 
 void reducer_short_size(struct reducer *r)
 {
-    const size_t bytes = lines((size_t)r->n_layers) + lines((size_t)r->plans[NARROW].code_bytes);
-    const bool may = r->algo->together && comm_n_ranks(r->comm) > 1 && !r->low && !r->batches;
-    r->parcel_bytes = may && guesses(r) && bytes <= LONGEST ? bytes : 0;
+    if (!r->low && !r->batches)
+        r->parcel_bytes = reducer_short_bytes(&r->codecs[NARROW], r->algo, comm_n_ranks(r->comm),
+                                              r->n_layers, r->plans[NARROW].code_bytes);
 }
 
 int reducer_short_open(struct reducer *r)
@@ -73,14 +76,29 @@ bool reducer_is_short(const struct reducer *r)
            !missed_lately(r) && has_guesses(r);
 }
 
+/* Are the codes that ranks have made of layer i, by the guess, right? Zeroes have one code by any shift. */
+static bool is_right(const struct reducer *r, int i)
+{
+    const int8_t exponent = reducer_exponent(r, i);
+    return exponent == CODEC_ALL_ZERO ||
+           codec_shift(&r->codecs[r->layers[i].fp32], exponent) == r->guesses[i];
+}
+
+static bool is_bucket_right(const struct reducer *r, const struct bucket *b)
+{
+    for (int k = 0; k < b->n_layers; k++)
+        if (!is_right(r, (int)b->call.layers[k].index))
+            return false;
+    return true;
+}
+
 void reducer_short_note(struct reducer *r)
 {
     bool missed = false;
     if (r->force_fp32)
         return;
     for (int i = 0; i < r->n_layers; i++)
-        missed = missed || codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i)) !=
-                               r->guesses[i];
+        missed = missed || (r->guesses[i] != CODEC_NO_GUESS && !is_right(r, i));
     r->misses = (uint8_t)(r->misses << 1 | missed);
 }
 
@@ -134,7 +152,7 @@ int reducer_step_short(const struct reducing *s, bool *finite)
     reducer_lost(s, &g);
     reducer_short_note(r);
     for (int i = 0; i < plan->n_buckets; i++)
-        if (bucket_guessed(s, &plan->buckets[i]))
+        if (is_bucket_right(r, &plan->buckets[i]))
             sum_parcels(s, &plan->buckets[i]);
         else
             TRY(reducer_bucket_mpi(s, i));
