@@ -182,7 +182,7 @@ static void check_refusals(void)
 {
     static const char *const algos[] = {"ring", "group-master:1"};
     check_refused("relgrad", algos, sizeof algos / sizeof algos[0], t.n_ranks,
-                  "need one of self direct group-scatter:K gather native");
+                  "need one of self direct group-scatter:K gather gather-sum native");
 }
 
 int main(void)
