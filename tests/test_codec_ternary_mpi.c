@@ -155,7 +155,7 @@ static void check_refusals(void)
 {
     static const char *const algos[] = {"ring", "group-master:1", "native"};
     check_refused("ternary", algos, sizeof algos / sizeof algos[0], t.n_ranks,
-                  "need one of self direct group-scatter:K gather");
+                  "need one of self direct group-scatter:K gather gather-sum");
 }
 
 int main(void)

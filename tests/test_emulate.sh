@@ -28,7 +28,7 @@ same() {
 if [ "${1-}" = long ]; then
     # --- every algorithm by every sum that it has, by every scale ---
     for ranks in 1 4 6 8; do
-        for algo in direct gather ring group-master:2 group-scatter:2; do
+        for algo in direct gather gather-sum ring group-master:2 group-scatter:2; do
             [ "$ranks" -eq 1 ] && case $algo in ring | group*) continue ;; esac
             for sum in nearest trunc kahan fp32 exact; do
                 case $algo:$sum in ring:[kfe]* | group-master:2:[kfe]* | group-scatter:2:[kf]*) continue ;; esac
