@@ -35,7 +35,7 @@ lacks nvcc 'bin/nvcc |libcublas'
 plans cudnn CUDNN=
 lacks cudnn 'libcudnn|libcublas'
 plans nccl NCCL=
-lacks nccl 'libnccl|HAVE_NCCL'
+lacks nccl 'libnccl\.|HAVE_NCCL' # libnccl-net-narrowcast.so needs none
 plans parts "${all[@]}"
 lacks parts 'verilator --|shell_rtl|-lfabric|-lxrt|host/offload/wire_fabric\.c|\.cpp|emu/build.sh|c\+\+|bin/nvcc ' && has parts narrowcast-sim sim/shell_none
 
