@@ -4,9 +4,9 @@
  *     | exponents of all layers | codes of all buckets |   ==gathered==>   P of them on every rank
  *
  * Then everybody knows the exponents over all ranks, and which shifts were guessed rightly: only buckets with
- * a layer whose shift is another travel once more, by the algorithm alone. Exponents move rarely; where they
- * do not stay, a step goes first with exponents and then with codes. The bits are the same: of either
- * way codes are those of the agreed shift, and sums are in rank order. */
+ * a layer whose shift is another travel once more, by the algorithm alone. Where guesses have lately been
+ * wrong, exponents go first, as ever. The bits are the same: by either way codes are those of the agreed
+ * shift, and sums are in rank order. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
