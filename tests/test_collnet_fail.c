@@ -148,6 +148,17 @@ static void closes_early(struct drive *d)
     must_close(d, comm, 8);
 }
 
+/* Rank 0, then rank 1; neither blames the other. */
+static void close_in_turn(struct drive *d, void *comm)
+{
+    if (ranks_own == 0)
+        must_close(d, comm, 8);
+    ranks_meet();
+    if (ranks_own == 1)
+        must_close(d, comm, 8);
+    CHECK(!*said(), "%s", said());
+}
+
 /* One closes with a request under way that the other has not begun: nobody waits, nobody is blamed. */
 static void closes_before_others_begin(struct drive *d)
 {
@@ -157,24 +168,14 @@ static void closes_before_others_begin(struct drive *d)
         ask(d, comm, k);
     for (int k = 0; k < 2 && comm; k++)
         CHECK(ranks_wait(d, requests[k], NULL) == NCCL_SUCCESS, "request %d", k);
-    if (ranks_own == 0)
-        must_close(d, comm, 8);
-    ranks_meet();
-    if (ranks_own == 1)
-        must_close(d, comm, 8);
-    CHECK(!*said(), "%s", said());
+    close_in_turn(d, comm);
 }
 
 /* One closes, the other does not for a while. */
 static void closes_alone(struct drive *d)
 {
     void *comm = must_connect(d);
-    if (ranks_own == 0)
-        must_close(d, comm, 8);
-    ranks_meet();
-    if (ranks_own == 1)
-        must_close(d, comm, 8);
-    CHECK(!*said(), "%s", said());
+    close_in_turn(d, comm);
 }
 
 /* Other lengths: errors, for both. */

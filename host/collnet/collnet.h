@@ -95,7 +95,8 @@ int collnet_test(void *request, int *done, int *bytes);
 int collnet_close(void *comm);
 int collnet_close_listen(void *listening);
 
-/* Both tables': memory of the host needs no preparation. */
+/* Both tables': a context is nothing; memory of the host needs no preparation. */
+int collnet_finalize(void *context);
 int collnet_register(void *comm, void *data, size_t bytes, int kind, void **mr);
 int collnet_register_dma_buf(void *comm, void *data, size_t bytes, int kind, uint64_t at, int fd,
                              void **mr);

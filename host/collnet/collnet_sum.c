@@ -11,6 +11,7 @@
 #include "base/crc.h"
 #include "collnet/collnet.h"
 #include "job/job.h"
+#include "reduce/bucket.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,11 +138,6 @@ struct collnet_count collnet_sum_counted(const struct collnet_sum *s)
 
 /* ---- buffers ---- */
 
-static size_t padded(const struct fold *f, size_t n)
-{
-    return (n + f->unit - 1) / f->unit * f->unit;
-}
-
 /* They grow to what the longest all-reduce takes, in either codec. */
 static int make_room(struct collnet_sum *s, size_t n)
 {
@@ -149,7 +145,7 @@ static int make_room(struct collnet_sum *s, size_t n)
     const struct fold a = codec_fold(&narrow), b = codec_fold(&wide);
     const struct algo *algo = s->job.algo;
     const int n_ranks = comm_n_ranks(s->job.comm);
-    const size_t all = padded(&b, padded(&a, n)), spare = 64;
+    const size_t all = bucket_padded(&b, bucket_padded(&a, n)), spare = 64;
     if (all <= s->room)
         return 0;
     const size_t scratch_a = algo->scratch_bytes(&a, all, n_ranks, s->job.group),
@@ -220,7 +216,7 @@ static int sum_by_messages(struct collnet_sum *s, const struct codec *codec, siz
     const struct fold fold = codec_fold(&of);
     const struct algo_call call = {.codec = codec,
                                    .fold = fold,
-                                   .n = padded(&fold, n),
+                                   .n = bucket_padded(&fold, n),
                                    .codes = s->codes,
                                    .result = s->result,
                                    .scratch = s->scratch,
@@ -235,7 +231,7 @@ static void encode(struct collnet_sum *s, const struct codec *codec, int shift, 
     const struct codec_call of = {.codec = codec};
     const struct fold fold = codec_fold(&of);
     const size_t bytes = fold.ops->in_bytes(&fold, n),
-                 all = fold.ops->in_bytes(&fold, padded(&fold, n));
+                 all = fold.ops->in_bytes(&fold, bucket_padded(&fold, n));
     if (s->kind == COLLNET_WORDS)
         codec_encode(codec, s->step, 0, (uint32_t)comm_rank(s->job.comm), x, n, shift, s->codes);
     else
@@ -270,7 +266,7 @@ static int go(struct summing *a)
         return 0;
     encode(s, codec, codec_shift(codec, all), a->x, a->n);
     const struct way_sum sum = {.codec = codec,
-                                .n = padded(&fold, a->n),
+                                .n = bucket_padded(&fold, a->n),
                                 .codes = s->codes,
                                 .result = s->result,
                                 .tag = tag_of(s, a->n, all),

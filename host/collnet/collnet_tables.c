@@ -17,12 +17,6 @@ static int init_v11(void **context, uint64_t comm, nccl_log *log)
     return init(log);
 }
 
-static int finalize(void *context)
-{
-    (void)context;
-    return NCCL_SUCCESS;
-}
-
 static int listen_v11(void *context, int dev, void *handle, void **listening)
 {
     (void)context;
@@ -63,7 +57,7 @@ static int flush(void *comm, void *data, int bytes, void *mr, void **request)
     .close_listen = collnet_close_listen
 
 #define TO_V10   .init = init, .listen = collnet_listen
-#define FROM_V11 .init = init_v11, .listen = listen_v11, .finalize = finalize
+#define FROM_V11 .init = init_v11, .listen = listen_v11, .finalize = collnet_finalize
 #define IN_INTS  .reg = register_v6, .allreduce = allreduce_v6
 #define IN_SIZES .reg = collnet_register, .allreduce = allreduce
 

@@ -22,12 +22,6 @@ static int init_v11(void **context, uint64_t comm, void *config, nccl_log *log, 
     return init(log);
 }
 
-static int finalize(void *context)
-{
-    (void)context;
-    return NCCL_SUCCESS;
-}
-
 static int listen_v11(void *context, int dev, void *handle, void **listening)
 {
     (void)context;
@@ -129,7 +123,7 @@ static int flush(void *comm, int n, void **data, int *bytes, void **mrs, void **
 #define TO_V9 .init = init, .listen = net_listen
 #define FROM_V11                                                                         \
     .init = init_v11, .listen = listen_v11, .connect = connect_v11, .accept = accept_v7, \
-    .reg = collnet_register, .send = send_v10, .recv = recv_v10, .finalize = finalize
+    .reg = collnet_register, .send = send_v10, .recv = recv_v10, .finalize = collnet_finalize
 #define IN_INTS .send = send_v6, .recv = recv_v6
 #define FROM_V7 .connect = connect_v7, .accept = accept_v7
 

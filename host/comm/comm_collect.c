@@ -90,8 +90,7 @@ int comm_gather(struct comm *c, const void *mine, size_t bytes, void *all)
     return comm_wait(c);
 }
 
-/* What each rank has is doubled until all have all: rank r's stand (r - rank) mod P behind the first. */
-static int gather_by_doubling(struct comm *c, size_t bytes, uint8_t *all)
+int comm_double(struct comm *c, size_t bytes, uint8_t *all)
 {
     const int p = c->n_ranks, me = c->rank;
     for (int have = 1; have < p; have *= 2) {
@@ -112,7 +111,7 @@ int comm_all_gather(struct comm *c, const void *mine, size_t bytes, void *all,
         parts[r] = (uint8_t *)all + (size_t)(at_once ? r : (r - c->rank + p) % p) * bytes;
     if (!at_once) {
         memcpy(all, mine, bytes);
-        return gather_by_doubling(c, bytes, all);
+        return comm_double(c, bytes, all);
     }
     TRY(c->ops->all_gather(c, mine, bytes, all));
     c->count.sent_bytes += (size_t)(p - 1) * bytes;

@@ -137,6 +137,10 @@ static const double COMM_ROLL_S = 2.0;
 /* comm_wait() as one point-to-point round, counted. */
 int comm_round(struct comm *c);
 
+/* What each rank has at all, so many bytes, is doubled until all have all, in ceil(log2 P) rounds (Bruck et
+ * al., 1997): rank r's stand at all + bytes * ((r - rank) mod P). */
+int comm_double(struct comm *c, size_t bytes, uint8_t *all);
+
 /* ---- waiting for some messages while others stay under way (comm_some.c) ----
  *
  *     comm_lots_begin -> comm_lot_send, comm_lot_recv into lots -> comm_some until the lots of interest are done -> ...
