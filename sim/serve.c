@@ -41,6 +41,7 @@ struct server {
     int listener, signals;
     uint32_t ip;
     uint16_t port;
+    uint8_t mac[6];
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
@@ -70,7 +71,10 @@ static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8
         return;
     }
     s->frames_in++;
-    pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
 }
 
 static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -85,7 +89,10 @@ static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
 static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct server *s = arg;
-    pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
     if (s->out_faults.on)
         netfault_put(&s->out_faults, ip, port, bytes, n, now_ns());
     else
@@ -122,6 +129,8 @@ static void report(void *arg, struct text *to)
              (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
              busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full);
     s->net_ops->report(s->net, to);
+    if (s->ops->report)
+        s->ops->report(s->shell, to);
     report_faults(&s->in_faults, "in", to);
     report_faults(&s->out_faults, "out", to);
 }
@@ -229,7 +238,6 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
 /* Where frames come from: the port that is controlled, or a TAP interface. */
 static int open_net(struct server *s, const struct serve_options *o)
 {
-    uint8_t mac[6];
     TRY(inet_parse(o->listen, &s->ip, &s->port));
     TRY(datagrams_open(s->ip, &s->port, &s->listener, &s->net));
     s->net_ops = &net_datagrams;
@@ -237,9 +245,10 @@ static int open_net(struct server *s, const struct serve_options *o)
         return 0;
     s->net_ops->close(s->net);
     s->net = NULL;
-    s->net_ops = &net_tap;
-    TRY(parse_addresses(o, &s->ip, mac));
-    return tap_open(o->tap, mac, s->ip, s->port, &s->net);
+    s->net_ops = s->ops->address ? &net_tap_raw : &net_tap;
+    TRY(parse_addresses(o, &s->ip, s->mac));
+    return s->ops->address ? tap_open_raw(o->tap, &s->net)
+                           : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
 static int open_all(struct server *s, const struct shell_ops *ops, const struct serve_options *o)
@@ -251,8 +260,10 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     TRY(s->signals = stop_fd());
     TRY(open_net(s, o));
     if (o->pcap)
-        TRY(pcap_open(&s->pcap, o->pcap));
+        TRY(pcap_open(&s->pcap, o->pcap, ops->address != NULL));
     TRY(ops->open(o->wave, from_card, s, &s->shell));
+    if (ops->address)
+        ops->address(s->shell, s->mac, s->ip, s->port);
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     if (o->fd >= 0) {
