@@ -46,6 +46,9 @@ int main(int argc, char **argv)
     if (o.shell && (!o.tap || !rtl))
         return ERR(1, "--shell takes Ethernet frames into the Verilated card: it needs --tap and "
                       "--ip, and no --model c");
+    if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
+        return ERR(1, "--control is for a card that listens on a network, without --tap unless "
+                      "with --shell: --listen 127.0.0.1:4711 --control 4712");
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,
@@ -55,6 +58,7 @@ int main(int argc, char **argv)
             .tap = o.tap,
             .ip = o.ip,
             .mac = o.mac,
+            .control = (int)o.control,
             .fd = (int)o.fd,
             .mm = mm,
             .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},
