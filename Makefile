@@ -116,7 +116,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -160,6 +160,7 @@ bench: all                              ## what is measured: see bench/README.md
 tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
+shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
@@ -187,8 +188,8 @@ help:                                   ## print this list
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
 # Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
-$(INSTALLED): host/install.sh
-	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && touch $@
+$(INSTALLED): host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt
+	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && $(if $(filter no,$(TOOLS)),:,{ rtl/shell/venv.sh $(B)/shell || :; }) && touch $@
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
@@ -269,6 +270,12 @@ $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(
 # after: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
+# LiteEth in a virtual environment of Python's, and the Verilog that it writes.
+$(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
+	$(Q)rtl/shell/venv.sh $(B)/shell
+$(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
+	$(if $(V),,@echo 'eth   $*')
+	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
