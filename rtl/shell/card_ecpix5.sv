@@ -15,14 +15,14 @@ module card_ecpix5 #(
   output logic       rgmii_mdc_o,
   output logic       rgmii_rst_n_o,
   inout  wire        rgmii_mdio_io,
-  output logic       led_o                   // the clock is there
+  output logic       led_o                   // 0, and the LED shines: the clock is there
 );
   logic       clk, locked, rst;
   logic [3:0] reset_q = 4'hf;
   pll50 u_pll (.clkin(clk100_i), .clkout0(clk), .locked(locked));
   always_ff @(posedge clk) reset_q <= {reset_q[2:0], !(locked && rst_n_i)};
   assign rst   = reset_q[3];
-  assign led_o = locked;
+  assign led_o = !locked;
 
   logic [31:0] in_data, in_ip, out_data, out_ip;
   logic [15:0] in_port, out_port, out_from_port, out_length;

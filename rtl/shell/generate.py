@@ -131,8 +131,9 @@ class Shell(LiteXModule):
         if variant == "sim":
             self.ethphy = SimPhy(ask("phy"))
         else:
+            # The board's PHY delays the clock that it sends, not the one that it gets: so litex-boards has it.
             from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
-            self.ethphy = LiteEthPHYRGMII(ask("rgmii_clocks"), ask("rgmii"), tx_delay=0, rx_delay=2e-9, with_hw_init_reset=False)
+            self.ethphy = LiteEthPHYRGMII(ask("rgmii_clocks"), ask("rgmii"), tx_delay=2e-9, rx_delay=0, with_hw_init_reset=False)
         liteeth.mac.LiteEthMACCore = GuardedMac
         liteeth.core.arp.LiteEthARPTable = ArpTable
         self.core = core = LiteEthUDPIPCore(
