@@ -118,7 +118,8 @@ module beat_words (
       assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q) && bad_q == (open_q && !good_q));
       if (full_q) assert (whole_q == fine_q && last_q == !open_q);
       if (at_q > mark) assert (in_q[32 * (5'd16 - 5'(at_q) + 5'(mark)) +: 32] == word_q);
-      if (left_q != '0) assert (out_last_q == marked_last_q && to_q == addressed_q);
+      if (left_q != '0) assert (out_last_q == marked_last_q);
+      assert ((left_q == '0 && first_q) || to_q == addressed_q);
       if (left_q != '0 && 5'(mark) + left_q >= 5'd16) assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
       // the promises
       if (rx_valid_o) assert (rx_keep_o == {64{fine_q}});
