@@ -1,7 +1,7 @@
 #!/bin/sh
 # formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, in yosys. One line a proof.
 # usage: formal.sh [quick] [MODULE...]  all lines of rtl/formal.list, or those of the modules named; quick: not those marked `long`.
-# rtl/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
+# rtl/formal.list (modules of rtl/ and rtl/shell/): MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
 #   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
 #   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
 #   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/.
@@ -33,9 +33,10 @@ prove() {
         *) echo "formal.list: $module: what is '$option'?" && return 1 ;;
         esac
     done
-    design="$B/formal/$label"
-    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL rtl/$module.sv;
-        $params hierarchy -libdir rtl -top $module; proc; $cuts prep -flatten; async2sync"
+    design="$B/formal/$label" file=rtl/$module.sv
+    [ -e "$file" ] || file=rtl/shell/$module.sv
+    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $file;
+        $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
     any)
         timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat $(steps "$depth") -prove-asserts -set-assumes -verify" 2>&1

@@ -3,7 +3,7 @@
  * usage: test_fpga_eth                    the card: a thread of this program
  *        test_fpga_eth HOST:PORT          prints what a card on the network says of its control
  *        test_fpga_eth HOST:PORT SECONDS  a stranger who sends it garbage, and well-formed requests
- *                                         to others' jobs; fails if any of them does something */
+ *                                         to job 0 of others; fails if any of them does something */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
@@ -260,14 +260,13 @@ static int show(const char *where)
     DONE();
 }
 
-/* What a stranger tries next against a job of others, under a lease of its own: must be refused. */
+/* What a stranger tries next against job 0, under a lease of its own: must be refused. */
 static struct lease_message theft(uint64_t key, uint64_t i)
 {
     static const uint32_t aims[] = {REG_RANK_COMMIT, REG_JOB_COMMIT, REG_JOB_COMMIT, REG_DROP_IN};
     const uint32_t r = philox_u32(key, i), aim = r % 4;
     struct lease_message m = {.kind = LEASE_DO, .n = 4};
     m.at[0] = REG_JOB_INDEX;
-    m.value[0] = r >> 8 & 1;
     m.at[1] = REG_RANK_IP;
     m.value[1] = INADDR_LOOPBACK;
     m.at[2] = REG_JOB_SLOTS;
@@ -277,7 +276,7 @@ static struct lease_message theft(uint64_t key, uint64_t i)
     return m;
 }
 
-/* Jobs 0 and 1 must be others' and run all the time. */
+/* Job 0 must be somebody's all the time. */
 static int attack(const char *where, double seconds)
 {
     const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
