@@ -135,8 +135,7 @@ static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
     const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults),
-                   datagrams = control_port_due(s->port_control),
-                   frames = in < out ? in : out,
+                   datagrams = control_port_due(s->port_control), frames = in < out ? in : out,
                    faults = frames < datagrams ? frames : datagrams;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
     uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;

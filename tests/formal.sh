@@ -1,10 +1,10 @@
 #!/bin/sh
 # formal.sh : proves the properties that modules of rtl/ carry under `ifdef FORMAL`, in yosys. One line a proof.
 # usage: formal.sh [quick] [MODULE...]  all lines of rtl/formal.list, or those of the modules named; quick: not those marked `long`.
-# rtl/formal.list (modules of rtl/ and rtl/shell/): MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
+# rtl/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
 #   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
 #   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
-#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/.
+#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/ and rtl/shell/.
 # Only the module itself is read with FORMAL. A proof may take FORMAL_TIMEOUT seconds (600). Exit 0 all proven, 1 one is not, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
@@ -33,9 +33,10 @@ prove() {
         *) echo "formal.list: $module: what is '$option'?" && return 1 ;;
         esac
     done
-    design="$B/formal/$label" file=rtl/$module.sv
-    [ -e "$file" ] || file=rtl/shell/$module.sv
-    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $file;
+    design="$B/formal/$label"
+    source=rtl/$module.sv
+    [ -e "$source" ] || source=rtl/shell/$module.sv
+    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $source;
         $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
     any)

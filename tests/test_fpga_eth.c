@@ -243,12 +243,11 @@ static int reach(const char *where, struct lease_link *l, struct lease_message *
 static int show(const char *where)
 {
     struct lease_link l;
-    struct lease_message answer, m = {.kind = LEASE_DO,
-                                      .n = 4,
-                                      .at = {LEASE_REG_LIVE | LEASE_READ,
-                                             LEASE_REG_EXPIRED | LEASE_READ,
-                                             LEASE_REG_MALFORMED | LEASE_READ,
-                                             LEASE_REG_BUSY | LEASE_READ}};
+    struct lease_message answer,
+        m = {.kind = LEASE_DO,
+             .n = 4,
+             .at = {LEASE_REG_LIVE | LEASE_READ, LEASE_REG_EXPIRED | LEASE_READ,
+                    LEASE_REG_MALFORMED | LEASE_READ, LEASE_REG_BUSY | LEASE_READ}};
     CHECK(reach(where, &l, &answer) == 0 && lease_link_ask(&l, &m, &answer, clock_s() + 5) == 0,
           "no card");
     /* but this one */

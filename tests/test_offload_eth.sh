@@ -21,16 +21,16 @@ through() {
     [ "$(by_card log)" = "$(steps log) of $(steps log)" ] || fail "$what: $(by_card log) steps came through the card: $(tail -n 3 stderr)"
 }
 
-on 3 --steps 4 --algo direct >direct 2>>stderr
+on 3 --steps 4 --algo direct >direct.out 2>>stderr
 card plain --control 0 --model c
-through "3 ranks, the C model" "$(checksum direct)" 3 plain --steps 4
+through "3 ranks, the C model" "$(checksum direct.out)" 3 plain --steps 4
 [ "${1-}" != check ] || exit $bad
 [ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
 card core --control 0
-through "3 ranks, the Verilated core" "$(checksum direct)" 3 core --steps 4
+through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 core --steps 4
 uncard core
 card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
-through "a bad network" "$(checksum direct)" 3 bad --steps 4
+through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
 uncard bad
 
 # --- no card, and a card that is no such card ---
@@ -40,7 +40,7 @@ grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat 
 
 # --- two owners and a stranger; one is killed, the other goes on ---
 card shared --control 0 --model c
-on 2 --steps 30 --algo direct >direct 2>>stderr
+on 2 --steps 30 --algo direct >direct.out 2>>stderr
 on 2 --steps 1000000 --offload "$(at shared)" --seed 8 --log "$dir/log.victim" >/dev/null 2>&1 &
 victim=$!
 while kill -0 $victim 2>/dev/null && ! grep -qs '"kind":"step"' log.victim; do sleep 0.05; done
@@ -52,7 +52,7 @@ for pid in $(pgrep -f "train .*$dir/log.victim"); do kill -KILL "$pid" 2>/dev/nu
 wait $goes_on || fail "the run beside them: exit $?"
 cat err >>stderr
 wait $victim 2>/dev/null || true
-same "the run beside them" out "$(checksum direct)"
+same "the run beside them" out "$(checksum direct.out)"
 [ "$(by_card log.goes-on)" = "30 of 30" ] || fail "the run beside them: $(by_card log.goes-on) steps came through the card"
 for _ in $(seq 100); do
     case "$(told shared)" in "live 0 expired 1 "*) break ;; esac
@@ -65,7 +65,7 @@ grep -q 'through 1 card (eth://.*), 128 slots each' err || fail "the slots of wh
 # --- a rank that is stopped: for a second nothing happens; for longer than its lease lasts, the run goes on over MPI and comes back ---
 # stopped SECONDS STEPS
 stopped() {
-    on 2 --steps "$2" --algo direct >direct 2>>stderr
+    on 2 --steps "$2" --algo direct >direct.out 2>>stderr
     rm -f log
     on 2 --steps "$2" --offload "$(at shared)" --log "$dir/log" >out 2>err &
     run=$!
@@ -76,7 +76,7 @@ stopped() {
     for pid in $ranks; do kill -CONT "$pid"; done
     wait $run || fail "stopped for $1 s: exit $?"
     cat err >>stderr
-    same "stopped for $1 s" out "$(checksum direct)"
+    same "stopped for $1 s" out "$(checksum direct.out)"
 }
 if [ "${1-}" = long ]; then
     stopped 1 20

@@ -90,13 +90,15 @@ module control_leases #(
     if (!past_q) assume (rst_i);
     assume (one < IndexW'(Leases));
     if (open_i || next_i || touch_i || end_i || swap_i) assume (at_i < IndexW'(Leases));
-    if (open_i) assume (touch_i && !live_o && !end_i);
+    if (open_i) assume (touch_i && next_i && !live_o && !end_i);
+    if (next_i) assume (n_i <= CountW'(nc_pkg::LEASE_OPERATIONS));
     if (touch_i && !open_i) assume (live_o);
     if (past_q) begin
       for (int l = 0; l < Leases; l++) begin
         assert (buffer_q[l] != spare_o && buffer_q[l] <= IndexW'(Leases));
         for (int m = 0; m < l; m++) assert (buffer_q[l] != buffer_q[m]);
       end
+      if (live_q[one]) assert (n_q[one] <= CountW'(nc_pkg::LEASE_OPERATIONS));
       if (live_q[one]) assert (left_q[one] == LeftW'(Ticks) - silent_q);
       if (live_q[one] && silent_q == LeftW'(Ticks)) assert (over_o);
       if (over_o && over_at_o == one) assert (live_q[one] && silent_q == LeftW'(Ticks));
