@@ -39,11 +39,10 @@ static inline uint32_t lease_word(const uint8_t *bytes)
 /* The datagram into to [LEASE_BYTES]; returns its bytes. */
 static inline size_t lease_put(const struct lease_message *m, uint8_t *to)
 {
-    const uint32_t head[LEASE_HEADER] = {(uint32_t)LEASE_MAGIC << 8 | m->version,
-                                         m->kind | (uint32_t)m->status << 8 |
-                                             (uint32_t)m->n << 16 | (uint32_t)m->done << 24,
-                                         m->sequence, (uint32_t)m->secret,
-                                         (uint32_t)(m->secret >> 32)};
+    const uint32_t head[LEASE_HEADER] = {
+        (uint32_t)LEASE_MAGIC << 8 | m->version,
+        m->kind | (uint32_t)m->status << 8 | (uint32_t)m->n << 16 | (uint32_t)m->done << 24,
+        m->sequence, (uint32_t)m->secret, (uint32_t)(m->secret >> 32)};
     size_t bytes = 4 * LEASE_HEADER;
     for (int i = 0; i < LEASE_HEADER; i++)
         lease_put_word(head[i], to + 4 * i);

@@ -1,61 +1,19 @@
-/* rtl/shell/control.sv : every request gets the answer that hls/lease.def and host/control make of it, byte for byte:
- * host/control in C, in front of a card of its own, is the oracle. Requests of eight hosts for
+/* rtl/shell/control.sv : every request gets the answer that hls/lease.def and host/control make of
+ * it, byte for byte:
+ * host/control in C, in front of a card of its own, is the oracle. Requests of nine hosts for
  * seven leases, in order, repeated, stale, forged and damaged; silence; what a card has seen of a
  * job. 3 * 10^4 datagrams, with `long` 3 * 10^6. */
 #include "card_frames.h"
-#include "check.h"
-#include "hls/lease.h"
+#include "control_oracle.h"
 #include "rtl_rand.h"
-#include "sim/card_model.h"
 #include "sim/responder.h"
-#include <string.h>
 
-enum { SEED = 20, FRAME_PORT = 20035, HOSTS = 9, MOST_LOG = 512 };
-enum {
-#define SHELL_REG(NAME, at, access, what) SHELL_##NAME = at,
-#include "hls/shell.def"
-};
+enum { SEED = 20, HOSTS = 9 };
 static uint64_t rnd = SEED;
 
-/* ---- two cards, one behind the hardware, one behind the oracle ---- */
+/* ---- both ---- */
 
-struct side {
-    struct card *card;
-    uint32_t log[MOST_LOG][2]; /* what was written since the last datagram */
-    int n_log;
-};
-static struct side real, model;
-static struct control_jobs jobs; /* of the oracle; peers are leases */
 static struct responder *responder;
-
-static int side_write(void *arg, uint32_t at, uint32_t value)
-{
-    struct side *s = arg;
-    if (s->n_log < MOST_LOG) {
-        s->log[s->n_log][0] = at;
-        s->log[s->n_log++][1] = value;
-    }
-    return card_write(s->card, at, value) != 0;
-}
-
-static int side_read(void *arg, uint32_t at, uint32_t *value)
-{
-    return card_read(((struct side *)arg)->card, at, value) != 0;
-}
-
-static struct control_time side_time(const void *arg)
-{
-    (void)arg;
-    return (struct control_time){0};
-}
-
-static const struct control_ops ops = {side_write, side_read, side_time};
-
-static void card_says(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
-{
-    (void)arg, (void)ip, (void)port, (void)bytes, (void)n;
-}
-
 static uint8_t answer[LEASE_BYTES];
 static size_t answer_n;
 static int answers;
@@ -69,134 +27,14 @@ static void answered(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
     answers++;
 }
 
-/* ---- the oracle ---- */
-
-static struct {
-    bool live;
-    uint64_t secret;
-    uint32_t sequence;
-    int left;
-    uint8_t answer[LEASE_BYTES];
-    size_t answer_n;
-} lease[LEASE_MOST];
-static uint32_t malformed, expired;
-
-static int lease_of(uint64_t secret)
+/* Starts and stops among what was written. */
+static int commits(const struct side *s)
 {
-    for (int i = 0; i < LEASE_MOST; i++)
-        if (lease[i].live && lease[i].secret == secret)
-            return i;
-    return -1;
+    int n = 0;
+    for (int i = 0; i < s->n_log; i++)
+        n += s->log[i][0] == REG_JOB_COMMIT;
+    return n;
 }
-
-/* As the hardware ends one: no JOB_INDEX is put back. */
-static void end_lease(int i)
-{
-    control_jobs_end(&jobs, i);
-    lease[i].live = false;
-}
-
-static bool local(uint32_t at, uint32_t *value)
-{
-    uint32_t live = 0;
-    for (int i = 0; i < LEASE_MOST; i++)
-        live += lease[i].live;
-    switch (at) {
-    case SHELL_PORT:
-        return *value = FRAME_PORT, true;
-    case LEASE_REG_MALFORMED:
-        return *value = malformed, true;
-    case LEASE_REG_BUSY:
-        return *value = 0, true;
-    case LEASE_REG_EXPIRED:
-        return *value = expired, true;
-    case LEASE_REG_LIVE:
-        return *value = live | LEASE_MOST << 16, true;
-    case LEASE_REG_SILENCE:
-        return *value = LEASE_TICKS * LEASE_TICK_MS, true;
-    default:
-        return false;
-    }
-}
-
-static void operate(int peer, const struct lease_message *m, struct lease_message *out)
-{
-    control_jobs_write(&jobs, peer, REG_JOB_INDEX, UINT32_MAX);
-    control_jobs_write(&jobs, peer, REG_JOB_COMMIT, 0);
-    control_jobs_write(&jobs, peer, REG_RANK_COMMIT, UINT32_MAX);
-    for (bool refused = false; out->n < m->n; out->n++) {
-        const uint32_t at = m->at[out->n] & ~LEASE_READ;
-        const bool read = m->at[out->n] & LEASE_READ;
-        uint32_t value = 0;
-        if (!refused && read && !local(at, &value))
-            refused = control_jobs_read(&jobs, peer, at, &value) != 0;
-        else if (!refused && !read)
-            refused = control_jobs_write(&jobs, peer, at, m->value[out->n]) != 0;
-        out->done = (uint8_t)(out->done + !refused);
-        out->at[out->n] = m->at[out->n];
-        out->value[out->n] = refused ? 0 : value;
-    }
-}
-
-/* The answer to a datagram into to; 0: there is none. */
-static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
-{
-    struct lease_message m = {0}, out;
-    if (!lease_get(&m, bytes, n) || (m.version == LEASE_VERSION &&
-                                     (m.kind < LEASE_OPEN || m.kind > LEASE_CLOSE ||
-                                      m.done ||
-                                      (m.n && m.kind != LEASE_DO)))) {
-        malformed++;
-        return 0;
-    }
-    if (m.version != LEASE_VERSION) {
-        m.kind = bytes[4];
-        m.sequence = lease_word(bytes + 8);
-        m.secret = lease_word(bytes + 12) | (uint64_t)lease_word(bytes + 16) << 32;
-    }
-    out = (struct lease_message){
-        .version = LEASE_VERSION, .kind = m.kind, .sequence = m.sequence, .secret = m.secret};
-    const bool sequenced = m.kind == LEASE_OPEN || m.kind == LEASE_DO;
-    int l = lease_of(m.secret);
-    if (m.version != LEASE_VERSION) {
-        out.status = LEASE_STATUS_VERSION;
-        return lease_put(&out, to);
-    }
-    if (l >= 0)
-        lease[l].left = LEASE_TICKS;
-    if (l >= 0 && sequenced && m.sequence == lease[l].sequence) {
-        memcpy(to, lease[l].answer, lease[l].answer_n);
-        return lease[l].answer_n;
-    }
-    if (m.kind == LEASE_OPEN && l >= 0)
-        out.status = LEASE_STATUS_SEQUENCE;
-    else if (m.kind == LEASE_OPEN) {
-        for (l = LEASE_MOST - 1; l >= 0 && lease[l].live; l--) {
-        }
-        out.status = l < 0 ? LEASE_STATUS_FULL : LEASE_STATUS_DONE;
-    } else if (l < 0)
-        out.status = LEASE_STATUS_UNKNOWN;
-    else if (m.kind == LEASE_DO && m.sequence != lease[l].sequence + 1)
-        out.status = LEASE_STATUS_SEQUENCE;
-    if (out.status == LEASE_STATUS_DONE && m.kind == LEASE_OPEN) {
-        lease[l].live = true;
-        lease[l].secret = m.secret;
-        lease[l].left = LEASE_TICKS;
-    }
-    if (out.status == LEASE_STATUS_DONE && m.kind == LEASE_DO)
-        operate(l, &m, &out);
-    if (out.status == LEASE_STATUS_DONE && m.kind == LEASE_CLOSE)
-        end_lease(l);
-    const size_t bytes_out = lease_put(&out, to);
-    if (out.status == LEASE_STATUS_DONE && sequenced) {
-        lease[l].sequence = m.sequence;
-        memcpy(lease[l].answer, to, bytes_out);
-        lease[l].answer_n = bytes_out;
-    }
-    return bytes_out;
-}
-
-/* ---- both ---- */
 
 static void give(const uint8_t *bytes, size_t n)
 {
@@ -211,21 +49,25 @@ static void give(const uint8_t *bytes, size_t n)
     CHECK(!want_n || (answer_n == want_n && !memcmp(answer, want, want_n)),
           "datagram %llu: kind %u, status %u and not %u, %u done and not %u",
           (unsigned long long)count, bytes[4], answer[5], want[5], answer[7], want[7]);
-    CHECK(bytes[4] == LEASE_CLOSE || (real.n_log == model.n_log &&
-                                      !memcmp(real.log, model.log, sizeof *real.log * (size_t)real.n_log)),
+    CHECK(bytes[4] == LEASE_CLOSE ||
+              (real.n_log == model.n_log &&
+               !memcmp(real.log, model.log, sizeof *real.log * (size_t)real.n_log)),
           "datagram %llu: other registers are written", (unsigned long long)count);
+    CHECK(commits(&real) == commits(&model), "datagram %llu: %d commits and not %d",
+          (unsigned long long)count, commits(&real), commits(&model));
     count++;
 }
 
 static void pass_tick(void)
 {
-    answers = 0;
+    real.n_log = model.n_log = answers = 0;
     for (int i = 0; i < LEASE_MOST; i++)
         if (lease[i].live && --lease[i].left == 0) {
             end_lease(i);
             expired++;
         }
-    CHECK(responder_tick(responder) == 0 && !answers, "a tick");
+    CHECK(responder_tick(responder) == 0 && !answers && commits(&real) == commits(&model),
+          "a tick: %d commits and not %d", commits(&real), commits(&model));
 }
 
 static size_t put(struct lease_message m, uint8_t *bytes)
@@ -251,7 +93,8 @@ static void add(struct lease_message *m, uint32_t at, uint32_t value)
     m->value[m->n++] = value;
 }
 
-static struct lease_message start_of(uint64_t secret, uint32_t sequence, uint32_t job, uint32_t base)
+static struct lease_message start_of(uint64_t secret, uint32_t sequence, uint32_t job,
+                                     uint32_t base)
 {
     struct lease_message m = {.kind = LEASE_DO, .secret = secret, .sequence = sequence};
     add(&m, REG_JOB_INDEX, job);
@@ -317,10 +160,10 @@ struct host {
 static struct lease_message random_operations(struct lease_message m)
 {
     static const uint16_t often[] = {
-        REG_JOB_INDEX,  REG_JOB_RANKS,   REG_JOB_SLOT_BASE, REG_JOB_SLOTS, REG_JOB_COMMIT,
-        REG_JOB_COMMIT, REG_RANK_COMMIT, REG_RANK_IP,       REG_SEEN_RANK, REG_SEEN_IP,
-        REG_SEEN_PORT,  REG_STATUS,      REG_CTRL,          REG_DROP_IN,   REG_JOB_KEY_LO,
-        SHELL_PORT};
+        REG_JOB_INDEX,  REG_JOB_RANKS,  REG_JOB_SLOT_BASE, REG_JOB_SLOTS,
+        REG_JOB_COMMIT, REG_JOB_COMMIT, REG_RANK_COMMIT,   REG_RANK_IP,
+        REG_SEEN_RANK,  REG_SEEN_IP,    REG_SEEN_PORT,     REG_STATUS,
+        REG_CTRL,       REG_DROP_IN,    REG_JOB_KEY_LO,    SHELL_PORT};
     const bool whole = rtl_rand(&rnd) % 2;
     if (whole) {
         m = start_of(m.secret, m.sequence, rtl_rand(&rnd) % 5, rtl_rand(&rnd) % 16 * 8);
@@ -367,7 +210,8 @@ static size_t damage(uint8_t *bytes, size_t n)
 static void be_seen(void)
 {
     uint8_t bytes[CARD_FRAME_BYTES], payload[PKT_BEAT_BYTES] = {0};
-    struct pkt_header h = {.key = 0x5ec7e7, .job = (uint16_t)(rtl_rand(&rnd) % 4), .op = PKT_OP_SUM};
+    struct pkt_header h = {
+        .key = 0x5ec7e7, .job = (uint16_t)(rtl_rand(&rnd) % 4), .op = PKT_OP_SUM};
     const size_t n = frame_put(h, payload, 1, bytes);
     const uint32_t ip = rtl_rand(&rnd);
     card_frame(real.card, ip, 99, bytes, n);

@@ -121,8 +121,8 @@ static const struct opt opts[] = {
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
           "An algorithm of those below, or offload (cards in the network); auto: offload where a "
-          "card is named and answers, else direct, or self for one rank. Exact sums have the same "
-          "bits by all of them.")},
+          "card is named and answers, else direct, gather-sum for short steps, or self for one "
+          "rank. Exact sums have the same bits by all of them.")},
     {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},
     {CHOICE("overlap", "auto|on|off", "auto", overlap, 0,
@@ -133,7 +133,8 @@ static const struct opt opts[] = {
 
     {GROUP("cards in the network that add packets")},
     {TEXT("offload", "O", "auto", offload, 0,
-          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a "
+          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), eth://HOST:PORT "
+          "(likewise, cards that are controlled over their own Ethernet port), sim (starts a "
           "Verilated card on this machine and ends it; sim:c: the card in plain C, which every "
           "build has), xrt[:BDF][@IP] (a card in rank 0's machine, by the Xilinx runtime; IP: the "
           "address it is to have), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card "

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp, &fpga_ops_eth,
-                                                &fpga_ops_xrt};
+                                                  &fpga_ops_xrt};
 
 static const struct fpga_ops *backend_of(const char *where)
 {

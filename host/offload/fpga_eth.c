@@ -83,8 +83,7 @@ static int open_lease(struct fpga *card, struct eth_card *e, double until)
     if (!answer.done || !answer.value[0])
         return fpga_failed(card, -EPROTO, "card %s does not say how long a lease lasts",
                            card->name);
-    const int rc =
-        lease_keeper_start(&e->at, e->link.secret, 1e-3 * answer.value[0], &e->keeper);
+    const int rc = lease_keeper_start(&e->at, e->link.secret, 1e-3 * answer.value[0], &e->keeper);
     return rc ? fpga_failed(card, rc, "no thread for card %s: %s", card->name, strerror(-rc)) : 0;
 }
 

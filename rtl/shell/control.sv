@@ -299,4 +299,70 @@ module control #(
       {malformed_q, busy_q, expired_q} <= '0;
     end
   end
+
+`ifdef FORMAL
+  // With what control_jobs and control_leases promise: an operation is done for the lease whose secret the request has, and is
+  // one that control_jobs lets that lease do; what commits goes to the job that was named last, within the same request; a
+  // repetition does nothing; each request has one answer, out of its own lease's words; a lease that is over is ended next.
+  logic        past_q = 1'b0, checked_q, waits_q, brief_q, works, ends;
+  logic [31:0] named_q;                      // JOB_INDEX as the bus has it
+  assign works = state_q >= CleanIndex && state_q <= Put;
+  assign ends  = state_q >= EndNext && state_q <= EndStatus;
+  always_ff @(posedge clk_i) begin
+    past_q  <= 1'b1;
+    waits_q <= state_q == Status || state_q == EndStatus;
+    brief_q <= state_q == Decide || state_q == ReadAt || state_q == ReadValue || state_q == Rule || state_q == Put ||
+               state_q == EndNext || state_q == Head;
+    if (bus_done && bus_write && bus_at == nc_pkg::REG_JOB_INDEX) named_q <= bus_value;
+    if (state_q == Rule) checked_q <= 1'b0;
+    if (state_q == Seen && bus_done) checked_q <= seen_ok;
+    if (!past_q) assume (rst_i);
+    if (bus_done) assume (bus_start && (!bus_bad || state_q == Act));  // as control_bus promises, of registers that there are
+    if (past_q && $past(request && !done && !rst_i))               // as control_rx does
+      assume (request && $stable({other, kind, n, sequence_in, secret}));
+    if (past_q && $past(rst_i || done)) assume (!request);
+    if (request) assume (!rx_put && n <= CountW'(nc_pkg::LEASE_OPERATIONS) && (other || (kind >= nc_pkg::LEASE_OPEN && kind <= nc_pkg::LEASE_CLOSE)));
+    if (live) assume (own_n <= CountW'(nc_pkg::LEASE_OPERATIONS)); // as control_leases promises, of what it is given:
+    if (past_q) begin
+      if (next) assert (n <= CountW'(nc_pkg::LEASE_OPERATIONS));
+      if (open) assert (next && touch && !live && !finish);
+      if (touch && !open) assert (live);
+      assert (state_q <= Send);
+      if (state_q > Idle) assert (lease_q < IndexW'(Leases));
+      if (state_q == Find && any_free_q) assert (free_q < IndexW'(Leases));
+      if (works) assert (answer_n_q == n && own_n == n && fresh_q && status_q == nc_pkg::LEASE_STATUS_DONE);
+      if (works) assert (index_q < n || (state_q < ReadAt && index_q == '0));
+      if (state_q > Idle) assert (ending_q ? ends : request);
+      if (!works && !ends && state_q != Enable) assert (!bus_start);
+      // whose
+      if (state_q == Decide && hit_q) assert (live && same);
+      if (works) assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
+      if (ends && !ending_q) assert (live && same && kind == nc_pkg::LEASE_CLOSE && answer_n_q == '0 && fresh_q);
+      if (state_q == Send && !fresh_q) assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
+      if ((state_q == Head || state_q == Send) && fresh_q) assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
+      if (state_q == Head) assert (fresh_q);
+      // what
+      if (bus_start && bus_write && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT)) assert (!refused);
+      if (state_q == CleanJob || state_q == CleanRank) assert (named_q == '1);
+      if (ends && state_q != EndNext) assert (any && (state_q == EndIndex || named_q == 32'(any_at)));
+      if (state_q == Seen) assert (is_read && is_card && !refused_q && at_q[11:8] == '0 && at_q[1:0] == '0 &&
+          3'(nc_pkg::READ_RULES >> 3 * 8'(at_q[7:2])) == 3'(nc_pkg::RULE_SEEN));
+      if (state_q == Act) assert (!refused && !refused_q && is_card && (!asks_seen || checked_q));
+      if (state_q == Act && !is_read && at_q[11:0] == nc_pkg::REG_CTRL) assert (value_q[nc_pkg::REG_CTRL_ENABLE]);
+      if (state_q == Put && !is_read) assert (put_data == '0);       // keys go no way back
+      if (get && state_q == Send) assert (buffer == (fresh_q ? spare : own_buffer) && get_at < WordW'(5) + WordW'({answer_n_q, 1'b0}) + 1'b1);
+      assert (tx_at <= (state_q == Send ? WordW'(5) + WordW'({answer_n_q, 1'b0}) : '0));
+      if (out_valid_o) assert (state_q == Send);
+    end
+    if (past_q && !rst_i && !$past(rst_i)) begin
+      if (works && !$past(works)) assert ($past(state_q == Decide && own_sequence + 32'd1 == sequence_in));
+      if (ends && ending_q && !$past(ends)) assert ($past(state_q == Idle && over) && lease_q == $past(over_at));
+      if (works || ends || state_q == Head || state_q == Send) assert (lease_q == $past(lease_q) || $past(state_q == Idle));
+      if ($past(state_q == Idle && over)) assert (state_q == EndNext && ending_q);
+      if ($past(state_q == EndNext && !any)) assert ($past(finish) && (state_q == Idle || state_q == Head));
+      if (brief_q || ($past(bus_done) && !waits_q)) assert (state_q != $past(state_q));
+      if ($past(done)) assert (!request && state_q == Idle);
+    end
+  end
+`endif
 endmodule

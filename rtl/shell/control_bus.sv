@@ -59,14 +59,16 @@ module control_bus (
     if (past_q && !$past(rst_i) && $past(start_i && !done_o)) assume (start_i && $stable({write_i, at_i, data_i}));
     if (m_bvalid_i) assume (aw_done_q && w_done_q);
     if (m_rvalid_i) assume (ar_done_q);
-    if (past_q && !rst_i && !$past(rst_i)) begin
+    if (past_q) begin
       assert (!((aw_done_q || w_done_q) && ar_done_q));
       if (aw_done_q || w_done_q) assert (start_i && write_i);
       if (ar_done_q) assert (start_i && !write_i);
+      if (done_o) assert (start_i && (write_i ? m_bvalid_i : m_rvalid_i));
+    end
+    if (past_q && !rst_i && !$past(rst_i)) begin
       if ($past(m_awvalid_o && !m_awready_i)) assert (m_awvalid_o && $stable(m_awaddr_o));
       if ($past(m_wvalid_o && !m_wready_i)) assert (m_wvalid_o && $stable(m_wdata_o));
       if ($past(m_arvalid_o && !m_arready_i)) assert (m_arvalid_o && $stable(m_araddr_o));
-      if (done_o) assert (start_i && (write_i ? m_bvalid_i : m_rvalid_i));
     end
   end
 `endif

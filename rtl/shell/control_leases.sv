@@ -80,7 +80,7 @@ module control_leases #(
 
 `ifdef FORMAL
   // No two have one buffer. A lease that is not heard of is over after Ticks ticks and not before. What is not written to stays.
-  (* anyconst *) logic [IndexW-1:0] one, other;
+  (* anyconst *) logic [IndexW-1:0] one;
   logic             past_q = 1'b0;
   logic [LeftW-1:0] silent_q;
   always_ff @(posedge clk_i) begin
@@ -88,12 +88,17 @@ module control_leases #(
     if (tick_i && silent_q != LeftW'(Ticks)) silent_q <= silent_q + 1'b1;
     if (touch_i && at_i == one) silent_q <= '0;
     if (!past_q) assume (rst_i);
-    assume (one < IndexW'(Leases) && other < IndexW'(Leases) && one != other);
+    assume (one < IndexW'(Leases));
     if (open_i || next_i || touch_i || end_i || swap_i) assume (at_i < IndexW'(Leases));
-    if (open_i) assume (touch_i && !live_o && !end_i);
+    if (open_i) assume (touch_i && next_i && !live_o && !end_i);
+    if (next_i) assume (n_i <= CountW'(nc_pkg::LEASE_OPERATIONS));
     if (touch_i && !open_i) assume (live_o);
     if (past_q) begin
-      assert (buffer_q[one] != buffer_q[other] && buffer_q[one] != spare_o);
+      for (int l = 0; l < Leases; l++) begin
+        assert (buffer_q[l] != spare_o && buffer_q[l] <= IndexW'(Leases));
+        for (int m = 0; m < l; m++) assert (buffer_q[l] != buffer_q[m]);
+      end
+      if (live_q[one]) assert (n_q[one] <= CountW'(nc_pkg::LEASE_OPERATIONS));
       if (live_q[one]) assert (left_q[one] == LeftW'(Ticks) - silent_q);
       if (live_q[one] && silent_q == LeftW'(Ticks)) assert (over_o);
       if (over_o && over_at_o == one) assert (live_q[one] && silent_q == LeftW'(Ticks));
