@@ -56,7 +56,7 @@ CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] tests/examples/*.c bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh .ci/run))
-SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c),$(sort $(wildcard sim/*.c)))
+SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c sim/responder_rtl.c),$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
@@ -267,7 +267,7 @@ $(B)/emu/%.so: $(wildcard device/* hls/* tests/emu/*) $(B)/flags
 $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(EMU_LIB)
 # RTL: the package from the .def lists; a Verilated library a line of sim/models; a test program links the one it is named
 # after: test_MODEL_rtl, test_card_ANY_rtl.
-$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def)
+$(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
 line      = $(shell sed -n 's/^$(1) //p' sim/models)
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
@@ -276,7 +276,7 @@ $(B)/rtl/%/line: force
 $(B)/rtl/%/ports.inc: $(B)/rtl/nc_pkg.sv $(B)/rtl/%/line
 	$(if $(V),,@echo 'rtl   $*')
 	$(Q)test -n '$(call line,$*)' || { echo "sim/models has no line '$*'" >&2; exit 1; }
-	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv rtl/$(firstword $(call line,$*)).sv >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+	$(Q)verilator $(VFLAGS) --prefix V$* -Mdir $(@D) -y rtl -y rtl/shell --top-module $(call line,$*) $(B)/rtl/nc_pkg.sv $(wildcard $(addsuffix /$(firstword $(call line,$*)).sv,rtl rtl/shell)) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
 	$(Q)sed -n '1s|^.*: |$@: |p' $(@D)/V$*__ver.d >$(@D)/sources.d; tr ' ' '\n' <$(@D)/sources.d | sed -n 's/^rtl.*/&:/p' >>$(@D)/sources.d
 	$(Q)sed -n 's/^ *VL_[A-Z]*[0-9W]*(&\([A-Za-z_0-9]*\),\([0-9]*\),.*/PORT(\1, \2 + 1)/p' $(@D)/V$*.h >$@
 $(B)/rtl/%/model.o: $(B)/rtl/%/ports.inc sim/verilated_model.cpp sim/verilated_model.h
@@ -292,7 +292,7 @@ $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/ver
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o)
+SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o)
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \

@@ -43,6 +43,9 @@ int main(int argc, char **argv)
     const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;
     if (!o.tap != !o.ip || (o.mac && !o.tap))
         return ERR(1, "--tap and --ip go together, and --mac with them: --tap nc0 --ip 10.0.0.9");
+    if (o.control >= 0 && (!o.listen || o.tap || o.fd >= 0))
+        return ERR(1, "--control is for a card that listens on a network, without --tap: "
+                      "--listen 127.0.0.1:4711 --control 4712");
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,
@@ -52,6 +55,7 @@ int main(int argc, char **argv)
             .tap = o.tap,
             .ip = o.ip,
             .mac = o.mac,
+            .control = (int)o.control,
             .fd = (int)o.fd,
             .mm = mm,
             .rates = {o.drop, o.dup, o.reorder, (uint64_t)(o.delay * 1e3)},

@@ -28,7 +28,7 @@ struct net_ops {
 };
 
 /* UDP on this address; *port 0: any, and it says which. tcp: a socket that then listens on the same
- * port. Return 0 or a negative errno with a line. */
+ * port, or NULL: none does. Return 0 or a negative errno with a line. */
 int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net);
 extern const struct net_ops net_datagrams;
 

@@ -10,6 +10,7 @@
 #include "base/inet.h"
 #include "base/stop.h"
 #include "control/connections.h"
+#include "sim/control_port.h"
 #include "sim/net.h"
 #include "sim/pcap.h"
 #include "sim/pcie.h"
@@ -35,6 +36,7 @@ struct server {
     void *shell;
     struct control *control;
     struct connections connections;
+    struct control_port *port_control; /* NULL: it is controlled over TCP */
     struct pcie pcie;
     const struct net_ops *net_ops;
     void *net;
@@ -133,7 +135,8 @@ static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
     const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults),
-                   faults = in < out ? in : out;
+                   datagrams = control_port_due(s->port_control), frames = in < out ? in : out,
+                   faults = frames < datagrams ? frames : datagrams;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
     uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
@@ -168,18 +171,20 @@ static int take_all(struct server *s)
 /* Waits for something to do, and does what the connections ask for. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
-    struct pollfd polls[CONNECTIONS_POLLS + 2] = {
+    struct pollfd polls[CONNECTIONS_POLLS + 3] = {
         {.fd = s->signals, .events = POLLIN},
+        {.fd = control_port_fd(s->port_control), .events = POLLIN},
         {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
-    const int n = connections_polls(&s->connections, now_s(), polls + 2);
+    const int n = connections_polls(&s->connections, now_s(), polls + 3);
     const uint64_t wait_ns = patience(s, busy);
     const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
-    if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
+    if (ppoll(polls, (nfds_t)n + 3, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
         errno != EINTR)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;
-    TRY(connections_serve(&s->connections, polls + 2, n, now_s()));
+    TRY(connections_serve(&s->connections, polls + 3, n, now_s()));
+    TRY(control_port_serve(s->port_control, now_ns()));
     return s->connections.owner_left;
 }
 
@@ -231,7 +236,7 @@ static int open_net(struct server *s, const struct serve_options *o)
 {
     uint8_t mac[6];
     TRY(inet_parse(o->listen, &s->ip, &s->port));
-    TRY(datagrams_open(s->ip, &s->port, &s->listener, &s->net));
+    TRY(datagrams_open(s->ip, &s->port, o->control >= 0 ? NULL : &s->listener, &s->net));
     s->net_ops = &net_datagrams;
     if (!o->tap)
         return 0;
@@ -240,6 +245,19 @@ static int open_net(struct server *s, const struct serve_options *o)
     s->net_ops = &net_tap;
     TRY(parse_addresses(o, &s->ip, mac));
     return tap_open(o->tap, mac, s->ip, s->port, &s->net);
+}
+
+/* Nobody comes over TCP: what the datagrams' rules forbid, no other way allows. */
+static int open_control(struct server *s, const struct serve_options *o)
+{
+    uint16_t port = (uint16_t)o->control;
+    char frames[INET_TEXT], control[INET_TEXT];
+    TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
+                          &s->port_control));
+    printf("listening on %s, controlled at %s\n", inet_text(s->ip, s->port, frames),
+           inet_text(s->ip, port, control));
+    fflush(stdout);
+    return 0;
 }
 
 static int open_all(struct server *s, const struct shell_ops *ops, const struct serve_options *o)
@@ -255,6 +273,8 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     TRY(ops->open(o->wave, from_card, s, &s->shell));
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
+    if (o->control >= 0)
+        return open_control(s, o);
     if (o->fd >= 0) {
         TRY(connections_adopt(&s->connections, o->fd));
         pcie_init(&s->pcie, s->control, s->connections.owner, o->mm, s->ip, s->port);
@@ -274,6 +294,7 @@ static void close_all(struct server *s)
 {
     if (s->control)
         connections_fini(&s->connections);
+    control_port_close(s->port_control);
     pcie_fini(&s->pcie);
     control_close(s->control);
     if (s->shell)

@@ -33,7 +33,7 @@ card() {
     echo $! >"$name.pid"
     cards="$cards $!"
     while ! grep -qs "^listening on " "$name.out" && kill -0 $! 2>/dev/null; do sleep 0.1; done
-    sed -n 's/^listening on /udp:\/\//p' "$name.out" >"$name.at"
+    sed -n 's/^listening on .*, controlled at /eth:\/\//p; t; s/^listening on /udp:\/\//p' "$name.out" >"$name.at"
     [ -s "$name.at" ] || fail "card $name did not come up: $(cat "$name.out" "$name.err")"
 }
 

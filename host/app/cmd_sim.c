@@ -52,7 +52,9 @@ static const struct opt_command command = {
         "Wireshark, GTKWave\n"
         "  build/narrowcast sim --counters 127.0.0.1:4711      # what that card has counted\n"
         "  host/ranks.sh 4 build/narrowcast train --offload udp://127.0.0.1:4711    # trains "
-        "through it\n",
+        "through it\n"
+        "  build/narrowcast sim --listen 127.0.0.1:4711 --control 4712         # for --offload "
+        "eth://127.0.0.1:4712\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof *opts,
 };

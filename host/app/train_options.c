@@ -133,7 +133,8 @@ static const struct opt opts[] = {
 
     {GROUP("cards in the network that add packets")},
     {TEXT("offload", "O", "auto", offload, 0,
-          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), sim (starts a "
+          "udp://HOST:PORT[,udp://HOST:PORT...] (reducers that share the packets), eth://HOST:PORT "
+          "(likewise, cards that are controlled over their own Ethernet port), sim (starts a "
           "Verilated card on this machine and ends it; sim:c: the card in plain C, which every "
           "build has), xrt[:BDF][@IP] (a card in rank 0's machine, by the Xilinx runtime; IP: the "
           "address it is to have), off, or auto: what NARROWCAST_OFFLOAD says, else off. A card "

@@ -88,8 +88,8 @@ struct nc_options {
     const char *round;      /* nearest stochastic zero */
     /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4 */
     const char *algo;
-    /* cards that add packets: udp://host:port,..., sim or xrt; off; auto: NARROWCAST_OFFLOAD names
-     * them */
+    /* cards that add packets: udp://host:port,... or eth://host:port,..., sim or xrt; off; auto:
+     * NARROWCAST_OFFLOAD names them */
     const char *offload;
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */

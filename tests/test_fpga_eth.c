@@ -1,0 +1,337 @@
+/* test_fpga_eth.c : control of a card by datagrams, from the host's side: what is lost is said
+ * again and done once, long batches are cut where they may be, and each way to fail has its line.
+ * usage: test_fpga_eth                    the card: a thread of this program
+ *        test_fpga_eth HOST:PORT          prints what a card on the network says of its control
+ *        test_fpga_eth HOST:PORT SECONDS  a stranger who sends it garbage, and well-formed requests
+ *                                         to job 0 of others; fails if any of them does something */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/inet.h"
+#include "check.h"
+#include "hls/card.h"
+#include "hls/lease.h"
+#include "hls/packet.h"
+#include "hls/philox.h"
+#include "hls/regs.h"
+#include "offload/fpga.h"
+#include "offload/lease_link.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SEED = 2020, MOST_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
+
+/* ---- a card of a few lines ---- */
+
+static struct {
+    int fd;
+    uint16_t port;
+    _Atomic int version, status, status_of_keep, lose; /* lose: of 256 requests, and of answers */
+    _Atomic bool end, deaf;
+    uint64_t secret, drawn;
+    uint32_t sequence;
+    uint8_t last[LEASE_BYTES];
+    size_t last_n;
+    /* what was done, in order; a request begins where `begins` */
+    struct {
+        uint32_t at, value;
+        bool begins;
+    } ops[MOST_OPS];
+    _Atomic int n_ops, keeps;
+} fake;
+
+static bool chance(int of_256)
+{
+    return (int)(philox_u32(philox_key(SEED, 0, 0, 0, 0), fake.drawn++) & 255) < of_256;
+}
+
+static void operate(const struct lease_message *m, struct lease_message *out)
+{
+    for (int i = 0; i < m->n && fake.n_ops < MOST_OPS; i++, out->done++) {
+        fake.ops[fake.n_ops].at = m->at[i];
+        fake.ops[fake.n_ops].value = m->value[i];
+        fake.ops[fake.n_ops].begins = i == 0;
+        fake.n_ops++;
+        out->at[i] = m->at[i];
+        out->value[i] = m->at[i] == (LEASE_REG_SILENCE | LEASE_READ) ? SILENCE_MS
+                        : m->at[i] == (0x1004 | LEASE_READ)          ? FRAME_PORT
+                        : m->at[i] & LEASE_READ                      ? ~m->at[i]
+                                                                     : 0;
+    }
+}
+
+static size_t answer_to(const struct lease_message *m, uint8_t *to)
+{
+    struct lease_message out = *m;
+    out.version = (uint8_t)fake.version;
+    out.status = (uint8_t)(m->kind == LEASE_KEEP ? fake.status_of_keep : fake.status);
+    out.n = 0;
+    fake.keeps += m->kind == LEASE_KEEP;
+    if (m->kind == LEASE_OPEN && m->secret != fake.secret) {
+        fake.secret = m->secret;
+        fake.sequence = m->sequence - 1;
+    }
+    const bool sequenced = m->kind == LEASE_OPEN || m->kind == LEASE_DO;
+    if (sequenced && m->sequence == fake.sequence) {
+        memcpy(to, fake.last, fake.last_n);
+        return fake.last_n;
+    }
+    CHECK(!sequenced || m->sequence == fake.sequence + 1, "number %u behind %u", m->sequence,
+          fake.sequence);
+    if (m->kind == LEASE_DO && !out.status) {
+        out.n = m->n;
+        operate(m, &out);
+    }
+    const size_t n = lease_put(&out, to);
+    if (sequenced) {
+        fake.sequence = m->sequence;
+        memcpy(fake.last, to, fake.last_n = n);
+    }
+    return n;
+}
+
+static void *be_card(void *arg)
+{
+    (void)arg;
+    while (!fake.end) {
+        uint8_t bytes[LEASE_BYTES], out[LEASE_BYTES];
+        struct sockaddr_in from;
+        socklen_t n_from = sizeof from;
+        struct lease_message m;
+        const ssize_t n =
+            recvfrom(fake.fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &n_from);
+        if (n <= 0 || fake.deaf || chance(fake.lose) || !lease_get(&m, bytes, (size_t)n))
+            continue;
+        const size_t out_n = answer_to(&m, out);
+        for (int twice = chance(fake.lose); twice >= 0 && !chance(fake.lose); twice--)
+            (void)!sendto(fake.fd, out, out_n, 0, (struct sockaddr *)&from, n_from);
+    }
+    return NULL;
+}
+
+static bool card_up(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timeval soon = {.tv_usec = 20000};
+    socklen_t n = sizeof at;
+    fake.fd = socket(AF_INET, SOCK_DGRAM, 0);
+    fake.version = LEASE_VERSION;
+    if (fake.fd < 0 || bind(fake.fd, (struct sockaddr *)&at, n) ||
+        getsockname(fake.fd, (struct sockaddr *)&at, &n) ||
+        setsockopt(fake.fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon))
+        return false;
+    fake.port = ntohs(at.sin_port);
+    return true;
+}
+
+/* ---- what the host makes of it ---- */
+
+static void open_fails(int want, const char *why, const char *where)
+{
+    struct fpga card;
+    const int rc = fpga_open(&card, where, NULL, 0.3);
+    CHECK(rc == want && strstr(card.why, why), "%d: %s", rc, card.why);
+    if (!rc)
+        fpga_close(&card);
+}
+
+static void failures(const char *where)
+{
+    fake.deaf = true;
+    open_fails(-ETIMEDOUT, "does not answer", where);
+    fake.deaf = false;
+    fake.version = 9;
+    open_fails(-EPROTO, "of another version: 9, and not 1", where);
+    fake.version = LEASE_VERSION;
+    fake.status = LEASE_STATUS_FULL;
+    open_fails(-EUSERS, "is full", where);
+    fake.status = LEASE_STATUS_DONE;
+    open_fails(-ECONNREFUSED, "cannot reach card", "eth://127.0.0.1:1");
+    open_fails(-EINVAL, "there is no card of the name", "eth://127.0.0.1");
+}
+
+/* A job's ranks on a bad network: all is done, in order, once; each request says which job, and ends with
+ * a whole rank. */
+static void long_batch(const char *where)
+{
+    struct fpga card;
+    struct fpga_op ops[1 + 4 * PKT_MAX_RANKS + 1];
+    size_t n = 0, done = 0;
+    uint32_t ip;
+    uint16_t port;
+    CHECK(fpga_open(&card, where, NULL, 5) == 0, "%s", card.why);
+    fake.lose = 100;
+    ops[n++] = (struct fpga_op){.at = REG_JOB_INDEX, .value = 3};
+    for (uint32_t r = 0; r < PKT_MAX_RANKS; r++) {
+        ops[n++] = (struct fpga_op){.at = REG_RANK_INDEX, .value = r};
+        ops[n++] = (struct fpga_op){.at = REG_RANK_IP, .value = r * r};
+        ops[n++] = (struct fpga_op){.at = REG_RANK_PORT, .value = r + 7};
+        ops[n++] = (struct fpga_op){.at = REG_RANK_COMMIT, .value = 1};
+    }
+    ops[n++] = (struct fpga_op){.at = REG_STATUS, .read = true};
+    fake.n_ops = 0;
+    CHECK(card.ops->batch(&card, ops, n, &done, 20) == 0 && done == n, "%zu of %zu: %s", done, n,
+          card.why);
+    CHECK(ops[n - 1].value == ~(REG_STATUS | LEASE_READ), "reads %x", ops[n - 1].value);
+    size_t at = 0;
+    for (int i = 0; i < fake.n_ops; i++) {
+        const bool again = fake.ops[i].begins && i;
+        if (fake.ops[i].begins)
+            CHECK(fake.ops[i].at == REG_JOB_INDEX && fake.ops[i].value == 3 &&
+                      (i == 0 || fake.ops[i - 1].at == REG_RANK_COMMIT),
+                  "operation %d begins a request with %x", i, fake.ops[i].at);
+        if (again)
+            continue;
+        CHECK(at < n && (fake.ops[i].at & ~LEASE_READ) == ops[at].at &&
+                  (ops[at].read || fake.ops[i].value == ops[at].value),
+              "operation %d is not number %zu", i, at);
+        at++;
+    }
+    CHECK(at == n, "%zu of %zu are done", at, n);
+    CHECK(card.ops->address(&card, &ip, &port, 5) == 0 && ip == INADDR_LOOPBACK &&
+              port == FRAME_PORT,
+          "frames to %x:%u", ip, port);
+    for (uint32_t r = 0; r < 29; r++)
+        ops[r] = (struct fpga_op){.at = REG_STATUS, .read = true};
+    CHECK(card.ops->batch(&card, ops, 29, &done, 5) == -EINVAL, "a batch that cannot be cut");
+    fake.lose = 0;
+    fpga_close(&card);
+}
+
+/* What keeps a lease speaks without being asked, and hears when it is over. */
+static void kept(const char *where)
+{
+    struct fpga card;
+    struct fpga_op op = {.at = REG_STATUS, .read = true};
+    size_t done;
+    CHECK(fpga_open(&card, where, NULL, 5) == 0, "%s", card.why);
+    const int before = fake.keeps;
+    double until = clock_s() + 10;
+    while (fake.keeps < before + 3 && clock_s() < until)
+        usleep(10000);
+    CHECK(fake.keeps >= before + 3 && card.ops->alive(&card), "%d keeps", fake.keeps - before);
+    fake.status = fake.status_of_keep = LEASE_STATUS_UNKNOWN;
+    until = clock_s() + 10;
+    while (card.ops->alive(&card) && clock_s() < until)
+        usleep(10000);
+    CHECK(!card.ops->alive(&card), "a lease that is over is alive");
+    CHECK(card.ops->batch(&card, &op, 1, &done, 5) == -EPIPE && strstr(card.why, "is over"), "%s",
+          card.why);
+    fpga_close(&card);
+    fake.status = fake.status_of_keep = 0;
+}
+
+/* ---- a card on the network ---- */
+
+static int reach(const char *where, struct lease_link *l, struct lease_message *answer)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct lease_message m = {.kind = LEASE_OPEN};
+    uint32_t ip;
+    uint16_t port;
+    TRY(inet_parse(where, &ip, &port));
+    to.sin_addr.s_addr = htonl(ip);
+    to.sin_port = htons(port);
+    int rc = lease_link_open(l, &to);
+    if (!rc)
+        rc = lease_link_ask(l, &m, answer, clock_s() + 5);
+    return rc ? rc : answer->status;
+}
+
+static int show(const char *where)
+{
+    struct lease_link l;
+    struct lease_message answer,
+        m = {.kind = LEASE_DO,
+             .n = 4,
+             .at = {LEASE_REG_LIVE | LEASE_READ, LEASE_REG_EXPIRED | LEASE_READ,
+                    LEASE_REG_MALFORMED | LEASE_READ, LEASE_REG_BUSY | LEASE_READ}};
+    CHECK(reach(where, &l, &answer) == 0 && lease_link_ask(&l, &m, &answer, clock_s() + 5) == 0,
+          "no card");
+    /* but this one */
+    printf("live %u expired %u malformed %u busy %u\n", (answer.value[0] & 0xffff) - 1,
+           answer.value[1], answer.value[2], answer.value[3]);
+    m = (struct lease_message){.kind = LEASE_CLOSE};
+    (void)lease_link_ask(&l, &m, &answer, clock_s() + 5);
+    lease_link_close(&l);
+    DONE();
+}
+
+/* What a stranger tries next against job 0, under a lease of its own: must be refused. */
+static struct lease_message theft(uint64_t key, uint64_t i)
+{
+    static const uint32_t aims[] = {REG_RANK_COMMIT, REG_JOB_COMMIT, REG_JOB_COMMIT, REG_DROP_IN};
+    const uint32_t r = philox_u32(key, i), aim = r % 4;
+    struct lease_message m = {.kind = LEASE_DO, .n = 4};
+    m.at[0] = REG_JOB_INDEX;
+    m.at[1] = REG_RANK_IP;
+    m.value[1] = INADDR_LOOPBACK;
+    m.at[2] = REG_JOB_SLOTS;
+    m.value[2] = CARD_SLOTS;
+    m.at[3] = aims[aim];
+    m.value[3] = aim == 1;
+    return m;
+}
+
+/* Job 0 must be somebody's all the time. */
+static int attack(const char *where, double seconds)
+{
+    const uint64_t key = philox_key(SEED, 1, 0, 0, 0);
+    const double until = clock_s() + seconds;
+    struct lease_link l;
+    struct lease_message answer;
+    uint64_t i = 0, tried = 0;
+    printf("seed %d\n", SEED);
+    CHECK(reach(where, &l, &answer) == 0, "no card");
+    for (; clock_s() < until && check_bad < 10; tried++) {
+        struct lease_message m = theft(key, i++);
+        CHECK(lease_link_ask(&l, &m, &answer, clock_s() + 5) == 0 &&
+                  answer.status == LEASE_STATUS_DONE && answer.done == 3,
+              "request %llu: status %u, %u done of %x", (unsigned long long)i, answer.status,
+              answer.done, m.at[3]);
+        for (int k = 0; k < 20; k++) {
+            uint8_t bytes[2 * LEASE_BYTES] = {0};
+            m = theft(key, i++); /* with a right CRC and a secret that is nobody's; then damaged */
+            m.version = LEASE_VERSION;
+            m.secret = philox_u32(key, i++);
+            m.kind = (uint8_t)(philox_u32(key, i++) % 6);
+            m.sequence = l.sequence + 1;
+            if (m.kind == LEASE_OPEN) /* would take all leases there are */
+                m.secret = l.secret;
+            size_t n = lease_put(&m, bytes);
+            if (k & 1)
+                bytes[philox_u32(key, i) % n] ^= (uint8_t)(1u << (philox_u32(key, i) >> 29));
+            if (k % 4 == 3)
+                n = 1 + philox_u32(key, i++) % sizeof bytes;
+            (void)!send(l.fd, bytes, n, 0);
+        }
+    }
+    printf("%llu thefts and 20 times as much garbage\n", (unsigned long long)tried);
+    struct lease_message m = {.kind = LEASE_CLOSE};
+    (void)lease_link_ask(&l, &m, &answer, clock_s() + 5);
+    lease_link_close(&l);
+    CHECK(tried > 10, "too few");
+    DONE();
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    char where[64];
+    if (argc > 1 && strchr(argv[1], ':'))
+        return argc > 2 ? attack(argv[1], atof(argv[2])) : show(argv[1]);
+    printf("seed %d\n", SEED);
+    CHECK(card_up() && pthread_create(&thread, NULL, be_card, NULL) == 0, "no card");
+    if (check_bad)
+        return 1;
+    snprintf(where, sizeof where, "eth://127.0.0.1:%u", fake.port);
+    failures(where);
+    long_batch(where);
+    kept(where);
+    fake.end = true;
+    pthread_join(thread, NULL);
+    close(fake.fd);
+    DONE();
+}
