@@ -243,6 +243,17 @@ static int bind_to(int fd, uint32_t ip, uint16_t port)
 }
 
 /* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
+static int bind_one(uint32_t ip, uint16_t *port, int udp)
+{
+    struct sockaddr_in at;
+    socklen_t n = sizeof at;
+    TRY(bind_to(udp, ip, *port));
+    if (getsockname(udp, (struct sockaddr *)&at, &n))
+        return -errno;
+    *port = ntohs(at.sin_port);
+    return 0;
+}
+
 static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
 {
     const int one = 1;
@@ -275,6 +286,13 @@ static void set_options(int fd)
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
 {
     int rc = -EADDRINUSE;
+    if (!tcp) {
+        *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        rc = *udp < 0 ? -errno : bind_one(ip, port, *udp);
+        if (rc && *udp >= 0)
+            close(*udp);
+        return rc;
+    }
     for (int i = 0; i < TRIES && rc == -EADDRINUSE; i++) {
         *tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -10,6 +10,7 @@
 #include "base/inet.h"
 #include "base/stop.h"
 #include "control/connections.h"
+#include "sim/control_port.h"
 #include "sim/net.h"
 #include "sim/pcap.h"
 #include "sim/pcie.h"
@@ -35,12 +36,14 @@ struct server {
     void *shell;
     struct control *control;
     struct connections connections;
+    struct control_port *port_control; /* NULL: it is controlled over TCP */
     struct pcie pcie;
     const struct net_ops *net_ops;
     void *net;
     int listener, signals;
     uint32_t ip;
     uint16_t port;
+    uint8_t mac[6];
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
@@ -70,7 +73,10 @@ static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8
         return;
     }
     s->frames_in++;
-    pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
 }
 
 static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -85,7 +91,10 @@ static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
 static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct server *s = arg;
-    pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
     if (s->out_faults.on)
         netfault_put(&s->out_faults, ip, port, bytes, n, now_ns());
     else
@@ -122,6 +131,8 @@ static void report(void *arg, struct text *to)
              (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
              busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full);
     s->net_ops->report(s->net, to);
+    if (s->ops->report)
+        s->ops->report(s->shell, to);
     report_faults(&s->in_faults, "in", to);
     report_faults(&s->out_faults, "out", to);
 }
@@ -133,7 +144,8 @@ static uint64_t patience(const struct server *s, int busy)
 {
     const double attend_at = connections_due(&s->connections) * 1e9;
     const uint64_t in = netfault_due(&s->in_faults), out = netfault_due(&s->out_faults),
-                   faults = in < out ? in : out;
+                   datagrams = control_port_due(s->port_control), frames = in < out ? in : out,
+                   faults = frames < datagrams ? frames : datagrams;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
     uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
@@ -168,18 +180,20 @@ static int take_all(struct server *s)
 /* Waits for something to do, and does what the connections ask for. Returns 1 to end. */
 static int attend(struct server *s, int busy, int blocked)
 {
-    struct pollfd polls[CONNECTIONS_POLLS + 2] = {
+    struct pollfd polls[CONNECTIONS_POLLS + 3] = {
         {.fd = s->signals, .events = POLLIN},
+        {.fd = control_port_fd(s->port_control), .events = POLLIN},
         {.fd = s->net_ops->fd(s->net), .events = (short)(POLLIN | (blocked ? POLLOUT : 0))}};
-    const int n = connections_polls(&s->connections, now_s(), polls + 2);
+    const int n = connections_polls(&s->connections, now_s(), polls + 3);
     const uint64_t wait_ns = patience(s, busy);
     const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
-    if (ppoll(polls, (nfds_t)n + 2, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
+    if (ppoll(polls, (nfds_t)n + 3, wait_ns == UINT64_MAX ? NULL : &wait, NULL) < 0 &&
         errno != EINTR)
         return ERR(-errno, "cannot poll: %s", strerror(errno));
     if (polls[0].revents)
         return 1;
-    TRY(connections_serve(&s->connections, polls + 2, n, now_s()));
+    TRY(connections_serve(&s->connections, polls + 3, n, now_s()));
+    TRY(control_port_serve(s->port_control, now_ns()));
     return s->connections.owner_left;
 }
 
@@ -229,17 +243,30 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
 /* Where frames come from: the port that is controlled, or a TAP interface. */
 static int open_net(struct server *s, const struct serve_options *o)
 {
-    uint8_t mac[6];
     TRY(inet_parse(o->listen, &s->ip, &s->port));
-    TRY(datagrams_open(s->ip, &s->port, &s->listener, &s->net));
+    TRY(datagrams_open(s->ip, &s->port, o->control >= 0 ? NULL : &s->listener, &s->net));
     s->net_ops = &net_datagrams;
     if (!o->tap)
         return 0;
     s->net_ops->close(s->net);
     s->net = NULL;
-    s->net_ops = &net_tap;
-    TRY(parse_addresses(o, &s->ip, mac));
-    return tap_open(o->tap, mac, s->ip, s->port, &s->net);
+    s->net_ops = s->ops->address ? &net_tap_raw : &net_tap;
+    TRY(parse_addresses(o, &s->ip, s->mac));
+    return s->ops->address ? tap_open_raw(o->tap, &s->net)
+                           : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
+}
+
+/* Nobody comes over TCP: what the datagrams' rules forbid, no other way allows. */
+static int open_control(struct server *s, const struct serve_options *o)
+{
+    uint16_t port = (uint16_t)o->control;
+    char frames[INET_TEXT], control[INET_TEXT];
+    TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
+                          &s->port_control));
+    printf("listening on %s, controlled at %s\n", inet_text(s->ip, s->port, frames),
+           inet_text(s->ip, port, control));
+    fflush(stdout);
+    return 0;
 }
 
 static int open_all(struct server *s, const struct shell_ops *ops, const struct serve_options *o)
@@ -251,10 +278,14 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     TRY(s->signals = stop_fd());
     TRY(open_net(s, o));
     if (o->pcap)
-        TRY(pcap_open(&s->pcap, o->pcap));
+        TRY(pcap_open(&s->pcap, o->pcap, ops->address != NULL));
     TRY(ops->open(o->wave, from_card, s, &s->shell));
+    if (ops->address)
+        ops->address(s->shell, s->mac, s->ip, s->port);
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
+    if (o->control >= 0)
+        return open_control(s, o);
     if (o->fd >= 0) {
         TRY(connections_adopt(&s->connections, o->fd));
         pcie_init(&s->pcie, s->control, s->connections.owner, o->mm, s->ip, s->port);
@@ -274,6 +305,7 @@ static void close_all(struct server *s)
 {
     if (s->control)
         connections_fini(&s->connections);
+    control_port_close(s->port_control);
     pcie_fini(&s->pcie);
     control_close(s->control);
     if (s->shell)

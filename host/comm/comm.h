@@ -98,6 +98,8 @@ int comm_barrier(struct comm *c);
 int comm_bcast(struct comm *c, void *buf, size_t bytes, int root);
 int comm_max_i8(struct comm *c, int8_t *x, size_t n); /* in place */
 int comm_max_f32(struct comm *c, float *x, size_t n); /* in place; none is nan */
+/* What comm_max_i8() makes of two ranks' numbers, into the first. Alone. */
+void comm_larger_i8(size_t n, int8_t *into, const void *x);
 /* in place, in rank order: same bits everywhere */
 int comm_sum_f64(struct comm *c, double *x, size_t n);
 /* all: [n_ranks * bytes], rank 0 only (may be NULL elsewhere) */

@@ -42,6 +42,11 @@ void comm_combine(enum comm_reduce how, size_t n, void *into, const void *x)
         }
 }
 
+void comm_larger_i8(size_t n, int8_t *into, const void *x)
+{
+    comm_combine(COMM_MAX_I8, n, into, x);
+}
+
 /* Everybody's numbers become one another's, as `how` says; a collective's bytes count once. */
 static int reduce(struct comm *c, enum comm_reduce how, void *x, size_t n, const char *what)
 {

@@ -6,6 +6,42 @@
 
 enum { STOP_READS = 20000, NOBODY = -1 };
 
+/* What a register is to those who share the card: hls/sharing.def. */
+enum rule {
+    RULE_FREE,
+    RULE_JOB,
+    RULE_SLOTS,
+    RULE_COMMIT,
+    RULE_OWNER,
+    RULE_ENABLED,
+    RULE_NEVER,
+    RULE_SEEN
+};
+
+static enum rule write_rule(uint64_t at)
+{
+    switch (at) {
+#define SHARED_WRITE(NAME, RULE, what) \
+    case REG_##NAME:                   \
+        return RULE_##RULE;
+#include "hls/sharing.def"
+    default:
+        return RULE_FREE;
+    }
+}
+
+static enum rule read_rule(uint64_t at)
+{
+    switch (at) {
+#define SHARED_READ(NAME, RULE, what) \
+    case REG_##NAME:                  \
+        return RULE_##RULE;
+#include "hls/sharing.def"
+    default:
+        return RULE_FREE;
+    }
+}
+
 static int bus_read(struct control_jobs *j, uint32_t at, uint32_t *value)
 {
     *value = 0;
@@ -20,7 +56,7 @@ static int bus_write(struct control_jobs *j, uint32_t at, uint32_t value)
 int control_jobs_read(struct control_jobs *j, int peer, uint64_t at, uint32_t *value)
 {
     uint32_t seen, job;
-    if (at == REG_SEEN_RANK || at == REG_SEEN_IP || at == REG_SEEN_PORT) {
+    if (read_rule(at) == RULE_SEEN) {
         TRY(bus_read(j, REG_SEEN_RANK, &seen));
         job = seen >> 16 & 0x7fff;
         if (seen >> 31 && job < CONTROL_JOBS && j->owner[job] != peer && peer != j->host)
@@ -89,25 +125,23 @@ static int commit(struct control_jobs *j, int peer, uint32_t start)
 int control_jobs_write(struct control_jobs *j, int peer, uint64_t at, uint32_t value)
 {
     const uint32_t index = j->job_index;
-    switch (at) {
-    case REG_JOB_INDEX:
+    switch (write_rule(at)) {
+    case RULE_JOB:
         j->job_index = value;
         break;
-    case REG_JOB_SLOTS:
+    case RULE_SLOTS:
         j->job_slots = value;
         break;
-    case REG_JOB_COMMIT:
+    case RULE_COMMIT:
         return commit(j, peer, value);
-    case REG_RANK_COMMIT:
+    case RULE_OWNER:
         if (index < CONTROL_JOBS && j->owner[index] != NOBODY && j->owner[index] != peer)
             return 1;
         break;
-    case REG_CTRL:
+    case RULE_ENABLED:
         value |= free_to(j, peer) ? 0 : REG_CTRL_ENABLE;
         break;
-    case REG_DROP_IN:
-    case REG_DROP_OUT:
-    case REG_DROP_SEED:
+    case RULE_NEVER:
         if (!free_to(j, peer))
             return 1;
         break;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp, &fpga_ops_xrt};
+static const struct fpga_ops *const backends[] = {&fpga_ops_sim, &fpga_ops_udp, &fpga_ops_eth,
+                                                &fpga_ops_xrt};
 
 static const struct fpga_ops *backend_of(const char *where)
 {
@@ -20,7 +21,8 @@ int fpga_check_name(const char *where)
     const bool fits = ops && ops->name_fits(where + strlen(ops->prefix));
     return fits ? 0
                 : ERR(-EINVAL,
-                      "'%s' is no card: need sim, sim:c, udp://host:port, xrt or xrt:0000:65:00.1",
+                      "'%s' is no card: need sim, sim:c, udp://host:port, eth://host:port, xrt or "
+                      "xrt:0000:65:00.1",
                       where);
 }
 

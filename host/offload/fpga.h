@@ -59,7 +59,7 @@ struct fpga_ops {
     void (*close)(struct fpga *card);
 };
 
-extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp, fpga_ops_xrt;
+extern const struct fpga_ops fpga_ops_sim, fpga_ops_udp, fpga_ops_eth, fpga_ops_xrt;
 
 /* Opens by the prefix of where. xclbin: for a card of this machine (xrt_card.h); NULL is legal. Returns
  * as ops->open; card->name and why are set in any case. */

@@ -2,14 +2,12 @@
  * host:port. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "offload/fpga_host.h"
 #include "offload/fpga_link_ops.h"
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,13 +37,13 @@ static int wait_connected(int fd, double until)
 }
 
 /* A connected socket, or a negative errno. */
-static int connect_to(const struct sockaddr *to, socklen_t to_bytes, double until)
+static int connect_to(const struct sockaddr_in *to, double until)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
     if (fd < 0)
         return -errno;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    int rc = connect(fd, to, to_bytes) ? -errno : 0;
+    int rc = connect(fd, (const struct sockaddr *)to, sizeof *to) ? -errno : 0;
     if (rc == -EINPROGRESS)
         rc = wait_connected(fd, until);
     if (!rc)
@@ -54,34 +52,12 @@ static int connect_to(const struct sockaddr *to, socklen_t to_bytes, double unti
     return rc;
 }
 
-enum { HOST_BYTES = 64 };
-
-/* host:port */
-static bool udp_name_fits(const char *name)
-{
-    const char *colon = strrchr(name, ':');
-    char *end;
-    const long port = colon ? strtol(colon + 1, &end, 10) : 0;
-    return colon && colon > name && colon - name < HOST_BYTES && !*end && port > 0 &&
-           port <= UINT16_MAX;
-}
-
 static int udp_open(struct fpga *card, const char *name, double timeout_s)
 {
     const double until = clock_s() + timeout_s;
-    const char *colon = strrchr(name, ':');
-    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *to = NULL;
-    char host[HOST_BYTES];
-    snprintf(host, sizeof host, "%.*s", (int)(colon - name), name);
-    int rc = getaddrinfo(host, colon + 1, &hints, &to);
-    if (rc)
-        return fpga_failed(card, -ENXIO, "cannot find host '%s' of card %s: %s", host, card->name,
-                           gai_strerror(rc));
     struct sockaddr_in peer;
-    memcpy(&peer, to->ai_addr, sizeof peer);
-    int fd = connect_to(to->ai_addr, to->ai_addrlen, until);
-    freeaddrinfo(to);
+    TRY(fpga_host_find(card, name, SOCK_STREAM, &peer));
+    int fd = connect_to(&peer, until);
     if (fd < 0)
         return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));
 
@@ -91,7 +67,7 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);
     }
     u->peer = ntohl(peer.sin_addr.s_addr);
-    rc = fpga_link_open(&u->link, fd, until);
+    int rc = fpga_link_open(&u->link, fd, until);
     if (rc) {
         free(u);
         if (rc == -EUSERS)
@@ -146,7 +122,7 @@ static bool udp_alive(struct fpga *card)
 
 const struct fpga_ops fpga_ops_udp = {
     .prefix = "udp://",
-    .name_fits = udp_name_fits,
+    .name_fits = fpga_host_fits,
     .open = udp_open,
     .batch = udp_batch,
     .address = udp_address,

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_inside.h"
+#include "reduce/reducer_parcel.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -89,7 +89,6 @@ static int plan(struct reducer *r, size_t bucket_bytes, const struct reducer_lay
     TRY(reducer_make_plan(r, true, bucket_bytes));
     reducer_state_size(r);
     size_buffers(r);
-    reducer_short_size(r);
     return 0;
 }
 
@@ -119,7 +118,7 @@ static int open(struct comm *c, const struct codec *codec, const struct algo *al
     if (rc == 0 && owns && (!r->low || comm_rank(c) == 0))
         rc = make_buffers(r);
     if (rc == 0 && owns)
-        rc = reducer_short_open(r);
+        rc = reducer_message_bytes(r) ? parcels_open(r) : 0;
     if (rc < 0) {
         reducer_close(r);
         return rc;
@@ -149,10 +148,11 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
     struct reducer *r;
     TRY(open(c, codec, algo, group, bucket_bytes, layers, n_layers, low, false, &r));
     const size_t codes = r->home.codes_bytes + r->home.result_bytes + r->home.scratch_bytes +
-                         ((size_t)comm_n_ranks(c) + 1) * r->parcel_bytes;
+                         (reducer_message_bytes(r) ? parcels_bytes(r) : 0);
     out->codes = r->low ? 0 : codes;
     out->common = r->low ? codes : 0;
     out->state = 2 * r->state_bytes;
+    out->message = reducer_message_bytes(r);
     reducer_close(r);
     return 0;
 }
@@ -188,7 +188,7 @@ void reducer_close(struct reducer *r)
         ops->free(r->result);
         ops->free(r->scratch);
     }
-    reducer_short_close(r);
+    parcels_close(r->parcels);
     reducer_close_streams(r);
     reducer_state_close(r);
     free(r);

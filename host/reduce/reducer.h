@@ -67,7 +67,8 @@ int reducer_open_low(struct comm *c, const struct codec *codec, const struct alg
  * and what the codec keeps, where gradients are. */
 struct reducer_bytes {
     size_t codes, state;
-    size_t common; /* what virtual ranks with low memory have once; then codes is 0 */
+    size_t common;  /* what virtual ranks with low memory have once; then codes is 0 */
+    size_t message; /* no memory: of a step that is short (reducer_short_bytes()); 0: none is */
 };
 
 /* The same arguments: what reducer_open(), or _low, would take on a rank, which may call it alone. Returns as
@@ -79,6 +80,9 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
  * and in the CPU's memory; 0: its exponents go first. */
 size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
                            int n_layers, uint64_t code_bytes);
+
+/* Is a step with such a message, not 0, faster so than by `direct`? */
+bool reducer_short_pays(int n_ranks, size_t bytes);
 
 /* all ranks, between steps; after a failure in mid-step any */
 void reducer_close(struct reducer *r);

@@ -28,6 +28,7 @@ struct group {
 };
 
 struct overlap; /* the communication thread */
+struct parcels; /* reducer_parcel.h */
 
 struct reducer {
     struct comm *comm;
@@ -63,12 +64,7 @@ struct reducer {
     uint8_t *codes;  /* of all buckets as configured, or of the largest one in forced fp32 */
     uint8_t *result; /* of the largest bucket; buckets take turns */
     void *scratch;
-    /* Of a step in one message (reducer_short.c); NULL: never. Each rank's, then this one's own; where
-     * ranks' stand, and the part of them that a sum reads, P of each */
-    uint8_t *parcels;
-    const uint8_t **parcel_of;
-    size_t parcel_bytes; /* of one */
-    uint8_t misses;      /* a bit a step, the last one lowest: some layer's guess was wrong */
+    struct parcels *parcels; /* of a step in one message (reducer_short.c); NULL: never */
     /* what the codec keeps, of all narrow layers: as the last step left it, and in the making */
     uint8_t *state[2];
     size_t state_bytes;
@@ -206,10 +202,8 @@ void bucket_decode(struct bucket_flow *b);
 
 /* ---- reducer_short.c ---- */
 
-/* How long a step's one message would be, or 0; then its buffers. Returns 0 or -ENOMEM. */
-void reducer_short_size(struct reducer *r);
-int reducer_short_open(struct reducer *r);
-void reducer_short_close(struct reducer *r);
+/* reducer_short_bytes() of this reducer. */
+size_t reducer_message_bytes(const struct reducer *r);
 
 /* Does the next step go so? The same on all ranks. */
 bool reducer_is_short(const struct reducer *r);

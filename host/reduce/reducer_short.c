@@ -1,25 +1,26 @@
-/* reducer_short.c : a step that fits into one message: this rank's exponents of all layers, and codes made
- * with the shifts of the last step, to all ranks, each of which adds alone (algo.h: together).
+/* reducer_short.c : a step that fits into one message: this rank's exponents of all layers, and what sums
+ * can be made from, to all ranks, each of which adds alone (algo.h: together).
  *
- *     | exponents of all layers | codes of all buckets |   ==gathered==>   P of them on every rank
+ *     scan -> | exponents | codes or words | ==gathered==> shifts; codes of all ranks -> sums -> means
+ *                                                 |              ^
+ *                              layers whose guess was wrong ==gathered==
  *
- * Then everybody knows the exponents over all ranks, and which shifts were guessed rightly: only buckets with
- * a layer whose shift is another travel once more, by the algorithm alone. Where guesses have lately been
- * wrong, exponents go first, as ever. The bits are the same: by either way codes are those of the agreed
- * shift, and sums are in rank order. */
-#include "base/buf.h"
+ * Codes are made by the shift of the last step. Where there is none yet, or where it was wrong more than once in
+ * the last eight steps, the layer goes as words from which any rank makes the codes when it knows the shift
+ * (reducer_parcel.c). If the codec's codes cannot be made from words, exponents go first, as ever. The bits are the
+ * same: by each way codes are those of the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
-#include "reduce/reducer_inside.h"
-#include <stdlib.h>
+#include "reduce/reducer_parcel.h"
 #include <string.h>
 
-enum { LONGEST = 1 << 20, LINE = 64 }; /* bytes: of a rank's message; what parts begin on */
+enum {
+    LONGEST = 1 << 20,   /* bytes of codes in a rank's message */
+    PAYS = 8 << 10,      /* bytes of it, below which a step of many ranks is faster so */
+    PAYS_TWO = 64 << 10, /* likewise of two ranks */
+};
 
-static size_t lines(size_t bytes)
-{
-    return (bytes + LINE - 1) / LINE * LINE;
-}
+/* ---- which steps ---- */
 
 /* Codes of the narrow layers are casts by a shift that the last step's may be a guess of, and their sums
  * leave nothing on a rank. */
@@ -27,112 +28,73 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
                            int n_layers, uint64_t code_bytes)
 {
     struct vec_cast cast;
-    const uint64_t bytes = lines((size_t)n_layers) + lines(code_bytes);
+    const uint64_t bytes = parcel_lines((size_t)n_layers) + parcel_lines(code_bytes);
     const bool may = algo->together && n_ranks > 1 && codec_cast(codec, &cast) &&
                      !codec_rescales(codec) && !codec_asks_max(codec, NULL);
     return may && bytes <= LONGEST ? bytes : 0;
 }
 
-void reducer_short_size(struct reducer *r)
+size_t reducer_message_bytes(const struct reducer *r)
 {
-    if (!r->low && !r->batches)
-        r->parcel_bytes = reducer_short_bytes(&r->codecs[NARROW], r->algo, comm_n_ranks(r->comm),
-                                              r->n_layers, r->plans[NARROW].code_bytes);
-}
-
-int reducer_short_open(struct reducer *r)
-{
-    const size_t p = (size_t)comm_n_ranks(r->comm);
-    if (!r->parcel_bytes)
+    if (r->low || r->batches)
         return 0;
-    r->parcels = buf_alloc((p + 1) * r->parcel_bytes);
-    r->parcel_of = buf_alloc(2 * p * sizeof *r->parcel_of);
-    return r->parcels && r->parcel_of ? 0 : -ENOMEM;
+    return reducer_short_bytes(&r->codecs[NARROW], r->algo, comm_n_ranks(r->comm), r->n_layers,
+                               r->plans[NARROW].code_bytes);
 }
 
-void reducer_short_close(struct reducer *r)
+/* `direct` sends 2(P - 1) messages and 2(P - 1)/P vectors, doubling log2 P and P - 1: for each message that
+ * is spared, about (1 - 2/P)/2 vectors more. A message costs what 4 KB do at 1 Gbit/s (some 30 us, 8 ns a byte). No
+ * clock is asked, for a job's bytes are known without running it. */
+bool reducer_short_pays(int n_ranks, size_t bytes)
 {
-    free(r->parcels);
-    free(r->parcel_of);
-}
-
-/* More than one of the last eight steps went twice, or would have. */
-static bool missed_lately(const struct reducer *r)
-{
-    return (r->misses & (r->misses - 1)) != 0;
-}
-
-static bool has_guesses(const struct reducer *r)
-{
-    for (int i = 0; i < r->n_layers; i++)
-        if (r->guesses[i] == CODEC_NO_GUESS)
-            return false;
-    return true;
+    const size_t p = (size_t)n_ranks;
+    return bytes > 0 && bytes <= (p == 2 ? PAYS_TWO : PAYS * p / (p - 2));
 }
 
 bool reducer_is_short(const struct reducer *r)
 {
-    return r->parcels && !r->overlap && !r->force_fp32 && !r->core && !r->node &&
-           !missed_lately(r) && has_guesses(r);
-}
-
-/* Are the codes that ranks have made of layer i, by the guess, right? Zeroes have one code by any shift. */
-static bool is_right(const struct reducer *r, int i)
-{
-    const int8_t exponent = reducer_exponent(r, i);
-    return exponent == CODEC_ALL_ZERO ||
-           codec_shift(&r->codecs[r->layers[i].fp32], exponent) == r->guesses[i];
-}
-
-static bool is_bucket_right(const struct reducer *r, const struct bucket *b)
-{
-    for (int k = 0; k < b->n_layers; k++)
-        if (!is_right(r, (int)b->call.layers[k].index))
+    if (!r->parcels || r->overlap || r->force_fp32 || r->core || r->node)
+        return false;
+    for (int i = 0; i < r->n_layers && !r->parcels->has_words; i++)
+        if (!parcel_is_guessed(r, i))
             return false;
     return true;
 }
 
+/* ---- a step ---- */
+
 void reducer_short_note(struct reducer *r)
 {
-    bool missed = false;
     if (r->force_fp32)
         return;
-    for (int i = 0; i < r->n_layers; i++)
-        missed = missed || (r->guesses[i] != CODEC_NO_GUESS && !is_right(r, i));
-    r->misses = (uint8_t)(r->misses << 1 | missed);
+    for (int i = 0; i < r->n_layers; i++) {
+        uint8_t *misses = &r->parcels->misses[i];
+        *misses =
+            (uint8_t)(*misses << 1 | (r->guesses[i] != CODEC_NO_GUESS && !parcel_is_right(r, i)));
+    }
 }
 
-/* Everybody's message. */
+/* The largest of all ranks' exponents. */
 static int exchange(const struct reducing *s, const struct group *g)
 {
     struct reducer *r = s->r;
-    uint8_t *mine = r->parcels + (size_t)comm_n_ranks(r->comm) * r->parcel_bytes;
     const double start = clock_s();
-    memcpy(mine, r->own_exponents, (size_t)r->n_layers);
-    memcpy(mine + lines((size_t)r->n_layers), r->codes, (size_t)r->plans[NARROW].code_bytes);
-    TRY(comm_all_gather(r->comm, mine, r->parcel_bytes, r->parcels, r->parcel_of));
-    memcpy(r->exponents, r->parcel_of[0], (size_t)r->n_layers);
-    for (int p = 1; p < comm_n_ranks(r->comm); p++)
-        for (int i = 0; i < r->n_layers; i++) {
-            const int8_t e = (int8_t)r->parcel_of[p][i];
-            r->exponents[i] = e > r->exponents[i] ? e : r->exponents[i];
-        }
+    TRY(parcel_send(r));
+    memcpy(r->exponents, r->own_exponents, (size_t)r->n_layers);
+    for (int p = 0; p < comm_n_ranks(r->comm); p++)
+        comm_larger_i8((size_t)r->n_layers, r->exponents, r->parcels->of[p]);
     s->report->comm_s += clock_s() - start;
     trace_add(r->trace, reducer_row(r), "all-reduce", g->bucket, start);
     return 0;
 }
 
-/* The mean of a bucket whose codes all ranks have made with the right shifts. */
-static void sum_parcels(const struct reducing *s, const struct bucket *b)
+/* The mean of a bucket of which all ranks' codes are there. */
+static void sum(const struct reducing *s, const struct bucket *b)
 {
     struct reducer *r = s->r;
-    const size_t at = lines((size_t)r->n_layers) + r->plans[NARROW].places[b->last];
-    const uint8_t **parts = r->parcel_of + comm_n_ranks(r->comm);
     struct bucket_flow casting = {.step = s, .bucket = b};
     const double start = clock_s();
-    for (int p = 0; p < comm_n_ranks(r->comm); p++)
-        parts[p] = r->parcel_of[p] + at;
-    b->fold.ops->sum(&b->fold, 0, parts, comm_n_ranks(r->comm), b->n, true, r->result);
+    b->fold.ops->sum(&b->fold, 0, parcel_parts(r, b), comm_n_ranks(r->comm), b->n, true, r->result);
     s->report->comm_s += clock_s() - start;
     bucket_decode(&casting);
     bucket_encoded(&casting);
@@ -150,11 +112,9 @@ int reducer_step_short(const struct reducing *s, bool *finite)
     if (!*finite)
         return 0;
     reducer_lost(s, &g);
+    TRY(parcel_open(s));
     reducer_short_note(r);
     for (int i = 0; i < plan->n_buckets; i++)
-        if (is_bucket_right(r, &plan->buckets[i]))
-            sum_parcels(s, &plan->buckets[i]);
-        else
-            TRY(reducer_bucket_mpi(s, i));
+        sum(s, &plan->buckets[i]);
     return 0;
 }

@@ -6,7 +6,8 @@
 //   A place for one more: one that is not known, else the next in turn; for one who asks for us, an empty one alone.
 module arp_table #(
   parameter int Rows  = 16,                  // a power of two: clocks of a search
-  parameter int Banks = 4                    // places searched in a clock, a power of two
+  parameter int Banks = 4,                   // places searched in a clock, a power of two
+  parameter int Heard = 8                    // ARP packets that wait
 ) (
   input  logic        clk_i,
   input  logic        rst_i,
@@ -18,7 +19,7 @@ module arp_table #(
   output logic        answer_failed_o,
   output logic        answer_valid_o,
   input  logic        answer_ready_i,
-  // ARP packets that came for us; one that finds us at work is lost
+  // ARP packets that came for us; one that finds no room is lost: who asks asks again
   input  logic [31:0] heard_ip_i,
   input  logic [47:0] heard_mac_i,
   input  logic        heard_request_i,       // else an answer
@@ -68,9 +69,16 @@ module arp_table #(
   logic [31:0] ip_q;
   logic [47:0] mac_q;
   logic        asks_q, request_q;            // asks_q: a frame asks; else a packet was heard
-  logic        heard_q, heard_request_q;
-  logic [31:0] heard_ip_q;
-  logic [47:0] heard_mac_q;
+  logic        heard, heard_request, take_heard;
+  logic [31:0] heard_ip;
+  logic [47:0] heard_mac;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic        heard_room;
+  /* verilator lint_on UNUSEDSIGNAL */
+  fifo #(.W(81), .Depth(Heard)) u_heard (
+    .clk_i, .rst_i, .in_data_i({heard_request_i, heard_ip_i, heard_mac_i}), .in_valid_i(heard_valid_i), .in_ready_o(heard_room),
+    .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard), .out_ready_i(take_heard));
+  assign take_heard = state_q == Idle && !(send_valid_o && heard_request);  // what is asked is answered
   logic        known, same, learn, doubt, place;
   assign known = found_q && found_known_q;
   assign same  = found_mac_q == mac_q;
@@ -82,7 +90,7 @@ module arp_table #(
     state_d = state_q;
     unique case (state_q)
       Clear:   if (row_q == RowW'(Rows - 1)) state_d = Idle;
-      Idle:    if (heard_q || (ask_valid_i && !answer_valid_o)) state_d = Search;
+      Idle:    if ((heard && take_heard) || (ask_valid_i && !answer_valid_o)) state_d = Search;
       Search:  if (row_q == RowW'(Rows - 1) || hit != '0) state_d = Act;
       default: state_d = Idle;
     endcase
@@ -109,24 +117,16 @@ module arp_table #(
     row_q   <= state_q == Clear || state_q == Search ? row_q + 1'b1 : '0;
     if (state_q == Idle) begin
       {found_q, free_q} <= '0;
-      asks_q            <= !heard_q;
-      ip_q              <= heard_q ? heard_ip_q : ask_ip_i;
-      mac_q             <= heard_mac_q;
-      request_q         <= heard_request_q;
-      heard_q           <= 1'b0;
+      asks_q            <= !(heard && take_heard);
+      ip_q              <= heard && take_heard ? heard_ip : ask_ip_i;
+      mac_q             <= heard_mac;
+      request_q         <= heard_request;
     end
     if (state_q == Search) begin
       if (hit != '0) {found_q, found_row_q, found_bank_q, found_known_q, found_mac_q} <= {1'b1, row_q, hit_bank, hit_known, hit_mac};
       if (vacant != '0 && !free_q) {free_q, free_row_q, free_bank_q} <= {1'b1, row_q, free_bank};
     end
     if (state_q == Act && place && !free_q) {turn_row_q, turn_bank_q} <= {turn_row_q, turn_bank_q} + 1'b1;
-
-    if (heard_valid_i && (!heard_q || state_q == Idle)) begin
-      heard_q         <= 1'b1;
-      heard_ip_q      <= heard_ip_i;
-      heard_mac_q     <= heard_mac_i;
-      heard_request_q <= heard_request_i;
-    end
 
     if (answer_valid_o && answer_ready_i) answer_valid_o <= 1'b0;
     if (state_q == Act && asks_q) begin
@@ -135,7 +135,7 @@ module arp_table #(
       answer_mac_o    <= found_mac_q;
     end
 
-    // What finds the last packet not yet sent is lost: who asked asks again, and so do we.
+    // A question of ours that finds the last packet not yet sent is lost: the next frame asks again.
     if (send_valid_o && send_ready_i) send_valid_o <= 1'b0;
     if (state_q == Act && !send_valid_o && ip_q != '0 && (asks_q ? !known : request_q)) begin
       send_valid_o   <= 1'b1;
@@ -145,10 +145,10 @@ module arp_table #(
     end
 
     if (rst_i) begin
-      state_q                    <= Clear;
-      row_q                      <= '0;
-      {turn_row_q, turn_bank_q}  <= '0;
-      {heard_q, answer_valid_o, send_valid_o} <= '0;
+      state_q <= Clear;
+      row_q   <= '0;
+      {turn_row_q, turn_bank_q} <= '0;
+      {answer_valid_o, send_valid_o} <= '0;
     end
   end
 endmodule

@@ -6,7 +6,7 @@ What differs from liteeth_gen, and from LiteEth:
   - between the MAC and the layers above stands eth_guard.sv: they see whole, right frames alone
   - arp_table.sv is in place of LiteEth's table, in which one address that does not answer stops all frames
   - LiteEth adds up an IP header for a frame that it then drops, and puts the sum into the next one: mended below
-  - ports for receiving are fixed while the card sends from and to any; addresses and the port for frames are inputs of the module
+  - ports for receiving are fixed while the card sends from and to any; addresses and the two ports are inputs of the module
 """
 import argparse
 import os
@@ -24,7 +24,6 @@ from liteeth.core import LiteEthUDPIPCore
 from liteeth.mac.core import LiteEthMACCore
 
 DW = 32
-CONTROL_PORT = 20036
 WORD = [("data", DW), ("last", 1), ("last_be", DW // 8), ("valid", 1), ("ready", 1)]
 UDP = WORD + [("ip_address", 32), ("src_port", 16), ("dst_port", 16), ("length", 16)]
 COUNTS = 5
@@ -41,7 +40,7 @@ def both_ways(name, layout):
 
 COMMON = [
     ("sys_clock", 0, Pins(1)), ("sys_reset", 0, Pins(1)),
-    ("mac_address", 0, Pins(48)), ("ip_address", 0, Pins(32)), ("frames_port", 0, Pins(16)),
+    ("mac_address", 0, Pins(48)), ("ip_address", 0, Pins(32)), ("frames_port", 0, Pins(16)), ("control_port", 0, Pins(16)),
     ("guard_count", 0, Pins(COUNTS)),
     both_ways("frames", UDP), both_ways("control", UDP),
 ]
@@ -141,7 +140,7 @@ class Shell(LiteXModule):
         mend_checksum(core.ip.tx)
         guard = GuardedMac.guards[-1]
         self.comb += [guard.mac.eq(mac), guard.ip.eq(ip), ask("guard_count").eq(guard.count)]
-        for name, number in [("frames", ask("frames_port")), ("control", CONTROL_PORT)]:
+        for name, number in [("frames", ask("frames_port")), ("control", ask("control_port"))]:
             port = core.udp.crossbar.get_port(number, dw=DW)
             join(self, port.source, port.sink, ask(name), UDP)
 

@@ -1,0 +1,312 @@
+/* reducer_parcel.c : a short step's one message, and the codes of all ranks that come out of it.
+ *
+ *     | exponents of all layers | a layer's codes, or words | ...      as the plan places layers
+ *     | a layer's codes | ...                                          a second one: those that were guessed wrong
+ *
+ * A word is the upper half of an fp32, its last bit set where a bit below is (rounded to odd): 7 bits behind the
+ * first, of which m + 2 suffice to round to m as from the fp32 itself, at any shift that does not bring
+ * subnormal fp32s up to what the format can tell apart.
+ * Source: S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
+ * rounding to odd, 2008, section 2. */
+#include "reduce/reducer_parcel.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "hls/mf.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORD_BITS = 7,     /* of a word's fraction */
+    WORD_LEAST = -133, /* the exponent of a subnormal word's last bit */
+};
+
+/* Do words round as the fp32s that they are of, those that are not subnormal? */
+static bool words_round(const struct vec_cast *cast)
+{
+    return cast->round != MF_STOCHASTIC && !cast->trunc && cast->fmt.m + 2 <= WORD_BITS;
+}
+
+bool parcel_words_do(const struct vec_cast *cast, int shift)
+{
+    const int least = 1 - mf_bias(cast->fmt) - cast->fmt.m; /* the exponent of the smallest code */
+    return words_round(cast) && WORD_LEAST + shift <= least - 2;
+}
+
+/* ---- what a layer takes ---- */
+
+static const struct bucket *bucket_of(const struct reducer *r, int i)
+{
+    const struct plan *plan = &r->plans[NARROW];
+    return &plan->buckets[plan->bucket_of[i]];
+}
+
+/* Bytes of layer i's codes, padding included. */
+static size_t code_bytes(const struct reducer *r, int i)
+{
+    const struct fold *f = &bucket_of(r, i)->fold;
+    const size_t at = reducer_layer(r, i)->at;
+    return fold_in_at(f, at + bucket_padded(f, r->layers[i].n)) - fold_in_at(f, at);
+}
+
+static size_t word_bytes(const struct reducer *r, int i)
+{
+    return r->layers[i].n * sizeof(uint16_t);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The longest message, and the longest layer. */
+static size_t room(const struct reducer *r, size_t *longest)
+{
+    size_t bytes = 0;
+    *longest = 0;
+    for (int i = 0; i < r->n_layers; i++) {
+        bytes += larger(code_bytes(r, i), r->layers[i].fp32 ? 0 : word_bytes(r, i));
+        *longest = larger(*longest, r->layers[i].n);
+    }
+    return parcel_lines((size_t)r->n_layers) +
+           parcel_lines(larger(bytes, (size_t)r->plans[NARROW].code_bytes));
+}
+
+/* ---- open, close ---- */
+
+size_t parcels_bytes(const struct reducer *r)
+{
+    const size_t p = (size_t)comm_n_ranks(r->comm);
+    size_t longest;
+    return (p + 1) * room(r, &longest) + p * parcel_lines((size_t)r->plans[NARROW].code_bytes) +
+           longest * sizeof(float);
+}
+
+int parcels_open(struct reducer *r)
+{
+    const size_t ranks = (size_t)comm_n_ranks(r->comm);
+    struct vec_cast cast;
+    size_t longest;
+    struct parcels *p = r->parcels = buf_alloc(sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    p->has_words = codec_cast(&r->codecs[NARROW], &cast) && words_round(&cast);
+    p->room = room(r, &longest);
+    p->code_bytes = parcel_lines((size_t)r->plans[NARROW].code_bytes);
+    p->mine = buf_alloc(p->room);
+    p->all = buf_alloc(ranks * p->room);
+    p->of = buf_alloc(ranks * sizeof *p->of);
+    p->codes = buf_alloc(ranks * p->code_bytes);
+    p->parts = buf_alloc(ranks * sizeof *p->parts);
+    p->floats = buf_alloc(longest * sizeof *p->floats);
+    p->misses = buf_alloc((size_t)r->n_layers);
+    return p->mine && p->all && p->of && p->codes && p->parts && p->floats && p->misses ? 0
+                                                                                        : -ENOMEM;
+}
+
+void parcels_close(struct parcels *p)
+{
+    if (!p)
+        return;
+    free(p->mine);
+    free(p->all);
+    free(p->of);
+    free(p->codes);
+    free(p->parts);
+    free(p->floats);
+    free(p->misses);
+    free(p);
+}
+
+/* ---- guesses ---- */
+
+bool parcel_is_guessed(const struct reducer *r, int i)
+{
+    const uint8_t misses = r->parcels->misses[i];
+    return r->guesses[i] != CODEC_NO_GUESS && !(misses & (misses - 1));
+}
+
+/* Layer i's shift, by the exponents of all ranks. */
+static int shift_of(const struct reducer *r, int i)
+{
+    return codec_shift(&r->codecs[r->layers[i].fp32], reducer_exponent(r, i));
+}
+
+/* Zeroes have one code by any shift. */
+bool parcel_is_right(const struct reducer *r, int i)
+{
+    return reducer_exponent(r, i) == CODEC_ALL_ZERO || shift_of(r, i) == r->guesses[i];
+}
+
+static bool words_do(const struct reducer *r, int i)
+{
+    struct vec_cast cast;
+    return codec_cast(&r->codecs[NARROW], &cast) && parcel_words_do(&cast, shift_of(r, i));
+}
+
+/* Must codes of layer i be sent once more? */
+static bool is_wrong(const struct reducer *r, int i)
+{
+    return parcel_is_guessed(r, i) ? !parcel_is_right(r, i)
+                                   : reducer_exponent(r, i) != CODEC_ALL_ZERO && !words_do(r, i);
+}
+
+/* ---- words ---- */
+
+static void to_words(const float *x, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        const uint16_t word = parcel_word(bits);
+        memcpy(out + i * sizeof word, &word, sizeof word);
+    }
+}
+
+static void from_words(const uint8_t *words, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t word;
+        memcpy(&word, words + i * sizeof word, sizeof word);
+        const uint32_t bits = (uint32_t)word << 16;
+        memcpy(&out[i], &bits, sizeof bits);
+    }
+}
+
+/* Codes of layer i of any rank, from its words. */
+static void encode_words(struct reducer *r, int i, const uint8_t *words, uint8_t *codes)
+{
+    const size_t n = r->layers[i].n;
+    from_words(words, n, r->parcels->floats);
+    r->parts[0] = (struct codec_part){.layer = reducer_layer(r, i)};
+    r->spans[0] = (struct vec_span){.x = r->parcels->floats,
+                                    .type = VEC_FLOAT,
+                                    .codes = codes,
+                                    .n = n,
+                                    .padded = bucket_padded(&bucket_of(r, i)->fold, n),
+                                    .shift = shift_of(r, i)};
+    codec_encode_all(&r->codecs[NARROW], r->spans, r->parts, 1);
+}
+
+/* ---- messages: layers as the plan places them ---- */
+
+static int placed(const struct reducer *r, int k)
+{
+    return (int)r->plans[NARROW].placed[k].index;
+}
+
+/* Codes of layer i, of this rank. */
+static uint8_t *add_codes(const struct reducer *r, int i, uint8_t *to)
+{
+    memcpy(to, r->codes + r->plans[NARROW].places[i], code_bytes(r, i));
+    return to + code_bytes(r, i);
+}
+
+static uint8_t *add_words(const struct reducer *r, int i, uint8_t *to)
+{
+    to_words(r->grads[i], r->layers[i].n, to);
+    return to + word_bytes(r, i);
+}
+
+/* What stands in `mine` up to `end`, to all. */
+static int send(struct reducer *r, const uint8_t *end)
+{
+    struct parcels *p = r->parcels;
+    return comm_all_gather(r->comm, p->mine, parcel_lines((size_t)(end - p->mine)), p->all, p->of);
+}
+
+int parcel_send(struct reducer *r)
+{
+    struct parcels *p = r->parcels;
+    uint8_t *to = p->mine + parcel_lines((size_t)r->n_layers);
+    memcpy(p->mine, r->own_exponents, (size_t)r->n_layers);
+    for (int k = 0; k < r->n_layers; k++)
+        to = (parcel_is_guessed(r, placed(r, k)) ? add_codes : add_words)(r, placed(r, k), to);
+    return send(r, to);
+}
+
+/* A rank's codes from its message, but of layers that were guessed wrong. */
+static void place(struct reducer *r, const uint8_t *from, uint8_t *codes)
+{
+    for (int k = 0; k < r->n_layers; k++) {
+        const int i = placed(r, k);
+        const bool guessed = parcel_is_guessed(r, i);
+        if (guessed)
+            memcpy(codes, from, code_bytes(r, i));
+        else if (!is_wrong(r, i))
+            encode_words(r, i, from, codes);
+        from += guessed ? code_bytes(r, i) : word_bytes(r, i);
+        codes += code_bytes(r, i);
+    }
+}
+
+/* A rank's codes of those layers, from its second message. */
+static void replace(const struct reducer *r, const uint8_t *from, uint8_t *codes)
+{
+    for (int k = 0; k < r->n_layers; k++) {
+        const int i = placed(r, k);
+        if (is_wrong(r, i)) {
+            memcpy(codes, from, code_bytes(r, i));
+            from += code_bytes(r, i);
+        }
+        codes += code_bytes(r, i);
+    }
+}
+
+/* This rank's codes of layer i by its shift. */
+static void encode(const struct reducing *s, int i)
+{
+    struct reducer *r = s->r;
+    const double start = clock_s();
+    reducer_span(s, i, 0, bucket_padded(&bucket_of(r, i)->fold, r->layers[i].n), shift_of(r, i), 0);
+    codec_encode_all(&r->codecs[r->layers[i].fp32], r->spans, r->parts, 1);
+    s->report->codec_s += clock_s() - start;
+}
+
+/* Once more what was guessed wrong. */
+static int send_again(const struct reducing *s)
+{
+    struct reducer *r = s->r;
+    struct parcels *p = r->parcels;
+    uint8_t *to = p->mine;
+    for (int k = 0; k < r->n_layers; k++)
+        if (is_wrong(r, placed(r, k))) {
+            encode(s, placed(r, k));
+            to = add_codes(r, placed(r, k), to);
+        }
+    if (to == p->mine)
+        return 0;
+    const double start = clock_s();
+    TRY(send(r, to));
+    s->report->comm_s += clock_s() - start;
+    for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
+        replace(r, p->of[rank], p->codes + (size_t)rank * p->code_bytes);
+    return 0;
+}
+
+int parcel_open(const struct reducing *s)
+{
+    struct reducer *r = s->r;
+    struct parcels *p = r->parcels;
+    p->are_sent = true;
+    for (int i = 0; i < r->n_layers; i++)
+        p->are_sent = p->are_sent && parcel_is_guessed(r, i) && !is_wrong(r, i);
+    if (p->are_sent)
+        return 0;
+    const double start = clock_s();
+    for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
+        place(r, p->of[rank] + parcel_lines((size_t)r->n_layers),
+              p->codes + (size_t)rank * p->code_bytes);
+    s->report->codec_s += clock_s() - start;
+    return send_again(s);
+}
+
+const uint8_t **parcel_parts(struct reducer *r, const struct bucket *b)
+{
+    const struct parcels *p = r->parcels;
+    for (int rank = 0; rank < comm_n_ranks(r->comm); rank++)
+        p->parts[rank] = (p->are_sent ? p->of[rank] + parcel_lines((size_t)r->n_layers)
+                                      : p->codes + (size_t)rank * p->code_bytes) +
+                         r->plans[NARROW].places[b->last];
+    return p->parts;
+}

@@ -1,0 +1,124 @@
+/* control_port.c : a UDP port of a simulated card where it is controlled by datagrams: socket, bad
+ * network, responder, time.
+ *
+ *     socket --> faults --> responder (one request at a time) --> faults --> socket */
+#include "sim/control_port.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "hls/lease.h"
+#include "sim/net.h"
+#include <stdlib.h>
+
+enum { TICK_NS = LEASE_TICK_MS * 1000000, AT_ONCE = 64 };
+
+struct control_port {
+    void *net;
+    struct responder *responder;
+    struct netfault in_faults, out_faults;
+    uint64_t now_ns, tick_ns; /* tick_ns: when the next tick is due; 0: nothing has come yet */
+    int failed;
+};
+
+static void answer(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct control_port *c = arg;
+    if (c->out_faults.on)
+        netfault_put(&c->out_faults, ip, port, bytes, n, c->now_ns);
+    else
+        net_datagrams.send(c->net, ip, port, bytes, n);
+}
+
+static void request(struct control_port *c, uint32_t ip, uint16_t port, const uint8_t *bytes,
+                    size_t n)
+{
+    if (!c->failed)
+        c->failed = responder_take(c->responder, ip, port, bytes, n);
+}
+
+static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    struct control_port *c = arg;
+    if (c->in_faults.on)
+        netfault_put(&c->in_faults, ip, port, bytes, n, c->now_ns);
+    else
+        request(c, ip, port, bytes, n);
+}
+
+/* What has become of datagrams by now. */
+static void pass_due(struct control_port *c)
+{
+    const struct queued_frame *f;
+    const uint8_t *bytes;
+    while (c->in_faults.on && (f = netfault_next(&c->in_faults, c->now_ns, &bytes)))
+        request(c, f->ip, f->port, bytes, f->n);
+    while (c->out_faults.on && (f = netfault_next(&c->out_faults, c->now_ns, &bytes)))
+        net_datagrams.send(c->net, f->ip, f->port, bytes, f->n);
+}
+
+/* A process that was stopped does not make up for it: the card's clock stood still, too. */
+static void pass_time(struct control_port *c)
+{
+    if (c->now_ns < c->tick_ns || c->failed)
+        return;
+    c->tick_ns = c->now_ns + TICK_NS;
+    c->failed = responder_tick(c->responder);
+}
+
+int control_port_serve(struct control_port *c, uint64_t now_ns)
+{
+    if (!c)
+        return 0;
+    c->now_ns = now_ns;
+    for (int n = 0, got = 1; n < AT_ONCE && got > 0; n += got)
+        got = net_datagrams.receive(c->net, take, c);
+    pass_due(c);
+    pass_time(c);
+    (void)net_datagrams.flush(c->net);
+    return c->failed;
+}
+
+uint64_t control_port_due(const struct control_port *c)
+{
+    if (!c)
+        return UINT64_MAX;
+    const uint64_t in = netfault_due(&c->in_faults), out = netfault_due(&c->out_faults),
+                   first = in < out ? in : out;
+    return first < c->tick_ns ? first : c->tick_ns;
+}
+
+int control_port_fd(const struct control_port *c)
+{
+    return c ? net_datagrams.fd(c->net) : -1;
+}
+
+int control_port_open(const struct control_ops *ops, void *card, uint32_t ip, uint16_t *port,
+                      uint16_t frame_port, struct netfault_rates rates, uint64_t seed,
+                      struct control_port **control)
+{
+    struct control_port *c = buf_alloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    netfault_init(&c->in_faults, rates, seed, 2);
+    netfault_init(&c->out_faults, rates, seed, 3);
+    int rc = datagrams_open(ip, port, NULL, &c->net);
+    if (!rc)
+        rc = responder_open(ops, card, frame_port, answer, c, &c->responder);
+    if (rc) {
+        control_port_close(c);
+        return rc;
+    }
+    *control = c;
+    return 0;
+}
+
+void control_port_close(struct control_port *c)
+{
+    if (!c)
+        return;
+    responder_close(c->responder);
+    if (c->net)
+        net_datagrams.close(c->net);
+    netfault_fini(&c->in_faults);
+    netfault_fini(&c->out_faults);
+    free(c);
+}
