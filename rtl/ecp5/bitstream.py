@@ -31,16 +31,16 @@ def boards():
 
 
 def sources(board):
-    """All files that a netlist may be made of, in the order of their names."""
-    found = glob.glob('rtl/*.sv') + glob.glob('rtl/ecp5/*') + [f'{B}/rtl/nc_pkg.sv']
+    """All files that bits hang on, in the order of their names; not this one: a change here that matters changes SYNTH."""
+    found = glob.glob('rtl/*.sv') + glob.glob('rtl/ecp5/*.sv') + glob.glob('rtl/ecp5/*.lpf') + ['rtl/ecp5/between.py', f'{B}/rtl/nc_pkg.sv']
     if board.kind != 'piece':
         found += glob.glob('rtl/shell/*.*v') + [f'{B}/shell/{board.top.replace("card", "eth")}.v']
-    return sorted(f for f in found if os.path.isfile(f) and not f.endswith('.md'))
+    return sorted(found)
 
 
 def key_of(board, versions):
     """A hash of everything that the bits hang on."""
-    digest = hashlib.sha256(repr((board, SEEDS, versions)).encode())
+    digest = hashlib.sha256(repr((board, SEEDS, versions, SYNTH, CHECKED)).encode())
     for name in sources(board):
         try:
             with open(name, 'rb') as f:
@@ -74,7 +74,7 @@ def piece(top, params, folder):
         stop(f'between.py: exit {made.returncode}')
     yosys('registers around it', f'read_json {folder}/piece.json; delete =A:blackbox; design -stash p; read_verilog {folder}/between.v; '
           f'design -copy-from p {top}; blackbox {top}; {SYNTH} -top between; design -copy-from p {top}; hierarchy -top between; '
-          f'flatten; clean; write_json {folder}/netlist.json', folder, 'between.log')
+          f'flatten; clean; {CHECKED}; write_json {folder}/netlist.json', folder, 'between.log')
     return done
 
 
