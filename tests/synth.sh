@@ -53,7 +53,7 @@ lines=$(sed 's/ *#.*//; /^$/d' "$list") || exit 1
 while read -r module options; do
     case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
     [ -n "$module" ] || continue
-    name=$(echo "$module $options" | sed 's/ [a-z]*=[^ ]*//g')
+    name=$(echo "$module $options" | sed 's/ [a-z][a-z0-9]*=[^ ]*//g')
     label=$(echo "$name" | tr -c 'A-Za-z0-9_\n' '-')
     # shellcheck disable=SC2086  # a list of words
     if ! synth "$module" $options </dev/null; then

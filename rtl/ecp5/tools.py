@@ -1,6 +1,6 @@
 """tools.py: the programs that make a bitstream: where they are, how they come, and how one is run so that Ctrl-C ends it.
 
-yosys is the system's; nextpnr-ecp5 and ecppack come from PyPI (requirements.txt) into a virtual environment, as WebAssembly: a step
+yosys is the system's; nextpnr-ecp5 and ecppack come from PyPI (nextpnr.txt) into a virtual environment, as WebAssembly: a step
 is slower than a native one, and the same on every machine. They see no folder but the one they run in: names are relative.
 """
 import os
@@ -87,7 +87,7 @@ def router(folder):
     WebAssembly compiled there. Loads nothing when NEXTPNR names the folder they are in, or when all is there."""
     if 'NEXTPNR' in os.environ:
         return os.environ['NEXTPNR']
-    wanted = os.path.join(HERE, 'requirements.txt')
+    wanted = os.path.join(HERE, 'nextpnr.txt')
     done = os.path.join(folder, 'venv', 'done')
     if not (os.path.exists(done) and os.path.getmtime(done) >= os.path.getmtime(wanted)):
         venv = os.path.join(folder, 'venv')
@@ -104,8 +104,8 @@ def router(folder):
 
 
 def pinned():
-    """The versions that requirements.txt names."""
-    with open(os.path.join(HERE, 'requirements.txt'), encoding='utf-8') as f:
+    """The versions that nextpnr.txt names."""
+    with open(os.path.join(HERE, 'nextpnr.txt'), encoding='utf-8') as f:
         return [line.strip() for line in f if '==' in line]
 
 
