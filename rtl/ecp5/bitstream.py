@@ -53,7 +53,8 @@ def key_of(board, versions):
 
 def yosys(what, script, folder, log):
     """In the tree's root: sources are named from there."""
-    rc, seconds, gb = run(what, ['yosys', '-q', '-l', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'))
+    rc, seconds, gb = run(what, ['yosys', '-q', '-L', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'),
+                          watch=os.path.join(folder, log))
     if rc:
         with open(os.path.join(folder, 'yosys.out'), encoding='utf-8', errors='replace') as f:
             print(*f.readlines()[-3:], sep='', end='', file=sys.stderr)

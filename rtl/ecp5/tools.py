@@ -39,19 +39,20 @@ def catch_signals():
 
 
 def tail_of(log):
-    """The last line of a log that says something, without the words that start each line."""
+    """What a log says last: of yosys its last step, else its last line, without the words that start each."""
     try:
         with open(log, 'rb') as f:
-            f.seek(max(0, os.fstat(f.fileno()).st_size - 4000))
+            f.seek(max(0, os.fstat(f.fileno()).st_size - 20000))
             lines = f.read().decode(errors='replace').splitlines()
     except OSError:
         return ''
-    lines = [re.sub(r'^(Info|Warning): *', '', line).strip() for line in lines]
+    steps = [line for line in lines if re.match(r'[0-9.]+ Executing ', line)]
+    lines = steps or [re.sub(r'^(Info|Warning): *', '', line).strip() for line in lines]
     return next((line for line in reversed(lines) if line), '')
 
 
-def run(what, command, folder, log, every=60):
-    """Runs a command in a folder, its words to folder/log; a line at its start, one a minute, one at its end.
+def run(what, command, folder, log, watch=None, every=60):
+    """Runs a command in a folder, its words to folder/log; a line at its start, and one a minute: what that log, or folder/watch, says last.
     Returns its exit status, the seconds it took and the most memory it used, in GB."""
     global running
     say(what)
@@ -68,7 +69,7 @@ def run(what, command, folder, log, every=60):
             now = time.monotonic()
             if now - said >= every:
                 said = now
-                say(f'    {(now - start) / 60:4.0f} min   {tail_of(path)[:90]}')
+                say(f'    {(now - start) / 60:4.0f} min   {tail_of(os.path.join(folder, watch or log))[:90]}')
     running.returncode = os.waitstatus_to_exitcode(status)
     return running.returncode, time.monotonic() - start, usage.ru_maxrss / 1e6
 
