@@ -12,6 +12,7 @@ import os
 import sys
 from collections import namedtuple
 
+sys.dont_write_bytecode = True  # no __pycache__ among sources
 import tools
 from tools import HERE, run, say, stop
 

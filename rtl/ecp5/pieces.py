@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # no __pycache__ among sources
 import bitstream
 import tools
 

@@ -84,7 +84,7 @@ def version(command):
 
 
 def router(folder):
-    """The folder of nextpnr-ecp5 and ecppack: FOLDER/venv/bin, made when it is not there. Once: 40 MB to load, 230 MB on disk, its
+    """The folder of nextpnr-ecp5 and ecppack: FOLDER/venv/bin, made when it is not there. Once: 40 MB to load, 240 MB on disk, its
     WebAssembly compiled there. Loads nothing when NEXTPNR names the folder they are in, or when all is there."""
     if 'NEXTPNR' in os.environ:
         return os.environ['NEXTPNR']
@@ -96,8 +96,9 @@ def router(folder):
         os.makedirs(folder, exist_ok=True)
         if run('making a virtual environment', [sys.executable, '-m', 'venv', 'venv'], folder, 'venv.log')[0]:
             stop(f'python3 cannot make virtual environments: apt-get install python3-venv ({folder}/venv.log)', 77)
-        if run(f'installing nextpnr-ecp5 from PyPI into {venv}: 40 MB to load, 230 MB on disk',
-               ['venv/bin/python', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--only-binary', ':all:', '--no-deps', '-r', wanted],
+        if run(f'installing nextpnr-ecp5 from PyPI into {venv}: 40 MB to load, 240 MB on disk',
+               ['venv/bin/python', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--retries', '1', '--timeout', '20',
+                '--only-binary', ':all:', '--no-deps', '-r', wanted],
                folder, 'venv.log')[0]:
             stop(f'pip cannot load nextpnr-ecp5: see {folder}/venv.log', 77)
         open(done, 'w', encoding='utf-8').close()
