@@ -8,11 +8,12 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-usage: netlab.sh [-n NODES] [-s SLOTS] [-r RATE] [-q QUEUE] [-m MTU] [--] COMMAND [ARGUMENT...]
+usage: netlab.sh [-n NODES] [-s SLOTS] [-r RATE] [-b BURST] [-q QUEUE] [-m MTU] [--] COMMAND [ARGUMENT...]
 
   -n NODES   how many nodes, 1 to 200 [4]
   -s SLOTS   ranks that mpirun may place on a node [1]
   -r RATE    of every node's port, each way, as tc has it (100mbit, 1gbit, 2.5gbit), or none [1gbit]
+  -b BURST   what a port that has been quiet lets pass at once, at any rate [128kb]
   -q QUEUE   what a port holds before it drops [512kb]
   -m MTU     of all interfaces [1500]
 
@@ -34,13 +35,14 @@ skip() {
     exit 77
 }
 
-nodes=4 slots=1 rate=1gbit queue=512kb mtu=1500
+nodes=4 slots=1 rate=1gbit burst=128kb queue=512kb mtu=1500
 case ${1-} in --help) usage && exit ;; esac
-while getopts n:s:r:q:m:h option; do
+while getopts n:s:r:b:q:m:h option; do
     case $option in
     n) nodes=$OPTARG ;;
     s) slots=$OPTARG ;;
     r) rate=$OPTARG ;;
+    b) burst=$OPTARG ;;
     q) queue=$OPTARG ;;
     m) mtu=$OPTARG ;;
     h) usage && exit ;;
@@ -78,7 +80,7 @@ ip addr add 10.77.0.254/24 dev br0
 ip link set br0 up
 
 limit() {  # limit NODE|"" INTERFACE: what it sends
-    [ "$rate" = none ] || tc ${1:+-n "$1"} qdisc add dev "$2" root tbf rate "$rate" burst 128kb limit "$queue"
+    [ "$rate" = none ] || tc ${1:+-n "$1"} qdisc add dev "$2" root tbf rate "$rate" burst "$burst" limit "$queue"
 }
 hosts=
 for i in $(seq 1 "$nodes"); do

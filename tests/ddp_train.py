@@ -44,7 +44,7 @@ def images(data, n=3000):
         return x, read("train-labels-idx1-ubyte.gz", 8)[:n].long()
     g = torch.Generator().manual_seed(SEED)
     y = torch.randint(10, (n,), generator=g)
-    return torch.randn(10, 1, 28, 28, generator=g)[y] * 0.25 + torch.randn(n, 1, 28, 28, generator=g), y
+    return torch.randn(10, 1, 28, 28, generator=g)[y] * 0.4 + torch.randn(n, 1, 28, 28, generator=g), y
 
 
 def cnn():

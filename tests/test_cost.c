@@ -3,6 +3,7 @@
 #include "check.h"
 #include "job/cost.h"
 #include <math.h>
+#include <string.h>
 
 static const double payload = 125e6 * 1448 / 1538; /* bytes a second of 1 Gbit/s, MTU 1500 */
 static const double a = 20e-6;
@@ -25,6 +26,7 @@ static struct cost answer(const struct ask *q)
     struct cost out = {0};
     struct cost_job job = {.layers = q->layers,
                            .n_layers = q->n_layers ? q->n_layers : 1,
+                           .chooses = !strcmp(q->algo, "auto"),
                            .codecs = codecs,
                            .by_card = q->by_card,
                            .bucket_bytes = q->bucket_bytes ? q->bucket_bytes : 1,
@@ -102,6 +104,13 @@ static void test_algorithms(void)
 
     q = (struct ask){.algo = "gather", .n_ranks = 256, .layers = {{.n = n}}};
     same("gather", answer(&q).reduce_s, a + 255 * bytes / payload + exponents_256);
+    for (size_t length = 16384; length <= 32768; length *= 2) { /* 16 KiB less exponents pay */
+        q = (struct ask){.n_ranks = 4, .scale = "aps", .layers = {{.n = length - 64}}};
+        const double by[] = {(q.algo = "auto", answer(&q).reduce_s),
+                             (q.algo = "direct", answer(&q).reduce_s),
+                             (q.algo = "gather-sum", answer(&q).reduce_s)};
+        CHECK(by[0] == by[length > 16384 ? 1 : 2] && by[1] != by[2], "%zu: %g", length, by[0]);
+    }
     q = (struct ask){.algo = "direct", .format = "e3m0", .n_ranks = 4, .layers = {{.n = n}}};
     same("4 bits there, 8 back", answer(&q).reduce_s,
          2 * a + 3 * (bytes / 8 + bytes / 4) / payload + 2 * (a + 1 / payload));

@@ -35,7 +35,7 @@ static void test_words(void)
     struct job job = {.comm = NULL};
     struct job_words words = plain();
     if (rank == n_ranks - 1 && n_ranks > 1) {
-        words.algo = "direct";
+        words.algo = "auto";
         words.codec = (struct codec_words){.format = "e4m3",
                                            .scale = "none",
                                            .sum = "exact",
@@ -91,6 +91,44 @@ static void test_refused(void)
     CHECK(capture_lines(said.text) == (rank ? 0 : n_ranks > 1 ? 2 : 1), "said \"%s\"", said.text);
 }
 
+/* Where nobody has named an algorithm a short step goes in one message. */
+static void test_short(void)
+{
+    const struct reducer_layer longer[] = {{.name = "long", .n = 200000}};
+    struct job short_job, named, long_job;
+    struct job_words words = plain();
+    struct reducer_bytes bytes;
+    float x[128], y[128];
+    CHECK(job_settle(comm, &words, &short_job) == 0 &&
+              job_measure(&short_job, layers, 2, &bytes) == 0 &&
+              job_open(&short_job, layers, 2) == 0,
+          "short");
+    CHECK(short_job.algo == (n_ranks > 1 ? &algo_gather_sum : &algo_self) &&
+              bytes.sent == 104 + 32 * 4,
+          "%s, %d bytes", short_job.algo->name, (int)bytes.sent);
+    CHECK(job_settle(comm, &words, &long_job) == 0 && job_open(&long_job, longer, 1) == 0, "long");
+    CHECK(long_job.algo == (n_ranks > 1 ? &algo_direct : &algo_self), "%s", long_job.algo->name);
+    words.algo = "direct";
+    CHECK(job_settle(comm, &words, &named) == 0 && job_open(&named, layers, 2) == 0, "direct");
+    CHECK(named.algo == &algo_direct && (n_ranks == 1 || named.tag == short_job.tag), "%s",
+          named.algo->name);
+    run(&short_job, x);
+    run(&named, y);
+    CHECK(!memcmp(x, y, sizeof x), "by one message other bits");
+    job_close(&named);
+    job_close(&long_job);
+    job_close(&short_job);
+    struct capture said;
+    words.algo = rank ? "direct" : "auto";
+    capture_begin(&said);
+    const int rc = job_settle(comm, &words, &named);
+    capture_end(&said);
+    CHECK(n_ranks == 1 ? rc == 0 : rc == -EPROTO, "some name an algorithm: %d", rc);
+    CHECK(rank || n_ranks == 1 || strstr(said.text, "an option"), "said \"%s\"", said.text);
+    if (rc == 0)
+        job_close(&named);
+}
+
 /* The environment names cards, and what the job sends they cannot add; no GPU, and why. */
 static void test_ways(void)
 {
@@ -137,6 +175,7 @@ int main(void)
     test_words();
     test_two_jobs();
     test_refused();
+    test_short();
     test_ways();
     comm_close(comm);
     check_kept();

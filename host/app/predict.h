@@ -107,7 +107,7 @@ struct predict_way {
     struct cost_rates rates[2];
     const struct algo *algo;
     int group;
-    bool by_card;
+    bool chooses, by_card;
 };
 
 /* type: "FORMAT" or "FORMAT/OUT". Returns 0 or -EINVAL with a line: it does not go together. */

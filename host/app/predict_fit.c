@@ -48,6 +48,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                  .codecs = way.codecs,
                                  .algo = way.algo,
                                  .group = way.group,
+                                 .chooses = way.chooses,
                                  .by_card = way.by_card,
                                  .bucket_bytes = 1,
                                  .rates = way.rates};

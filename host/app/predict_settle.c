@@ -9,7 +9,8 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
                    struct predict_way *out)
 {
     char format[PREDICT_WORD], why[160];
-    struct predict_way way = {.by_card = !strcmp(algo, "offload")};
+    struct predict_way way = {.by_card = !strcmp(algo, "offload"),
+                              .chooses = !strcmp(algo, "auto")};
     const char *to = strchr(type, '/');
     snprintf(format, sizeof format, "%.*s", (int)strcspn(type, "/"), type);
     /* fp32 is what others are held against: without their scale and sums */

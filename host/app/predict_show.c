@@ -44,6 +44,7 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, in
                                  .codecs = way.codecs,
                                  .algo = way.algo,
                                  .group = way.group,
+                                 .chooses = way.chooses,
                                  .by_card = way.by_card,
                                  .bucket_bytes = (size_t)p->o->bucket_bytes,
                                  .compute_s = p->compute_s,

@@ -59,6 +59,7 @@ struct cost_job {
     const struct codec *codecs; /* [2] settled for the cluster's ranks: the codec, and fp32 */
     const struct algo *algo;    /* which has legs */
     int group;
+    bool chooses; /* as a job that nobody has named an algorithm for (job.c) */
     bool by_card; /* what the codec makes goes through a card; the codec has a codec_card_sum() */
     size_t bucket_bytes;
     double compute_s; /* forward, backward, update */

@@ -66,15 +66,27 @@ static void bucket_cost(const struct cost_job *job, const struct cost_cluster *c
         cost_messages(job, cluster, b->fp32, &b->fold, b->n, sum);
 }
 
-/* Do exponents travel with codes? */
-static bool is_short(const struct cost_job *job, const struct cost_cluster *cluster,
-                     const struct cut *cut)
+/* Bytes of the one message in which exponents travel with codes; 0: they do not. */
+static size_t message_bytes(const struct cost_job *job, const struct cost_cluster *cluster,
+                            const struct algo *algo, const struct cut *cut)
 {
     uint64_t code_bytes = 0;
     for (int i = 0; i < cut->n; i++)
         code_bytes += fold_in_at(&cut->buckets[i].fold, cut->buckets[i].n);
-    return !job->by_card && reducer_short_bytes(&job->codecs[0], job->algo, cluster->n_ranks,
-                                                job->n_layers, code_bytes);
+    return job->by_card ? 0
+                        : reducer_short_bytes(&job->codecs[0], algo, cluster->n_ranks,
+                                              job->n_layers, code_bytes);
+}
+
+/* The algorithm that a job takes. */
+static const struct algo *choose_algo(const struct cost_job *job,
+                                      const struct cost_cluster *cluster, const struct cut *cut)
+{
+    const bool may = job->chooses && job->algo == &algo_direct && job->backward_s == 0;
+    return may && reducer_short_pays(cluster->n_ranks,
+                                     message_bytes(job, cluster, &algo_gather_sum, cut))
+               ? &algo_gather_sum
+               : job->algo;
 }
 
 /* All gradients are there: casts of all, exponents of all, then bucket by bucket. */
@@ -86,7 +98,7 @@ static void one_after_the_other(const struct cost_job *job, const struct cost_cl
         casts += encode_s(job, &cut->buckets[i]);
         bucket_cost(job, cluster, &cut->buckets[i], sum);
     }
-    if (!is_short(job, cluster, cut))
+    if (!message_bytes(job, cluster, job->algo, cut))
         sum->exponent_s = exponents_s(job, cluster, job->n_layers);
     sum->cast_s += casts;
     sum->reduce_s += casts + sum->exponent_s;
@@ -124,10 +136,12 @@ int cost_step(const struct cost_job *job, const struct cost_cluster *cluster, st
     struct cut cut;
     TRY(cut_up(job, &cut));
     sum.n_buckets = cut.n;
+    struct cost_job by = *job;
+    by.algo = choose_algo(job, cluster, &cut);
     if (job->backward_s > 0)
-        beside_backward(job, cluster, &cut, &sum);
+        beside_backward(&by, cluster, &cut, &sum);
     else
-        one_after_the_other(job, cluster, &cut, &sum);
+        one_after_the_other(&by, cluster, &cut, &sum);
     uncut(&cut);
     sum.step_s = job->compute_s + sum.exposed_s;
     *out = sum;

@@ -22,6 +22,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     TRY(quantise_parse(w->quantise, &j->codec, &j->leaves_small));
     j->codec.seed = w->seed;
     TRY(algo_find(choice_algo(algo), n_ranks, &j->algo, &j->group));
+    j->chooses = !strcmp(choice_algo(algo), "auto");
     TRY(algo_here(j->comm, &j->algo));
     *codec = j->codec;
     TRY(algo_settle(j->algo, j->group, n_ranks, codec));
@@ -41,6 +42,8 @@ static int check_same_words(struct job *j, const struct codec *c, const struct j
              w->sums, j->leaves_small, (unsigned long long)c->seed, j->algo->name, j->group,
              j->bucket_bytes, (int)w->gpu, (int)w->overlap, node_sum_wanted(w->node_sum));
     j->tag = crc_of(text, strlen(text));
+    if (j->chooses) /* the same bits, by other messages */
+        strncat(text, " auto", sizeof text - strlen(text) - 1);
     TRY(comm_check_equal(j->comm, text, strlen(text), "an option"));
     return choice_agree(j->comm, j->cards.where);
 }
@@ -132,13 +135,34 @@ static int copy_layers(const struct job *j, const struct reducer_layer *layers, 
     return 0;
 }
 
+/* How these layers travel over MPI: where nobody has named an algorithm, short steps of a CPU's gradients in one
+ * message. Cards answer packets, and a thread sends buckets as they get ready. */
+static int choose_algo(const struct job *j, const struct reducer_layer *own, int n_layers,
+                       const struct algo **out)
+{
+    const int n_ranks = comm_n_ranks(j->comm);
+    struct reducer_bytes bytes;
+    *out = j->algo;
+    if (!j->chooses || j->algo != &algo_direct || j->cards.where || j->overlap || j->on_gpu ||
+        j->low_memory)
+        return 0;
+    TRY(reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers,
+                        false, &bytes));
+    if (reducer_short_pays(n_ranks, reducer_short_bytes(&j->codec, &algo_gather_sum, n_ranks,
+                                                        n_layers, bytes.sent)))
+        *out = &algo_gather_sum;
+    return 0;
+}
+
 /* What one rank can do alone. */
 static int open_reducer(struct job *j, const struct reducer_layer *layers, int n_layers)
 {
     struct reducer_layer *own;
     TRY(copy_layers(j, layers, n_layers, &own));
-    const int rc = (j->low_memory ? reducer_open_low : reducer_open)(
-        j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
+    int rc = choose_algo(j, own, n_layers, &j->algo);
+    if (rc == 0)
+        rc = (j->low_memory ? reducer_open_low : reducer_open)(
+            j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own, n_layers, &j->reducer);
     free(own);
     return rc;
 }
@@ -147,9 +171,12 @@ int job_measure(const struct job *j, const struct reducer_layer *layers, int n_l
                 struct reducer_bytes *out)
 {
     struct reducer_layer *own;
+    const struct algo *algo;
     TRY(copy_layers(j, layers, n_layers, &own));
-    const int rc = reducer_measure(j->comm, &j->codec, j->algo, j->group, j->bucket_bytes, own,
-                                   n_layers, j->low_memory, out);
+    int rc = choose_algo(j, own, n_layers, &algo);
+    if (rc == 0)
+        rc = reducer_measure(j->comm, &j->codec, algo, j->group, j->bucket_bytes, own, n_layers,
+                             j->low_memory, out);
     free(own);
     return rc;
 }

@@ -44,6 +44,7 @@ struct job {
     bool leaves_small;       /* small layers travel in fp32 */
     const struct algo *algo; /* of what does not go through cards */
     int group;
+    bool chooses; /* nobody has named it: job_open() may take another for short steps */
     bool on_gpu, overlap;
     /* on GPUs: by what codes travel; else why there is none ("": not asked, or of other ranks) */
     char device[256];

@@ -152,7 +152,7 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
     out->codes = r->low ? 0 : codes;
     out->common = r->low ? codes : 0;
     out->state = 2 * r->state_bytes;
-    out->message = reducer_message_bytes(r);
+    out->sent = r->plans[NARROW].code_bytes;
     reducer_close(r);
     return 0;
 }

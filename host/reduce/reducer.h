@@ -67,8 +67,8 @@ int reducer_open_low(struct comm *c, const struct codec *codec, const struct alg
  * and what the codec keeps, where gradients are. */
 struct reducer_bytes {
     size_t codes, state;
-    size_t common;  /* what virtual ranks with low memory have once; then codes is 0 */
-    size_t message; /* no memory: of a step that is short (reducer_short_bytes()); 0: none is */
+    size_t common; /* what virtual ranks with low memory have once; then codes is 0 */
+    uint64_t sent; /* no memory: codes of a step */
 };
 
 /* The same arguments: what reducer_open(), or _low, would take on a rank, which may call it alone. Returns as
@@ -77,7 +77,7 @@ int reducer_measure(struct comm *c, const struct codec *codec, const struct algo
                     size_t bucket_bytes, const struct reducer_layer *layers, int n_layers, bool low,
                     struct reducer_bytes *out);
 /* Bytes of the one message of a step that is short (reducer_short.c), with codes of all layers as long as this
- * and in the CPU's memory; 0: its exponents go first. */
+ * and in the CPU's memory; 0: its exponents go first, or the algorithm does not take so many ranks. */
 size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, int n_ranks,
                            int n_layers, uint64_t code_bytes);
 

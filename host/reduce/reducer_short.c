@@ -11,6 +11,7 @@
  * same: by each way codes are those of the agreed shift, and sums are in rank order. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "comm/algo_legs.h"
 #include "reduce/reducer_parcel.h"
 #include <string.h>
 
@@ -29,8 +30,9 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
 {
     struct vec_cast cast;
     const uint64_t bytes = parcel_lines((size_t)n_layers) + parcel_lines(code_bytes);
-    const bool may = algo->together && n_ranks > 1 && codec_cast(codec, &cast) &&
-                     !codec_rescales(codec) && !codec_asks_max(codec, NULL);
+    const bool may = algo->together && n_ranks > 1 && n_ranks <= 1 << ALGO_LEGS &&
+                     codec_cast(codec, &cast) && !codec_rescales(codec) &&
+                     !codec_asks_max(codec, NULL);
     return may && bytes <= LONGEST ? bytes : 0;
 }
 
