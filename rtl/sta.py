@@ -26,7 +26,7 @@ ULTRASCALE = SimpleNamespace(
     ram_setup=0.35)         # address, data and enables of a BRAM or URAM
 # What nextpnr says of grade 8; nets: the mean of routed pieces (rtl/ecp5/README.md).
 ECP5 = SimpleNamespace(
-    clk_q=0.31, setup=0.0, lut=0.14, net=0.55, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
+    clk_q=0.31, setup=0.0, lut=0.14, net=0.50, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
     ram_clk_q={'BRAM': 3.3, 'LUTRAM': 0.31}, ram_setup=0.0)
 
 KINDS = (('LUT', ('LUT',)), ('FF', ('FD', 'TRELLIS_FF')), ('CARRY', ('CARRY4', 'CARRY8', 'CCU2C')), ('URAM', ('URAM288',)),
