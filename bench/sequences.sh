@@ -2,8 +2,8 @@
 # sequences.sh : what codecs do to networks of sequences: the character error rate of lstm on AN4, the bits a character of charlstm on tiny
 # Shakespeare, both a quarter as wide as published.
 # usage: NARROWCAST_DATA=DIR bench/sequences.sh [--table] [an4|text [SEEDS]]      (DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare input.txt)
-# Each finished training is a line of $TABLES/sequences-an4.tsv or -text.tsv and is not run again; --table only prints the tables of what is there.
-# TABLES: where they are kept (build/sequences).   EPOCHS: other than 20 and 8.
+# Each finished training is a line of $TABLES/an4.tsv or text.tsv and is not run again; --table only prints the tables of what is there.
+# TABLES: where they are kept (bench/sequences).   EPOCHS: other than 20 and 8.
 # LARS sets the step of each matrix to a share of its length: plain SGD, at the largest rate that its first steps survive, learns as much of AN4 in
 # 7 epochs as LARS in 2.
 set -eu
@@ -12,7 +12,7 @@ B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 kind=${1:-an4} seeds=${2:-1}
-tsv=${TABLES:-$B/sequences}/sequences-$kind.tsv
+tsv=${TABLES:-bench/sequences}/$kind.tsv
 LOGS=${LOGS:-$B/sequences}/$kind
 
 # A row's name, then its options.
@@ -33,7 +33,7 @@ text)
     figure=bits figure_is='bits a character' figure_unit='' figure_times=1
     ranks=4
     data=text:${NARROWCAST_DATA-}/tinyshakespeare/input.txt
-    common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.4 --schedule cosine --warmup 0.2 --weight-decay 0"
+    common="--model charlstm --width 0.25 --batch 16 --epochs ${EPOCHS:-8} --lr 0.2 --schedule cosine --warmup 1 --weight-decay 0"
     ;;
 *)
     echo "sequences.sh: '$kind': must be an4 or text" >&2

@@ -18,7 +18,7 @@ static const struct mf_fmt e5m2 = {5, 2, 0}, e4m3 = {4, 3, 0}, e4m3fn = {4, 3, 1
 
 /* ---- codes ---- */
 
-enum kind { ANY, FINITE, LARGE, SMALL, N_KINDS };
+enum kind { ANY, FINITE, LARGE, SMALL, INFINITE, N_KINDS };
 /* of each rank, from byte 1 on: any alignment must do */
 static uint8_t packed[MAX_P][N * 4 + GUARD];
 
@@ -32,6 +32,8 @@ static uint32_t any_code(struct mf_fmt f, enum kind kind, uint32_t r)
         return sign | (mag % 9 > max ? max : max - mag % 9);
     if (kind == SMALL) /* subnormals and their neighbours */
         return sign | mag % ((4u << f.m) > max ? max + 1 : 4u << f.m);
+    if (kind == INFINITE && (r >> 20) % 16 == 0)
+        return sign | mf_inf(f);
     return sign | mag % (max + 1);
 }
 

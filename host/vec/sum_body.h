@@ -43,6 +43,7 @@ static struct lane_fmt body_fmt(const struct vec_sum *sum, enum body_adder adder
 }
 
 #include "vec/sum_acc_body.h"
+#include "vec/sum_fp32_body.h"
 
 /* ---- codes += codes, packed ---- */
 
@@ -309,41 +310,12 @@ static void body_fold_wide(const struct vec_sum *sum, void *acc, const uint8_t *
 
 /* ---- all of it at once ---- */
 
-/* fp32 in, fp32 added, fp32 out: no code needs to be taken apart. */
-static bool body_all_fp32(const struct vec_sum *sum, struct mf_fmt out)
-{
-    return BODY_LITTLE && sum->rule == VEC_FP32 && mf_width(sum->in) == 32 && mf_width(out) == 32;
-}
-
-BODY_APART void body_sum_fp32(enum mf_overflow overflow, const uint8_t *const *parts, int n_parts,
-                              size_t n, uint8_t *codes)
-{
-    const uint32_t beyond = overflow == MF_SATURATE ? mf_max(mf_fp32()) : mf_inf(mf_fp32());
-    float acc[BODY_BLOCK], x[BODY_BLOCK];
-    for (size_t i = 0, m; i < n; i += m) {
-        m = n - i < BODY_BLOCK ? n - i : BODY_BLOCK;
-        memset(acc, 0, sizeof acc);
-        for (int p = 0; p < n_parts; p++) {
-            memcpy(x, parts[p] + 4 * i, 4 * m);
-            for (size_t j = 0; j < m; j++)
-                acc[j] += x[j];
-        }
-        for (size_t j = 0; j < m; j++) {
-            const uint32_t bits = lane_u32(acc[j]), mag = bits & 0x7fffffff;
-            const uint32_t r = lane_pick32(lane_above32(mag, 0x7f7fffff), beyond, mag);
-            const uint32_t signed_r = r | (bits & 0x80000000 & lane_above32(mag, 0));
-            acc[j] = lane_f32(lane_pick32(lane_above32(mag, 0x7f800000), 0x7fffffff, signed_r));
-        }
-        memcpy(codes + 4 * i, acc, 4 * m);
-    }
-}
-
 static void body_sum(const struct vec_sum *sum, const uint8_t *const *parts, int n_parts, size_t n,
                      struct mf_fmt out, int shift, uint8_t *codes)
 {
     const uint64_t mode = fp_mode_ieee();
-    if (body_all_fp32(sum, out))
-        body_sum_fp32(sum->overflow, parts, n_parts, n, codes);
+    if (body_is_fp32(sum, out))
+        body_sum_fp32(sum, parts, n_parts, n, codes);
     else if (sum_packs(sum, out, shift))
         sum_packed(body_add_packed, sum, parts, n_parts, n, codes);
     else

@@ -2,7 +2,7 @@
 #include "vec/sum_exact.h"
 #include <string.h>
 
-enum { FP32_BITS = 24, HALF_BIAS = 15, HALF_M = 10, SCALE_MAX = 60 };
+enum { FP32_BITS = 24, FP64_BITS = 53, HALF_BIAS = 15, HALF_M = 10, SCALE_MAX = 60 };
 
 static float power_of_two(int exp)
 {
@@ -34,21 +34,28 @@ bool sum_exact_plan(const struct vec_sum *sum, int n_parts, struct mf_fmt out, i
 {
     const struct mf_fmt in = sum->in;
     const unsigned in_width = mf_width(in), out_width = mf_width(out);
-    const int span = in.e == 5 ? 15 : (1 << in.e) - 1 + in.fn,
+    const bool halves = in.e == 5 && in.m == HALF_M && !in.fn;
+    const int span = halves      ? 30
+                     : in.e == 5 ? 15
+                                 : (1 << in.e) - 1 + in.fn,
               scale = HALF_BIAS - mf_bias(in) - shift;
-    if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4) || in.e > 5 ||
+    if (sum->rule != VEC_EXACT || (in_width != 8 && in_width != 4 && !halves) || in.e > 5 ||
         (in.fn && in.e != 4))
         return false;
-    if (span + in.m + log2_up(n_parts) > FP32_BITS || scale > SCALE_MAX || scale < -SCALE_MAX)
+    if (span + in.m + log2_up(n_parts) > (halves ? FP64_BITS : FP32_BITS) || scale > SCALE_MAX ||
+        scale < -SCALE_MAX)
+        return false;
+    if (halves && out_width == 4)
         return false;
     if (out_width != 4 && out_width != 8 && out_width != 16) /* so m <= 14 */
         return false;
     *plan = (struct sum_exact){
+        .halves = halves,
         .nibbles = in_width == 4,
-        .right = in.m - 2,
+        .right = halves ? 0 : in.m - 2,
         .special = (int)(in.fn ? mf_nan(in) : mf_inf(in)),
         .special_add = (31 - (1 << in.e) + 1) << HALF_M,
-        .two = in.e == 5,
+        .two = in.e == 5 && !halves,
         .out_width = out_width,
         .scale = power_of_two(scale),
         .drop = 23u - out.m,

@@ -8,7 +8,9 @@
  *     one     e <= 4, sums of 2^e - 1 + m + log2 P bits
  *     two     e = 5: of each value what is at most 2 in `low`, the rest in `high`: 15 + m + log2 P bits at most
  *
- * inf and nan go through fp32 as such. At the end low + high is rounded to fp32 "to odd" (toward
+ * A code of e5m10 is a half: its sums, of 40 + log2 P bits, are exact in fp64.
+ *
+ * inf and nan go through as such. At the end low + high, or the fp64, is rounded to fp32 "to odd" (toward
  * zero, then the last bit set if anything was lost), from which a format of at most 22 significant
  * bits is rounded as from the exact sum. Source of rounding to odd: S. Boldo and G. Melquiond,
  * Emulation of FMA and correctly rounded sums, 2008. */
@@ -18,6 +20,7 @@
 
 struct sum_exact {
     /* codes to halves */
+    bool halves;         /* e5m10; else: */
     bool nibbles;        /* two codes a byte, looked up in half_of; else a byte each */
     uint8_t half_of[16]; /* high byte of the half of each 4-bit code */
     /* bits by which a magnitude moves from bit 8 to where a half has it */

@@ -154,7 +154,69 @@ EXACT_INLINE void sum64(const struct sum_exact *p, const uint8_t *const *parts, 
     store_codes(p, &low, codes + i * p->out_width / 8, n);
 }
 
-/* Constants for the three kinds of input make three loops. */
+/* ---- halves ---- */
+
+/* fp64s rounded to odd. */
+EXACT_INLINE __m256 round_odd(__m512d sum)
+{
+    const __m256 cut = _mm512_cvt_roundpd_ps(sum, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __mmask8 lost =
+        _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), sum, _CMP_NEQ_OQ); /* not of nan */
+    const __m256i bits = _mm256_castps_si256(cut);
+    return _mm256_castsi256_ps(_mm256_mask_or_epi32(bits, lost, bits, _mm256_set1_epi32(1)));
+}
+
+/* 16 sums, sums[0] being those of elements 0..7, to words. */
+EXACT_INLINE __m256i round_wide(const struct sum_exact *p, const __m512d *sums)
+{
+    const __m256i low = _mm256_castps_si256(round_odd(sums[0])),
+                  high = _mm256_castps_si256(round_odd(sums[1]));
+    return round_words(p, _mm512_castsi512_ps(join(low, high)));
+}
+
+/* 16 halves. */
+EXACT_INLINE void add_wide(__m512d *sums, __m256i halves)
+{
+    const __m512 x = _mm512_cvtph_ps(halves);
+    const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
+    sums[0] = _mm512_add_pd(sums[0], _mm512_cvtps_pd(_mm512_castps512_ps256(x)));
+    sums[1] = _mm512_add_pd(sums[1], _mm512_cvtps_pd(high));
+}
+
+/* Elements [i, i + n), n <= 32, of all parts. */
+EXACT_INLINE void sum32(const struct sum_exact *p, const uint8_t *const *parts, int n_parts,
+                        size_t i, size_t n, uint8_t *codes)
+{
+    const __mmask32 in = (__mmask32)first_bytes(n);
+    __m512d sum[4];
+    for (int j = 0; j < 4; j++)
+        sum[j] = _mm512_setzero_pd();
+    for (int r = 0; r < n_parts; r++) {
+        _mm_prefetch((const char *)((uintptr_t)(parts[r] + 2 * i) + 1024), _MM_HINT_T0);
+        const __m512i x = _mm512_maskz_loadu_epi16(in, parts[r] + 2 * i);
+        add_wide(sum, _mm512_castsi512_si256(x));
+        add_wide(sum + 2, _mm512_extracti64x4_epi64(x, 1));
+    }
+    const __m512i words = join(round_wide(p, sum), round_wide(p, sum + 2));
+    if (p->out_width == 16)
+        _mm512_mask_storeu_epi16(codes + 2 * i, in, words);
+    else
+        _mm256_mask_storeu_epi8(codes + i, in, _mm512_cvtepi16_epi8(words));
+}
+
+static void sum_halves(const struct sum_exact *plan, const uint8_t *const *parts, int n_parts,
+                       size_t n, uint8_t *codes)
+{
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        sum32(plan, parts, n_parts, i, 32, codes);
+    if (i < n)
+        sum32(plan, parts, n_parts, i, n - i, codes);
+}
+
+/* ---- all ---- */
+
+/* Constants for the three kinds of bytes make three loops. */
 EXACT_INLINE void sum_all(struct sum_exact plan, bool two, bool nibbles,
                           const uint8_t *const *parts, int n_parts, size_t n, uint8_t *codes)
 {
@@ -171,7 +233,9 @@ static __attribute__((noinline)) void sum_in_ieee(const struct sum_exact *plan,
                                                   const uint8_t *const *parts, int n_parts,
                                                   size_t n, uint8_t *codes)
 {
-    if (plan->two)
+    if (plan->halves)
+        sum_halves(plan, parts, n_parts, n, codes);
+    else if (plan->two)
         sum_all(*plan, true, false, parts, n_parts, n, codes);
     else if (plan->nibbles)
         sum_all(*plan, false, true, parts, n_parts, n, codes);
