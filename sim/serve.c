@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/stop.h"
+#include "hls/lease.h"
 #include "control/connections.h"
 #include "sim/control_port.h"
 #include "sim/net.h"
@@ -27,7 +28,8 @@ enum {
     MOST_WAITING = 8192,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
-    FLUSH_NS = 1000000000
+    FLUSH_NS = 1000000000,
+    ETHER_CONTROL_PORT = 20036 /* of a card behind LiteEth, when any will do */
 };
 
 struct server {
@@ -44,6 +46,7 @@ struct server {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[6];
+    uint64_t step_ns; /* the card wants a step as often as this; 0: when something comes */
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
@@ -147,7 +150,7 @@ static uint64_t patience(const struct server *s, int busy)
                    datagrams = control_port_due(s->port_control), frames = in < out ? in : out,
                    faults = frames < datagrams ? frames : datagrams;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
-    uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
+    uint64_t wait = s->step_ns ? s->step_ns : s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
         return 0;
     if (due != UINT64_MAX) {
@@ -261,8 +264,14 @@ static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;
     char frames[INET_TEXT], control[INET_TEXT];
-    TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
-                          &s->port_control));
+    if (s->ops->address) {
+        port = port ? port : ETHER_CONTROL_PORT;
+        s->ops->address(s->shell, s->mac, s->ip, s->port, port);
+        s->step_ns = LEASE_TICK_MS * (uint64_t)1000000;
+    } else {
+        TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
+                              &s->port_control));
+    }
     printf("listening on %s, controlled at %s\n", inet_text(s->ip, s->port, frames),
            inet_text(s->ip, port, control));
     fflush(stdout);
@@ -280,8 +289,8 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     if (o->pcap)
         TRY(pcap_open(&s->pcap, o->pcap, ops->address != NULL));
     TRY(ops->open(o->wave, from_card, s, &s->shell));
-    if (ops->address)
-        ops->address(s->shell, s->mac, s->ip, s->port);
+    if (ops->address && o->control < 0)
+        ops->address(s->shell, s->mac, s->ip, s->port, 0);
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     if (o->control >= 0)

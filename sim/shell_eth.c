@@ -2,7 +2,9 @@
  * wire's pace, registers beside them. */
 #define MODEL_PREFIX shell_
 #include "sim/shell_eth.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "hls/lease.h"
 #include "sim/axil_port.h"
 #include "sim/ether.h"
 #include "sim/verilated_model.h"
@@ -35,7 +37,7 @@ struct way {
 
 struct eth {
     struct model *model;
-    uint8_t *rst, *count, *rx_waits, *tx_waits;
+    uint8_t *rst, *count, *rx_waits, *tx_waits, *pulse, *busy;
     struct way rx, tx;
     struct axil_port bus;
     shell_out *out;
@@ -45,6 +47,8 @@ struct eth {
     unsigned stall;
     uint64_t random;
     uint64_t now, last, poked, hole;
+    bool controlled; /* by datagrams */
+    double pulse_s;  /* when the next pulse is due, clock_s() */
     struct control_time total;
     struct shell_eth_counts counts;
 };
@@ -209,6 +213,8 @@ static void bind(struct eth *s)
     s->count = port(m, "count_o");
     s->rx_waits = port(m, "rx_waits_o");
     s->tx_waits = port(m, "tx_waits_o");
+    s->pulse = port(m, "tick_i");
+    s->busy = port(m, "busy_o");
     s->rx = (struct way){port(m, "rx_last_i"),
                          port(m, "rx_last_be_i"),
                          port(m, "rx_valid_i"),
@@ -241,6 +247,15 @@ static void eth_close(void *shell)
     free(s);
 }
 
+static void reset(struct eth *s)
+{
+    *s->rst = 1;
+    for (int i = 0; i < RESET_CLOCKS; i++)
+        model_tick(s->model);
+    *s->rst = 0;
+    model_tick(s->model);
+}
+
 static int eth_open(const char *wave, shell_out *out, void *arg, void **shell)
 {
     static char name[] = "narrowcast-sim";
@@ -255,18 +270,16 @@ static int eth_open(const char *wave, shell_out *out, void *arg, void **shell)
     s->out = out;
     s->arg = arg;
     bind(s);
-    *s->rst = 1;
-    for (int i = 0; i < RESET_CLOCKS; i++)
-        model_tick(s->model);
-    *s->rst = 0;
+    *(uint8_t *)port(s->model, "beside_i") = 1;
+    reset(s);
     s->random = s->now = 1;
     s->line = SHELL_ETH_GIGABIT;
-    model_tick(s->model);
     *shell = s;
     return 0;
 }
 
-static void eth_address(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t udp_port)
+static void eth_address(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t udp_port,
+                        uint16_t control_port)
 {
     struct eth *s = shell;
     uint64_t number = 0;
@@ -275,6 +288,11 @@ static void eth_address(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t
     *(uint64_t *)port(s->model, "mac_i") = number;
     *(uint32_t *)port(s->model, "ip_i") = ip;
     *(uint16_t *)port(s->model, "port_i") = udp_port;
+    *(uint16_t *)port(s->model, "control_port_i") = control_port;
+    *(uint8_t *)port(s->model, "beside_i") = !control_port;
+    s->controlled = control_port != 0;
+    s->pulse_s = clock_s();
+    reset(s);
 }
 
 static int eth_write(void *shell, uint32_t at, uint32_t value)
@@ -294,7 +312,8 @@ static int eth_read(void *shell, uint32_t at, uint32_t *value)
 static int is_quiet(const struct eth *s, uint64_t since)
 {
     const uint64_t last = s->last > since ? s->last : since;
-    return !frame_queue_first(s->in) && s->rx.at == s->rx.n && s->now >= last + QUIET;
+    return !frame_queue_first(s->in) && s->rx.at == s->rx.n && s->now >= last + QUIET &&
+           !(s->controlled && *s->busy);
 }
 
 static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t max_clocks)
@@ -311,10 +330,25 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
                               s->total.beats_out - before.beats_out, quiet};
 }
 
+/* Real time goes by for leases, however slow the clock is; but not while what would keep them alive
+ * may wait among frames. */
+static void pulse(struct eth *s)
+{
+    const double now = clock_s();
+    if (!s->controlled || now < s->pulse_s || frame_queue_first(s->in))
+        return;
+    s->pulse_s = now + 1e-3 * LEASE_TICK_MS;
+    *s->pulse = 1;
+    tick(s);
+    *s->pulse = 0;
+    s->poked = s->now;
+}
+
 static int eth_step(void *shell, struct frame_queue *in, uint64_t max_clocks)
 {
     struct eth *s = shell;
     s->in = in;
+    pulse(s);
     for (uint64_t i = 0; i < max_clocks && !is_quiet(s, s->poked); i++)
         tick(s);
     return is_quiet(s, s->poked);

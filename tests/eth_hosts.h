@@ -193,7 +193,7 @@ static inline int net_open(void)
 {
     if (shell_eth.open(NULL, net_take, NULL, &net.shell))
         return 0;
-    shell_eth.address(net.shell, card_mac, card_ip, CARD_PORT);
+    shell_eth.address(net.shell, card_mac, card_ip, CARD_PORT, 0);
     return 1;
 }
 

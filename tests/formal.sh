@@ -4,7 +4,7 @@
 # rtl/formal.list: MODULE sat|any|smt DEPTH [PARAM=VALUE...] [cut=MODULE...] [files=FILE,...] [long]    Needs $B/rtl/nc_pkg.sv.
 #   sat: k-induction by yosys' own solver; any: no induction, the properties hold in clock DEPTH whatever the state in clock 1,
 #   DEPTH 0: there are no clocks; smt: k-induction by yosys-smtbmc with z3. DEPTH: clocks of an induction step.
-#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/.
+#   cut: the outputs of these submodules may be anything, in every clock. files: read too; other modules come from rtl/ and rtl/shell/.
 # Only the module itself is read with FORMAL. A proof may take FORMAL_TIMEOUT seconds (600). Exit 0 all proven, 1 one is not, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
 B=${B:-build}
@@ -34,8 +34,10 @@ prove() {
         esac
     done
     design="$B/formal/$label"
-    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL rtl/$module.sv;
-        $params hierarchy -libdir rtl -top $module; proc; $cuts prep -flatten; async2sync"
+    source=rtl/$module.sv
+    [ -e "$source" ] || source=rtl/shell/$module.sv
+    read="read_verilog -sv $B/rtl/nc_pkg.sv $files; read_verilog -sv -formal -D FORMAL $source;
+        $params hierarchy -libdir rtl -libdir rtl/shell -top $module; proc; $cuts prep -flatten; async2sync"
     case $engine in
     any)
         timeout "$limit" yosys -q -p "$read; memory_map; opt -full; sat $(steps "$depth") -prove-asserts -set-assumes -verify" 2>&1

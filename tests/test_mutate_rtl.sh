@@ -80,8 +80,10 @@ while read -r module catcher edit; do
         start=$SECONDS
         ;;
     esac
-    sed "$edit" "$dir/sound/$module.sv" >"$tree/rtl/$module.sv"
-    if cmp -s "$dir/sound/$module.sv" "$tree/rtl/$module.sv"; then
+    file=$module.sv
+    [ -e "$dir/sound/$file" ] || file=shell/$file
+    sed "$edit" "$dir/sound/$file" >"$tree/rtl/$file"
+    if cmp -s "$dir/sound/$file" "$tree/rtl/$file"; then
         verdict_is "NO CHANGE"
         continue
     fi
@@ -91,7 +93,7 @@ while read -r module catcher edit; do
     1) verdict_is "caught" ;;
     *) verdict_is "NO BUILD" ;;
     esac
-    cp "$dir/sound/$module.sv" "$tree/rtl/$module.sv"
+    cp "$dir/sound/$file" "$tree/rtl/$file"
 done < <(sed 's/^#.*//; /^$/d' rtl/mutants.list)
 echo "$n_caught caught, $n_survived survived"
 [ "$n_survived" -eq 0 ] && [ "$n_caught" -gt 0 ]

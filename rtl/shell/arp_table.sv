@@ -78,7 +78,10 @@ module arp_table #(
   fifo #(.W(81), .Depth(Heard)) u_heard (
     .clk_i, .rst_i, .in_data_i({heard_request_i, heard_ip_i, heard_mac_i}), .in_valid_i(heard_valid_i), .in_ready_o(heard_room),
     .out_data_o({heard_request, heard_ip, heard_mac}), .out_valid_o(heard), .out_ready_i(take_heard));
-  assign take_heard = state_q == Idle && !(send_valid_o && heard_request);  // what is asked is answered
+  // Who asks is answered, when the last answer has gone; they and frames take turns.
+  logic        asked, heard_last_q;
+  assign asked      = ask_valid_i && !answer_valid_o;
+  assign take_heard = state_q == Idle && !(send_valid_o && heard_request) && !(asked && heard_last_q);
   logic        known, same, learn, doubt, place;
   assign known = found_q && found_known_q;
   assign same  = found_mac_q == mac_q;
@@ -90,7 +93,7 @@ module arp_table #(
     state_d = state_q;
     unique case (state_q)
       Clear:   if (row_q == RowW'(Rows - 1)) state_d = Idle;
-      Idle:    if ((heard && take_heard) || (ask_valid_i && !answer_valid_o)) state_d = Search;
+      Idle:    if ((heard && take_heard) || asked) state_d = Search;
       Search:  if (row_q == RowW'(Rows - 1) || hit != '0) state_d = Act;
       default: state_d = Idle;
     endcase
@@ -121,6 +124,7 @@ module arp_table #(
       ip_q              <= heard && take_heard ? heard_ip : ask_ip_i;
       mac_q             <= heard_mac;
       request_q         <= heard_request;
+      heard_last_q      <= heard && take_heard;
     end
     if (state_q == Search) begin
       if (hit != '0) {found_q, found_row_q, found_bank_q, found_known_q, found_mac_q} <= {1'b1, row_q, hit_bank, hit_known, hit_mac};
@@ -151,4 +155,54 @@ module arp_table #(
       {answer_valid_o, send_valid_o} <= '0;
     end
   end
+
+`ifdef FORMAL
+  // No IP stands in two places. Who was known stays, unless he is asked for again because another claims his address, or a frame
+  // needs his place. A frame that has an answer has the MAC of its IP.
+  logic             past_q = 1'b0;
+  (* anyconst *) logic [RowW-1:0]  a_row, b_row;
+  (* anyconst *) logic [BankW-1:0] a_bank, b_bank;
+  logic [Width-1:0] a, b, found;
+  logic [Banks*Width-1:0] at_a, at_b, at_found;
+  logic             apart;
+  for (genvar i = 0; i < Banks; i++) begin : gen_look
+    assign at_a[Width*i +: Width]     = gen_bank[i].ram[a_row];
+    assign at_b[Width*i +: Width]     = gen_bank[i].ram[b_row];
+    assign at_found[Width*i +: Width] = gen_bank[i].ram[found_row_q];
+  end
+  always_comb begin
+    {a, b, found} = '0;
+    for (int i = 0; i < Banks; i++) begin
+      if (a_bank == BankW'(i)) a = at_a[Width*i +: Width];
+      if (b_bank == BankW'(i)) b = at_b[Width*i +: Width];
+      if (found_bank_q == BankW'(i)) found = at_found[Width*i +: Width];
+    end
+  end
+  assign apart = {a_row, a_bank} != {b_row, b_bank};
+  always_ff @(posedge clk_i) begin
+    past_q  <= 1'b1;
+    assume (rst_i == !past_q);
+    if (past_q && $past(ask_valid_i && !ask_ready_o && !rst_i)) assume (ask_valid_i && $stable(ask_ip_i));
+    if (past_q && state_q != Clear) begin
+      // the promises
+      if (apart && a[79:48] == b[79:48]) assert (a[79:48] == '0);
+      if ($past(state_q != Clear && !rst_i && a[80]))
+        assert ($past(doubt) ? $past(a[79:48] == ip_q) || a == $past(a) : a == $past(a) || $past(state_q == Act && place && !free_q));
+      if (state_q == Act && asks_q && known) assert (found == {1'b1, ip_q, found_mac_q});
+      if (state_q == Act && asks_q) assert (ip_q == ask_ip_i);
+      // why they hold
+      if (state_q == Act && found_q) assert (found == {found_known_q, ip_q, found_mac_q});
+      if (state_q == Act && !found_q && ip_q != '0) assert (a[79:48] != ip_q);
+      if (state_q == Search && a_row < row_q && ip_q != '0) assert (a[79:48] != ip_q);
+      if (state_q == Search) assert (!found_q);
+      if ((state_q == Search || state_q == Act) && free_q && {a_row, a_bank} == {free_row_q, free_bank_q})
+        assert (!a[80] && (asks_q || a[79:48] == '0));
+      if (state_q == Search && free_q) assert (free_row_q < row_q);
+      if (state_q == Search && asks_q) assert (ask_valid_i && ask_ip_i == ip_q);
+      if (a[79:48] == '0) assert (!a[80]);
+    end
+    if (past_q && state_q == Clear && a_row < row_q) assert (a == '0);
+    if (past_q && !(state_q == Clear || state_q == Search)) assert (row_q == '0 || state_q == Act);
+  end
+`endif
 endmodule

@@ -89,4 +89,47 @@ module beat_words (
     end
     if (rst_i) {left_q, first_q} <= {5'd0, 1'b1};
   end
+
+`ifdef FORMAL
+  // Any word of a beat, either way: it stands where it belongs. A frame is whole exactly if all its words and bytes are there, and
+  // none came with an error. What waits does not change.
+  (* anyconst *) logic [3:0] mark;
+  logic         past_q = 1'b0, good_q, fine_q, marked_last_q, open_q;
+  logic [31:0]  word_q;
+  logic [63:0]  addressed_q;
+  logic [511:0] gone_q;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (in_valid_i && in_ready_o) begin
+      good_q <= !in_last_i && (at_q == '0 && !open_q || good_q) && !in_error_i;
+      fine_q <= (!open_q || good_q) && !in_error_i && (!in_last_i || (at_q == 4'd15 && in_last_be_i[3]));
+      open_q <= !in_last_i;
+      if (at_q == mark) word_q <= in_data_i;
+    end
+    if (tx_valid_i && tx_ready_o) begin
+      gone_q        <= tx_data_i;
+      marked_last_q <= tx_last_i;
+      if (first_q) addressed_q <= {tx_ip_i, tx_port_i, tx_data_i[nc_pkg::PKT_LEN +: 16]};
+    end
+    if (rst_i) open_q <= 1'b0;
+    assume (rst_i == !past_q);
+    if (past_q) begin
+      // why the promises hold
+      assert (left_q <= 5'd16 && (!full_q || at_q == '0) && (at_q == '0 || open_q) && bad_q == (open_q && !good_q));
+      if (full_q) assert (whole_q == fine_q && last_q == !open_q);
+      if (at_q > mark) assert (in_q[32 * (5'd16 - 5'(at_q) + 5'(mark)) +: 32] == word_q);
+      if (left_q != '0) assert (out_last_q == marked_last_q && to_q == addressed_q);
+      if (left_q != '0 && 5'(mark) + left_q >= 5'd16) assert (out_q[32 * (5'(mark) + left_q - 5'd16) +: 32] == gone_q[32 * mark +: 32]);
+      // the promises
+      if (rx_valid_o) assert (rx_keep_o == {64{fine_q}});
+      if (rx_valid_o && fine_q) assert (rx_data_o[32 * mark +: 32] == word_q);
+      if (rx_valid_o) assert (rx_last_o == !open_q);
+      if (out_valid_o && left_q == 5'd16 - 5'(mark)) assert (out_data_o == gone_q[32 * mark +: 32]);
+      if (out_valid_o) assert (out_last_o == (marked_last_q && left_q == 5'd1));
+      if (out_valid_o) assert ({out_ip_o, out_port_o, out_length_o} == addressed_q);
+      if (!$past(rst_i) && $past(rx_valid_o && !rx_ready_i)) assert (rx_valid_o && $stable({rx_data_o, rx_keep_o, rx_last_o}));
+      if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable({out_data_o, out_last_o}));
+    end
+  end
+`endif
 endmodule

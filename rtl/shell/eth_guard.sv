@@ -158,4 +158,80 @@ module eth_guard #(
     .clk_i, .rst_i, .in_data_i({in_data_i, at_q == end_word, end_byte}), .in_valid_i(take && kept), .in_end_i(end_q), .in_good_i(good),
     .full_o(full), .out_data_o({out_data_o, out_last_o, out_byte}), .out_valid_o, .out_ready_i);
   assign out_last_be_o = out_last_o ? 4'd1 << out_byte : '0;
+
+`ifdef FORMAL
+  // Of a frame that goes on, all that is said above holds, by its first eleven words, written down beside; so many words of it are
+  // put, and the last alone is marked. Sums are left to simulation.
+  logic           past_q = 1'b0, ends_q;
+  logic [351:0]   words_q;
+  logic [335:0]   h;                         // numbers of 16 bits: h[16 * k +: 16] is of bytes 2k and 2k + 1
+  logic [AtW-1:0] puts_q, last_at_q, so_far;
+  logic [1:0]     last_byte_q;
+  logic [4:0]     seen;                      // words of the frame that are written down
+  logic           mine, is_arp, fair;
+  for (genvar k = 0; k < 21; k++) begin : gen_h
+    assign h[16*k +: 16] = {words_q[16*k +: 8], words_q[16*k + 8 +: 8]};
+  end
+  assign so_far = !end_q ? at_q : &last_at_q ? last_at_q : last_at_q + 1'b1;
+  assign seen   = so_far > AtW'(11) ? 5'd11 : 5'(so_far);
+  assign mine   = {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == mac_i;
+  assign is_arp = h[96 +: 16] == 16'h0806;
+  assign fair   = end_q || at_q != '0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (take) begin
+      if (at_q < AtW'(11)) words_q[32 * at_q[3:0] +: 32] <= in_data_i;
+      puts_q <= (at_q == '0 ? '0 : puts_q) + AtW'(kept);
+      ends_q <= (at_q != '0 && ends_q) || (kept && at_q == end_word);
+      {last_at_q, last_byte_q} <= {at_q, last_byte};
+    end
+    assume (rst_i == !past_q);
+    if (past_q) assume ($stable({mac_i, ip_i}));
+    if (in_valid_i && in_last_i) assume (in_last_be_i != '0 && (in_last_be_i & (in_last_be_i - 1'b1)) == '0);
+    if (past_q) begin
+      // the promises
+      if (good) begin
+        assert (mine || (is_arp && {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1));
+        if (is_arp) begin
+          assert ({h[112 +: 16], h[128 +: 16], h[144 +: 16]} == 48'h0001_0800_0604 && (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2));
+          assert (!h[184] && {h[304 +: 16], h[320 +: 16]} == ip_i && puts_q == AtW'(15));
+        end else begin
+          assert (h[96 +: 16] == 16'h0800 && h[120 +: 8] == 8'h45 && (h[160 +: 16] & 16'hbfff) == '0 && h[221 +: 3] != 3'd7);
+          assert ({h[240 +: 16], h[256 +: 16]} == ip_i && {last_at_q, last_byte_q} + 17'd1 >= 17'(h[128 +: 16]) + 17'd14);
+          assert ((h[176 +: 8] == 8'd17 && h[304 +: 16] == h[128 +: 16] - 16'd20 && h[128 +: 16] > 16'd28) ||
+                  (h[176 +: 8] == 8'd1 && h[272 +: 16] == 16'h0800 && h[128 +: 16] > 16'd28 && h[128 +: 16] <= MostEcho));
+          assert (17'({puts_q, 2'd0}) >= 17'(h[128 +: 16]) + 17'd14 && (puts_q == AtW'(15) || 17'({puts_q, 2'd0}) < 17'(h[128 +: 16]) + 17'd18));
+        end
+        assert (ends_q);
+      end
+      assert (!end_q || !take);
+      // why they hold
+      if (end_q) assert (at_q == '0);
+      if (fair && seen >= 5'd1) assert (all_q == &words_q[31:0]);
+      if (at_q == AtW'(1)) assert (us_q == (words_q[31:0] == {mac_i[23:16], mac_i[31:24], mac_i[39:32], mac_i[47:40]}));
+      if (at_q >= AtW'(1) && at_q <= AtW'(3)) assert (!arp_q && !udp_q && !icmp_q);
+      if (fair && seen >= 5'd2) assert (us_q == mine);
+      if (fair && seen >= 5'd5) assert (total_q == h[128 +: 16]);
+      if (fair && seen >= 5'd4) assert (arp_q == is_arp);
+      if (fair && seen >= 5'd6) assert (udp_q == (!is_arp && h[176 +: 8] == 8'd17) && icmp_q == (!is_arp && h[176 +: 8] == 8'd1));
+      if (fair && !other_q && !wrong_q) begin
+        if (seen >= 5'd2) assert (mine || {h[0 +: 16], h[16 +: 16], h[32 +: 16]} == '1);
+        if (seen >= 5'd4) assert (is_arp ? h[112 +: 16] == 16'd1 : h[96 +: 16] == 16'h0800 && mine && h[120 +: 8] == 8'h45);
+        if (seen >= 5'd5) assert (is_arp ? {h[128 +: 16], h[144 +: 16]} == 32'h0800_0604 : h[128 +: 16] > 16'd28);
+        if (seen >= 5'd6) assert (is_arp ? (h[160 +: 16] == 16'd1 || h[160 +: 16] == 16'd2) && !h[184] :
+                                  (h[160 +: 16] & 16'hbfff) == '0 && (udp_q || icmp_q));
+        if (seen >= 5'd7) assert (is_arp || h[221 +: 3] != 3'd7);
+        if (seen >= 5'd8) assert (is_arp || h[240 +: 16] == ip_i[31:16]);
+        if (seen >= 5'd9) assert (is_arp || (h[256 +: 16] == ip_i[15:0] && (!icmp_q || h[272 +: 16] == 16'h0800)));
+        if (seen >= 5'd10) assert (is_arp ? h[304 +: 16] == ip_i[31:16] :
+                                   (!udp_q || h[304 +: 16] == h[128 +: 16] - 16'd20) && (!icmp_q || h[128 +: 16] <= MostEcho));
+        if (seen >= 5'd11) assert (!is_arp || h[320 +: 16] == ip_i[15:0]);
+      end
+      if (at_q != '0 && at_q < AtW'(5)) assert (puts_q == at_q && !ends_q);
+      if (at_q >= AtW'(5)) assert (puts_q == (at_q <= end_word ? at_q : end_word + 1'b1) && ends_q == (at_q > end_word));
+      if (end_q && !wrong_q) assert (last_at_q >= AtW'(10) && {last_at_q, last_byte_q} + 17'd1 >= end_at);
+      if (end_q && !wrong_q) assert (puts_q == end_word + 1'b1 && ends_q);
+    end
+  end
+`endif
 endmodule
