@@ -308,7 +308,7 @@ $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/ver
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o) $(if $(LITEETH),$(B)/rtl/shell/model.o)
+SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o $(if $(LITEETH),$(B)/rtl/shell/model.o))
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
