@@ -9,6 +9,7 @@ NP       ?= 4# ranks of `make run`
 WERROR   ?=# 1: a warning fails the build, as in check, test, lint and CI
 PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 TOOLS    ?=# no: install only what the build cannot do without
+BOARD    ?= ecpix5# of `make bitstream`
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
@@ -118,7 +119,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -166,6 +167,8 @@ sim: $(B)/narrowcast-sim                ## the simulated card, as a program of i
 shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
+bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter lane,$(BOARD)),,$(B)/shell/eth_ecpix5.v)  ## a placed and routed card, BOARD=ecpix5 (an hour; or lane: a part, a minute): rtl/ecp5/README.md
+	$(Q)B=$(B) rtl/ecp5/bitstream.py $(BOARD)
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
 # ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another
@@ -305,7 +308,7 @@ $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/ver
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o) $(if $(LITEETH),$(B)/rtl/shell/model.o)
+SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o $(if $(LITEETH),$(B)/rtl/shell/model.o))
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \
