@@ -1,5 +1,4 @@
-/* shell_eth.c : the Verilated card behind LiteEth: words of frames with preamble and CRC both ways, a
- * wire's pace, registers beside them. */
+/* shell_eth.c : the Verilated card behind LiteEth: words of frames both ways, at a wire's pace. */
 #define MODEL_PREFIX shell_
 #include "sim/shell_eth.h"
 #include "base/clock.h"
@@ -53,9 +52,9 @@ struct eth {
     struct shell_eth_counts counts;
 };
 
-static const uint8_t preamble[PREAMBLE] = {0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5};
-
 /* ---- the wire ---- */
+
+static const uint8_t preamble[PREAMBLE] = {0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5};
 
 static void moved(struct eth *s)
 {
@@ -146,8 +145,8 @@ static void gave(struct eth *s)
             w->frame[w->at + (size_t)i] = (uint8_t)(*w->data >> 8 * i);
     const int last = *w->last, be = last ? *w->last_be : 8;
     const size_t n = w->at + (be & 1 ? 1 : be & 2 ? 2 : be & 4 ? 3 : 4);
-    w->at = last ? 0 : n < MOST ? n : MOST;
     spend(s, w, last);
+    w->at = last ? 0 : n < MOST ? n : MOST;
     if (!last)
         return;
     const int good = n <= MOST && n >= PREAMBLE + LEAST + CRC &&
