@@ -9,6 +9,7 @@ NP       ?= 4# ranks of `make run`
 WERROR   ?=# 1: a warning fails the build, as in check, test, lint and CI
 PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 TOOLS    ?=# no: install only what the build cannot do without
+BOARD    ?= ecpix5# of `make bitstream`
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
@@ -56,7 +57,7 @@ CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] tests/examples/*.c bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
 ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh .ci/run))
-SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c sim/responder_rtl.c),$(sort $(wildcard sim/*.c)))
+SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c sim/responder_rtl.c) sim/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.
 X86      := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
@@ -71,7 +72,9 @@ HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
 VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
 VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
-TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(RTL_TESTS)))
+# The card behind LiteEth: where that is, or was asked for by make shell.
+LITEETH   := $(if $(VERILATOR),$(wildcard $(B)/shell/venv/done))
+TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/test_shell_%),$(RTL_TESTS))))
 
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
@@ -116,10 +119,11 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
+	$(Q)$(if $(LITEETH),:,$(if $(VERILATOR),echo 'skip  the card behind LiteEth (sim --shell): no LiteEth (make shell)',:))
 	$(Q)$(if $(GPU_LIB),:,echo 'skip  the GPU library: no $(if $(NVCC),$(if $(cudnn),cuBLAS (CUBLAS=FOLDER),cuDNN (CUDNN=FOLDER)),$(if $(HAVE_CXX),nvcc,C++ compiler))')
 	$(Q)$(if $(GPU_LIB),$(if $(nccl),:,echo 'skip  NCCL in the GPU library: none (NCCL=FOLDER)'),:)
 	$(Q)$(if $(EMU_LIB),:,echo 'skip  kernels on the CPU: no C++ compiler')
@@ -160,8 +164,11 @@ bench: all                              ## what is measured: see bench/README.md
 tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
 	$(Q)$(INSTALL) tools
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
+shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
+bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter lane,$(BOARD)),,$(B)/shell/eth_ecpix5.v)  ## a placed and routed card, BOARD=ecpix5 (an hour; or lane: a part, a minute): rtl/ecp5/README.md
+	$(Q)B=$(B) rtl/ecp5/bitstream.py $(BOARD)
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
 # ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another
@@ -187,8 +194,8 @@ help:                                   ## print this list
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
 # Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
-$(INSTALLED): host/install.sh
-	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && touch $@
+$(INSTALLED): host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt
+	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && $(if $(filter no,$(TOOLS)),:,{ rtl/shell/venv.sh $(B)/shell || :; }) && touch $@
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force
@@ -269,7 +276,14 @@ $(foreach t,$(TEST_BIN),$(if $(findstring gpu,$t)$(findstring emu,$t),$t)): | $(
 # after: test_MODEL_rtl, test_card_ANY_rtl.
 $(B)/rtl/nc_pkg.sv: rtl/nc_pkg.sv.in $(addprefix hls/,card.def packet.def regs.def mm_regs.def shell.def sharing.def lease.def)
 	$(Q)mkdir -p $(@D); $(CC) -E -P -undef -x c -I. $< | sed "s/0x\([0-9a-f]\{4\}\);/16'h\1;/; s/0x\([0-9a-f]\{3\}\);/12'h\1;/; s/0x\([0-9a-f]\{2\}\);/12'h0\1;/; s/0x/32'h/" >$@
-line      = $(shell sed -n 's/^$(1) //p' sim/models)
+# LiteEth in a virtual environment of Python's, and the Verilog that it writes.
+$(B)/shell/venv/done: rtl/shell/venv.sh rtl/shell/requirements.txt
+	$(Q)rtl/shell/venv.sh $(B)/shell
+$(B)/shell/eth_%.v: rtl/shell/generate.py $(B)/shell/venv/done
+	$(if $(V),,@echo 'eth   $*')
+	$(Q)$(B)/shell/venv/bin/python $< $* $(@D) >$(@D)/log 2>&1 || { cat $(@D)/log; exit 1; }
+line      = $(shell sed -n 's|@B@|$(B)|; s/^$(1) //p' sim/models)
+$(B)/rtl/shell/ports.inc: $(B)/shell/eth_sim.v
 archive   = $(foreach m,$(1:$(B)/rtl/%/model.o=%),$(B)/rtl/$(m)/V$(m)__ALL.a)
 $(B)/rtl/%/line: force
 	$(Q)mkdir -p $(@D); echo '$(VFLAGS) $(call line,$*)' | cmp -s - $@ || echo '$(VFLAGS) $(call line,$*)' >$@
@@ -286,13 +300,15 @@ $(B)/rtl/verilated.o: $(B)/rtl/nc_pkg.sv
 	$(Q)printf '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n#include "verilated_fst_c.cpp"\n' | \
 	    $(CXX) -std=c++17 -O2 -w -I$(VROOT)/include -x c++ -c - -o $@
 CARD_TESTS := $(filter tests/test_card_%,$(RTL_TESTS))
-$(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS),$(RTL_TESTS))): $(B)/tests/test_%_rtl: $(B)/rtl/%/model.o
+SHELL_TESTS := $(filter tests/test_shell_%,$(RTL_TESTS))
+$(SHELL_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/shell/model.o
+$(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(CARD_TESTS) $(SHELL_TESTS),$(RTL_TESTS))): $(B)/tests/test_%_rtl: $(B)/rtl/%/model.o
 $(CARD_TESTS:tests/%.c=$(B)/tests/%): $(B)/rtl/card/model.o
 $(RTL_TESTS:tests/%.c=$(B)/tests/%): $(B)/tests/%: $(B)/o/tests/%.o $(B)/rtl/verilated.o $(B)/libsim.a $(B)/libnarrowcast.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $< $(filter %/model.o,$^) $(call archive,$(filter %/model.o,$^)) $(B)/rtl/verilated.o \
 	    $(B)/libsim.a $(B)/libnarrowcast.a -lz -lpthread -ldl -lm -o $@
-SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o)
+SIM_RTL   = $(if $(VERILATOR),$(B)/rtl/card/model.o $(B)/rtl/reduce_mm/model.o $(B)/rtl/control/model.o) $(if $(LITEETH),$(B)/rtl/shell/model.o)
 $(B)/narrowcast-sim: $(call obj,$(SIM_C)) $(SIM_RTL) $(if $(SIM_RTL),$(B)/rtl/verilated.o) $(B)/libnarrowcast.a
 	$(if $(V),,@echo 'link  $@')
 	$(Q)$(if $(SIM_RTL),$(CXX),$(CC)) $(if $(san),-fsanitize=$(san)) $(LDFLAGS) $(filter %.o,$^) $(call archive,$(SIM_RTL)) $(B)/libnarrowcast.a \

@@ -19,6 +19,7 @@ module frame_fifo #(
   output logic         out_valid_o,
   input  logic         out_ready_i
 );
+  power_of_two #(.N(Depth)) u_depth ();
   (* ram_style = "block" *) logic [W-1:0] mem_q [Depth];
   logic [W-1:0]  out_q;
   logic [PtrW:0] wr_q, wr_d, end_q, end_d;   // next write; first beat that is not released. The top bit tells full from empty.

@@ -3,7 +3,7 @@
 // A start is refused (refused_o) when the job runs already, a stop is going on, or ranks or slots are out of range or another job's.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
-  parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // the proof makes do with fewer addresses
+  parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof makes do with fewer addresses
   parameter int Slots = nc_pkg::CARD_SLOTS,
   localparam int JobW  = $clog2(Jobs),
   localparam int RankW = $clog2(Ranks),
@@ -55,6 +55,7 @@ module job_table #(
   logic [SlotW:0]  base_q    [Jobs];
   logic [SlotW:0]  slots_q   [Jobs];
   logic [15:0]     formats_q [Jobs];
+  power_of_two #(.N(Ranks)) u_ranks ();
   (* ram_style = "distributed" *) logic [47:0] a_ram [Jobs * Ranks];
   (* ram_style = "distributed" *) logic [47:0] b_ram [Jobs * Ranks];
 

@@ -82,7 +82,7 @@ module sends #(
       send_mask_o  <= done_mask_i;
       send_info_o  <= done_info_i;
     end
-    found_set_q  <= (64 * Groups)'(ahead != '0 ? ahead : pending_q);
+    found_set_q  <= ahead != '0 ? (64 * Groups)'(ahead) : (64 * Groups)'(pending_q);
     found_q      <= pending_q != '0 && !offer;
     pick_valid_q <= found_q && !offer;
     pick_q       <= lowest;

@@ -16,6 +16,7 @@ module sockets #(
   output logic              found_o,
   output logic [IndexW-1:0] found_index_o    // the lowest that has it
 );
+  power_of_two #(.N(N)) u_n ();
   logic [48*N-1:0] table_q;
   logic [N-1:0]    is_it;
 

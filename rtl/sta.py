@@ -1,32 +1,41 @@
 #!/usr/bin/env python3
-"""sta.py: what a netlist of yosys (synth_xilinx, JSON) is made of, and its longest path by a simple delay model.
+"""sta.py: what a netlist of yosys (synth_xilinx or synth_ecp5, JSON) is made of, and its longest path by a simple delay model.
 
 usage: sta.py [--path] NETLIST.json MODULE      prints LUT FF CARRY URAM BRAM LUTRAM ns; --path: the longest path too, on stderr
+An ECP5's LUTs are all of four inputs: LUT counts those of carry chains and memories, too, which is how full the part gets.
 The model is described in rtl/README.md: no placement, no routing, so it compares designs and signs nothing off.
 """
 import json
 import sys
 from collections import Counter
+from types import SimpleNamespace
 
-CLK_Q = 0.08                # a register's output after its clock
-SETUP = 0.04                # a register's input before its clock
-LUT = 0.10                  # any input of a LUT to its output; reading a LUT RAM
-NET = 0.25                  # a net of up to NET_LOADS inputs,
-NET_LOADS = 16
-NET_DOUBLE = 0.05           # and this much more each time its loads double
-CARRY_IN = 0.05             # S, DI or CYINIT into a carry chain
-CARRY_BIT = 0.015           # one bit along it
-CARRY_OUT = 0.06            # a sum bit out of it
-MUXF = 0.06
-RAM_CLK_Q = {'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60}  # stored data after the clock, no output register
-RAM_SETUP = 0.35            # address, data and enables of a BRAM or URAM
+ULTRASCALE = SimpleNamespace(
+    clk_q=0.08,             # a register's output after its clock
+    setup=0.04,             # a register's input before its clock
+    lut=0.10,               # any input of a LUT to its output; reading a LUT RAM
+    net=0.25,               # a net of up to net_loads inputs,
+    net_packed=0.25,        # from a LUT or a chain to a register that nothing else hangs beside: on ECP5 in the same slice
+    net_loads=16,
+    net_double=0.05,        # and this much more each time its loads double
+    carry_in=0.05,          # S, DI or CYINIT into a carry chain; on ECP5 a LUT's inputs
+    carry_bit=0.015,        # one bit along it
+    carry_out=0.06,         # a sum bit out of it
+    muxf=0.06,
+    ram_clk_q={'BRAM': 1.00, 'URAM': 1.40, 'LUTRAM': 0.60},  # stored data after the clock, no output register
+    ram_setup=0.35)         # address, data and enables of a BRAM or URAM
+# What nextpnr says of grade 8; nets: the mean of routed pieces (rtl/ecp5/README.md).
+ECP5 = SimpleNamespace(
+    clk_q=0.31, setup=0.0, lut=0.14, net=0.50, net_packed=0.11, net_loads=4, net_double=0.1, carry_in=0.28, carry_bit=0.0215, carry_out=0.26, muxf=0.12,
+    ram_clk_q={'BRAM': 3.3, 'LUTRAM': 0.31}, ram_setup=0.0)
 
-KINDS = (('LUT', ('LUT',)), ('FF', ('FD',)), ('CARRY', ('CARRY4', 'CARRY8')), ('URAM', ('URAM288',)),
-         ('BRAM', ('RAMB',)), ('LUTRAM', ('RAM32', 'RAM64', 'RAM128', 'RAM256', 'RAM512', 'SRL')),
-         ('MUXF', ('MUXF',)), ('WIRE', ('INV', 'BUFG')))
+KINDS = (('LUT', ('LUT',)), ('FF', ('FD', 'TRELLIS_FF')), ('CARRY', ('CARRY4', 'CARRY8', 'CCU2C')), ('URAM', ('URAM288',)),
+         ('BRAM', ('RAMB', 'DP16KD')), ('LUTRAM', ('RAM32', 'RAM64', 'RAM128', 'RAM256', 'RAM512', 'SRL', 'TRELLIS_DPR16X4')),
+         ('MUXF', ('MUXF', 'PFUMX', 'L6MUX21')), ('WIRE', ('INV', 'BUFG')))
 # LUTs that a LUT RAM occupies, blocks of 18 Kb in a block RAM, where it is not one
 SIZE = {'RAMB36E2': 2, 'RAMB36E1': 2, 'RAM32M16': 8, 'RAM64M8': 8, 'RAM32M': 4, 'RAM64M': 4, 'RAM32X1D': 2, 'RAM64X1D': 2,
-        'RAM128X1D': 4, 'RAM128X1S': 2, 'RAM256X1S': 4, 'RAM256X1D': 8, 'RAM512X1S': 8}
+        'RAM128X1D': 4, 'RAM128X1S': 2, 'RAM256X1S': 4, 'RAM256X1D': 8, 'RAM512X1S': 8, 'TRELLIS_DPR16X4': 4}
+SELECTS = ('S', 'C0', 'SD')  # of a MUXF
 
 
 def kind_of(cell_type):
@@ -42,6 +51,8 @@ class Netlist:
     def __init__(self, module):
         self.cells = {name: (kind_of(c['type']), c['type'], c['connections'], c['port_directions'])
                       for name, c in module['cells'].items()}
+        self.is_ecp5 = any(t in ('TRELLIS_FF', 'CCU2C') or (t == 'LUT4' and 'Z' in pins) for _, t, pins, _ in self.cells.values())
+        self.part = ECP5 if self.is_ecp5 else ULTRASCALE
         self.driver, self.loads, self.name = {}, Counter(), {}
         for cell, (_, _, pins, way) in self.cells.items():
             for pin, nets in pins.items():
@@ -58,46 +69,60 @@ class Netlist:
                     self.name[net] = ((n['hide_name'], len(name)), name)
 
     def net_ns(self, net):
-        doubles = max(0, (self.loads[net] - 1) // NET_LOADS).bit_length()
-        return NET + NET_DOUBLE * doubles
+        doubles = max(0, (self.loads[net] - 1) // self.part.net_loads).bit_length()
+        return self.part.net + self.part.net_double * doubles
 
     def arcs(self, net):
         """(input net, ns from it to `net`) of the cell that drives `net`; input None: from the clock or a port."""
         if net not in self.driver:
-            return [(None, CLK_Q)]          # a port of the module: as if from a register outside
+            return [(None, self.part.clk_q)]          # a port of the module: as if from a register outside
         cell, pin, i = self.driver[net]
         kind, cell_type, pins, way = self.cells[cell]
         if kind == 'FF':
-            return [(None, CLK_Q)]
+            return [(None, self.part.clk_q)]
         if kind in ('BRAM', 'URAM'):
-            return [(None, RAM_CLK_Q[kind])]
+            return [(None, self.part.ram_clk_q[kind])]
         if kind == 'WIRE':                   # an inverter is absorbed by what it drives
             return [(x, 0.0) for x in pins['I']]
-        if kind == 'LUTRAM':                 # RAM64M8 and the like: DOx reads ADDRx; others: DPO reads DPRAn, SPO, O and Q An
-            address = 'ADDR' + pin[2:] if pin.startswith('DO') else 'DPRA' if pin == 'DPO' else 'A'
+        if kind == 'LUTRAM':                 # RAM64M8 and the like: DOx reads ADDRx; TRELLIS_DPR16X4: RAD; others: DPO DPRAn, SPO, O and Q An
+            address = 'RAD' if 'RAD' in pins else 'ADDR' + pin[2:] if pin.startswith('DO') else 'DPRA' if pin == 'DPO' else 'A'
             reads = [p for p in pins if p == address or (p.startswith(address) and p[len(address):].isdigit())]
-            return [(None, RAM_CLK_Q[kind])] + [(x, self.net_ns(x) + LUT) for p in reads for x in pins[p]]
+            return [(None, self.part.ram_clk_q[kind])] + [(x, self.net_ns(x) + self.part.lut) for p in reads for x in pins[p]]
         if kind == 'CARRY':
-            return self.carry_arcs(pin, i, pins)
-        ns = MUXF if kind == 'MUXF' else LUT
-        return [(x, ns + (0.0 if kind == 'MUXF' and p != 'S' else self.net_ns(x)))
+            return self.ccu2c_arcs(pin, pins) if cell_type == 'CCU2C' else self.carry_arcs(pin, i, pins)
+        ns = self.part.muxf if kind == 'MUXF' else self.part.lut
+        return [(x, ns + (0.0 if kind == 'MUXF' and p not in SELECTS else self.net_ns(x)))
                 for p in pins if way[p] == 'input' for x in pins[p]]
 
     def carry_arcs(self, pin, i, pins):
         """To sum or carry bit i: the carry in, then S and DI of the bits below, S alone (a LUT beside it) without a net."""
-        end = CARRY_OUT if pin == 'O' else CARRY_BIT
+        end = self.part.carry_out if pin == 'O' else self.part.carry_bit
         found = []
         carry = pins['CI'][0]
         if isinstance(carry, int):
             chained = self.driver.get(carry, ('', '', 0))[1] == 'CO'
-            found.append((carry, i * CARRY_BIT + end + (0.0 if chained else self.net_ns(carry) + CARRY_IN)))
+            found.append((carry, i * self.part.carry_bit + end + (0.0 if chained else self.net_ns(carry) + self.part.carry_in)))
         for x in pins.get('CYINIT', []):
-            found.append((x, self.net_ns(x) + CARRY_IN + i * CARRY_BIT + end))
+            found.append((x, self.net_ns(x) + self.part.carry_in + i * self.part.carry_bit + end))
         for k in range(i + 1):
-            along = (i - k) * CARRY_BIT + end
-            found.append((pins['S'][k], self.lut_beside(pins['S'][k]) + CARRY_IN + along))
+            along = (i - k) * self.part.carry_bit + end
+            found.append((pins['S'][k], self.lut_beside(pins['S'][k]) + self.part.carry_in + along))
             if k < i or pin == 'CO':
-                found.append((pins['DI'][k], self.net_ns(pins['DI'][k]) + CARRY_IN + along))
+                found.append((pins['DI'][k], self.net_ns(pins['DI'][k]) + self.part.carry_in + along))
+        return found
+
+    def ccu2c_arcs(self, pin, pins):
+        """Two bits of a chain with their LUTs inside: S0, S1 and COUT of the inputs of their bit and of those below."""
+        top = {'S0': 0, 'S1': 1, 'COUT': 2}[pin]
+        end = 0.0 if pin == 'COUT' else self.part.carry_out
+        found = []
+        carry = pins['CIN'][0]
+        if isinstance(carry, int):
+            chained = self.driver.get(carry, ('', '', 0))[1] == 'COUT'
+            found.append((carry, top * self.part.carry_bit + end + (0.0 if chained else self.net_ns(carry) + self.part.carry_in)))
+        for bit in range(min(top + 1, 2)):
+            into = self.part.lut if bit == top else self.part.carry_in + end
+            found += [(x, self.net_ns(x) + into) for p in 'ABCD' for x in pins[f'{p}{bit}']]
         return found
 
     def lut_beside(self, net):
@@ -105,6 +130,9 @@ class Netlist:
         cell = self.driver.get(net, (None,))[0]
         packed = cell is not None and self.cells[cell][0] == 'LUT' and self.loads[net] == 1
         return 0.0 if packed else self.net_ns(net)
+
+    def kind_before(self, net):
+        return self.cells[self.driver[net][0]][0] if net in self.driver else None
 
     def arrivals(self):
         """Net -> (ns, the net before it on its longest path), for every net that ends somewhere. Without recursion."""
@@ -129,15 +157,16 @@ class Netlist:
         """(what it is, net, ns from the net's driver to the clock) of every register's and memory's input and every port."""
         for port, net in self.outputs:
             if isinstance(net, int):
-                yield f'output {port}', net, NET + SETUP
+                yield f'output {port}', net, self.part.net + self.part.setup
         for cell, (kind, cell_type, pins, way) in self.cells.items():
             if kind in ('FF', 'BRAM', 'URAM', 'LUTRAM'):
-                setup = SETUP if kind in ('FF', 'LUTRAM') else RAM_SETUP
+                setup = self.part.setup if kind in ('FF', 'LUTRAM') else self.part.ram_setup
                 for pin in pins:
-                    if way[pin] == 'input' and pin not in ('C', 'CLK', 'WCLK', 'CLKARDCLK', 'CLKBWRCLK'):
+                    if way[pin] == 'input' and pin not in ('C', 'CLK', 'WCLK', 'WCK', 'CLKA', 'CLKB', 'CLKARDCLK', 'CLKBWRCLK'):
                         for net in pins[pin]:
                             if isinstance(net, int):
-                                yield f'{cell_type}.{pin}', net, self.net_ns(net) + setup
+                                beside = pin in ('D', 'DI') and kind == 'FF' and self.loads[net] == 1 and self.kind_before(net) in ('LUT', 'CARRY', 'MUXF')
+                                yield f'{cell_type}.{pin}', net, (self.part.net_packed if beside else self.net_ns(net)) + setup
 
     def longest(self):
         """(ns, end, [(net, ns)] from the start of the longest path)."""
@@ -160,7 +189,7 @@ def main(args):
     count = Counter()
     for kind, cell_type, _, _ in netlist.cells.values():
         count[kind] += SIZE.get(cell_type, 1)
-    count['LUT'] += count['LUTRAM']
+    count['LUT'] += count['LUTRAM'] + (2 * count['CARRY'] if netlist.is_ecp5 else 0)
     ns, end, path = netlist.longest()
     print(*(count[kind] for kind in ('LUT', 'FF', 'CARRY', 'URAM', 'BRAM', 'LUTRAM')), f'{ns:.2f}')
     if show:

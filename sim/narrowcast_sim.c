@@ -39,13 +39,16 @@ int main(int argc, char **argv)
     if (p.help)
         return opt_help(&command, stdout), 0;
     const bool rtl = strcmp(o.model, "c") != 0;
-    const struct shell_ops *ops = rtl ? &shell_rtl : &shell_fast;
+    const struct shell_ops *ops = o.shell ? &shell_eth : rtl ? &shell_rtl : &shell_fast;
     const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;
     if (!o.tap != !o.ip || (o.mac && !o.tap))
         return ERR(1, "--tap and --ip go together, and --mac with them: --tap nc0 --ip 10.0.0.9");
-    if (o.control >= 0 && (!o.listen || o.tap || o.fd >= 0))
-        return ERR(1, "--control is for a card that listens on a network, without --tap: "
-                      "--listen 127.0.0.1:4711 --control 4712");
+    if (o.shell && (!o.tap || !rtl))
+        return ERR(1, "--shell takes Ethernet frames into the Verilated card: it needs --tap and "
+                      "--ip, and no --model c");
+    if (o.control >= 0 && (!o.listen || (o.tap && !o.shell) || o.fd >= 0))
+        return ERR(1, "--control is for a card that listens on a network, without --tap unless "
+                      "with --shell: --listen 127.0.0.1:4711 --control 4712");
     if (o.listen) {
         const struct serve_options so = {
             .listen = o.listen,

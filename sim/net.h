@@ -1,5 +1,5 @@
 /* net.h : where a card's frames come from and go to: UDP datagrams of a socket (datagrams.c), or of
- * a TAP interface (tap.c). */
+ * a TAP interface (tap.c); or Ethernet frames of one. */
 #ifndef NET_H
 #define NET_H
 #include "base/text.h"
@@ -36,5 +36,9 @@ extern const struct net_ops net_datagrams;
  * CAP_NET_ADMIN. Returns 0 or a negative errno with a line. */
 int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net);
 extern const struct net_ops net_tap;
+
+/* The same for a card that is an Ethernet's own: frames as they are, with ip and port 0. */
+int tap_open_raw(const char *name, void **net);
+extern const struct net_ops net_tap_raw;
 
 #endif

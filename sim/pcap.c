@@ -4,7 +4,7 @@
  *     file     magic u32, 2 u16, 4 u16, 0 u32, 0 u32, longest u32, link type u32
  *     in this machine's byte order
  *     packet   seconds u32, nanoseconds u32, bytes here u32, bytes on the wire u32, then they: IPv4
- *              20, UDP 8, payload
+ *              20, UDP 8, payload; or an Ethernet frame
  *
  * Source: draft-ietf-opsawg-pcap; RFC 791, 768, 1071. */
 #include "sim/pcap.h"
@@ -14,15 +14,15 @@
 #include "sim/ether.h"
 #include <string.h>
 
-enum { LINK_RAW_IP = 101, LONGEST = 1 << 16 };
+enum { LINK_ETHERNET = 1, LINK_RAW_IP = 101, LONGEST = 1 << 16 };
 
-int pcap_open(struct pcap *p, const char *path)
+int pcap_open(struct pcap *p, const char *path, bool ether)
 {
     const struct {
         uint32_t magic;
         uint16_t major, minor;
         uint32_t zone, accuracy, longest, link;
-    } head = {0xa1b23c4d, 2, 4, 0, 0, LONGEST, LINK_RAW_IP};
+    } head = {0xa1b23c4d, 2, 4, 0, 0, LONGEST, ether ? LINK_ETHERNET : LINK_RAW_IP};
     *p = (struct pcap){.file = file_writer(path, false), .path = path};
     if (!p->file)
         return ERR(-errno, "cannot write '%s': %s", path, file_why(errno));
@@ -32,19 +32,32 @@ int pcap_open(struct pcap *p, const char *path)
     return p->failed;
 }
 
+/* Headers [head_n], if any, and what is behind them. */
+static void put(struct pcap *p, const uint8_t *head, size_t head_n, const uint8_t *rest, size_t n)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    const uint32_t bytes = (uint32_t)(head_n + n);
+    const uint32_t record[] = {(uint32_t)t.tv_sec, (uint32_t)t.tv_nsec, bytes, bytes};
+    fwrite(record, sizeof record, 1, p->file);
+    if (head_n)
+        fwrite(head, 1, head_n, p->file);
+    fwrite(rest, 1, n, p->file);
+}
+
+void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n)
+{
+    if (p->file)
+        put(p, NULL, 0, frame, n);
+}
+
 void pcap_udp(struct pcap *p, struct pcap_ends ends, const uint8_t *payload, size_t n)
 {
     uint8_t headers[ETHER_IP_BYTES + ETHER_UDP_BYTES];
-    struct timespec t;
     if (!p->file)
         return;
-    clock_gettime(CLOCK_REALTIME, &t);
-    const uint32_t bytes = (uint32_t)(sizeof headers + n);
-    const uint32_t head[] = {(uint32_t)t.tv_sec, (uint32_t)t.tv_nsec, bytes, bytes};
     ether_put_udp(headers, ends.from_ip, ends.from_port, ends.to_ip, ends.to_port, n);
-    fwrite(head, sizeof head, 1, p->file);
-    fwrite(headers, sizeof headers, 1, p->file);
-    fwrite(payload, 1, n, p->file);
+    put(p, headers, sizeof headers, payload, n);
 }
 
 void pcap_flush(struct pcap *p)

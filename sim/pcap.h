@@ -2,6 +2,7 @@
  * nanoseconds. */
 #ifndef PCAP_H
 #define PCAP_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,8 +19,12 @@ struct pcap_ends {
     uint16_t from_port, to_port;
 };
 
-/* Packets are raw IPv4. path stays the caller's. Returns 0 or a negative errno with a line. */
-int pcap_open(struct pcap *p, const char *path);
+/* Packets are raw IPv4 or, with ether, Ethernet frames. path stays the caller's. Returns 0 or a
+ * negative errno with a line. */
+int pcap_open(struct pcap *p, const char *path, bool ether);
+
+/* An Ethernet frame [n], now. */
+void pcap_frame(struct pcap *p, const uint8_t *frame, size_t n);
 
 /* A UDP datagram of payload [n], n < 2^16 - 28, now; the headers around it are made up, their
  * lengths and checksums right. */

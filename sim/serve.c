@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/stop.h"
+#include "hls/lease.h"
 #include "control/connections.h"
 #include "sim/control_port.h"
 #include "sim/net.h"
@@ -27,7 +28,8 @@ enum {
     MOST_WAITING = 8192,
     TURN_DATAGRAMS = 512,
     TURNS = 16,
-    FLUSH_NS = 1000000000
+    FLUSH_NS = 1000000000,
+    ETHER_CONTROL_PORT = 20036 /* of a card behind LiteEth, when any will do */
 };
 
 struct server {
@@ -43,6 +45,8 @@ struct server {
     int listener, signals;
     uint32_t ip;
     uint16_t port;
+    uint8_t mac[6];
+    uint64_t step_ns; /* the card wants a step as often as this; 0: when something comes */
     struct netfault in_faults, out_faults;
     struct frame_queue in; /* for the card */
     struct pcap pcap;
@@ -72,7 +76,10 @@ static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8
         return;
     }
     s->frames_in++;
-    pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){ip, s->ip, port, s->port}, bytes, n);
 }
 
 static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -87,7 +94,10 @@ static void from_net(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes
 static void from_card(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     struct server *s = arg;
-    pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
+    if (s->ops->address)
+        pcap_frame(&s->pcap, bytes, n);
+    else
+        pcap_udp(&s->pcap, (struct pcap_ends){s->ip, ip, s->port, port}, bytes, n);
     if (s->out_faults.on)
         netfault_put(&s->out_faults, ip, port, bytes, n, now_ns());
     else
@@ -124,6 +134,8 @@ static void report(void *arg, struct text *to)
              (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
              busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full);
     s->net_ops->report(s->net, to);
+    if (s->ops->report)
+        s->ops->report(s->shell, to);
     report_faults(&s->in_faults, "in", to);
     report_faults(&s->out_faults, "out", to);
 }
@@ -138,7 +150,7 @@ static uint64_t patience(const struct server *s, int busy)
                    datagrams = control_port_due(s->port_control), frames = in < out ? in : out,
                    faults = frames < datagrams ? frames : datagrams;
     const uint64_t due = attend_at < (double)faults ? (uint64_t)attend_at : faults;
-    uint64_t wait = s->pcap.file ? FLUSH_NS : UINT64_MAX;
+    uint64_t wait = s->step_ns ? s->step_ns : s->pcap.file ? FLUSH_NS : UINT64_MAX;
     if (busy)
         return 0;
     if (due != UINT64_MAX) {
@@ -234,7 +246,6 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
 /* Where frames come from: the port that is controlled, or a TAP interface. */
 static int open_net(struct server *s, const struct serve_options *o)
 {
-    uint8_t mac[6];
     TRY(inet_parse(o->listen, &s->ip, &s->port));
     TRY(datagrams_open(s->ip, &s->port, o->control >= 0 ? NULL : &s->listener, &s->net));
     s->net_ops = &net_datagrams;
@@ -242,9 +253,10 @@ static int open_net(struct server *s, const struct serve_options *o)
         return 0;
     s->net_ops->close(s->net);
     s->net = NULL;
-    s->net_ops = &net_tap;
-    TRY(parse_addresses(o, &s->ip, mac));
-    return tap_open(o->tap, mac, s->ip, s->port, &s->net);
+    s->net_ops = s->ops->address ? &net_tap_raw : &net_tap;
+    TRY(parse_addresses(o, &s->ip, s->mac));
+    return s->ops->address ? tap_open_raw(o->tap, &s->net)
+                           : tap_open(o->tap, s->mac, s->ip, s->port, &s->net);
 }
 
 /* Nobody comes over TCP: what the datagrams' rules forbid, no other way allows. */
@@ -252,8 +264,14 @@ static int open_control(struct server *s, const struct serve_options *o)
 {
     uint16_t port = (uint16_t)o->control;
     char frames[INET_TEXT], control[INET_TEXT];
-    TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
-                          &s->port_control));
+    if (s->ops->address) {
+        port = port ? port : ETHER_CONTROL_PORT;
+        s->ops->address(s->shell, s->mac, s->ip, s->port, port);
+        s->step_ns = LEASE_TICK_MS * (uint64_t)1000000;
+    } else {
+        TRY(control_port_open(&s->ops->control, s->shell, s->ip, &port, s->port, o->rates, o->seed,
+                              &s->port_control));
+    }
     printf("listening on %s, controlled at %s\n", inet_text(s->ip, s->port, frames),
            inet_text(s->ip, port, control));
     fflush(stdout);
@@ -269,8 +287,10 @@ static int open_all(struct server *s, const struct shell_ops *ops, const struct 
     TRY(s->signals = stop_fd());
     TRY(open_net(s, o));
     if (o->pcap)
-        TRY(pcap_open(&s->pcap, o->pcap));
+        TRY(pcap_open(&s->pcap, o->pcap, ops->address != NULL));
     TRY(ops->open(o->wave, from_card, s, &s->shell));
+    if (ops->address && o->control < 0)
+        ops->address(s->shell, s->mac, s->ip, s->port, 0);
     TRY(control_open(&ops->control, s->shell, true, report, s, &s->control));
     connections_init(&s->connections, s->control, s->listener, s->ip, s->port);
     if (o->control >= 0)

@@ -9,8 +9,9 @@ struct serve_options {
     const char *listen; /* "HOST:PORT" */
     const char *model;  /* as counters name it */
     const char *wave, *pcap;
-    const char *tap, *ip, *mac; /* NULL: none; mac NULL: made of ip */
-    int control;                /* the UDP port where it is controlled; 0: any; -1: by TCP */
+    const char *tap, *ip,
+        *mac;    /* NULL: none; mac NULL: made of ip; ops of Ethernet frames need them */
+    int control; /* the UDP port where it is controlled; 0: any; -1: by TCP */
     /* the socket of who started it, which has it on its bus, or -1; its reduce_mm */
     int fd;
     const struct kernel_ops *mm;

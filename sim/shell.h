@@ -1,8 +1,10 @@
 /* shell.h : what surrounds a simulated card: frames with addresses in and out, registers, and a
- * clock that runs on demand. Behind it: shell_rtl, the Verilated nic_core; shell_fast, the C
- * model, which has no clock; shell_c, the same with plain sums, for tests. */
+ * clock that runs on demand. Behind it: shell_rtl, the Verilated nic_core; shell_eth, that behind
+ * LiteEth; shell_fast, the C model, which has no clock; shell_c, the same with plain sums, for
+ * tests. */
 #ifndef SHELL_H
 #define SHELL_H
+#include "base/text.h"
 #include "control/control_jobs.h"
 #include "sim/frame_queue.h"
 #include <stddef.h>
@@ -40,8 +42,17 @@ struct shell_ops {
     /* From now on the network holds back a beat, in and out, in this many of 256 clocks, by chance;
      * 0: never. */
     void (*stall)(void *shell, unsigned of_256);
+
+    /* Of a shell whose frames are Ethernet's, with ip and port 0 beside them, else NULL: who the card
+     * is there, to be said before anything else, with its port for frames and that of its own
+     * control (hls/lease.def; 0: it has none, its registers are control's above; else those must not
+     * be touched, and step() is to be called LEASE_TICK_MS after LEASE_TICK_MS); and its counts, as
+     * lines of text, "name value". */
+    void (*address)(void *shell, const uint8_t mac[6], uint32_t ip, uint16_t port,
+                    uint16_t control_port);
+    void (*report)(const void *shell, struct text *to);
 };
 
-extern const struct shell_ops shell_rtl, shell_c, shell_fast;
+extern const struct shell_ops shell_rtl, shell_eth, shell_c, shell_fast;
 
 #endif

@@ -2,6 +2,7 @@
  * registers, its clock. */
 #include "base/err.h"
 #include "hls/beat.h"
+#include "sim/axil_port.h"
 #include "sim/verilated_model.h"
 #include "sim/shell.h"
 #include <stdlib.h>
@@ -11,7 +12,6 @@ enum {
     /* clocks without a beat: nothing more will come; many times the longest path through the
      * card */
     QUIET = 512,
-    BUS_CLOCKS = 10000,    /* a register answers long before */
     FRAME_BEATS = 1 << 10, /* the longest frame out */
     RESET_CLOCKS = 8
 };
@@ -22,10 +22,7 @@ struct rtl {
     uint32_t *rx_data, *rx_ip, *tx_data, *tx_ip;
     uint64_t *rx_keep;
     uint16_t *rx_port, *tx_port;
-    uint8_t *awvalid, *awready, *wvalid, *wready, *wstrb, *bvalid, *bready, *bresp;
-    uint8_t *arvalid, *arready, *rvalid, *rready, *rresp;
-    uint16_t *awaddr, *araddr;
-    uint32_t *wdata, *rdata;
+    struct axil_port bus;
 
     shell_out *out;
     void *arg;
@@ -41,42 +38,6 @@ struct rtl {
     uint64_t poked; /* the clock in which a register was written last */
     struct control_time total;
 };
-
-static void bind(struct rtl *s)
-{
-    struct model *m = s->model;
-    s->rst = model_port(m, "rst_i", NULL);
-    s->rx_data = model_port(m, "rx_data_i", NULL);
-    s->rx_keep = model_port(m, "rx_keep_i", NULL);
-    s->rx_last = model_port(m, "rx_last_i", NULL);
-    s->rx_ip = model_port(m, "rx_ip_i", NULL);
-    s->rx_port = model_port(m, "rx_port_i", NULL);
-    s->rx_valid = model_port(m, "rx_valid_i", NULL);
-    s->rx_ready = model_port(m, "rx_ready_o", NULL);
-    s->tx_data = model_port(m, "tx_data_o", NULL);
-    s->tx_last = model_port(m, "tx_last_o", NULL);
-    s->tx_ip = model_port(m, "tx_ip_o", NULL);
-    s->tx_port = model_port(m, "tx_port_o", NULL);
-    s->tx_valid = model_port(m, "tx_valid_o", NULL);
-    s->tx_ready = model_port(m, "tx_ready_i", NULL);
-    s->awaddr = model_port(m, "s_awaddr_i", NULL);
-    s->awvalid = model_port(m, "s_awvalid_i", NULL);
-    s->awready = model_port(m, "s_awready_o", NULL);
-    s->wdata = model_port(m, "s_wdata_i", NULL);
-    s->wstrb = model_port(m, "s_wstrb_i", NULL);
-    s->wvalid = model_port(m, "s_wvalid_i", NULL);
-    s->wready = model_port(m, "s_wready_o", NULL);
-    s->bresp = model_port(m, "s_bresp_o", NULL);
-    s->bvalid = model_port(m, "s_bvalid_o", NULL);
-    s->bready = model_port(m, "s_bready_i", NULL);
-    s->araddr = model_port(m, "s_araddr_i", NULL);
-    s->arvalid = model_port(m, "s_arvalid_i", NULL);
-    s->arready = model_port(m, "s_arready_o", NULL);
-    s->rdata = model_port(m, "s_rdata_o", NULL);
-    s->rresp = model_port(m, "s_rresp_o", NULL);
-    s->rvalid = model_port(m, "s_rvalid_o", NULL);
-    s->rready = model_port(m, "s_rready_i", NULL);
-}
 
 /* ---- one clock ---- */
 
@@ -167,6 +128,44 @@ static void tick(struct rtl *s)
     s->now++;
 }
 
+static void tick_any(void *s)
+{
+    tick(s);
+}
+
+static void settle(void *s)
+{
+    model_eval(((struct rtl *)s)->model);
+}
+
+static void *port(void *model, const char *name)
+{
+    return model_port(model, name, NULL);
+}
+
+static void bind(struct rtl *s)
+{
+    struct model *m = s->model;
+    s->rst = model_port(m, "rst_i", NULL);
+    s->rx_data = model_port(m, "rx_data_i", NULL);
+    s->rx_keep = model_port(m, "rx_keep_i", NULL);
+    s->rx_last = model_port(m, "rx_last_i", NULL);
+    s->rx_ip = model_port(m, "rx_ip_i", NULL);
+    s->rx_port = model_port(m, "rx_port_i", NULL);
+    s->rx_valid = model_port(m, "rx_valid_i", NULL);
+    s->rx_ready = model_port(m, "rx_ready_o", NULL);
+    s->tx_data = model_port(m, "tx_data_o", NULL);
+    s->tx_last = model_port(m, "tx_last_o", NULL);
+    s->tx_ip = model_port(m, "tx_ip_o", NULL);
+    s->tx_port = model_port(m, "tx_port_o", NULL);
+    s->tx_valid = model_port(m, "tx_valid_o", NULL);
+    s->tx_ready = model_port(m, "tx_ready_i", NULL);
+    axil_bind(&s->bus, port, m);
+    s->bus.arg = s;
+    s->bus.eval = settle;
+    s->bus.tick = tick_any;
+}
+
 /* ---- the shell's calls ---- */
 
 static void rtl_close(void *shell)
@@ -202,52 +201,17 @@ static int rtl_open(const char *wave, shell_out *out, void *arg, void **shell)
     return 0;
 }
 
-static int bus_is_dead(uint32_t at)
-{
-    return ERR(-EIO, "register 0x%03x of the card does not answer", at);
-}
-
 static int rtl_write(void *shell, uint32_t at, uint32_t value)
 {
     struct rtl *s = shell;
-    *s->awaddr = (uint16_t)at;
-    *s->wdata = value;
-    *s->wstrb = 15;
-    *s->awvalid = *s->wvalid = *s->bready = 1;
-    for (int i = 0; i < BUS_CLOCKS; i++) {
-        model_eval(s->model);
-        int address = *s->awvalid && *s->awready, data = *s->wvalid && *s->wready,
-            answer = *s->bvalid, bad = *s->bresp;
-        tick(s);
-        *s->awvalid = (uint8_t)(*s->awvalid && !address);
-        *s->wvalid = (uint8_t)(*s->wvalid && !data);
-        if (answer) {
-            *s->bready = 0;
-            s->poked = s->now;
-            return bad != 0;
-        }
-    }
-    return bus_is_dead(at);
+    const int rc = axil_write(&s->bus, at, value);
+    s->poked = s->now;
+    return rc;
 }
 
 static int rtl_read(void *shell, uint32_t at, uint32_t *value)
 {
-    struct rtl *s = shell;
-    *s->araddr = (uint16_t)at;
-    *s->arvalid = *s->rready = 1;
-    for (int i = 0; i < BUS_CLOCKS; i++) {
-        model_eval(s->model);
-        int address = *s->arvalid && *s->arready, answer = *s->rvalid, bad = *s->rresp;
-        uint32_t data = *s->rdata;
-        tick(s);
-        *s->arvalid = (uint8_t)(*s->arvalid && !address);
-        if (answer) {
-            *s->rready = 0;
-            *value = data;
-            return bad != 0;
-        }
-    }
-    return bus_is_dead(at);
+    return axil_read(&((struct rtl *)shell)->bus, at, value);
 }
 
 /* Will nothing happen any more? since: the clock in which something was done to the card last. */

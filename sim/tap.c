@@ -1,5 +1,5 @@
 /* tap.c : a card's frames as Ethernet frames of a TAP interface, which this creates: other hosts
- * reach the card by its own IP. */
+ * reach the card by its own IP. Raw: what ARP, IP and UDP make of them is the card's own. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "sim/ether.h"
@@ -64,6 +64,26 @@ static void tap_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes
     out(t, frame, all);
 }
 
+static int raw_receive(void *net, net_take *take, void *arg)
+{
+    struct tap *t = net;
+    int i = 0;
+    for (; i < AT_ONCE; i++) {
+        uint8_t frame[ETHER_MOST];
+        const ssize_t n = read(t->fd, frame, sizeof frame);
+        if (n <= 0)
+            break;
+        take(arg, 0, 0, frame, (size_t)n);
+    }
+    return i;
+}
+
+static void raw_send(void *net, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    (void)ip, (void)port;
+    out(net, bytes, n);
+}
+
 static int tap_flush(void *net)
 {
     struct tap *t = net;
@@ -86,6 +106,13 @@ static void tap_report(const void *net, struct text *to)
              (unsigned long long)t->asked, (unsigned long long)t->full);
     for (int i = 0; i < ETHER_FATES; i++)
         text_add(to, "tap_in_%s %llu\n", names[i], (unsigned long long)t->came[i]);
+}
+
+static void raw_report(const void *net, struct text *to)
+{
+    const struct tap *t = net;
+    text_add(to, "tap_out %llu\ntap_full %llu\n", (unsigned long long)t->sent,
+             (unsigned long long)t->full);
 }
 
 static int tap_fd(const void *net)
@@ -119,14 +146,12 @@ static int attach(int fd, const char *name)
     return rc;
 }
 
-int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net)
+static int open_with(const char *name, const struct ether *ether, void **net)
 {
     struct tap *t = buf_alloc(sizeof *t);
     if (!t)
         return -ENOMEM;
-    memcpy(t->ether.mac, mac, 6);
-    t->ether.ip = ip;
-    t->ether.port = port;
+    t->ether = *ether;
     t->fd = strlen(name) < IFNAMSIZ ? open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) : -1;
     int rc = t->fd >= 0 ? attach(t->fd, name) : strlen(name) < IFNAMSIZ ? -errno : -ENAMETOOLONG;
     if (!rc) {
@@ -138,11 +163,32 @@ int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port,
                rc == -EPERM || rc == -EACCES ? " (it takes root or CAP_NET_ADMIN)" : "");
 }
 
+int tap_open(const char *name, const uint8_t mac[6], uint32_t ip, uint16_t port, void **net)
+{
+    struct ether e = {.ip = ip, .port = port};
+    memcpy(e.mac, mac, 6);
+    return open_with(name, &e, net);
+}
+
+int tap_open_raw(const char *name, void **net)
+{
+    return open_with(name, &(struct ether){.ip = 0}, net);
+}
+
 const struct net_ops net_tap = {
     .receive = tap_receive,
     .send = tap_send,
     .flush = tap_flush,
     .report = tap_report,
+    .fd = tap_fd,
+    .close = tap_close,
+};
+
+const struct net_ops net_tap_raw = {
+    .receive = raw_receive,
+    .send = raw_send,
+    .flush = tap_flush,
+    .report = raw_report,
     .fd = tap_fd,
     .close = tap_close,
 };

@@ -1,8 +1,9 @@
 #!/bin/sh
-# synth.sh : what modules of rtl/ cost on an UltraScale+ FPGA and how fast they are by a delay model, against the limits of a list.
+# synth.sh : what modules of rtl/ cost on an UltraScale+ FPGA and how fast they are by a delay model, and what some cost on an ECP5,
+# against the limits of a list.
 # usage: synth.sh [--json] [MODULE...]      all lines of rtl/synth.list (or $SYNTH_LIST), or those of the modules named.
 #   --json: one JSON object a line instead of a table. Needs $B/rtl/nc_pkg.sv; netlists and logs are left in $B/synth.
-# rtl/synth.list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N      the most that is allowed of each
+# rtl/synth.list: MODULE [PARAM=VALUE...] lut=N ff=N ns=N [lut4=N]     the most that is allowed of each; lut4: it is made for an ECP5, too
 # yosys makes the netlist, flat; rtl/sta.py counts it and finds the longest path (rtl/README.md has the model).
 # Exit 0 all within their limits, 1 one is not or could not be made, 77 no yosys.
 cd "$(dirname "$0")/.." || exit 1
@@ -18,15 +19,16 @@ json=''
 [ "${1-}" = --json ] && json=yes && shift
 mkdir -p "$B/synth" || exit 1
 
-# synth MODULE OPTIONS...: the numbers of sta.py into $cost, the limits into $lut, $ff and $ns
+# synth MODULE OPTIONS...: the numbers of sta.py into $cost, the limits into $lut, $ff, $ns and $lut4, LUTs of an ECP5 into $n_lut4
 synth() {
-    module=$1 params='' lut='' ff='' ns=''
+    module=$1 params='' lut='' ff='' ns='' lut4='' n_lut4=''
     shift
     for option; do
         case $option in
         lut=*) lut=${option#lut=} ;;
         ff=*) ff=${option#ff=} ;;
         ns=*) ns=${option#ns=} ;;
+        lut4=*) lut4=${option#lut4=} ;;
         *=*) params="$params -chparam $(echo "$option" | tr '=' ' ')" ;;
         *) echo "synth.list: $module: what is '$option'?" >&2 && return 1 ;;
         esac
@@ -37,17 +39,21 @@ synth() {
     fi
     yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv rtl/$module.sv; hierarchy -libdir rtl $params -top $module;
         synth_xilinx -family xcup -flatten -uram -noiopad -nowidelut; write_json $B/synth/$label.json" >"$B/synth/$label.log" 2>&1 &&
-        cost=$(python3 rtl/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log")
+        cost=$(python3 rtl/sta.py "$B/synth/$label.json" "$module" 2>>"$B/synth/$label.log") || return 1
+    [ -z "$lut4" ] && return
+    yosys -q -p "read_verilog -sv $B/rtl/nc_pkg.sv rtl/$module.sv; hierarchy -libdir rtl $params -top $module;
+        synth_ecp5 -nowidelut -top $module; write_json $B/synth/$label-ecp5.json" >"$B/synth/$label-ecp5.log" 2>&1 &&
+        n_lut4=$(python3 rtl/sta.py "$B/synth/$label-ecp5.json" "$module" 2>>"$B/synth/$label-ecp5.log" | cut -d ' ' -f 1)
 }
 
-[ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s\n' \
-    module LUT most FF most CARRY URAM BRAM LUTRAM ns most
+[ -n "$json" ] || printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s\n' \
+    module LUT most FF most CARRY URAM BRAM LUTRAM ns most LUT4 most
 within=0 bad=0
 lines=$(sed 's/ *#.*//; /^$/d' "$list") || exit 1
 while read -r module options; do
     case " $* " in "  " | *" $module "*) ;; *) continue ;; esac
     [ -n "$module" ] || continue
-    name=$(echo "$module $options" | sed 's/ [a-z]*=[^ ]*//g')
+    name=$(echo "$module $options" | sed 's/ [a-z][a-z0-9]*=[^ ]*//g')
     label=$(echo "$name" | tr -c 'A-Za-z0-9_\n' '-')
     # shellcheck disable=SC2086  # a list of words
     if ! synth "$module" $options </dev/null; then
@@ -58,14 +64,15 @@ while read -r module options; do
     read -r n_lut n_ff n_carry n_uram n_bram n_lutram n_ns <<END
 $cost
 END
-    over=$(echo "$n_lut $lut $n_ff $ff $n_ns $ns" | awk '$1 > $2 || $3 > $4 || $5 > $6 { print " OVER" }')
+    over=$(echo "$n_lut $lut $n_ff $ff $n_ns $ns ${n_lut4:-0} ${lut4:-0}" | awk '$1 > $2 || $3 > $4 || $5 > $6 || $7 > $8 { print " OVER" }')
     if [ -z "$over" ]; then within=$((within + 1)); else bad=$((bad + 1)); fi
     if [ -n "$json" ]; then
-        printf '{"module": "%s", "lut": %s, "lut_most": %s, "ff": %s, "ff_most": %s, "carry": %s, "uram": %s, "bram": %s, "lutram": %s, "ns": %s, "ns_most": %s}\n' \
-            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns"
+        printf '{"module": "%s", "lut": %s, "lut_most": %s, "ff": %s, "ff_most": %s, "carry": %s, "uram": %s, "bram": %s, "lutram": %s, "ns": %s, "ns_most": %s, "lut4": %s, "lut4_most": %s}\n' \
+            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" \
+            "${n_lut4:-null}" "${lut4:-null}"
     else
-        printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s%s\n' \
-            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" "$over"
+        printf '%-28s %6s %6s %6s %6s %5s %5s %5s %6s %5s %5s %6s %6s%s\n' \
+            "$name" "$n_lut" "$lut" "$n_ff" "$ff" "$n_carry" "$n_uram" "$n_bram" "$n_lutram" "$n_ns" "$ns" "${n_lut4:--}" "${lut4:--}" "$over"
     fi
 done <<LINES
 $lines

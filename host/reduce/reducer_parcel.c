@@ -59,17 +59,29 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The longest message, and the longest layer. */
-static size_t room(const struct reducer *r, size_t *longest)
+/* Bytes of the longest message: of codes alone, or also of words. */
+static size_t message_bytes(const struct reducer *r, bool words)
 {
     size_t bytes = 0;
-    *longest = 0;
-    for (int i = 0; i < r->n_layers; i++) {
-        bytes += larger(code_bytes(r, i), r->layers[i].fp32 ? 0 : word_bytes(r, i));
-        *longest = larger(*longest, r->layers[i].n);
-    }
-    return parcel_lines((size_t)r->n_layers) +
-           parcel_lines(larger(bytes, (size_t)r->plans[NARROW].code_bytes));
+    for (int i = 0; i < r->n_layers; i++)
+        bytes += larger(code_bytes(r, i), words && !r->layers[i].fp32 ? word_bytes(r, i) : 0);
+    return parcel_lines((size_t)r->n_layers) + parcel_lines(bytes);
+}
+
+/* Words where they round right, and are not too long. */
+static bool takes_words(const struct reducer *r)
+{
+    struct vec_cast cast;
+    return codec_cast(&r->codecs[NARROW], &cast) && words_round(&cast) &&
+           message_bytes(r, true) <= PARCEL_LONGEST;
+}
+
+static size_t longest_layer(const struct reducer *r)
+{
+    size_t n = 0;
+    for (int i = 0; i < r->n_layers; i++)
+        n = larger(n, r->layers[i].n);
+    return n;
 }
 
 /* ---- open, close ---- */
@@ -77,28 +89,25 @@ static size_t room(const struct reducer *r, size_t *longest)
 size_t parcels_bytes(const struct reducer *r)
 {
     const size_t p = (size_t)comm_n_ranks(r->comm);
-    size_t longest;
-    return (p + 1) * room(r, &longest) + p * parcel_lines((size_t)r->plans[NARROW].code_bytes) +
-           longest * sizeof(float);
+    return (p + 1) * message_bytes(r, takes_words(r)) +
+           p * parcel_lines((size_t)r->plans[NARROW].code_bytes) + longest_layer(r) * sizeof(float);
 }
 
 int parcels_open(struct reducer *r)
 {
     const size_t ranks = (size_t)comm_n_ranks(r->comm);
-    struct vec_cast cast;
-    size_t longest;
     struct parcels *p = r->parcels = buf_alloc(sizeof *p);
     if (!p)
         return -ENOMEM;
-    p->has_words = codec_cast(&r->codecs[NARROW], &cast) && words_round(&cast);
-    p->room = room(r, &longest);
+    p->has_words = takes_words(r);
+    p->room = message_bytes(r, p->has_words);
     p->code_bytes = parcel_lines((size_t)r->plans[NARROW].code_bytes);
     p->mine = buf_alloc(p->room);
     p->all = buf_alloc(ranks * p->room);
     p->of = buf_alloc(ranks * sizeof *p->of);
     p->codes = buf_alloc(ranks * p->code_bytes);
     p->parts = buf_alloc(ranks * sizeof *p->parts);
-    p->floats = buf_alloc(longest * sizeof *p->floats);
+    p->floats = buf_alloc(longest_layer(r) * sizeof *p->floats);
     p->misses = buf_alloc((size_t)r->n_layers);
     return p->mine && p->all && p->of && p->codes && p->parts && p->floats && p->misses ? 0
                                                                                         : -ENOMEM;

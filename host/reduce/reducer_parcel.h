@@ -4,7 +4,10 @@
 #define REDUCER_PARCEL_H
 #include "reduce/reducer_inside.h"
 
-enum { PARCEL_LINE = 64 }; /* bytes: what the parts of a message begin on */
+enum {
+    PARCEL_LINE = 64,         /* bytes: what the parts of a message begin on */
+    PARCEL_LONGEST = 1 << 20, /* of a message */
+};
 
 static inline size_t parcel_lines(size_t bytes)
 {
@@ -12,8 +15,8 @@ static inline size_t parcel_lines(size_t bytes)
 }
 
 struct parcels {
-    bool has_words;      /* codes of the narrow codec can be made from words */
-    size_t room;         /* bytes of a message, at most */
+    bool has_words; /* codes of the narrow codec can be made from words, which are not too long */
+    size_t room;    /* bytes of a message, at most */
     size_t code_bytes;   /* of a rank's codes, lines */
     uint8_t *mine, *all; /* [room], [P * room] */
     const uint8_t **of;  /* [P] where in it ranks' messages are */

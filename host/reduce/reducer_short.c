@@ -16,7 +16,6 @@
 #include <string.h>
 
 enum {
-    LONGEST = 1 << 20,   /* bytes of codes in a rank's message */
     PAYS = 8 << 10,      /* bytes of it, below which a step of many ranks is faster so */
     PAYS_TWO = 64 << 10, /* likewise of two ranks */
 };
@@ -33,7 +32,7 @@ size_t reducer_short_bytes(const struct codec *codec, const struct algo *algo, i
     const bool may = algo->together && n_ranks > 1 && n_ranks <= 1 << ALGO_LEGS &&
                      codec_cast(codec, &cast) && !codec_rescales(codec) &&
                      !codec_asks_max(codec, NULL);
-    return may && bytes <= LONGEST ? bytes : 0;
+    return may && bytes <= PARCEL_LONGEST ? bytes : 0;
 }
 
 size_t reducer_message_bytes(const struct reducer *r)

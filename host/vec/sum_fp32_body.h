@@ -18,7 +18,7 @@ BODY_INLINE void body_load_fp32(unsigned width, const uint8_t *codes, size_t n, 
         x[j] = lane_f32((uint32_t)halves[j] << 16);
 }
 
-/* Sums rounded to codes: bits of a bf16 lie in the upper half of an fp32's, and a carry out of them makes the next
+/* Sums, of which none is -0, rounded to codes: bits of a bf16 lie in the upper half of an fp32's, and a carry out of them makes the next
  * binade, or inf. */
 BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *sums, size_t n,
                                  uint8_t *codes)
@@ -32,7 +32,7 @@ BODY_INLINE void body_store_fp32(unsigned width, uint32_t beyond, const float *s
         const uint32_t up = width == 16 ? half + (mag >> drop & 1) : 0, r = (mag + up) >> drop;
         const uint32_t over = lane_above32(r, (0x7f800000u >> drop) - 1);
         const uint32_t kept = lane_pick32(over, beyond, r);
-        const uint32_t code = kept | (bits >> drop & sign & lane_above32(kept, 0));
+        const uint32_t code = kept | (bits >> drop & sign);
         words[j] = lane_pick32(lane_above32(mag, 0x7f800000), 0x7fffffff >> drop, code);
     }
     for (size_t j = 0; j < n && width == 16; j++)

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""between.py: a module between registers, behind two pins, so that it can be placed and routed alone.
+
+usage: between.py NETLIST.json MODULE      prints Verilog of a module `between`: pins clk_i, d_i and q_o
+Each input comes of a register of one long chain from d_i, each output goes into a register of its own; these are added up by
+exclusive or along a second chain to q_o. Between two registers of the chains lies one LUT at most: the longest path is the module's.
+"""
+import json
+import sys
+
+
+def main(args):
+    if len(args) != 2:
+        raise SystemExit(__doc__)
+    with open(args[0], encoding='utf-8') as f:
+        module = json.load(f)['modules'][args[1]]
+    pins, n_in, n_out = [], 0, 0
+    for name, port in module['ports'].items():
+        width = len(port['bits'])
+        if name == 'clk_i':
+            pins.append('.clk_i(clk_i)')
+        elif port['direction'] == 'input':
+            pins.append(f'.{name}(in_q[{n_in} +: {width}])')
+            n_in += width
+        else:
+            pins.append(f'.{name}(out[{n_out} +: {width}])')
+            n_out += width
+    print(f"""module between (input clk_i, input d_i, output q_o);
+  reg [{n_in - 1}:0] in_q;
+  wire [{n_out - 1}:0] out;
+  reg [{n_out - 1}:0] out_q, sum_q;
+  always @(posedge clk_i) begin
+    in_q  <= {{in_q, d_i}};
+    out_q <= out;
+    sum_q <= out_q ^ {{sum_q, 1'b0}};
+  end
+  assign q_o = sum_q[{n_out - 1}];
+  {args[1]} u_piece ({', '.join(pins)});
+endmodule""")
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

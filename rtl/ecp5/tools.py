@@ -1,0 +1,116 @@
+"""tools.py: the programs that make a bitstream: where they are, how they come, and how one is run so that Ctrl-C ends it.
+
+yosys is the system's; nextpnr-ecp5 and ecppack come from PyPI (nextpnr.txt) into a virtual environment, as WebAssembly: a step
+is slower than a native one, and the same on every machine. They see no folder but the one they run in: names are relative.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+running = None              # the process that Ctrl-C must end
+
+
+def stop(why, code=1):
+    """One line, and the end."""
+    print(f'bitstream: {why}', file=sys.stderr)
+    raise SystemExit(code)
+
+
+def say(what):
+    print(f'bitstream: {what}', flush=True)
+
+
+def end_child(*_):
+    """Ctrl-C, or kill: what runs is ended, what it wrote stays under names that nobody looks for."""
+    if running and running.poll() is None:
+        os.killpg(running.pid, signal.SIGKILL)  # and what it started
+        running.wait()
+    stop('interrupted; what was finished stays', 130)
+
+
+def catch_signals():
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, end_child)
+
+
+def tail_of(log):
+    """What a log says last: of yosys its last step, else its last line, without the words that start each."""
+    try:
+        with open(log, 'rb') as f:
+            f.seek(max(0, os.fstat(f.fileno()).st_size - 20000))
+            lines = f.read().decode(errors='replace').splitlines()
+    except OSError:
+        return ''
+    steps = [line for line in lines if re.match(r'[0-9.]+ Executing ', line)]
+    lines = steps or [re.sub(r'^(Info|Warning): *', '', line).strip() for line in lines]
+    return next((line for line in reversed(lines) if line), '')
+
+
+def run(what, command, folder, log, watch=None, every=60):
+    """Runs a command in a folder, its words to folder/log; a line at its start, and one a minute: what that log, or folder/watch, says last.
+    Returns its exit status, the seconds it took and the most memory it used, in GB."""
+    global running
+    say(what)
+    start = time.monotonic()
+    path = os.path.join(folder, log)
+    with open(path, 'wb') as out:
+        running = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        said = start
+        while True:
+            pid, status, usage = os.wait4(running.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.2)
+            now = time.monotonic()
+            if now - said >= every:
+                said = now
+                say(f'    {(now - start) / 60:4.0f} min   {tail_of(os.path.join(folder, watch or log))[:90]}')
+    running.returncode = os.waitstatus_to_exitcode(status)
+    return running.returncode, time.monotonic() - start, usage.ru_maxrss / 1e6
+
+
+def need(command, *args):
+    if not shutil.which(command):
+        stop(f'no {command}: apt-get install {" ".join(args) or command} (or: make tools)', 77)
+
+
+def version(command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().splitlines()[0]
+
+
+def router(folder):
+    """The folder of nextpnr-ecp5 and ecppack: FOLDER/venv/bin, made when it is not there. Once: 40 MB to load, 240 MB on disk, its
+    WebAssembly compiled there. Loads nothing when NEXTPNR names the folder they are in, or when all is there."""
+    if 'NEXTPNR' in os.environ:
+        return os.environ['NEXTPNR']
+    wanted = os.path.join(HERE, 'nextpnr.txt')
+    done = os.path.join(folder, 'venv', 'done')
+    if not (os.path.exists(done) and os.path.getmtime(done) >= os.path.getmtime(wanted)):
+        venv = os.path.join(folder, 'venv')
+        shutil.rmtree(venv, ignore_errors=True)
+        os.makedirs(folder, exist_ok=True)
+        if run('making a virtual environment', [sys.executable, '-m', 'venv', 'venv'], folder, 'venv.log')[0]:
+            stop(f'python3 cannot make virtual environments: apt-get install python3-venv ({folder}/venv.log)', 77)
+        if run(f'installing nextpnr-ecp5 from PyPI into {venv}: 40 MB to load, 240 MB on disk',
+               ['venv/bin/python', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--retries', '1', '--timeout', '20',
+                '--only-binary', ':all:', '--no-deps', '-r', wanted],
+               folder, 'venv.log')[0]:
+            stop(f'pip cannot load nextpnr-ecp5: see {folder}/venv.log', 77)
+        open(done, 'w', encoding='utf-8').close()
+    return os.path.join(os.path.abspath(folder), 'venv', 'bin')
+
+
+def pinned():
+    """The versions that nextpnr.txt names."""
+    with open(os.path.join(HERE, 'nextpnr.txt'), encoding='utf-8') as f:
+        return [line.strip() for line in f if '==' in line]
+
+
+def use_cache(folder):
+    """Compiled WebAssembly is kept beside the tools, not in the user's home."""
+    os.environ.setdefault('YOWASP_CACHE_DIR', os.path.join(os.path.abspath(folder), 'cache'))

@@ -1,0 +1,12 @@
+/* shell_eth_none.c : takes the place of shell_eth.c in a build without Verilator or LiteEth. */
+#include "base/err.h"
+#include "sim/shell.h"
+
+static int none_open(const char *wave, shell_out *out, void *arg, void **shell)
+{
+    (void)wave, (void)out, (void)arg, (void)shell;
+    return ERR(-ENOSYS, "no card behind LiteEth: built without Verilator or LiteEth (make shell)");
+}
+
+/* Nothing follows an open that failed. */
+const struct shell_ops shell_eth = {.open = none_open};

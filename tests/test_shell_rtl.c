@@ -1,0 +1,246 @@
+/* test_shell_rtl.c : the card behind LiteEth, by Ethernet frames alone: ARP, ping, sums as the card in
+ * C makes them, a rank that answers no ARP, the pace of a gigabit. Prints clocks a frame, and who
+ * waits for whom. */
+#include "eth_hosts.h"
+#include "hls/philox.h"
+#include "sim/card_model.h"
+
+enum { SEED = 77, BEATS = 22, MOST = 64 * 33, SILENT = 3 };
+static uint64_t drawn;
+static uint32_t draw(uint32_t below)
+{
+    return philox_u32(SEED, drawn++) % below;
+}
+
+/* ---- the card in C, told the same ---- */
+
+static struct {
+    struct card *card;
+    int n;
+    struct reached of[HOSTS_MOST];
+} model;
+
+static void model_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
+{
+    (void)arg;
+    if (model.n < HOSTS_MOST)
+        model.of[model.n++] = (struct reached){ip, port, bytes_hash(bytes, n), 0, pkt_get(bytes)};
+}
+
+static void write_both(void *arg, uint32_t at, uint32_t value)
+{
+    net_write(arg, at, value);
+    card_write(model.card, at, value);
+}
+
+/* A contribution of random codes, to both. */
+static void contribute(const struct frame_job *job, uint32_t rank, uint32_t slot, uint32_t chunk,
+                       int summed)
+{
+    static uint8_t payload[MOST], frame[ETHER_MOST];
+    struct pkt_header h = {.job = (uint16_t)job->index,
+                           .key = job->key,
+                           .rank = (uint16_t)rank,
+                           .slot = (uint16_t)(job->base + slot),
+                           .chunk = chunk,
+                           .op = PKT_OP_SUM,
+                           .beats = BEATS,
+                           .in_fmt = 0x43,
+                           .out_fmt = 0x52,
+                           .tag = chunk,
+                           .count = 64 * BEATS};
+    for (size_t i = 64; i < 64 * (BEATS + 1); i++)
+        payload[i] = (uint8_t)draw(0x70);
+    const size_t n = frame_put(h, payload + 64, BEATS, payload);
+    card_frame(model.card, frame_ip(job->index, rank), frame_port(rank), payload, n);
+    const size_t all = put_udp(frame_ip(job->index, rank), frame_port(rank), payload, n, frame);
+    if (summed)
+        sum_udp(frame);
+    net_put(frame, all, 0);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct reached *x = a, *y = b;
+    if (x->ip != y->ip)
+        return x->ip < y->ip ? -1 : 1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static void same_frames(const char *what)
+{
+    qsort(net.of, (size_t)net.n, sizeof *net.of, by_hash);
+    qsort(model.of, (size_t)model.n, sizeof *model.of, by_hash);
+    CHECK(net.n == model.n, "%s: %d datagrams, %d of the C model", what, net.n, model.n);
+    int bad = 0;
+    for (int i = 0; i < net.n && i < model.n; i++)
+        bad += net.of[i].ip != model.of[i].ip || net.of[i].port != model.of[i].port ||
+               net.of[i].hash != model.of[i].hash;
+    CHECK(!bad, "%s: %d datagrams of %d differ", what, bad, net.n);
+}
+
+/* All hosts of a job ask for the card, as hosts do before they send. */
+static void meet(const struct frame_job *job)
+{
+    uint8_t frame[64];
+    for (uint32_t r = 0; r < job->ranks; r++)
+        net_put(frame, put_arp(1, frame_ip(job->index, r), frame), 0);
+    const int before = net.n_arp;
+    net_run();
+    CHECK(net.n_arp - before == (int)job->ranks, "%d answers to ARP", net.n_arp - before);
+}
+
+/* ---- tests ---- */
+
+static void test_ping(void)
+{
+    uint8_t frame[ETHER_MOST];
+    const uint32_t ip = 0x0a0000c8;
+    for (size_t n = 1; n <= 128; n += n < 24 ? 1 : 13) {
+        net_put(frame, put_arp(1, ip, frame), 0);
+        net_run();
+        const int before = net.n_echo;
+        net_put(frame, put_ping(ip, n, frame), 0);
+        net_run();
+        CHECK(net.n_echo == before + 1, "a ping of %zu bytes has no answer", n);
+        CHECK(net.echo_n == 42 + n && !memcmp(net.echo + 42, frame + 42, n) && net.echo[34] == 0 &&
+                  ether_sum(0, net.echo + 34, 8 + n) == 0xffff,
+              "the answer to a ping of %zu bytes", n);
+    }
+    CHECK(net.n_arp > 0 && !net.n_astray, "%d frames went astray", net.n_astray);
+}
+
+static void test_sums(void)
+{
+    const struct frame_job job = {0, 4, 0, 8, 0, 0x1122334455667788u};
+    frame_register(job, write_both, NULL);
+    meet(&job);
+    model.n = 0;
+    for (uint32_t chunk = 0; chunk < 3; chunk++)
+        for (uint32_t slot = 0; slot < job.slots; slot++)
+            for (uint32_t r = 0; r < job.ranks; r++)
+                contribute(&job, r, slot, chunk, draw(2) != 0);
+    net_run();
+    same_frames("sums of 4 ranks");
+}
+
+/* A host that moved asks from elsewhere: it is asked again, and found. */
+static void test_moved(void)
+{
+    const struct frame_job job = {0, 2, 0, 8, 0, 0x1122334455667789u};
+    uint8_t frame[64];
+    write_both(NULL, REG_JOB_INDEX, 0);
+    write_both(NULL, REG_JOB_COMMIT, 0);
+    frame_register(job, write_both, NULL);
+    for (uint32_t chunk = 0; chunk < 2; chunk++) {
+        const size_t n = put_arp(1, frame_ip(0, 1), frame);
+        if (chunk == 0) {
+            frame[27] ^= 1; /* its MAC, in the packet */
+            net_put(frame, n, 0);
+            net_run();
+        }
+        for (uint32_t r = 0; r < 2; r++)
+            contribute(&job, r, 0, chunk, 0);
+        net_run();
+        CHECK(net.n == (chunk == 0 ? 1 : 2), "%d results in chunk %u behind a lie", net.n, chunk);
+        CHECK(!net.n_astray, "a result went to the liar");
+    }
+}
+
+/* Clocks from the last byte of the last contribution to the last result to a rank but SILENT. */
+static uint64_t round_of_8(const struct frame_job *job, uint32_t chunk, int *n)
+{
+    for (uint32_t r = 0; r < job->ranks; r++)
+        contribute(job, r, 0, chunk, 0);
+    uint64_t last = 0, out = 0;
+    net.n = 0;
+    while (!shell_eth.step(net.shell, &net.in, 1))
+        if (!out && !frame_queue_first(&net.in))
+            out = shell_eth.ticks(net.shell);
+    *n = 0;
+    for (int i = 0; i < net.n; i++)
+        if (net.of[i].ip != frame_ip(job->index, SILENT)) {
+            (*n)++;
+            last = net.of[i].at > last ? net.of[i].at : last;
+        }
+    return last - out;
+}
+
+static void test_silent(void)
+{
+    const struct frame_job job = {1, 8, 8, 8, 0, 0x99aabbccddeeff00u};
+    uint64_t clocks[2];
+    int n;
+    frame_register(job, write_both, NULL);
+    net.silent = frame_ip(1, SILENT);
+    for (uint32_t r = 0; r < job.ranks; r++) {
+        uint8_t frame[64];
+        if (r != SILENT)
+            net_put(frame, put_arp(1, frame_ip(1, r), frame), 0);
+    }
+    net_run();
+    for (uint32_t chunk = 0; chunk < 6; chunk++) {
+        clocks[0] = round_of_8(&job, chunk, &n);
+        CHECK(n == 7, "%d results reached 7 ranks beside a silent one", n);
+    }
+    CHECK(net.asked == 6, "the silent one was asked for %llu times", (unsigned long long)net.asked);
+    net.silent = 0;
+    round_of_8(&job, 6, &n); /* is asked for, and answers */
+    clocks[1] = round_of_8(&job, 7, &n);
+    CHECK(net.n == 8, "%d results reached 8 ranks", net.n);
+    printf("8 ranks, clocks from the last contribution to the seventh result: %llu with one that "
+           "answers no ARP, %llu without\n",
+           (unsigned long long)clocks[0], (unsigned long long)clocks[1]);
+    CHECK(clocks[0] <= clocks[1], "the silent rank costs the others %llu clocks",
+          (unsigned long long)(clocks[0] - clocks[1]));
+}
+
+/* 4 ranks at the pace of a wire of so many bytes in ten clocks. */
+static void test_pace(int line, uint32_t chunks)
+{
+    const struct frame_job job = {0, 4, 0, 8, 0, 0x1122334455667799u + (uint64_t)line};
+    write_both(NULL, REG_JOB_INDEX, 0);
+    write_both(NULL, REG_JOB_COMMIT, 0);
+    frame_register(job, write_both, NULL);
+    meet(&job);
+    shell_eth_line(net.shell, line);
+    const struct shell_eth_counts a = *shell_eth_counts(net.shell);
+    model.n = 0;
+    for (uint32_t chunk = 0; chunk < chunks; chunk++)
+        for (uint32_t slot = 0; slot < job.slots; slot++)
+            for (uint32_t r = 0; r < job.ranks; r++)
+                contribute(&job, r, slot, chunk, 1);
+    const uint64_t clocks = net_run();
+    const struct shell_eth_counts b = *shell_eth_counts(net.shell);
+    same_frames("the pace");
+    const double frames = (double)(b.taken - a.taken), c = (double)clocks;
+    printf("wire of %d bytes in 10 clocks: %.0f frames in and out, %.0f clocks a frame, at 50 MHz "
+           "%.0f frames/s, "
+           "%.2f Gbit/s on the wire each way; clocks waited: for the core %llu, by the core %llu, "
+           "by the wire %llu; longest hole in a frame out: %llu\n",
+           line, frames, c / frames, 50e6 * frames / c,
+           (double)(b.bytes_in - a.bytes_in) * 8 * 50e6 / c * 1e-9,
+           (unsigned long long)(b.core_waits - a.core_waits),
+           (unsigned long long)(b.shell_waits - a.shell_waits),
+           (unsigned long long)(b.wire_waits - a.wire_waits), (unsigned long long)b.hole);
+    CHECK(b.core_waits == a.core_waits, "something waited for the core");
+    CHECK(b.full == a.full && b.bad == 0, "frames were lost, or left the MAC broken");
+    shell_eth_line(net.shell, SHELL_ETH_GIGABIT);
+}
+
+int main(void)
+{
+    model.card = card_open(model_out, NULL);
+    if (!model.card || !net_open())
+        return 1;
+    printf("seed %d\n", SEED);
+    test_ping();
+    test_sums();
+    test_moved();
+    test_silent();
+    test_pace(SHELL_ETH_GIGABIT, 4);
+    test_pace(30, 4);
+    net_close();
+    card_close(model.card);
+    DONE();
+}
