@@ -26,6 +26,7 @@
 enum {
     STEP_CLOCKS = 48,
     MOST_WAITING = 8192,
+    MOST_AT_THE_WIRE = 256, /* Ethernet frames wait in a switch, which has less */
     TURN_DATAGRAMS = 512,
     TURNS = 16,
     FLUSH_NS = 1000000000,
@@ -71,7 +72,8 @@ static double now_s(void)
 static void reach_card(struct server *s, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     const struct queued_frame f = {.ip = ip, .port = port, .n = n};
-    if (frame_queue_waiting(&s->in) >= MOST_WAITING || frame_queue_put(&s->in, f, bytes)) {
+    const size_t most = s->ops->address ? MOST_AT_THE_WIRE : MOST_WAITING;
+    if (frame_queue_waiting(&s->in) >= most || frame_queue_put(&s->in, f, bytes)) {
         s->in_full++;
         return;
     }

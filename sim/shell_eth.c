@@ -19,9 +19,9 @@ enum {
     RESET_CLOCKS = 8,
     PREAMBLE = 8,
     CRC = 4,
-    GAP = 12, /* bytes between frames */
+    RESIDUE = 0x2144df1c, /* CRC32 of anything with its CRC behind it */
+    GAP = 12,             /* bytes between frames */
     LEAST = 60,
-    UDP_HEADERS = ETHER_HEADERS,
     BEAT = 64,
     MOST = PREAMBLE + ETHER_MOST + CRC
 };
@@ -131,7 +131,7 @@ static void took(struct eth *s)
     if (!*w->last)
         return;
     s->counts.bytes_in += w->n + GAP;
-    s->total.beats_in += w->n > UDP_HEADERS ? (w->n - UDP_HEADERS) / BEAT : 0;
+    s->total.beats_in += w->n > ETHER_HEADERS ? (w->n - ETHER_HEADERS) / BEAT : 0;
 }
 
 static void gave(struct eth *s)
@@ -144,23 +144,19 @@ static void gave(struct eth *s)
     for (int i = 0; i < 4; i++)
         if (w->at + (size_t)i < MOST)
             w->frame[w->at + (size_t)i] = (uint8_t)(*w->data >> 8 * i);
-    const int last = *w->last;
-    size_t n = w->at + 4;
-    if (last)
-        n = w->at + (*w->last_be & 1 ? 1 : *w->last_be & 2 ? 2 : *w->last_be & 4 ? 3 : 4);
-    w->at = n < MOST ? n : MOST;
+    const int last = *w->last, be = last ? *w->last_be : 8;
+    const size_t n = w->at + (be & 1 ? 1 : be & 2 ? 2 : be & 4 ? 3 : 4);
+    w->at = last ? 0 : n < MOST ? n : MOST;
     spend(s, w, last);
     if (!last)
         return;
-    w->at = 0;
-    /* CRC32 of anything with its CRC behind it */
     const int good = n <= MOST && n >= PREAMBLE + LEAST + CRC &&
                      !memcmp(w->frame, preamble, PREAMBLE) &&
-                     crc32(0, w->frame + PREAMBLE, (uInt)(n - PREAMBLE)) == 0x2144df1c;
+                     crc32(0, w->frame + PREAMBLE, (uInt)(n - PREAMBLE)) == RESIDUE;
     s->counts.sent++;
     s->counts.bad += !good;
     s->counts.bytes_out += n + GAP;
-    s->total.beats_out += n > UDP_HEADERS ? (n - UDP_HEADERS) / BEAT : 0;
+    s->total.beats_out += n > ETHER_HEADERS ? (n - ETHER_HEADERS) / BEAT : 0;
     if (good)
         s->out(s->arg, 0, 0, w->frame + PREAMBLE, n - PREAMBLE - CRC);
 }
@@ -176,11 +172,10 @@ static void tick(struct eth *s)
     s->counts.wire_waits += *s->rx.valid && !*s->rx.ready;
     s->counts.core_waits += *s->rx_waits;
     s->counts.shell_waits += *s->tx_waits;
-    s->counts.taken += *s->count & 1;
-    s->counts.error += *s->count >> 1 & 1;
-    s->counts.other += *s->count >> 2 & 1;
-    s->counts.malformed += *s->count >> 3 & 1;
-    s->counts.full += *s->count >> 4 & 1;
+    uint64_t *const fates[] = {&s->counts.taken, &s->counts.error, &s->counts.other,
+                               &s->counts.malformed, &s->counts.full};
+    for (int i = 0; i < 5; i++)
+        *fates[i] += *s->count >> i & 1;
     s->hole += *s->tx.ready && !*s->tx.valid;
     if (*s->tx.valid && *s->tx.ready)
         gave(s);
@@ -261,8 +256,7 @@ static int eth_open(const char *wave, shell_out *out, void *arg, void **shell)
     static char name[] = "narrowcast-sim";
     char *argv[] = {name, NULL};
     if (wave)
-        return ERR(-ENOSYS, "cannot write '%s': the card behind LiteEth is built without waves",
-                   wave);
+        return ERR(-ENOSYS, "cannot write '%s': the card behind LiteEth has no waves", wave);
     struct eth *s = calloc(1, sizeof *s);
     if (!s)
         return ERR(-ENOMEM, "cannot make a card: no memory");
@@ -324,10 +318,11 @@ static struct shell_run eth_run(void *shell, struct frame_queue *in, uint64_t ma
     s->in = in;
     while (s->now - start < max_clocks && !is_quiet(s, start))
         tick(s);
-    const int quiet = is_quiet(s, start);
+    const struct control_time now = s->total;
+    const struct shell_run r = {now.clocks - before.clocks, now.beats_in - before.beats_in,
+                                now.beats_out - before.beats_out, is_quiet(s, start)};
     s->in = NULL;
-    return (struct shell_run){s->total.clocks - before.clocks, s->total.beats_in - before.beats_in,
-                              s->total.beats_out - before.beats_out, quiet};
+    return r;
 }
 
 /* Real time goes by for leases, however slow the clock is; but not while what would keep them alive
@@ -372,16 +367,12 @@ static void eth_stall(void *shell, unsigned of_256)
 static void eth_report(const void *shell, struct text *to)
 {
     const struct shell_eth_counts *c = shell_eth_counts(shell);
-    const struct {
-        const char *name;
-        uint64_t n;
-    } all[] = {{"eth_taken", c->taken},        {"eth_crc", c->error},
-               {"eth_other", c->other},        {"eth_malformed", c->malformed},
-               {"eth_full", c->full},          {"eth_out", c->sent},
-               {"eth_out_bad", c->bad},        {"core_waits", c->core_waits},
-               {"shell_waits", c->shell_waits}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        text_add(to, "%s %llu\n", all[i].name, (unsigned long long)all[i].n);
+    const char *const names[] = {"taken", "crc", "other", "malformed", "full", "out", "out_bad"};
+    const uint64_t of[] = {c->taken, c->error, c->other, c->malformed, c->full, c->sent, c->bad};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        text_add(to, "eth_%s %llu\n", names[i], (unsigned long long)of[i]);
+    text_add(to, "core_waits %llu\nshell_waits %llu\n", (unsigned long long)c->core_waits,
+             (unsigned long long)c->shell_waits);
 }
 
 const struct shell_eth_counts *shell_eth_counts(const void *shell)
