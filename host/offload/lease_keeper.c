@@ -41,7 +41,7 @@ static void *keep(void *arg)
     struct lease_keeper *k = arg;
     const struct lease_message m = {
         .version = LEASE_VERSION, .kind = LEASE_KEEP, .secret = k->link.secret};
-    struct lease_message answer;
+    struct lease_message answer = {0};
     uint8_t bytes[LEASE_BYTES];
     const size_t n = lease_put(&m, bytes);
     double heard_at = clock_s(), next = heard_at + k->silence_s / TIMES;
