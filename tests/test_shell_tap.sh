@@ -29,9 +29,10 @@ at=10.77.0.99 head=10.77.0.254
 
 # card OPTIONS...: on the switch
 card() {
+    rm -f "$dir/card"
     "$n" sim --shell --tap nc0 --ip $at --listen $head:4711 "$@" >"$dir/card" 2>&1 &
     card=$!
-    while ! grep -q '^listening' "$dir/card" && kill -0 "$card" 2>/dev/null; do sleep 0.1; done
+    while ! grep -qs "^listening" "$dir/card" && kill -0 "$card" 2>/dev/null; do sleep 0.1; done
     ip link set nc0 master br0 || fail 'no interface nc0'
 }
 uncard() {
