@@ -134,7 +134,9 @@ run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added b
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
 check: $(HERE)                          ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
+# test_bitstream.sh is the one to judge: this loads nextpnr (40 MB), where it can.
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
+	$(Q)$(if $(filter no,$(TOOLS)),:,$(MAKE) --no-print-directory bitstream BOARD=lane || :)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)

@@ -23,7 +23,7 @@ refuses 1 'which board?' make_it "$dir" no_such_board
 refuses 77 'no yosys' env PATH="$dir" B="$dir" "$python" rtl/ecp5/bitstream.py lane
 command -v yosys >/dev/null || { echo 'skip: no yosys' && exit $((bad ? 1 : 77)); }
 if [ -z "${NEXTPNR-}" ]; then
-    [ -e "$B/ecp5/venv/done" ] || { echo 'skip: no nextpnr-ecp5 (make bitstream BOARD=lane loads it)' && exit $((bad ? 1 : 77)); }
+    [ -e "$B/ecp5/venv/done" ] || { echo 'skip: no nextpnr-ecp5 (make test, or make bitstream BOARD=lane, loads it)' && exit $((bad ? 1 : 77)); }
     export NEXTPNR=$B/ecp5/venv/bin YOWASP_CACHE_DIR=$B/ecp5/cache
 fi
 

@@ -15,7 +15,7 @@
 /* ---- collnet_words.c: what the environment asks for, and where lines go ---- */
 
 struct collnet_words {
-    const char *cards; /* NARROWCAST_OFFLOAD: udp://HOST:PORT,... */
+    const char *cards; /* NARROWCAST_OFFLOAD: udp://HOST:PORT,... or eth:// */
     /* of fp32, fp16 and bf16 while they travel; NULL: these are not taken */
     const char *format;
     const char *scale, *round, *out_format; /* NULL: as narrowcast.h has them */

@@ -76,17 +76,19 @@ static int read_deadline(double *out)
 /* The first card says by which of its addresses this host is reached. */
 static int find_nic(const char *cards)
 {
-    static const char head[] = "udp://";
+    static const char heads[][7] = {"udp://", "eth://"};
+    enum { HEAD = sizeof heads[0] - 1 };
     char first[256];
     uint32_t ip;
     uint16_t port;
     if (!cards)
         return ERR(-ENOENT, "no card is named, so nothing goes through one: need "
                             "NARROWCAST_OFFLOAD=udp://HOST:PORT on all ranks");
-    if (strncmp(cards, head, sizeof head - 1))
-        return ERR(-EINVAL, "cannot use NARROWCAST_OFFLOAD \"%s\": need udp://HOST:PORT", cards);
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(cards, ",") - (int)(sizeof head - 1),
-             cards + sizeof head - 1);
+    if (strncmp(cards, heads[0], HEAD) && strncmp(cards, heads[1], HEAD))
+        return ERR(-EINVAL,
+                   "cannot use NARROWCAST_OFFLOAD \"%s\": need udp://HOST:PORT or eth://HOST:PORT",
+                   cards);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(cards, ",") - HEAD, cards + HEAD);
     TRY(inet_parse(first, &ip, &port));
     return collnet_find_nic(ip, port);
 }

@@ -8,9 +8,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { TIMES = 5 }; /* in a silence */
+enum { TIMES = 5, AGAIN = 4 }; /* in a silence; as often when no answer comes */
 
 struct lease_keeper {
     struct lease_link link; /* the thread's own */
@@ -20,27 +21,44 @@ struct lease_keeper {
     _Atomic bool lost;
 };
 
-/* Until something is to be done, or that clock has come; true: to end. */
-static bool asked_to_stop(const struct lease_keeper *k, double at)
+/* Until that time, or until something comes, or the end: returns 1 for an answer, -1 for the end. */
+static int wait_until(struct lease_keeper *k, double at, struct lease_message *answer)
 {
+    uint8_t bytes[LEASE_BYTES + 1];
     const double left = at - clock_s();
-    struct pollfd p = {.fd = k->stop, .events = POLLIN};
-    return poll(&p, 1, left > 0 ? (int)(left * 1e3) + 1 : 0) > 0;
+    struct pollfd p[] = {{.fd = k->stop, .events = POLLIN}, {.fd = k->link.fd, .events = POLLIN}};
+    if (poll(p, 2, left > 0 ? (int)(left * 1e3) + 1 : 0) <= 0)
+        return 0;
+    if (p[0].revents)
+        return -1;
+    const ssize_t n = recv(k->link.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    return n > 0 && lease_get(answer, bytes, (size_t)n) && answer->version == LEASE_VERSION &&
+           answer->kind == LEASE_KEEP && answer->secret == k->link.secret;
 }
 
 static void *keep(void *arg)
 {
     struct lease_keeper *k = arg;
-    const double between_s = k->silence_s / TIMES;
-    double heard_at = clock_s(), next = heard_at + between_s;
-    while (!k->lost && !asked_to_stop(k, next)) {
-        struct lease_message m = {.kind = LEASE_KEEP}, answer;
+    const struct lease_message m = {
+        .version = LEASE_VERSION, .kind = LEASE_KEEP, .secret = k->link.secret};
+    struct lease_message answer;
+    uint8_t bytes[LEASE_BYTES];
+    const size_t n = lease_put(&m, bytes);
+    double heard_at = clock_s(), next = heard_at + k->silence_s / TIMES;
+    for (int got = 0; !k->lost && got >= 0;) {
         const double now = clock_s();
-        const int rc = lease_link_ask(&k->link, &m, &answer, now + between_s / 2);
-        next = now + between_s;
-        if (!rc)
-            heard_at = now;
-        k->lost = (!rc && answer.status != LEASE_STATUS_DONE) || now - heard_at > k->silence_s;
+        if (now - heard_at > k->silence_s)
+            k->lost = true;
+        if (now >= next) {
+            (void)!send(k->link.fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+            next = now + k->silence_s / TIMES / AGAIN;
+        }
+        got = wait_until(k, next, &answer);
+        if (got > 0) {
+            heard_at = clock_s();
+            next = heard_at + k->silence_s / TIMES;
+            k->lost = answer.status != LEASE_STATUS_DONE;
+        }
     }
     return NULL;
 }
@@ -56,7 +74,7 @@ int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double s
     k->link.fd = -1;
     k->stop = eventfd(0, EFD_CLOEXEC);
     int rc = k->stop < 0 ? -errno : lease_link_open(&k->link, card);
-    k->link.secret = secret;
+    k->link.secret = secret; /* of the one that is kept */
     if (!rc) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -12,6 +12,7 @@
 
 /* between two tries: the first, and no longer than this after some */
 static const double first_s = 0.02, longest_s = 0.25;
+enum { MOST_HEARD = 256 }; /* datagrams that are no answer, once it is too late */
 
 int lease_link_open(struct lease_link *l, const struct sockaddr_in *to)
 {
@@ -49,7 +50,7 @@ static int hear(struct lease_link *l, const struct lease_message *m, struct leas
                 double until)
 {
     uint8_t bytes[LEASE_BYTES + 1];
-    for (;;) {
+    for (int most = MOST_HEARD;; most--) {
         const double left = until - clock_s();
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
         if (poll(&p, 1, left <= 0 ? 0 : (int)ceil(left * 1e3)) < 0 && errno != EINTR)
@@ -59,7 +60,7 @@ static int hear(struct lease_link *l, const struct lease_message *m, struct leas
             return -errno;
         if (n > 0 && lease_get(answer, bytes, (size_t)n) && fits(m, answer))
             return 1;
-        if (n < 0 && left <= 0)
+        if (left <= 0 && (n < 0 || most <= 0))
             return 0;
     }
 }

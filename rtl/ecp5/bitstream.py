@@ -54,13 +54,13 @@ def key_of(board, versions):
 
 def yosys(what, script, folder, log):
     """In the tree's root: sources are named from there."""
-    rc, seconds, gb = run(what, ['yosys', '-q', '-L', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'),
+    rc, took = run(what, ['yosys', '-q', '-L', os.path.join(folder, log), '-p', script], '.', os.path.join(folder, 'yosys.out'),
                           watch=os.path.join(folder, log))
     if rc:
         with open(os.path.join(folder, 'yosys.out'), encoding='utf-8', errors='replace') as f:
             print(*f.readlines()[-3:], sep='', end='', file=sys.stderr)
         stop(f'yosys: exit {rc}, see {folder}/{log}')
-    return f'{what}: {seconds:.0f} s, {gb:.1f} GB'
+    return f'{what}: {took}'
 
 
 def piece(top, params, folder):
@@ -83,7 +83,7 @@ def piece(top, params, folder):
 def card(board, folder):
     """The whole card as netlist.json."""
     no_core = 'rtl/ecp5/no_core.sv' if board.kind == 'bare' else ''
-    return yosys(f'synthesis of {board.top}, 10 minutes of a core',
+    return yosys(f'synthesis of {board.top}{" without its core" if no_core else ", 8 minutes of a core"}',
                  f'read_verilog -sv {B}/rtl/nc_pkg.sv {no_core} rtl/shell/{board.top}.sv; hierarchy -libdir rtl -libdir rtl/shell -libdir {B}/shell '
                  f'-top {board.top}; {SYNTH} -top {board.top}; {CHECKED}; write_json {folder}/netlist.json', folder, 'synthesis.log')
 
@@ -102,11 +102,11 @@ def route(board, seed, folder, bin_folder):
     for old in ('routed.config', 'nextpnr.json'):
         if os.path.exists(f'{folder}/{old}'):
             os.remove(f'{folder}/{old}')
-    rc, seconds, gb = run(what, command, folder, f'route-{seed}.log')
+    rc, took = run(what, command, folder, f'route-{seed}.log')
     if rc:
         stop(f'nextpnr: exit {rc}: {tools.tail_of(f"{folder}/route-{seed}.log")} ({folder}/route-{seed}.log)')
     with open(f'{folder}/nextpnr.json', encoding='utf-8') as f:
-        return json.load(f), f'{what}: {seconds:.0f} s, {gb:.1f} GB'
+        return json.load(f), f'{what}: {took}'
 
 
 def clock_lines(report):
@@ -130,10 +130,10 @@ def make(board, folder, bin_folder, versions, key):
             break
     else:
         stop(f'no seed of {" ".join(SEEDS)} holds the clock (SEEDS="9 10" tries others); logs: {folder}')
-    rc, seconds, _ = run('packing', [f'{bin_folder}/yowasp-ecppack', '--compress', 'routed.config', 'packed.bit'], folder, 'pack.log')
+    rc, took = run('packing', [f'{bin_folder}/yowasp-ecppack', '--compress', 'routed.config', 'packed.bit'], folder, 'pack.log')
     if rc:
         stop(f'ecppack: exit {rc}, see {folder}/pack.log')
-    done.append(f'packing: {seconds:.0f} s')
+    done.append(f'packing: {took}')
     with open(f'{folder}/packed.bit', 'rb') as f:
         bits = f.read()
     used = [f'{kind} {n["used"]} of {n["available"]}, {100 * n["used"] / n["available"]:.0f} %'

@@ -53,7 +53,7 @@ def tail_of(log):
 
 def run(what, command, folder, log, watch=None, every=60):
     """Runs a command in a folder, its words to folder/log; a line at its start, and one a minute: what that log, or folder/watch, says last.
-    Returns its exit status, the seconds it took and the most memory it used, in GB."""
+    Returns its exit status and what it took: seconds by the clock, of a core, the most memory."""
     global running
     say(what)
     start = time.monotonic()
@@ -71,7 +71,8 @@ def run(what, command, folder, log, watch=None, every=60):
                 said = now
                 say(f'    {(now - start) / 60:4.0f} min   {tail_of(os.path.join(folder, watch or log))[:90]}')
     running.returncode = os.waitstatus_to_exitcode(status)
-    return running.returncode, time.monotonic() - start, usage.ru_maxrss / 1e6
+    took = f'{time.monotonic() - start:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of a core, {usage.ru_maxrss / 1e6:.1f} GB'
+    return running.returncode, took
 
 
 def need(command, *args):
