@@ -56,7 +56,7 @@ BENCH    := $(sort $(wildcard bench/bench_*.c))
 CU       := $(sort $(wildcard device/*.cu))
 ALL_C    := $(sort $(wildcard hls/*.[ch] host/*/*.[ch] sim/*.[ch] sim/xrt/*.[ch] sim/xrt/*.cpp tests/*.[ch] tests/examples/*.c bench/*.[ch] device/*.h device/*.cuh tests/emu/*.h tests/emu/*.cpp \
             tests/emu/*.cu)) $(CU)
-ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh .ci/run))
+ALL_SH   := $(sort $(wildcard host/*.sh tests/*.sh tests/emu/*.sh bench/*.sh hls/vitis/*.sh rtl/shell/*.sh .ci/run))
 SIM_C     = $(filter-out $(if $(VERILATOR),sim/shell_none.c,sim/shell_rtl.c sim/mm_rtl.c sim/responder_rtl.c) sim/shell_eth$(if $(LITEETH),_none).c,$(sort $(wildcard sim/*.c)))
 SIM_LIB   = $(filter-out sim/narrowcast_sim.c,$(SIM_C))
 # What a file's name says it uses of an x86: vec_cpu.c calls it where the CPU has that.

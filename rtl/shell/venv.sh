@@ -3,7 +3,10 @@
 # be had, a line says why, and exit is 1. usage: venv.sh FOLDER
 set -eu
 here=$(dirname "$0")
-[ ! -e "$1/venv/done" ] || [ "$here/requirements.txt" -nt "$1/venv/done" ] || exit 0
+if cmp -s "$here/requirements.txt" "$1/venv/done"; then
+    touch "$1/venv/done"
+    exit 0
+fi
 mkdir -p "$1"
 no() {
     echo "no LiteEth: $*; the card's shell is left out (make shell tries again)" >&2
@@ -15,4 +18,4 @@ python3 -m venv "$1/venv" >"$1/log" 2>&1 || no "python3 -m venv fails (Debian: p
 echo "installing LiteEth into $1/venv: 51 MB on disk"
 "$1/venv/bin/python" -m pip install -q --disable-pip-version-check --retries 1 --timeout 20 -r "$here/requirements.txt" >"$1/log" 2>&1 ||
     no "pip cannot load it, see $1/log"
-touch "$1/venv/done"
+cp "$here/requirements.txt" "$1/venv/done"
