@@ -38,7 +38,11 @@ done
 not_here() {
     case $1 in
     *' -H '*) echo 'several machines' ;;
-    'make tools'*) echo 'it installs' ;;
+    'make tools'* | 'make shell'*) echo 'it installs' ;;
+    'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
+    openFPGALoader*) echo 'no board' ;;
+    *ecp5/pieces.py*) echo 'it routes for minutes' ;;
+    *' --tap '* | host/ranks.sh*'://10.77.0.'*) echo 'test_shell_tap.sh does it' ;;
     *' ./program'*) echo "the reader's program" ;;
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
