@@ -140,7 +140,7 @@ int responder_take(struct responder *r, uint32_t ip, uint16_t port, const uint8_
         memcpy(word, bytes + at, part);
         *r->in_data = lease_word(word);
         *r->in_last = left <= 4;
-        *r->in_last_be = *r->in_last ? (uint8_t)(1u << (part - 1)) : 0;
+        *r->in_last_be = (uint8_t)(*r->in_last ? 1u << (part - 1) : 0u);
         *r->in_valid = 1;
         TRY(tick(r));
     }
