@@ -42,6 +42,7 @@ not_here() {
     'make bitstream'*) echo 'test_bitstream.sh does a part of it' ;;
     openFPGALoader*) echo 'no board' ;;
     *ecp5/pieces.py*) echo 'it routes for minutes' ;;
+    build/tests/test_shell_*) [ -e build/tests/test_shell_rtl ] || echo 'no LiteEth' ;;
     *' --tap '* | host/ranks.sh*'://10.77.0.'*) echo 'test_shell_tap.sh does it' ;;
     *' ./program'*) echo "the reader's program" ;;
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
