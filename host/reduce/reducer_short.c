@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    PAYS = 8 << 10,      /* bytes of it, below which a step of many ranks is faster so */
-    PAYS_TWO = 64 << 10, /* likewise of two ranks */
+    PAYS = 4 << 10,     /* bytes of a message, up to which a step of many ranks is faster so */
+    PAYS_TWO = 8 << 10, /* likewise of two ranks */
 };
 
 /* ---- which steps ---- */
@@ -44,8 +44,8 @@ size_t reducer_message_bytes(const struct reducer *r)
 }
 
 /* `direct` sends 2(P - 1) messages and 2(P - 1)/P vectors, doubling log2 P and P - 1: for each message that
- * is spared, about (1 - 2/P)/2 vectors more. A message costs what 4 KB do at 1 Gbit/s (some 30 us, 8 ns a byte). No
- * clock is asked, for a job's bytes are known without running it. */
+ * is spared, about (1 - 2/P)/2 vectors more. A message costs what 2 KB do: so 2 to 8 ranks measured on links of
+ * 1 Gbit/s (bench/allreduce). No clock is asked, for a job's bytes are known without running it. */
 bool reducer_short_pays(int n_ranks, size_t bytes)
 {
     const size_t p = (size_t)n_ranks;
