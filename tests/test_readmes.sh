@@ -13,7 +13,7 @@ all=$(find hls host device rtl sim tests bench -type f -printf '%f\n' 2>/dev/nul
 
 # names README: the files it names, a line each, globs and braces as they stand
 names() {
-    grep -oE '`[^` ]*`|\[[a-z_]+/\]' "$1" | tr -d '`[]' | awk '
+    grep -oE '`[^` ]*`|\[[a-z0-9_]+/\]' "$1" | tr -d '`[]' | awk '
         /^\.[a-z]+$/ { if (stem != "") print stem $0; next }
         /^[A-Za-z0-9_*{},.\/-]+\.(c|h|cu|cuh|cpp|def|sv|sv\.in|sh|py|gp|list|tsv)$/ { stem = $0; sub(/\.[a-z]+$/, "", stem); print; next }
         { stem = ""; print }'
