@@ -5,7 +5,7 @@
 #        bench/loss_scale.sh --table [resnet20|resnet110]
 # layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
 # $B/loss_scale/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
-# fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/MODEL.tsv and is not run again. --table: what is there.
+# fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/scale-MODEL.tsv and is not run again. --table: what is there.
 # TABLES: where they are kept (bench/loss_scale).
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ sweep) ;;
     ;;
 esac
 model=${2:-resnet20} seeds=${3:-1 2 3}
-tsv=$tables/$model.tsv
+tsv=$tables/scale-$model.tsv
 LOGS=$B/loss_scale/$model
 case $model in
 resnet20) scales=$(echo none && for ((k = 2; k <= 8192; k *= 2)); do echo $k; done && echo dynamic && echo adaptive) ;;

@@ -2,17 +2,17 @@
 # pure_fp16.sh : pure fp16 beside fp32 and mixed precision on CIFAR-10, by the form of residual blocks; and the batch from which it fails.
 # usage: NARROWCAST_DATA=DIR bench/pure_fp16.sh [--table] [resnet8|resnet20|batches [SEEDS]]      (DIR/cifar10 holds the binary batches)
 # resnet8: 20,000 images, every form; resnet20: all 50,000, the paper's form; batches: resnet8, batches doubled and the rate with them, with
-# and without LARS. Seeds "1 2 3", of batches "1". 4 ranks, 10 epochs. Each finished training is a line of $TABLES/WHICH.tsv and is not run
+# and without LARS. Seeds "1 2 3", of batches "1". 4 ranks, 10 epochs. Each finished training is a line of $TABLES/pure-WHICH.tsv and is not run
 # again; --table only prints the tables of what is there. TABLES: where they are kept (bench/pure_fp16). ROWS: some rows alone, as
 # "fp32 pure,swap"; EPOCHS: another number, for a table of its own.
-# The last seed's trainings say 16 times an epoch what explains them (WHICH-steps.tsv), by --stats.
+# The last seed's trainings say 16 times an epoch what explains them (pure-WHICH-steps.tsv), by --stats.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 which=${1:-resnet8}
-tsv=${TABLES:-bench/pure_fp16}/$which.tsv
+tsv=${TABLES:-bench/pure_fp16}/pure-$which.tsv
 LOGS=$B/pure_fp16/$which
 
 # A row's name, then its options. Mixed: what lies between layers, and the weights that they read, are e5m10's; the optimiser's weights,
