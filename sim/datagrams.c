@@ -242,7 +242,7 @@ static int bind_to(int fd, uint32_t ip, uint16_t port)
     return bind(fd, (const struct sockaddr *)&at, sizeof at) ? -errno : 0;
 }
 
-/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
+/* UDP alone on *port; 0: the system's choice. */
 static int bind_one(uint32_t ip, uint16_t *port, int udp)
 {
     struct sockaddr_in at;
@@ -254,6 +254,7 @@ static int bind_one(uint32_t ip, uint16_t *port, int udp)
     return 0;
 }
 
+/* TCP and UDP on one port, *port; 0: the system's choice for TCP, if that is free for UDP. */
 static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
 {
     const int one = 1;

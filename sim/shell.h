@@ -53,6 +53,18 @@ struct shell_ops {
     void (*report)(const void *shell, struct text *to);
 };
 
+/* stall() for a shell with a clock: is a beat held back in this one? *random: its own, not 0; drawn from if of_256
+ * is not 0. xorshift64 */
+static inline int shell_stalls(uint64_t *random, unsigned of_256)
+{
+    if (!of_256)
+        return 0;
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return (*random >> 32 & 255) < of_256;
+}
+
 extern const struct shell_ops shell_rtl, shell_eth, shell_c, shell_fast;
 
 #endif

@@ -87,13 +87,8 @@ static int begin(struct eth *s)
 /* Is the wire free in this clock? */
 static int passes(struct eth *s, struct way *w)
 {
-    if (s->stall) { /* xorshift64 */
-        s->random ^= s->random << 13;
-        s->random ^= s->random >> 7;
-        s->random ^= s->random << 17;
-        if ((s->random >> 32 & 255) < s->stall)
-            return 0;
-    }
+    if (shell_stalls(&s->random, s->stall))
+        return 0;
     if (!s->line)
         return w->credit >= 0 || !++w->credit;
     w->credit += w->credit < 40 ? s->line : 0;

@@ -41,17 +41,6 @@ struct rtl {
 
 /* ---- one clock ---- */
 
-/* Is a beat held back in this clock? xorshift64 */
-static int stalls(struct rtl *s)
-{
-    if (!s->stall)
-        return 0;
-    s->random ^= s->random << 13;
-    s->random ^= s->random >> 7;
-    s->random ^= s->random << 17;
-    return (s->random >> 32 & 255) < s->stall;
-}
-
 /* Puts the next beat on the wire, or none. */
 static void offer(struct rtl *s)
 {
@@ -61,7 +50,7 @@ static void offer(struct rtl *s)
         s->gap--;
         return;
     }
-    if (!f || stalls(s))
+    if (!f || shell_stalls(&s->random, s->stall))
         return;
     uint8_t bytes[BEAT_SIZE] = {0};
     size_t left = f->n - s->in_at, n = left < BEAT_SIZE ? left : BEAT_SIZE;
@@ -118,7 +107,7 @@ static void gave(struct rtl *s)
 static void tick(struct rtl *s)
 {
     offer(s);
-    *s->tx_ready = !stalls(s);
+    *s->tx_ready = !shell_stalls(&s->random, s->stall);
     int takes = *s->rx_valid && *s->rx_ready;
     if (*s->tx_valid && *s->tx_ready)
         gave(s);
