@@ -200,7 +200,8 @@ static void long_batch(const char *where)
     fpga_close(&card);
 }
 
-/* What keeps a lease speaks without being asked, and hears when it is over. */
+/* What keeps a lease speaks without being asked, and hears when it is over; that a card answers nothing
+ * for longer than a lease lasts says nothing about the lease. */
 static void kept(const char *where)
 {
     struct fpga card;
@@ -212,11 +213,17 @@ static void kept(const char *where)
     while (fake.keeps < before + 3 && clock_s() < until)
         usleep(10000);
     CHECK(fake.keeps >= before + 3 && card.ops->alive(&card), "%d keeps", fake.keeps - before);
+    fake.deaf = true;
+    usleep(2 * SILENCE_MS * 1000);
+    CHECK(card.ops->alive(&card), "a lease whose card is silent is over: %s", card.why);
+    fake.deaf = false;
     fake.status = fake.status_of_keep = LEASE_STATUS_UNKNOWN;
     until = clock_s() + 10;
     while (card.ops->alive(&card) && clock_s() < until)
         usleep(10000);
-    CHECK(!card.ops->alive(&card), "a lease that is over is alive");
+    CHECK(!card.ops->alive(&card) &&
+              strstr(card.why, "has heard nothing of this program for 0.5 s"),
+          "a lease that is over: %s", card.why);
     CHECK(card.ops->batch(&card, &op, 1, &done, 5) == -EPIPE && strstr(card.why, "is over"), "%s",
           card.why);
     fpga_close(&card);

@@ -146,7 +146,10 @@ static const struct opt opts[] = {
      "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
      "and half of what is free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
-    {"card-deadline", "S", "5", "Seconds that a card may be silent before its step goes over MPI.",
+    {"card-deadline", "S", "5",
+     "Seconds that a card may be silent before its step goes over MPI; at the start, before the "
+     "run "
+     "begins without it (2 at least).",
      OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
     {TEXT("fabric", "NAME", "socket", fabric, 0,
           "How packets reach cards: socket (UDP of the system, many packets a call) or a provider "

@@ -52,7 +52,7 @@ struct fpga_ops {
     /* Blocks and returns as batch. */
     int (*time)(struct fpga *card, struct fpga_time *out, double timeout_s);
 
-    /* Is the control connection whole? Never blocks. */
+    /* Is what was registered still the card's? Never blocks. false: card->why says how it ended. */
     bool (*alive)(struct fpga *card);
 
     /* Ends all jobs that were registered here. */

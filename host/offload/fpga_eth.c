@@ -24,6 +24,7 @@ static const double close_s = 0.2;
 struct eth_card {
     struct sockaddr_in at;
     struct lease_link link;
+    double silence_s; /* of ours, that ends the lease */
     struct lease_keeper *keeper;
 };
 
@@ -35,6 +36,16 @@ static int eth_failed(struct fpga *card, int rc, const struct lease_message *ans
         return fpga_failed(card, rc, "card %s is of another version: %u, and not %d", card->name,
                            answer->version, LEASE_VERSION);
     return fpga_failed(card, rc, "cannot reach card %s: %s", card->name, strerror(-rc));
+}
+
+static int lease_is_over(struct fpga *card, const struct eth_card *e)
+{
+    if (!e->silence_s)
+        return fpga_failed(card, -EPIPE, "card %s has started anew", card->name);
+    return fpga_failed(card, -EPIPE,
+                       "card %s has started anew, or has heard nothing of this program for %g s "
+                       "(stopped? cut off?): its job there is over",
+                       card->name, e->silence_s);
 }
 
 /* An answer that is DONE, or card->why. */
@@ -52,10 +63,7 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
                            "card %s is full: it is controlled by as many programs as it takes",
                            card->name);
     case LEASE_STATUS_UNKNOWN:
-        return fpga_failed(card, -EPIPE,
-                           "card %s was started anew, or has heard nothing of this program for too "
-                           "long: its job there is over",
-                           card->name);
+        return lease_is_over(card, e);
     default:
         return fpga_failed(card, -EPROTO, "card %s does not follow: status %u", card->name,
                            answer->status);
@@ -83,7 +91,8 @@ static int open_lease(struct fpga *card, struct eth_card *e, double until)
     if (!answer.done || !answer.value[0])
         return fpga_failed(card, -EPROTO, "card %s does not say how long a lease lasts",
                            card->name);
-    const int rc = lease_keeper_start(&e->at, e->link.secret, 1e-3 * answer.value[0], &e->keeper);
+    e->silence_s = 1e-3 * answer.value[0];
+    const int rc = lease_keeper_start(&e->at, e->link.secret, e->silence_s, &e->keeper);
     return rc ? fpga_failed(card, rc, "no thread for card %s: %s", card->name, strerror(-rc)) : 0;
 }
 
@@ -194,7 +203,7 @@ static int eth_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 static bool eth_alive(struct fpga *card)
 {
     const struct eth_card *e = card->own;
-    return !lease_keeper_lost(e->keeper);
+    return !lease_keeper_lost(e->keeper) || !lease_is_over(card, e);
 }
 
 const struct fpga_ops fpga_ops_eth = {

@@ -66,3 +66,11 @@ int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out
     *out = (struct fpga_time){answer.a, answer.b, answer.c};
     return 0;
 }
+
+bool fpga_link_whole(struct fpga *card, const struct fpga_link *l)
+{
+    if (fpga_link_alive(l))
+        return true;
+    (void)fpga_failed(card, -EPIPE, "card %s has closed its control connection", card->name);
+    return false;
+}

@@ -1,4 +1,4 @@
-/* fpga_link_ops.h : batch, address and time of a card at the end of a link, for backends that have
+/* fpga_link_ops.h : batch, address, time and alive of a card at the end of a link, for backends that have
  * one: as struct fpga_ops says. */
 #ifndef FPGA_LINK_OPS_H
 #define FPGA_LINK_OPS_H
@@ -10,5 +10,6 @@ int fpga_link_batch(struct fpga *card, struct fpga_link *l, struct fpga_op *ops,
 int fpga_link_address(struct fpga *card, struct fpga_link *l, uint32_t *ip, uint16_t *port,
                       double timeout_s);
 int fpga_link_time(struct fpga *card, struct fpga_link *l, struct fpga_time *out, double timeout_s);
+bool fpga_link_whole(struct fpga *card, const struct fpga_link *l);
 
 #endif

@@ -103,7 +103,10 @@ static int pcie_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 static bool pcie_alive(struct fpga *card)
 {
     const struct pcie *p = card->own;
-    return p->nic.card.work != NULL;
+    if (p->nic.card.work)
+        return true;
+    (void)fpga_failed(card, -EPIPE, "a call to card %s did not come back", card->name);
+    return false;
 }
 
 const struct fpga_ops fpga_ops_xrt = {

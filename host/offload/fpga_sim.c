@@ -71,7 +71,7 @@ static int sim_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 static bool sim_alive(struct fpga *card)
 {
     const struct fpga_process *sim = card->own;
-    return fpga_link_alive(&sim->link);
+    return fpga_link_whole(card, &sim->link);
 }
 
 const struct fpga_ops fpga_ops_sim = {

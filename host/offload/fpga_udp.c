@@ -117,7 +117,7 @@ static int udp_time(struct fpga *card, struct fpga_time *out, double timeout_s)
 static bool udp_alive(struct fpga *card)
 {
     const struct udp_card *u = card->own;
-    return fpga_link_alive(&u->link);
+    return fpga_link_whole(card, &u->link);
 }
 
 const struct fpga_ops fpga_ops_udp = {

@@ -1,6 +1,10 @@
 /* lease_keeper.h : a thread that keeps a lease alive while its owner does something else: it says
  * KEEP a few times in the silence that would end it. A process that is stopped for longer than that
- * has lost its lease; nobody else has. */
+ * has lost its lease; nobody else has.
+ *
+ * That a lease is over is the card's word alone. A card that says nothing may keep it: KEEPs arrive
+ * and answers are late or lost. How long a card may be silent is for those to judge who wait for
+ * sums (window_time.c). */
 #ifndef LEASE_KEEPER_H
 #define LEASE_KEEPER_H
 #include <netinet/in.h>
@@ -14,7 +18,7 @@ int lease_keeper_start(const struct sockaddr_in *card, uint64_t secret, double s
                        struct lease_keeper **keeper);
 void lease_keeper_stop(struct lease_keeper *k); /* waits for the thread; NULL is legal */
 
-/* Has the card said that the lease is over, or said nothing for so long that it is? Never blocks. */
+/* Has the card said that the lease is over? Never blocks. */
 bool lease_keeper_lost(const struct lease_keeper *k);
 
 #endif

@@ -5,9 +5,12 @@
 #include "offload/wire_local.h"
 #include "offload/xrt_card.h"
 #include "offload/offload_inside.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double open_s = 2; /* at the beginning no step waits */
 
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size)
 {
@@ -88,7 +91,7 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
     if (!agreed && failed)
         agreed = rc ? rc : -ECANCELED;
     if (!agreed)
-        agreed = offload_join(o, 2);
+        agreed = offload_join(o, fmax(open_s, o->card_deadline_s));
     if (agreed < 0) {
         offload_close(o);
         return agreed;

@@ -46,8 +46,7 @@ static bool over(struct offload *o, bool in_step)
 {
     for (int i = 0; i < o->n_cards; i++)
         if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
-            snprintf(o->gave_up_why, sizeof o->gave_up_why,
-                     "card %s has closed its control connection", o->names[i]);
+            snprintf(o->gave_up_why, sizeof o->gave_up_why, "%s", o->cards[i].why);
             o->gave_up_card = i;
             return true;
         }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "hls/packet.h"
 #include "offload/offload_inside.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +84,9 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
         struct fpga_rank *ranks = o->ranks[i];
         for (int r = 0; r < n_ranks; r++)
             ranks[r] = replies[r].wires[i];
-        int rc = fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks,
-                                (uint32_t)o->slots, register_s, &o->jobs[i]);
+        int rc =
+            fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, (uint32_t)o->slots,
+                           fmax(register_s, o->card_deadline_s), &o->jobs[i]);
         if (rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
             o->blamed |= 1u << i;
