@@ -28,6 +28,8 @@ through "3 ranks, the C model" "$(checksum direct.out)" 3 plain --steps 4
 [ "$(told plain)" = "live 0 expired 0 malformed 0 busy 0" ] || fail "a run that has ended leaves: $(told plain)"
 card core --control 0
 through "3 ranks, the Verilated core" "$(checksum direct.out)" 3 core --steps 4
+[ "$(counter core IN_ADDED)" -gt 0 ] || fail "no counters by datagrams: $("$n" sim --counters "$(at core)")"
+[ "$(counter core leases) $(counter core leases_expired) $(counter core control_malformed)" = "0 0 0" ] || fail "leases: $("$n" sim --counters "$(at core)")"
 uncard core
 card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 through "a bad network" "$(checksum direct.out)" 3 bad --steps 4

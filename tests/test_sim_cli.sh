@@ -24,6 +24,8 @@ refused '--listen 127.0.0.1' "$n" sim
 refused '--counters' "$n" sim --json
 refused 'cannot reach a card at 127.0.0.1:1' "$n" sim --counters 127.0.0.1:1
 refused 'HOST:PORT' "$n" sim --counters here
+refused 'cannot reach card eth://127.0.0.1:1' "$n" sim --counters eth://127.0.0.1:1
+refused 'is no card' "$n" sim --counters eth://here
 refused "did you mean '--listen'" "$n" sim --lisen 127.0.0.1:0
 refused '--drop' "$n" sim --listen 127.0.0.1:0 --drop 1.5
 cp "$n" alone

@@ -28,8 +28,10 @@ static const struct opt opts[] = {
 #undef SIM_OPTION
     {.name = "a card that runs already", .type = OPT_GROUP},
     {"counters", "HOST:PORT", NULL,
-     "Asks a simulated card for its counters, clock and jobs, and prints them.", OPT_TEXT,
-     AT(counters), 0, 0, 0},
+     "Asks a simulated card for its counters, clock and jobs, and prints them. Of one with "
+     "--control: "
+     "eth://HOST:PORT, and its leases.",
+     OPT_TEXT, AT(counters), 0, 0, 0},
     {"json", NULL, NULL, "With --counters: prints one JSON object.", OPT_FLAG, AT(json), 0, 0, 0},
 };
 

@@ -4,6 +4,8 @@
 #include "base/err.h"
 #include "base/inet.h"
 #include "base/jsonl.h"
+#include "base/text.h"
+#include "hls/lease.h"
 #include "hls/regs.h"
 #include "offload/fpga_link_ops.h"
 #include <netinet/in.h>
@@ -16,7 +18,8 @@ enum { WAIT_MS = 3000, OPS = 1 + 3 * REG_COUNTERS, WIRE_BYTES = 2048 };
 
 struct counts {
     uint64_t of[REG_COUNTERS], clocks, beats_in, beats_out;
-    char wire[WIRE_BYTES]; /* "name value" lines, what the process around the card has counted */
+    bool timed;            /* the three behind `of` are known */
+    char wire[WIRE_BYTES]; /* "name value" lines: what is around the card has counted */
 };
 
 static const struct {
@@ -53,23 +56,36 @@ static int connect_to(const char *where)
     return ERR(-why, "cannot reach a card at %s: %s", where, strerror(why));
 }
 
-/* All counters as of one clock. */
-static int read_counters(struct fpga_link *link, double until, struct counts *c)
+/* What reads all counters as of one clock: [OPS]. */
+static void counter_ops(struct fpga_op ops[OPS])
 {
-    struct fpga_op ops[OPS] = {{.at = REG_CTRL, .value = REG_CTRL_ENABLE | REG_CTRL_LATCH}};
-    struct fpga card = {.name = "that is asked"};
-    size_t n = 1, done;
+    size_t n = 0;
+    ops[n++] = (struct fpga_op){.at = REG_CTRL, .value = REG_CTRL_ENABLE | REG_CTRL_LATCH};
     for (uint32_t i = 0; i < REG_COUNTERS; i++) {
         ops[n++] = (struct fpga_op){.at = REG_COUNTER_INDEX, .value = i};
         ops[n++] = (struct fpga_op){.at = REG_COUNTER_LO, .read = true};
         ops[n++] = (struct fpga_op){.at = REG_COUNTER_HI, .read = true};
     }
-    TRY(fpga_link_batch(&card, link, ops, n, &done, until - clock_s()));
-    if (done < n)
+}
+
+/* When `done` of these have been. */
+static int take_counters(const struct fpga_op ops[OPS], size_t done, struct counts *c)
+{
+    if (done < OPS)
         return -EPROTO;
     for (uint32_t i = 0; i < REG_COUNTERS; i++)
         c->of[i] = ops[2 + 3 * i].value | (uint64_t)ops[3 + 3 * i].value << 32;
     return 0;
+}
+
+static int read_counters(struct fpga_link *link, double until, struct counts *c)
+{
+    struct fpga_op ops[OPS];
+    struct fpga card = {.name = "that is asked"};
+    size_t done;
+    counter_ops(ops);
+    TRY(fpga_link_batch(&card, link, ops, OPS, &done, until - clock_s()));
+    return take_counters(ops, done, c);
 }
 
 static int ask_all(struct fpga_link *link, double until, struct counts *c)
@@ -80,10 +96,32 @@ static int ask_all(struct fpga_link *link, double until, struct counts *c)
     c->clocks = answer.a;
     c->beats_in = answer.b;
     c->beats_out = answer.c;
+    c->timed = true;
     TRY(fpga_link_ask(link, (struct simlink){.kind = SIMLINK_WIRE}, NULL, &answer, until));
     const size_t n = answer.bytes < WIRE_BYTES ? answer.bytes : WIRE_BYTES - 1;
     memcpy(c->wire, link->body, n);
     c->wire[n] = 0;
+    return 0;
+}
+
+/* A card that is controlled by datagrams: nothing is around it but the responder, whose lease this is. */
+static int ask_eth(struct fpga *card, struct counts *c)
+{
+    struct fpga_op ops[OPS], own[] = {{.at = LEASE_REG_LIVE, .read = true},
+                                      {.at = LEASE_REG_EXPIRED, .read = true},
+                                      {.at = LEASE_REG_MALFORMED, .read = true},
+                                      {.at = LEASE_REG_BUSY, .read = true}};
+    static const char *const names[] = {"leases", "leases_expired", "control_malformed",
+                                        "control_busy"};
+    size_t done, n = sizeof own / sizeof *own;
+    struct text wire = text_in(c->wire, WIRE_BYTES);
+    counter_ops(ops);
+    TRY(card->ops->batch(card, ops, OPS, &done, WAIT_MS * 1e-3));
+    TRY(take_counters(ops, done, c));
+    TRY(card->ops->batch(card, own, n, &done, WAIT_MS * 1e-3));
+    own[0].value = (own[0].value & 0xffff) - 1;
+    for (size_t i = 0; i < done; i++)
+        text_add(&wire, "%s %u\n", names[i], own[i].value);
     return 0;
 }
 
@@ -112,9 +150,11 @@ static int print_json(struct counts *c)
     jsonl_begin(&j, "card");
     for (int i = 0; i < REG_COUNTERS; i++)
         jsonl_uint(&j, counters[i].name, c->of[i]);
-    jsonl_uint(&j, "clocks", c->clocks);
-    jsonl_uint(&j, "beats_in", c->beats_in);
-    jsonl_uint(&j, "beats_out", c->beats_out);
+    if (c->timed) {
+        jsonl_uint(&j, "clocks", c->clocks);
+        jsonl_uint(&j, "beats_in", c->beats_in);
+        jsonl_uint(&j, "beats_out", c->beats_out);
+    }
     for (char *at = c->wire; next_wire(&at, &name, &value);)
         if (is_number(value))
             jsonl_number(&j, name, value);
@@ -129,18 +169,41 @@ static int print_table(struct counts *c)
     for (int i = 0; i < REG_COUNTERS; i++)
         printf("%-22s %12llu  %s\n", counters[i].name, (unsigned long long)c->of[i],
                counters[i].what);
-    printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks",
-           (unsigned long long)c->clocks, "in which the card was busy", "beats_in",
-           (unsigned long long)c->beats_in, "beats_out", (unsigned long long)c->beats_out);
+    if (c->timed)
+        printf("%-22s %12llu  %s\n%-22s %12llu\n%-22s %12llu\n", "clocks",
+               (unsigned long long)c->clocks, "in which the card was busy", "beats_in",
+               (unsigned long long)c->beats_in, "beats_out", (unsigned long long)c->beats_out);
     for (char *at = c->wire; next_wire(&at, &name, &value);)
         printf("%-22s %12s\n", name, value);
     return 0;
 }
 
+static int print(struct counts *c, bool json)
+{
+    return json ? print_json(c) : print_table(c);
+}
+
+static int by_datagrams(const char *where, bool json)
+{
+    struct fpga card = {0};
+    struct counts c = {0};
+    TRY(fpga_check_name(where));
+    int rc = fpga_open(&card, where, NULL, WAIT_MS * 1e-3);
+    if (!rc) {
+        rc = ask_eth(&card, &c);
+        fpga_close(&card);
+    }
+    if (rc)
+        return ERR(rc, "no counters: %s", card.why[0] ? card.why : "the card refuses");
+    return print(&c, json);
+}
+
 int sim_counters(const char *where, bool json)
 {
     struct fpga_link link;
-    struct counts c;
+    struct counts c = {0};
+    if (!strncmp(where, fpga_ops_eth.prefix, strlen(fpga_ops_eth.prefix)))
+        return by_datagrams(where, json);
     const int fd = connect_to(where);
     if (fd < 0)
         return fd;
@@ -155,5 +218,5 @@ int sim_counters(const char *where, bool json)
                    where);
     if (rc)
         return ERR(rc, "no card of this version answers at %s: %s", where, strerror(-rc));
-    return json ? print_json(&c) : print_table(&c);
+    return print(&c, json);
 }

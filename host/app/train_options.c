@@ -147,9 +147,8 @@ static const struct opt opts[] = {
      "and half of what is free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
     {"card-deadline", "S", "5",
-     "Seconds that a card may be silent before its step goes over MPI; at the start, before the "
-     "run "
-     "begins without it (2 at least).",
+     "Seconds that a card may be silent before its step goes over MPI; at the start, 2 at least, "
+     "before the run begins without it.",
      OPT_REAL, AT(card_deadline), 0.05, 1e4, 0},
     {TEXT("fabric", "NAME", "socket", fabric, 0,
           "How packets reach cards: socket (UDP of the system, many packets a call) or a provider "
