@@ -48,7 +48,7 @@ not_here() {
     'make install'* | 'make deb'* | 'make dist'*) echo 'test_install.sh does it' ;;
     make\ test* | make\ check* | 'make all'* | 'make formal'* | 'make synth'* | 'make lint'* | make | 'make bench'* | *GPU_ARCHS*) echo 'a whole build or all tests' ;;
     tests/*.sh* | 'build/tests/test_mf_floats long'*) echo 'a test of its own' ;;
-    *'--device cuda'* | */bench_gpu* | */gpu_train.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
+    *'--device cuda'* | */bench_gpu* | */train_peer.sh* | */davidnet.sh*) [ -e /dev/nvidiactl ] || echo 'no GPU' ;;
     *NARROWCAST_CUDA=*) [ -e build/emu/libnarrowcast_cuda.so ] || echo 'no emulator' ;;
     *'--on rtl'* | *'--offload sim' | *'sim --listen'*)
         case $1 in *'--model c'*) ;; *) ! grep -q 'built without Verilator' build/narrowcast-sim || echo 'no Verilator' ;; esac
