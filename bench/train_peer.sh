@@ -27,7 +27,7 @@ for ((turn = 0; turn < ${3:-1}; turn++)); do
     while read -r model batch size type; do
         what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
         ours=$("${one_core[@]}" "$B/bench_train" "${what[@]}" --json | field images_per_s)
-        peer=$("${one_core[@]}" python3 bench/torch_peer.py "${what[@]}" --mode eager,compile --seconds "${2:-5}") || peer=
+        peer=$("${one_core[@]}" python3 bench/torch_peer.py "${what[@]}" --mode eager,compile --seconds "${2:-5}") || { echo "$peer" >&2 && peer=; }
         eager=$(grep '"eager"' <<<"$peer" | field images_per_s) || eager=
         compiled=$(grep '"compile"' <<<"$peer" | field images_per_s) || compiled=
         awk -v m="$model" -v b="$batch" -v s="$size" -v t="$type" -v o="$ours" -v e="$eager" -v c="$compiled" 'BEGIN {
