@@ -5,6 +5,8 @@
 
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../host/ranks.sh"
+# shellcheck source=tests/ranks_in.sh
+. "$(dirname "$0")/ranks_in.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

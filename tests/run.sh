@@ -11,10 +11,7 @@ set -u
 here=$(dirname "$0")
 B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
-export B TMPDIR="$PWD/$B/tmp"
-case $B in /*) TMPDIR=$B/tmp ;; esac
-# Open MPI 4 removes this folder with the last job in it, which may be while another one makes its own there: so one always stays.
-(umask 077 && mkdir -p "$TMPDIR/ompi.$(uname -n).$(id -u)/kept")
+export B
 long='' mode=  # for programs; for scripts
 case ${1-} in
 --long) long=long mode=long && shift ;;
@@ -24,6 +21,9 @@ limit=${TEST_TIMEOUT:-$([ -n "$long" ] && echo 7200 || echo 600)}
 
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
+# shellcheck source=tests/ranks_in.sh
+. "$here/ranks_in.sh"
+case $B in /*) ranks_in "$B/tmp" ;; *) ranks_in "$PWD/$B/tmp" ;; esac
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 # nothing that a container may forbid; no waiting
 
 # What check.h, the scripts, assert() and the sanitizers write of what they found wrong.

@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/card_net.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 # the simulated card is this test's own: who has it stands in TMPDIR
-export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" TMPDIR="$dir"
+export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin"
+ranks_in "$dir"
 
 # served NAME OPTIONS...: `narrowcast card` on a free port of loopback; its address in $NAME.at, its process in $NAME.pid
 served() {
@@ -61,7 +62,7 @@ served one
 on 4 --steps 12 --offload "$(at one)" --log log1 >out1 2>err1 &
 first=$!
 on 2 --steps 12 --offload "$(at one)" --log log2 --seed 7 --format e4m3 >out2 2>err2 || fail "the second job: exit $?"
-wait $first || fail "the first job: exit $?"
+wait $first || fail "the first job: exit $?: $(tail -n 3 err1)"
 same "the first job of two" out1 "$direct"
 same "the second job of two" out2 "$direct2"
 all_by_card "the first job of two" log1

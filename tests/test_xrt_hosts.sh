@@ -5,6 +5,8 @@ set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/ranks_in.sh
+. "$here/ranks_in.sh"
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build (libxrt-dev)'; exit 77; }
 if [ -z "${NETLAB_HOSTS-}" ]; then
     B=$B exec "$here/../bench/netlab.sh" -n 2 -r none -- bash "$here/test_xrt_hosts.sh" "$@"
@@ -13,7 +15,7 @@ export XILINX_XRT="$B/xrt" NARROWCAST_XCLBIN="$B/narrowcast.sim.xclbin" NARROWCA
 n=$B/narrowcast
 bad=0 card=
 dir=$(mktemp -d)
-export TMPDIR="$dir" # the simulated card is this test's own: who has it stands there
+ranks_in "$dir" # the simulated card is this test's own: who has it stands there
 trap 'kill $card 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 fail() {
     echo "test_xrt_hosts.sh: $*: $(tail -n 20 "$dir"/*.out "$dir"/*.err)" >&2

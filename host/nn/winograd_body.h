@@ -13,6 +13,8 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
+enum { LINE = 64 / sizeof(float) }; /* numbers of a cache line */
+
 /* ---- tiles ---- */
 
 /* Where a tile is: its image, its first pixel. */
@@ -97,13 +99,26 @@ INLINE void spread_tile(const struct winograd_tiles *t, unsigned inside, const f
     }
 }
 
+/* The pixels that the tile below this one adds to those of its own: two of each of two lines. They
+ * are wanted a line of tiles later, and what the products touch until then fits beside them. */
+INLINE void fetch_below(const struct winograd_tiles *t, const float *below)
+{
+    const ptrdiff_t line = (ptrdiff_t)t->image.c * t->image.w;
+    for (int j = 0; j < 2 * t->image.c; j += LINE) {
+        __builtin_prefetch(below + j);
+        __builtin_prefetch(below + line + j);
+    }
+}
+
 static void spread(const struct winograd_tiles *t, const float *x, float *v)
 {
     enum { ALL = 0xffff };
+    const ptrdiff_t below = 4 * (ptrdiff_t)t->image.c * t->image.w + t->image.c;
     struct place p = first_place(t);
     for (int i = 0; i < t->n; i++, next_place(t, &p), v += t->image.c) {
         const unsigned inside = inside_of(t, p.row - 1, p.column - 1, 4);
         const float *from = x + offset_of(t, &p, p.row - 1, p.column - 1);
+        fetch_below(t, from + below);
         if (inside == ALL)
             spread_tile(t, ALL, from, v);
         else
@@ -128,6 +143,7 @@ static void spread_own(const struct winograd_tiles *t, const float *x, float *d)
     for (int i = 0; i < t->n; i++, next_place(t, &p), d += c) {
         const unsigned inside = inside_of(t, p.row, p.column, 2);
         const float *from = x + offset_of(t, &p, p.row, p.column);
+        fetch_below(t, from + 2 * line);
         for (int j = 0; j < c; j += LANES, from += LANES) {
             vec left[4], right[4], to[4];
             own_line(load_inside(inside, 0, from), load_inside(inside, 2, from + line), left);
@@ -174,6 +190,7 @@ static void gather(const struct winograd_tiles *t, const float *m, const float *
     for (int i = 0; i < t->n; i++, next_place(t, &p), m += c) {
         const unsigned inside = inside_of(t, p.row, p.column, 2);
         float *first = y + offset_of(t, &p, p.row, p.column);
+        fetch_below(t, first + 2 * (ptrdiff_t)c * t->image.w);
         for (int j = 0; j < c; j += LANES) {
             vec tile[4];
             gather_vec(t, m + j, tile);

@@ -1,0 +1,37 @@
+#!/bin/bash
+# train_peer.sh : images a second of a training step, ours and PyTorch's (eager, torch.compile; channels last) in turn, and their ratio:
+# on one GPU, or on one core.
+# usage: bench/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]       skips what is missing: a GPU, PyTorch
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
+
+where=${1:-gpu}
+case $where in
+gpu)
+    [ -e /dev/nvidiactl ] || { echo 'skip  no GPU'; exit 77; }
+    device=cuda one_core=()
+    cases='resnet18 512 32 tf32
+resnet18 512 32 fp16
+resnet50 128 224 fp16'
+    ;;
+cpu)
+    device=cpu one_core=(env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')")
+    cases='resnet20 128 32 fp32'
+    ;;
+*) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
+esac
+printf '%-9s %5s %5s %-5s %14s %14s %14s %9s %9s\n' model batch size type 'ours img/s' 'eager img/s' 'compile img/s' /eager /compile
+for ((turn = 0; turn < ${3:-1}; turn++)); do
+    while read -r model batch size type; do
+        what=(--device "$device" --model "$model" --batch "$batch" --size "$size" --precision "$type")
+        ours=$("${one_core[@]}" "$B/bench_train" "${what[@]}" --json | field images_per_s)
+        peer=$("${one_core[@]}" python3 bench/torch_peer.py "${what[@]}" --mode eager,compile --seconds "${2:-5}") || { echo "$peer" >&2 && peer=; }
+        eager=$(grep '"eager"' <<<"$peer" | field images_per_s) || eager=
+        compiled=$(grep '"compile"' <<<"$peer" | field images_per_s) || compiled=
+        awk -v m="$model" -v b="$batch" -v s="$size" -v t="$type" -v o="$ours" -v e="$eager" -v c="$compiled" 'BEGIN {
+            printf "%-9s %5d %5d %-5s %14.0f %14s %14s %9s %9s\n", m, b, s, t, o, e, c, e ? sprintf("%.2f", o / e) : "-",
+                c ? sprintf("%.2f", o / c) : "-" }'
+    done <<<"$cases"
+done
