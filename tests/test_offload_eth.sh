@@ -35,7 +35,10 @@ card bad --control 0 --model c --drop 0.05 --dup 0.05 --reorder 0.1 --seed 3
 through "a bad network" "$(checksum direct.out)" 3 bad --steps 4
 uncard bad
 
-# --- no card, and a card that is no such card ---
+# --- a card that says nothing at first, for less than it may; no card ---
+kill -STOP "$(cat plain.pid)"
+(sleep 3; kill -CONT "$(cat plain.pid)") &
+through "a card that is silent at first" "$(checksum direct.out)" 3 plain --steps 4 --card-deadline 60
 uncard plain
 on 1 --steps 1 --offload "$(at plain)" >out 2>err || fail "a card that is gone: exit $?"
 grep -q "cannot reach card $(at plain)" err || fail "a card that is gone: $(cat err)"
