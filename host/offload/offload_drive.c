@@ -47,7 +47,8 @@ static bool over(struct offload *o, bool in_step)
     for (int i = 0; i < o->n_cards; i++)
         if (o->cards[i].ops && !o->cards[i].ops->alive(&o->cards[i])) {
             snprintf(o->gave_up_why, sizeof o->gave_up_why,
-                     "card %s has closed its control connection", o->names[i]);
+                     "card %s has closed its control connection, or ended the lease on it",
+                     o->names[i]);
             o->gave_up_card = i;
             return true;
         }
