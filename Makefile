@@ -169,8 +169,10 @@ sim: $(B)/narrowcast-sim                ## the simulated card, as a program of i
 shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
 	$(Q)B=$(B) tests/formal.sh
-bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter lane,$(BOARD)),,$(B)/shell/eth_ecpix5.v)  ## a placed and routed card, BOARD=ecpix5 (an hour; or lane: a part, a minute): rtl/ecp5/README.md
-	$(Q)B=$(B) rtl/ecp5/bitstream.py $(BOARD)
+# A word that is no board, and one without a shell, do not install LiteEth first.
+SHELL_BOARDS = $(shell sed -n 's/^\([^ \#]*\) \(card\|bare\) .*/\1/p' rtl/ecp5/boards.list)
+bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell/eth_ecpix5.v)  ## a placed and routed card, BOARD=ecpix5 (an hour; or lane: a part, a minute): rtl/ecp5/README.md
+	$(Q)B=$(B) rtl/ecp5/bitstream.py '$(BOARD)'
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
 # ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another

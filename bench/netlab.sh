@@ -52,6 +52,16 @@ done
 given=("$@")
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { usage >&2 && exit 2; }
+# is WORD PATTERN WHAT: a word that is none of these would be refused by seq or tc, or be taken as something else
+is() {
+    [[ $1 =~ ^($2)$ ]] || { echo "netlab.sh: '$1': must be $3" >&2 && exit 2; }
+}
+is "$nodes" '[1-9][0-9]?|1[0-9][0-9]|200' 'a number of nodes, 1 to 200, as -n 4'
+is "$slots" '[1-9][0-9]{0,3}' 'a number of ranks on a node, from 1 on, as -s 2'
+is "$rate" 'none|[0-9]+([.][0-9]+)?[kmg]?bit' 'a rate, as -r 100mbit, or none'
+is "$burst" '[1-9][0-9]*[km]?b' "bytes, as -b 16kb"
+is "$queue" '[1-9][0-9]*[km]?b' "bytes, as -q 512kb"
+is "$mtu" '[1-9][0-9]{2,4}' 'bytes of a frame, from 100 on, as -m 9000'
 
 # --- outside: enter the namespaces and start over ---
 if [ -z "${NETLAB_INSIDE-}" ]; then

@@ -2,7 +2,7 @@
 # train_peer.sh : images a second of a training step, ours and PyTorch's (eager, torch.compile; channels last) in turn, and their ratio:
 # on one GPU, or on one core.
 # usage: bench/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]       skips what is missing: a GPU, PyTorch
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 B=${B:-build}
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
@@ -22,6 +22,12 @@ cpu)
     ;;
 *) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
 esac
+number() { # NAME WORD
+    case $2 in 0* | *[!0-9]*) echo "train_peer.sh: $1 '$2': must be a whole number, from 1 on" >&2 && exit 2 ;; esac
+}
+number SECONDS "${2:-5}"
+number TURNS "${3:-1}"
+[ -x "$B/bench_train" ] || { echo "train_peer.sh: there is no $B/bench_train: build it (make), or say where it is (B=DIR)" >&2 && exit 2; }
 printf '%-9s %5s %5s %-5s %14s %14s %14s %9s %9s\n' model batch size type 'ours img/s' 'eager img/s' 'compile img/s' /eager /compile
 for ((turn = 0; turn < ${3:-1}; turn++)); do
     while read -r model batch size type; do

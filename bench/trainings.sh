@@ -10,6 +10,24 @@
 # is, and $figure_times what it is shown multiplied by.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
+# refuse WORDS...: one line, before anything is made or run
+refuse() {
+    echo "${0##*/}: $*" >&2
+    exit 2
+}
+# seeds_of WORD...: refuses what is no seed
+seeds_of() {
+    local seed
+    for seed; do
+        case $seed in '' | *[!0-9]*) refuse "seed '$seed': must be a whole number; several are one word, as \"1 2 3\"" ;; esac
+    done
+}
+# shellcheck disable=SC2086  # seeds are words
+seeds_of ${seeds-}
+case ${EPOCHS:-1} in 0* | *[!0-9]*) refuse "EPOCHS '$EPOCHS': must be a number of passes, from 1 on" ;; esac
+JOBS=${JOBS:-$(nproc)}
+case $JOBS in 0* | *[!0-9]*) refuse "JOBS '$JOBS': must be a number of trainings at once, from 1 on" ;; esac
+[ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
 # With $only, the table of what is there is all that is wanted: nothing is made for it.
 if [ -z "${only-}" ]; then
     mkdir -p "$(dirname "$tsv")" "$(dirname "${LOGS:-$tsv}")"
@@ -17,10 +35,6 @@ if [ -z "${only-}" ]; then
 elif [ ! -f "$tsv" ]; then
     tsv=/dev/null # none so far
 fi
-JOBS=${JOBS:-$(nproc)}
-case $JOBS in
-0* | *[!0-9]*) echo "${0##*/}: JOBS '$JOBS': must be a number of trainings at once, from 1 on" >&2 && exit 2 ;;
-esac
 running=()
 steps=${tsv%.tsv}-steps.tsv
 look_at=${look_at-} look_every=${look_every-}
@@ -77,6 +91,7 @@ step_of() {
 
 # launch NAME SEED RANKS OPTION...: train_once beside those that run already
 launch() {
+    seeds_of "$2"
     settle "$JOBS"
     set -m
     train_once "$@" &

@@ -157,7 +157,7 @@ static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
     }
     if (l >= 0)
         lease[l].left = LEASE_TICKS;
-    if (l >= 0 && sequenced && m.sequence == lease[l].sequence) {
+    if (l >= 0 && sequenced && m.sequence == lease[l].sequence && m.n == lease[l].answer[6]) {
         memcpy(to, lease[l].answer, lease[l].answer_n);
         return lease[l].answer_n;
     }

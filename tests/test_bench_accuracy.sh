@@ -2,7 +2,7 @@
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
 # no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
-# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file.
+# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh and train_peer.sh, too.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -81,6 +81,27 @@ sleep 3
 rm "$B/slow" "$B/ran"
 if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
+
+# words that are none: one line, nothing is made
+refused() { # WORDS THAT IT SAYS, COMMAND...
+    says=$1
+    shift
+    if env "$@" >"$dir/out" 2>&1; then fail "$*: goes on"; fi
+    if [ "$(wc -l <"$dir/out")" -ne 1 ] || ! grep -qe "$says" "$dir/out"; then fail "$*: $(cat "$dir/out")"; fi
+    if [ -e "$dir/none" ] || [ -e "$B/ran" ]; then fail "$*: made something"; fi
+}
+export TABLES="$dir/none"
+refused "seed '--tabel': must be" bench/segmentation.sh --tabel
+refused "seed 'x': must be" bench/pure_fp16.sh resnet8 '1 x'
+refused "seed '1,2': must be" bench/accuracy.sh 1,2
+refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
+refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
+refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
+refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/none"
+refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
+refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
+refused "TURNS 'x': must be" bench/train_peer.sh cpu 1 x
+refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/train_peer.sh cpu 1
 
 # 6 rows of 2 seeds; a count that fails once
 export TABLES="$dir/tables"

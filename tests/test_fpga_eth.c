@@ -149,7 +149,13 @@ static void failures(const char *where)
     open_fails(-EUSERS, "is full", where);
     fake.status = LEASE_STATUS_DONE;
     open_fails(-ECONNREFUSED, "cannot reach card", "eth://127.0.0.1:1");
-    open_fails(-EINVAL, "there is no card of the name", "eth://127.0.0.1");
+    static const char *const no_names[] = {
+        "eth://127.0.0.1",        "eth://127.0.0.1:",      "eth://:4712",
+        "eth://127.0.0.1:0",      "eth://127.0.0.1:65536", "eth://127.0.0.1: 4712",
+        "eth://127.0.0.1:+4712",  "eth://127.0.0.1:4712x", "eth://[::1]:4712",
+        "eth://127.0.0.1\n:4712", "eth://127.0.0.1 :4712", "udp://127.0.0.1: 4712"};
+    for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++)
+        open_fails(-EINVAL, "there is no card of the name", no_names[i]);
 }
 
 /* A job's ranks on a bad network: all is done, in order, once; each request says which job, and ends with

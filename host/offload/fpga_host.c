@@ -11,10 +11,14 @@ enum { HOST_BYTES = 64 };
 bool fpga_host_fits(const char *name)
 {
     const char *colon = strrchr(name, ':');
+    if (!colon || colon == name || colon - name >= HOST_BYTES)
+        return false;
+    for (const char *c = name; c < colon; c++)
+        if (*c <= ' ' || *c == ':' || *c == 0x7f)
+            return false;
     char *end;
-    const long port = colon ? strtol(colon + 1, &end, 10) : 0;
-    return colon && colon > name && colon - name < HOST_BYTES && !*end && port > 0 &&
-           port <= UINT16_MAX;
+    const long port = strtol(colon + 1, &end, 10);
+    return colon[1] >= '0' && colon[1] <= '9' && !*end && port > 0 && port <= UINT16_MAX;
 }
 
 int fpga_host_find(struct fpga *card, const char *name, int type, struct sockaddr_in *to)

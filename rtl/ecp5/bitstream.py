@@ -160,6 +160,8 @@ def main(args):
     known = boards()
     if len(args) != 1 or args[0] not in known:
         stop(f'which board? {" ".join(known)} (make bitstream BOARD=...)')
+    if not SEEDS or not all(s.isascii() and s.isdigit() and int(s) < 1 << 31 for s in SEEDS):
+        stop(f'SEEDS="{" ".join(SEEDS)}": must be whole numbers, as SEEDS="9 10"')
     board = known[args[0]]
     os.chdir(os.path.join(HERE, '../..'))
     tools.catch_signals()
@@ -168,7 +170,7 @@ def main(args):
     tools.use_cache(f'{B}/ecp5')
     versions = [tools.version(['yosys', '-V']), *tools.pinned()]
     folder = f'{B}/ecp5/{board.name}'
-    os.makedirs(folder, exist_ok=True)
+    held = tools.alone(folder)
     key = key_of(board, versions)
     if is_made(folder, board, key):
         say(f'{folder}/{board.name}.bit is up to date')
@@ -176,7 +178,11 @@ def main(args):
         make(board, folder, bin_folder, versions, key)
     with open(f'{folder}/report', encoding='utf-8') as f:
         print(*(line for line in f if not line.startswith(('step', 'tool', 'inputs'))), sep='', end='')
+    held.close()
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except OSError as why:
+        stop(f'{why.filename or B}: {why.strerror}')

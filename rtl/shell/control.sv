@@ -7,7 +7,8 @@
 //              one operation after the other => control_bus => AXI-Lite
 //
 // One request at a time: what comes meanwhile is lost and counted, and the host asks again. The answer to a lease's last sequenced
-// request stays in that lease's buffer: a repetition is answered from there. A lease that is over is ended before anything else.
+// request stays in that lease's buffer: a repetition, of as many operations, is answered from there. A lease that is over is ended
+// before anything else.
 module control #(
   parameter int Leases = nc_pkg::LEASE_MOST,
   parameter int Ticks  = nc_pkg::LEASE_TICKS,  // of silence end a lease
@@ -189,7 +190,7 @@ module control #(
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)), .crc_o(crc));
 
   // --- what is to be done about a request ---
-  assign repeated = hit_q && own_sequence == sequence_in;
+  assign repeated = hit_q && own_sequence == sequence_in && own_n == n;  // else the answer might be longer
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;
     if (other) status = nc_pkg::LEASE_STATUS_VERSION;
@@ -341,6 +342,7 @@ module control #(
       if (state_q == Send && !fresh_q) assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
       if ((state_q == Head || state_q == Send) && fresh_q) assert (answer_n_q == '0 || (answer_n_q == n && index_q == n && live && same));
       if (state_q == Head) assert (fresh_q);
+      if (state_q == Head || state_q == Send) assert (answer_n_q <= n); // nobody is sent more than was asked with
       // what
       if (bus_start && bus_write && (bus_at == nc_pkg::REG_JOB_COMMIT || bus_at == nc_pkg::REG_RANK_COMMIT)) assert (!refused);
       if (state_q == CleanJob || state_q == CleanRank) assert (named_q == '1);
