@@ -20,7 +20,7 @@ e5m2 none
 e5m2 aps
 e4m3 none
 e4m3 aps'
-common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epochs --augment flip --lr 0.02 --schedule poly:0.9 --warmup 0.3
+common="--data shapes:2000,1 --model fcn --width 0.125 --batch 16 --epochs $epochs --augment flip --lr 0.1 --schedule poly:0.9 --warmup 0.3
         --momentum 0.9 --weight-decay 1e-4"
 
 . bench/trainings.sh
