@@ -11,6 +11,7 @@ PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
 TOOLS    ?=# no: install only what the build cannot do without
 BOARD    ?= ecpix5# of `make bitstream`
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
+$(if $(filter 1,$(words $(B))),,$(error B='$(B)': must be a folder whose name has no spaces))
 Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))

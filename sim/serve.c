@@ -225,20 +225,26 @@ static int loop(struct server *s)
 
 /* ---- opening ---- */
 
-/* ip as four numbers, and the card's own Ethernet address. */
+/* ip, which is the host's, becomes the card's; and the card's own Ethernet address. */
 static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t mac[6])
 {
     struct in_addr at;
     char rest;
     if (inet_pton(AF_INET, o->ip, &at) != 1)
         return ERR(-EINVAL, "cannot read '%s' as an address: --ip is as 10.0.0.9", o->ip);
-    *ip = ntohl(at.s_addr);
+    const uint32_t own = ntohl(at.s_addr), net = own >> 24;
+    if (own == *ip || net == 0 || net == 127 || net >= 224)
+        return ERR(-EINVAL,
+                   "cannot take '%s' as the card's address: --ip is one of its own, which no other "
+                   "host has",
+                   o->ip);
+    *ip = own;
     const uint8_t made[6] = {0x02,        0x6e, 0x63, (uint8_t)(*ip >> 16), (uint8_t)(*ip >> 8),
                              (uint8_t)*ip};
     memcpy(mac, made, sizeof made);
     if (o->mac && (sscanf(o->mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1],
                           &mac[2], &mac[3], &mac[4], &mac[5], &rest) != 6 ||
-                   mac[0] & 1))
+                   mac[0] & 1 || !memcmp(mac, (uint8_t[6]){0}, 6)))
         return ERR(-EINVAL,
                    "cannot take '%s' as an Ethernet address: --mac is as 02:00:00:00:00:09",
                    o->mac);
@@ -253,6 +259,8 @@ static int open_net(struct server *s, const struct serve_options *o)
     s->net_ops = &net_datagrams;
     if (!o->tap)
         return 0;
+    if (o->control == s->port)
+        return ERR(-EINVAL, "frames and --control cannot both be at port %u of the card", s->port);
     s->net_ops->close(s->net);
     s->net = NULL;
     s->net_ops = s->ops->address ? &net_tap_raw : &net_tap;

@@ -152,8 +152,11 @@ static int open_with(const char *name, const struct ether *ether, void **net)
     if (!t)
         return -ENOMEM;
     t->ether = *ether;
-    t->fd = strlen(name) < IFNAMSIZ ? open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) : -1;
-    int rc = t->fd >= 0 ? attach(t->fd, name) : strlen(name) < IFNAMSIZ ? -errno : -ENAMETOOLONG;
+    /* with a % the system would make up another name, as of none */
+    int rc = strlen(name) >= IFNAMSIZ ? -ENAMETOOLONG : !*name || strchr(name, '%') ? -EINVAL : 0;
+    t->fd = rc ? -1 : open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (!rc)
+        rc = t->fd >= 0 ? attach(t->fd, name) : -errno;
     if (!rc) {
         *net = t;
         return 0;

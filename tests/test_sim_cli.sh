@@ -36,6 +36,11 @@ refused 'cannot write' "$n" sim --listen 127.0.0.1:0 --model c --pcap /nowhere/f
 refused 'no clock' "$n" sim --listen 127.0.0.1:0 --model c --wave card.fst
 refused 'HOST:PORT' "$n" sim --listen here
 refused '--tap' "$n" sim --listen 127.0.0.1:0 --ip 10.0.0.1
+on_tap() { refused "$1" "$n" sim --listen 127.0.0.1:0 --model c --tap "$2" --ip "$3" --mac "$4"; }
+for ip in 10.0.0.256 0.0.0.1 127.0.0.1 224.0.0.1 255.255.255.255; do on_tap "'$ip'" nc0 $ip 2:2:2:2:2:2; done
+for mac in 00:00:00:00:00:00 01:00:5e:00:00:01 2:3; do on_tap "'$mac'" nc0 10.0.0.9 $mac; done
+for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$name'" "$name" 10.0.0.9 2:2:2:2:2:2; done
+refused 'both be at port 20777' "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
 "$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
 card=$!
 while ! grep -q '^listening on ' out && kill -0 $card; do sleep 0.1; done

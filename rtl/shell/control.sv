@@ -87,7 +87,7 @@ module control #(
   logic [IndexW-1:0] lease_q, free_q, spare, own_buffer, over_at, live_n, buffer;
   logic [CountW-1:0] own_n;
   logic [31:0]       own_sequence;
-  logic              hit_q, any_free_q, ending_q, live, same, over, open, next, touch, finish, swap, repeated;
+  logic              hit_q, as_long_q, any_free_q, ending_q, live, same, over, open, next, touch, finish, swap, repeated;
 
   control_leases #(.Leases(Leases), .Ticks(Ticks)) u_leases (
     .clk_i, .rst_i, .tick_i, .at_i(lease_q), .secret_i(secret), .sequence_i(sequence_in), .n_i(n), .live_o(live), .same_o(same),
@@ -190,7 +190,7 @@ module control #(
   crc32c #(.Bits(32)) u_crc (.data_i(crc_data ^ ((tx_step ? tx_first : rx_first) ? '1 : crc_q)), .crc_o(crc));
 
   // --- what is to be done about a request ---
-  assign repeated = hit_q && own_sequence == sequence_in && own_n == n;  // else the answer might be longer
+  assign repeated = hit_q && own_sequence == sequence_in && as_long_q;  // else the answer might be longer
   always_comb begin
     status = nc_pkg::LEASE_STATUS_DONE;
     if (other) status = nc_pkg::LEASE_STATUS_VERSION;
@@ -230,8 +230,9 @@ module control #(
       Find: begin
         if (!live) {any_free_q, free_q} <= {1'b1, lease_q};
         if (live && same) begin
-          hit_q   <= 1'b1;
-          state_q <= Decide;
+          hit_q     <= 1'b1;
+          as_long_q <= own_n == n;
+          state_q   <= Decide;
         end else if (lease_q == IndexW'(Leases - 1)) begin
           lease_q <= live && any_free_q ? free_q : lease_q;
           state_q <= Decide;
@@ -336,7 +337,7 @@ module control #(
       if (state_q > Idle) assert (ending_q ? ends : request);
       if (!works && !ends && state_q != Enable) assert (!bus_start);
       // whose
-      if (state_q == Decide && hit_q) assert (live && same);
+      if (state_q == Decide && hit_q) assert (live && same && as_long_q == (own_n == n));
       if (works) assert (live && same && kind == nc_pkg::LEASE_DO && !other && own_sequence == sequence_in);
       if (ends && !ending_q) assert (live && same && kind == nc_pkg::LEASE_CLOSE && answer_n_q == '0 && fresh_q);
       if (state_q == Send && !fresh_q) assert (live && same && own_sequence == sequence_in && answer_n_q == own_n);
