@@ -70,9 +70,10 @@ obj       = $(patsubst %.c,$(B)/o/%.o,$(1))
 
 HAVE_CXX := $(if $(CXX),$(shell command -v $(CXX)))
 # The Verilated card and the tests of modules need Verilator, which needs a C++ compiler; without, cards are the plain C ones.
+# Loops of more than 12, such as over lanes of the tile, stay loops: one code for all.
 VERILATOR := $(if $(HAVE_CXX),$(shell command -v verilator 2>/dev/null))
 VROOT     := $(if $(VERILATOR),$(shell verilator -getenv VERILATOR_ROOT))
-VFLAGS    := --cc --build -O3 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
+VFLAGS    := --cc --build -O3 --unroll-count 12 -MAKEFLAGS 'OPT_FAST=-O2 OPT_SLOW=-O0' --x-assign fast --x-initial fast -Wall -Wno-UNUSEDPARAM
 # The card behind LiteEth: where that is, or was asked for by make shell.
 LITEETH   := $(if $(VERILATOR),$(wildcard $(B)/shell/venv/done))
 TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(filter-out $(if $(LITEETH),,tests/test_shell_%),$(RTL_TESTS))))

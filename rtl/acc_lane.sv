@@ -1,87 +1,142 @@
-// acc_lane: one lane of the tile: decodes a byte, adds it to its 48-bit word of a row, which may come from the slot
+// acc_lane: lanes of the tile. Each decodes a byte, adds it to its 48-bit word of a row, which may come from the slot
 // memory, from the sum made one clock ago or from the one before that.
 //
-//     47 46 | 45 ........................... 0      8 and 16 bits: {-inf, +inf}, sum
+//     code  s | field | frac        sig = field ? 1.frac : frac.0     number = sig * 2^field, in half units
+//     sig  --fine: 2^field[1:0]--> fine[13:0]  --coarse: 16^field[4:2]--> one LUT6 a bit: 2 of fine, 3 of coarse, sign
+//     47 46 | 45 ........................... 0      8 and 16 bits: {-inf, +inf}, sum in units of the smallest subnormal
 //     47 46 | 45 ... 31 | 30 18 | 17 16 | 15 ... 0  4 bits: {-inf, +inf}, high sum, -, {-inf, +inf}, low sum
 //
+// Terms below 0 are inverted; the missing + 1 is the chain's carry in. Wide = 1 adds 4 bits (a byte is two codes) and e5m10:
+// even lanes take two bytes, odd ones idle. inf and nan only raise their flags: the number beside them means nothing.
+// MAX is e_i = 0, an int8 passed as it is, in two beats of the chain: sum = row - byte, cleared if negative (clip_i); then
+// sum + byte. flip_i inverts the byte.
 // Forwarding costs nothing: a bit of the chain is term ^ (4:1 of {row, sum, last, 0}), six inputs, one LUT. a + b + 1 is
 // written a - ~b: a sum's operands may be exchanged by synthesis, and the mux would need a LUT of its own.
-// MAX takes two beats of the chain: sum = row - byte, cleared if negative (clip_i); then sum + byte.
 // data (clock 0) -> term_q (1), row_i beside it -> sum_o (2), which is written to the memory in that clock.
 module acc_lane #(
+  parameter int Lanes = 1,
   parameter int Wide = 1,
-  parameter int Half = 1
+  localparam int Bytes = Lanes + Lanes % 2   // whole halfwords
 ) (
-  input  logic        clk_i,
-  input  logic        term_en_i,
-  input  logic [7:0]  byte_i,
-  input  logic [7:0]  next_i,
-  input  logic [5:1]  e_i,
-  input  logic        fn_i,
-  input  logic        max_i,
-  input  logic        flip_i,
-  input  logic        four_i,
-  input  logic        half_i,
-  input  logic        sum_en_i,              // from here on: one clock later
-  input  logic        sum_four_i,
-  input  logic        clip_i,
-  input  logic [1:0]  from_i,                // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
-  input  logic [47:0] row_i,
-  input  logic        last_en_i,             // two clocks later: sum_o is a row
-  output logic [47:0] sum_o
+  input  logic                clk_i,
+  input  logic                term_en_i,
+  input  logic [8*Bytes-1:0]  data_i,
+  input  logic [5:1]          e_i,           // e_i[j]: e >= j; 8 bits: as the format; 16 bits: 0; 4 bits: 1..3
+  input  logic                fn_i,
+  input  logic                max_i,
+  input  logic                flip_i,        // MAX only
+  input  logic                four_i,
+  input  logic                half_i,
+  input  logic                sum_en_i,      // from here on: one clock later
+  input  logic                sum_four_i,
+  input  logic                clip_i,
+  input  logic [1:0]          from_i,        // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
+  input  logic [48*Lanes-1:0] row_i,
+  input  logic                last_en_i,     // two clocks later: sum_o is a row
+  output logic [48*Lanes-1:0] sum_o
 );
   localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2;
-  logic [45:0] term, term_q;
-  logic        carry, high, carry_q;
-  logic [1:0]  flags, high_flags, flags_q;
-  logic [47:0] base, sum, sum_q, last_q;
+  logic [49:0]         term_q [Lanes];       // {-inf, +inf, carry at bit 31, at bit 0, number}
+  logic [48*Lanes-1:0] last_q;
 
-  fp_decode #(.Wide(Wide), .Half(Half)) u_decode (
-    .byte_i, .next_i, .e_i, .fn_i, .max_i, .flip_i, .four_i, .half_i,
-    .term_o(term), .carry_o(carry), .high_o(high), .flags_o(flags), .high_flags_o(high_flags));
+  // Few branches: Yosys makes one process of all lanes, in which it pays for each branch with each signal.
+  function automatic logic [49:0] decode(input logic [7:0] b, input logic [7:0] next, input logic even);
+    logic [1:0]  s, flags;
+    logic [2:0]  coarse, low, high;
+    logic        half, four, normal, sign, special, frac_set, low_flip, low_inf, low_frac, high_inf, high_frac;
+    logic [10:0] sig;
+    logic [13:0] fine;
+    logic [17:0] mid;
+    logic [39:0] number;
+    logic [6:0]  low_units, high_units;
+    logic [45:0] term;
 
-  always_ff @(posedge clk_i)
-    if (term_en_i) begin
-      carry_q <= carry;
-      flags_q <= high_flags;
+    // Fields and significand. Half: e_i is 0, so every bit of b is fraction.
+    half   = Wide != 0 && even && half_i;
+    four   = Wide != 0 && four_i;
+    sign   = half ? next[7] : b[7];
+    normal = half ? next[6:2] != 5'd0
+                  : (b[6] & e_i[1]) | (b[5] & e_i[2]) | (b[4] & e_i[3]) | (b[3] & e_i[4]) | (b[2] & e_i[5]);
+    s      = half ? next[3:2] : e_i[5] ? b[3:2] : e_i[4] ? b[4:3] : e_i[3] ? b[5:4] : e_i[2] ? b[6:5] : 2'b00;
+    coarse = half ? next[6:4] : e_i[5] ? b[6:4] : e_i[4] ? {1'b0, b[6:5]} : {2'b00, e_i[3] & b[6]};
+    sig[0]  = normal & b[0];
+    sig[1]  = normal ? b[1] : b[0];
+    sig[2]  = normal ? e_i[5] | b[2] : b[1];
+    sig[3]  = !e_i[5] & (normal ? e_i[4] | b[3] : b[2]);
+    sig[4]  = !e_i[4] & (normal ? e_i[3] | b[4] : b[3]);
+    sig[5]  = !e_i[3] & (normal ? e_i[2] | b[5] : b[4]);
+    sig[6]  = !e_i[2] & (half && normal ? b[6] : b[5]);
+    sig[7]  = half && normal ? b[7] : !e_i[1] & b[6];
+    sig[10:8] = !half ? 3'd0 : normal ? {1'b1, next[1:0]} : {next[1:0], b[7]};
+
+    // Flags: the field all ones and a fraction; fn: everything all ones.
+    special  = half ? &next[6:2]
+                    : b[6] & (b[5] | !(e_i[2] | fn_i)) & (b[4] | !(e_i[3] | fn_i)) & (b[3] | !(e_i[4] | fn_i))
+                      & (b[2] | !(e_i[5] | fn_i)) & ((b[1] & b[0]) | !fn_i);
+    frac_set = half ? {next[1:0], b} != 10'd0
+                    : (b[5] & !e_i[2]) | (b[4] & !e_i[3]) | (b[3] & !e_i[4]) | (b[2] & !e_i[5]) | b[1] | b[0];
+    flags    = {special & (frac_set | sign), special & (frac_set | !sign)} & {2{!max_i}};
+
+    // A byte's fine part has 8 bits, its number 32; what is above are copies of the sign.
+    fine     = ({3'b000, sig} << s) & {{6{Wide != 0 && even}}, 8'hff};
+    mid      = coarse[0] ? {fine, 4'd0} : {4'd0, fine};
+    number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}}) | ({15'd0, mid, 7'd0} & {40{coarse[2:1] == 2'd1}})
+             | ({7'd0, mid, 15'd0} & {40{coarse[2:1] == 2'd2}}) | ({mid[16:0], 23'd0} & {40{coarse[2:1] == 2'd3}});
+    low_flip = four ? b[3] : max_i ? flip_i : sign;
+    term     = {{6{sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
+    if (Wide == 0) term[45:33] = {13{term[32]}};
+
+    // Four: e1m2, e2m1, e3m0; the widest is 2^(7-1), beside an inf.
+    low        = b[2:0];
+    high       = b[6:4];
+    low_units  = e_i[3] ? (7'd1 << low) >> 1 : !e_i[2] ? {5'd0, low[1:0]}
+                        : low[2:1] == 2'd0 ? {6'd0, low[0]} : {5'd0, 1'b1, low[0]} << low[2];
+    high_units = e_i[3] ? (7'd1 << high) >> 1 : !e_i[2] ? {5'd0, high[1:0]}
+                        : high[2:1] == 2'd0 ? {6'd0, high[0]} : {5'd0, 1'b1, high[0]} << high[2];
+    low_inf    = low[2] & (low[1] | !e_i[2]) & (low[0] | !e_i[3]);
+    low_frac   = (low[1] & !e_i[2]) | (low[0] & !e_i[3]);
+    high_inf   = high[2] & (high[1] | !e_i[2]) & (high[0] | !e_i[3]);
+    high_frac  = (high[1] & !e_i[2]) | (high[0] & !e_i[3]);
+    decode = !four ? {flags, 1'b0, low_flip, term}
+                   : {high_inf & (high_frac | b[7]), high_inf & (high_frac | !b[7]), b[7], low_flip,
+                      {8'd0, high_units} ^ {15{b[7]}}, 13'd0, low_inf & (low_frac | b[3]), low_inf & (low_frac | !b[3]),
+                      {9'd0, low_units} ^ {16{b[3]}}};
+  endfunction
+
+  // Bit 0 of the chain makes the carry in. Wide: two more places pass the carry on, or (4 bits) end it and start the high half's.
+  function automatic logic [47:0] add(
+    input logic [49:0] decoded, input logic [47:0] row, input logic [47:0] sum, input logic [47:0] last);
+    logic [1:0]  flags;
+    logic        high, carry;
+    logic [45:0] term;
+    logic [47:0] base, all;
+    logic [47:0] total;
+    logic [48:0] left, right;
+    {flags, high, carry, term} = decoded;
+    base  = from_i == FromRow ? row : from_i == FromSum ? sum : from_i == FromLast ? last : 48'd0;
+    left  = 49'({term, carry});
+    right = 49'({base[45:0], carry});
+    if (Wide != 0) begin
+      left  = {term[45:31], sum_four_i & high, term[30:16], 1'b0, term[15:0], carry};
+      right = {base[45:31], !sum_four_i | high, base[30:18], base[17:16] & ~({2{sum_four_i}} & term[17:16]),
+               !sum_four_i, base[15:0], carry};
     end
+    total = 48'((left - ~right) >> 1);
+    all   = {base[47:46] | flags, Wide != 0 ? {total[47:33], total[31:17], total[15:0]} : total[45:0]};
+    add   = clip_i && all[8] ? 48'd0 : all;
+  endfunction
 
-  assign base = from_i == FromRow ? row_i : from_i == FromSum ? sum_q : from_i == FromLast ? last_q : 48'd0;
-
-  generate
-    if (Wide != 0) begin : g_wide
-      // Two more places in the chain: they pass the carry on, or (4 bits) end it and start the high half's.
-      logic        high_q, unused;
-      logic [48:0] left, right, total;       // bit 0 makes the carry in
-      always_ff @(posedge clk_i)
-        if (term_en_i) begin
-          term_q <= term;
-          high_q <= high;
-        end
-      assign left  = {term_q[45:31], sum_four_i & high_q, term_q[30:16], 1'b0, term_q[15:0], carry_q};
-      assign right = {base[45:31], !sum_four_i | high_q, base[30:18], base[17:16] & ~({2{sum_four_i}} & term_q[17:16]),
-                      !sum_four_i, base[15:0], carry_q};
-      assign total = left - ~right;
-      assign sum   = {base[47:46] | flags_q, total[48:34], total[32:18], total[16:1]};
-      assign unused = ^{total[33], total[17], total[0], flags};
-    end else begin : g_narrow
-      // A byte's number has 32 bits; above them is the sign.
-      logic [31:0] low_q;
-      logic        fill_q, unused;
-      always_ff @(posedge clk_i)
-        if (term_en_i) {fill_q, low_q} <= term[32:0];
-      assign term_q = {{14{fill_q}}, low_q};
-      logic [46:0] total;                    // bit 0 makes the carry in
-      assign total  = {term_q, carry_q} - ~{base[45:0], carry_q};
-      assign sum    = {base[47:46] | flags_q, total[46:1]};
-      assign unused = ^{term[45:33], high, flags, sum_four_i, total[0]};
-    end
-  endgenerate
-
+  // Lanes are elements of arrays, so that a simulation runs one code for all of them; of bits of a vector it is a third slower.
+  // In a loop Verilator takes no <= to them: what reads term_q stands before what sets it.
+  // verilator lint_off BLKSEQ
   always_ff @(posedge clk_i) begin
-    if (clip_i && sum[8]) sum_q <= 48'd0;
-    else if (sum_en_i) sum_q <= sum;
-    if (last_en_i) last_q <= sum_q;
+    if (sum_en_i)
+      for (int i = 0; i < Lanes; i++)
+        sum_o[48*i+:48] <= add(term_q[i], row_i[48*i+:48], sum_o[48*i+:48], last_q[48*i+:48]);
+    if (last_en_i) last_q <= sum_o;
+    if (term_en_i)
+      for (int i = 0; i < Lanes; i++)
+        term_q[i] = decode(data_i[8*i+:8], data_i[8*(i|1)+:8], i % 2 == 0);
   end
-  assign sum_o = sum_q;
+  // verilator lint_on BLKSEQ
 endmodule

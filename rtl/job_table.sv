@@ -1,4 +1,4 @@
-// job_table: what cannot change while a job runs: ranks, key, slots, formats, and each rank's address.
+// job_table: what cannot change while a job runs: ranks, key, slots, formats, its group, and each rank's address.
 // A commit starts a job with all staged values at once, or stops it; stopping waits until the slots are cleared (busy_o).
 // A start is refused (refused_o) when the job runs already, a stop is going on, or ranks or slots are out of range or another job's.
 module job_table #(
@@ -20,6 +20,8 @@ module job_table #(
   input  logic [15:0]      base_i,
   input  logic [15:0]      slots_i,
   input  logic [15:0]      formats_i,
+  input  logic [31:0]      group_ip_i,       // no address of a group (224.0.0.0/4): none
+  input  logic [15:0]      group_port_i,
   output logic             busy_o,           // a stop is going on
   output logic             refused_o,        // the last start was refused
   input  logic             rank_commit_i,    // rank rank_i of job index_i has this address
@@ -41,12 +43,14 @@ module job_table #(
   output logic [15:0]      job_formats_o,
   input  logic [JobW-1:0]  send_job_i,
   output logic [63:0]      send_key_o,
-  // who asks for an address: one clock later; port a checks sources, port b sends
+  output logic             send_group_o,     // the job has one
+  // who asks for an address: one clock later; port a checks sources, port b sends: to a rank or to the job's group
   input  logic [JobW-1:0]  a_job_i,
   input  logic [RankW-1:0] a_rank_i,
   output logic [47:0]      a_address_o,      // {ip, port}
   input  logic [JobW-1:0]  b_job_i,
   input  logic [RankW-1:0] b_rank_i,
+  input  logic             b_group_i,
   output logic [47:0]      b_address_o
 );
   logic [Jobs-1:0] enabled_q;
@@ -55,11 +59,15 @@ module job_table #(
   logic [SlotW:0]  base_q    [Jobs];
   logic [SlotW:0]  slots_q   [Jobs];
   logic [15:0]     formats_q [Jobs];
+  logic [Jobs-1:0] group_q;                  // jobs that have one
+  logic [47:0]     b_rank_q, b_group_q;      // the addresses that port b may have asked for
+  logic            b_grouped_q;
   power_of_two #(.N(Ranks)) u_ranks ();
   (* ram_style = "distributed" *) logic [47:0] a_ram [Jobs * Ranks];
   (* ram_style = "distributed" *) logic [47:0] b_ram [Jobs * Ranks];
+  (* ram_style = "distributed" *) logic [47:0] group_ram [Jobs];
 
-  logic            in_range, overlap, start_ok, stop_ok;
+  logic            in_range, overlap, start_ok, stop_ok, sets_group;
   logic [JobW-1:0] index, clear_job_q;       // the job that stops
   logic [16:0]     end_staged;
 
@@ -70,8 +78,10 @@ module job_table #(
     for (int j = 0; j < Jobs; j++) begin
       if (enabled_q[j] && {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_staged) overlap = 1'b1;
     end
-    in_range = index_i < 16'(Jobs) && ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && end_staged <= 17'(Slots);
-    start_ok = commit_i && start_i && !busy_o && in_range && !overlap && !enabled_q[index];
+    in_range = ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && end_staged <= 17'(Slots);
+    // A job that does not run and is not stopping may have any group: of a start that is refused, too.
+    sets_group = commit_i && start_i && !busy_o && index_i < 16'(Jobs) && !enabled_q[index];
+    start_ok = sets_group && in_range && !overlap;
     stop_ok  = commit_i && !start_i && !busy_o && index_i < 16'(Jobs) && enabled_q[index];
   end
 
@@ -84,6 +94,7 @@ module job_table #(
       slots_q[index]   <= slots_i[SlotW:0];
       formats_q[index] <= formats_i;
     end
+    if (sets_group) group_q[index] <= group_ip_i[31:28] == nc_pkg::PKT_GROUPS[3:0];
     if (stop_ok) begin
       enabled_q[index] <= 1'b0;
       clear_job_q      <= index;
@@ -104,9 +115,13 @@ module job_table #(
       b_ram[{index, rank_i[RankW-1:0]}] <= {ip_i, port_i};
     end
     a_address_o <= a_ram[{a_job_i, a_rank_i}];
-    b_address_o <= b_ram[{b_job_i, b_rank_i}];
+    b_rank_q    <= b_ram[{b_job_i, b_rank_i}];
+    b_group_q   <= group_ram[b_job_i];
+    b_grouped_q <= b_group_i;
+    if (sets_group) group_ram[index] <= {group_ip_i, group_port_i};
   end
 
+  assign b_address_o   = b_grouped_q ? b_group_q : b_rank_q;
   assign clear_o       = busy_o;
   assign clear_base_o  = base_q[clear_job_q][SlotW-1:0];
   assign clear_slots_o = slots_q[clear_job_q];
@@ -117,6 +132,7 @@ module job_table #(
   assign job_slots_o   = slots_q[job_i];
   assign job_formats_o = formats_q[job_i];
   assign send_key_o    = key_q[send_job_i];
+  assign send_group_o  = group_q[send_job_i];
 
 `ifdef FORMAL
   // Jobs that run, and the one that stops, own ranges that do not overlap. What a job had when it started it has until it
@@ -138,14 +154,17 @@ module job_table #(
         if (one != other && enabled_q[other]) assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
       end
       assert (!(one_stops && enabled_q[one]));
+      if ($past(b_group_i && b_job_i == one)) assert (b_address_o == $past(group_ram[one]));
       if (clear_o) assert (clear_base_o == base_q[clear_job_q][SlotW-1:0] && clear_slots_o == slots_q[clear_job_q]);
       if (!$past(rst_i) && !rst_i) begin
         if ($past(enabled_q[one] || one_stops))
-          assert ($stable({key_q[one], ranks_q[one], base_q[one], slots_q[one], formats_q[one]}));
+          assert ($stable({key_q[one], ranks_q[one], base_q[one], slots_q[one], formats_q[one], group_q[one], group_ram[one]}));
         if (enabled_q[one] && !$past(enabled_q[one])) begin
           assert ($past(commit_i && start_i && index_i == 16'(one) && !busy_o) && !refused_o);
           assert (key_q[one] == $past(key_i) && ranks_q[one] == $past(ranks_i) && formats_q[one] == $past(formats_i));
           assert (16'(base_q[one]) == $past(base_i) && 16'(slots_q[one]) == $past(slots_i));
+          assert (group_q[one] == ($past(group_ip_i) >= 32'he0000000 && $past(group_ip_i) < 32'hf0000000));
+          assert (group_ram[one] == {$past(group_ip_i), $past(group_port_i)});
         end
         if (!enabled_q[one] && $past(enabled_q[one])) assert (one_stops && $past(commit_i && !start_i && index_i == 16'(one)));
         if ($past(one_stops) && !one_stops) assert ($past(clear_done_i));

@@ -20,6 +20,7 @@ module nic_core #(
   parameter int Descs     = 32,              // frames that wait to be added
   parameter int Answers   = 16,              // NAKs and PONGs that wait to be sent
   parameter int Wide      = 1,               // 0: 8-bit formats only
+  parameter int Group     = 1,               // results may go to a group; 0: a shell that has no such addresses
   parameter int Ultra     = 1                // slot memory in UltraRAM; 0: on parts without
 ) (
   input  logic         clk_i,
@@ -66,20 +67,21 @@ module nic_core #(
 
   // --- registers, jobs, counters ---
   logic         enable, snapshot, snapshot_busy, job_commit, job_start, job_busy, job_refused, rank_commit, seed_write;
-  logic [15:0]  job_index, job_base, job_slots, job_formats, rank_index, rank_port;
+  logic [15:0]  job_index, job_base, job_slots, job_formats, job_group_port, rank_index, rank_port;
   logic [RankW:0] job_ranks;
   logic [63:0]  job_key, counter;
-  logic [31:0]  rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in, random_out;
+  logic [31:0]  job_group_ip, rank_ip, drop_in, drop_out, drop_seed, seen_rank, random_in, random_out;
   logic [47:0]  seen_address;
   logic [4:0]   counter_index;
   logic [N-1:0] count_rx, count_admit, count_tx, count_q;
 
-  regs #(.Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2)) u_regs (
+  regs #(.Slots(Slots), .Jobs(Jobs), .Rows(Rows), .Widths(Wide != 0 ? 7 : 2), .Group(Group)) u_regs (
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
     .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
     .enable_o(enable), .snapshot_o(snapshot), .snapshot_busy_i(snapshot_busy),
     .job_index_o(job_index), .job_ranks_o(job_ranks), .job_key_o(job_key), .job_base_o(job_base), .job_slots_o(job_slots),
-    .job_formats_o(job_formats), .job_commit_o(job_commit), .job_start_o(job_start),
+    .job_formats_o(job_formats), .job_group_ip_o(job_group_ip), .job_group_port_o(job_group_port),
+    .job_commit_o(job_commit), .job_start_o(job_start),
     .rank_index_o(rank_index), .rank_ip_o(rank_ip), .rank_port_o(rank_port), .rank_commit_o(rank_commit),
     .drop_in_o(drop_in), .drop_out_o(drop_out), .drop_seed_o(drop_seed), .drop_seed_write_o(seed_write),
     .counter_index_o(counter_index), .counter_i(counter), .busy_i(job_busy), .refused_i(job_refused),
@@ -92,7 +94,7 @@ module nic_core #(
 
   rng u_rng (.clk_i, .rst_i, .seed_write_i(seed_write), .seed_i(drop_seed), .a_o(random_in), .b_o(random_out));
 
-  logic             clear, clear_done, ask_job_enabled;
+  logic             clear, clear_done, ask_job_enabled, job_has_group, addr_group;
   logic [SlotW-1:0] clear_base;
   logic [SlotW:0]   clear_slots, ask_job_base, ask_job_slots;
   logic [JobW-1:0]  ask_job, send_job, addr_job;
@@ -104,14 +106,16 @@ module nic_core #(
 
   job_table #(.Jobs(Jobs), .Slots(Slots)) u_jobs (
     .clk_i, .rst_i, .commit_i(job_commit), .start_i(job_start), .index_i(job_index), .ranks_i(job_ranks), .key_i(job_key),
-    .base_i(job_base), .slots_i(job_slots), .formats_i(job_formats), .busy_o(job_busy), .refused_o(job_refused),
+    .base_i(job_base), .slots_i(job_slots), .formats_i(job_formats), .group_ip_i(Group != 0 ? job_group_ip : '0),
+    .group_port_i(job_group_port), .busy_o(job_busy), .refused_o(job_refused),
     .rank_commit_i(rank_commit), .rank_i(rank_index), .ip_i(rank_ip), .port_i(rank_port),
     .clear_o(clear), .clear_base_o(clear_base), .clear_slots_o(clear_slots), .clear_done_i(clear_done),
     .job_i(ask_job), .job_enabled_o(ask_job_enabled), .job_key_o(ask_job_key), .job_ranks_o(ask_job_ranks),
     .job_base_o(ask_job_base), .job_slots_o(ask_job_slots), .job_formats_o(ask_job_formats),
-    .send_job_i(send_job), .send_key_o(send_key),
+    .send_job_i(send_job), .send_key_o(send_key), .send_group_o(job_has_group),
     .a_job_i(ask_job), .a_rank_i(ask_rank), .a_address_o(ask_address),
-    .b_job_i(addr_job), .b_rank_i(addr_rank), .b_address_o(addr_address));
+    .b_job_i(addr_job), .b_rank_i(addr_rank),
+    .b_group_i(addr_group), .b_address_o(addr_address));
 
   // --- frames in: kept until they are known to be good ---
   logic [559:0] desc_data;
@@ -187,12 +191,12 @@ module nic_core #(
     .done_valid_o(done_valid), .done_slot_o(done_slot), .done_mask_o(done_mask), .done_info_o(done_info));
 
   // --- sent ---
-  logic send_ready;
+  logic send_ready, send_all, to_group;
   sends #(.Slots(Slots), .Jobs(Jobs)) u_sends (
     .clk_i, .rst_i, .done_valid_i(done_valid), .done_slot_i(done_slot), .done_mask_i(done_mask), .done_info_i(done_info),
     .ask_valid_i(ask_valid), .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot), .ask_mask_i(ask_mask),
     .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(send_mask),
-    .send_info_o(send_info));
+    .send_all_o(send_all), .send_info_o(send_info));
 
   logic [31:0]  send_chunk, send_crc;
   logic [127:0] send_desc;
@@ -201,6 +205,10 @@ module nic_core #(
   logic [7:0]   send_beats;                  // 1..Rows
   /* verilator lint_on UNUSEDSIGNAL */
   assign {send_job, send_chunk, send_desc, send_status, send_crc, send_beats} = send_info;
+
+  // Sums alone go to a group, and when they are due to all: exponents decide how a step goes on, so each rank gets them from the
+  // card under its own key.
+  assign to_group = send_all && job_has_group && send_desc[7:0] == nc_pkg::OP_SUM;
 
   // An answer: NAK repeats chunk and tag of the frame that was refused, PONG says how far the slot is.
   localparam int AnsW = 1 + 8 + JobW + RankW + 16 + 32 + 64 + 32 + 64 + Ranks + BeatW;
@@ -225,14 +233,16 @@ module nic_core #(
 
   tx #(.Slots(Slots), .Rows(Rows), .Jobs(Jobs)) u_tx (
     .clk_i, .rst_i, .send_valid_i(send_valid), .send_ready_o(send_ready), .send_slot_i(send_slot), .send_mask_i(send_mask),
-    .send_job_i(send_job), .send_key_i(send_key), .send_chunk_i(send_chunk), .send_desc_i(send_desc),
+    .send_group_i(to_group), .send_job_i(send_job), .send_key_i(send_key), .send_chunk_i(send_chunk),
+    .send_desc_i(send_desc),
     .send_status_i(send_status), .send_crc_i(send_crc), .send_beats_i(send_beats[BeatW-1:0]),
     .busy_o(reading), .busy_slot_o(reading_slot),
     .kr_valid_o(kr_valid), .kr_slot_o(kr_slot), .kr_beat_o(kr_beat), .kr_data_i(kr_data),
     .ans_valid_i(a_valid), .ans_ready_o(a_ready), .ans_pong_i(a_pong), .ans_status_i(a_status), .ans_job_i(a_job),
     .ans_rank_i(a_rank), .ans_slot_i(a_slot), .ans_chunk_i(a_chunk), .ans_key_i(a_key), .ans_tag_i(a_tag),
     .ans_echo_i(a_echo), .ans_bitmap_i(a_bitmap), .ans_beats_i(a_beats),
-    .addr_job_o(addr_job), .addr_rank_o(addr_rank), .addr_ip_i(addr_address[47:16]), .addr_port_i(addr_address[15:0]),
+    .addr_job_o(addr_job), .addr_rank_o(addr_rank), .addr_group_o(addr_group),
+    .addr_ip_i(addr_address[47:16]), .addr_port_i(addr_address[15:0]),
     .tx_data_o, .tx_last_o, .tx_ip_o, .tx_port_o, .tx_valid_o, .tx_ready_i,
     .drop_out_i(drop_out), .random_i(random_out), .count_o(count_tx));
 endmodule

@@ -104,7 +104,7 @@ module nic_kernel #(
   logic [31:0]  tx_ip;
   logic [15:0]  tx_port;
   logic [IndexW-1:0] gate_index, m_index;
-  nic_core #(.Wide(Wide)) u_core (
+  nic_core #(.Wide(Wide), .Group(0)) u_core (
     .clk_i(ap_clk), .rst_i(rst_q), .rx_data_i(rx_beat[511:0]), .rx_keep_i(rx_beat[575:512]), .rx_last_i(rx_last),
     .rx_ip_i(rx_address[47:16]), .rx_port_i(rx_address[15:0]), .rx_valid_i(rx_valid), .rx_ready_o(rx_ready),
     .tx_data_o(tx_data), .tx_last_o(tx_last), .tx_ip_o(tx_ip), .tx_port_o(tx_port), .tx_valid_o(tx_valid),

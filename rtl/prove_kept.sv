@@ -46,7 +46,7 @@ module prove_kept #(
   sends #(.Slots(Slots), .Jobs(2)) u_sends (
     .clk_i, .rst_i, .done_valid_i, .done_slot_i, .done_mask_i, .done_info_i('0), .ask_valid_i(ask_valid),
     .ask_ready_o(ask_ready), .ask_none_i(ask_none), .ask_slot_i(ask_slot), .ask_mask_i(ask_mask),
-    .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(), .send_info_o());
+    .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(), .send_all_o(), .send_info_o());
   (* hierconn *) wire [Slots-1:0] \u_sends.pending_q , \u_admit.finishing_q ;
   (* hierconn *) wire [2:0] \u_admit.state_q ;
 

@@ -5,6 +5,7 @@ module regs #(
   parameter int Jobs      = nc_pkg::CARD_JOBS,
   parameter int Rows      = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   parameter int Widths    = 7,               // of formats: bit 0: 4 bits, bit 1: 8, bit 2: 16
+  parameter int Group     = 1,               // results may go to a group
   localparam int IndexW = $clog2(nc_pkg::REG_COUNTERS),
   localparam int RankW = $clog2(nc_pkg::PKT_MAX_RANKS)
 ) (
@@ -37,6 +38,8 @@ module regs #(
   output logic [15:0] job_base_o,
   output logic [15:0] job_slots_o,
   output logic [15:0] job_formats_o,
+  output logic [31:0] job_group_ip_o,
+  output logic [15:0] job_group_port_o,
   output logic        job_commit_o,          // pulse,
   output logic        job_start_o,           // with it: start, else stop
   output logic [15:0] rank_index_o,
@@ -76,13 +79,14 @@ module regs #(
       nc_pkg::REG_JOB_FORMATS, nc_pkg::REG_JOB_COMMIT, nc_pkg::REG_RANK_INDEX, nc_pkg::REG_RANK_IP, nc_pkg::REG_RANK_PORT,
       nc_pkg::REG_RANK_COMMIT, nc_pkg::REG_COUNTER_INDEX, nc_pkg::REG_COUNTER_LO, nc_pkg::REG_COUNTER_HI,
       nc_pkg::REG_SEEN_RANK, nc_pkg::REG_SEEN_IP, nc_pkg::REG_SEEN_PORT, nc_pkg::REG_DROP_IN, nc_pkg::REG_DROP_OUT,
-      nc_pkg::REG_DROP_SEED: known = 1'b1;
+      nc_pkg::REG_DROP_SEED, nc_pkg::REG_JOB_GROUP_IP, nc_pkg::REG_JOB_GROUP_PORT: known = 1'b1;
       default: known = 1'b0;
     endcase
   endfunction
 
   // --- registers that hold what was written ---
   logic [31:0] job_index_q, job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, rank_index_q, port_q, counter_index_q;
+  logic [31:0] group_port_q;
 
   assign job_index_o     = |job_index_q[31:16] ? '1 : job_index_q[15:0];
   assign job_ranks_o     = |job_ranks_q[31:RankW+1] ? '1 : job_ranks_q[RankW:0];
@@ -90,6 +94,7 @@ module regs #(
   assign job_base_o      = |base_q[31:16] ? '1 : base_q[15:0];
   assign job_slots_o     = |slots_q[31:16] ? '1 : slots_q[15:0];
   assign job_formats_o   = formats_q[15:0];
+  assign job_group_port_o = group_port_q[15:0];
   assign rank_index_o    = |rank_index_q[31:16] ? '1 : rank_index_q[15:0];
   assign rank_port_o     = port_q[15:0];
   assign counter_index_o = counter_index_q[IndexW-1:0];
@@ -114,6 +119,8 @@ module regs #(
         nc_pkg::REG_JOB_SLOT_BASE: base_q          <= merged(base_q, w_data, mask);
         nc_pkg::REG_JOB_SLOTS:     slots_q         <= merged(slots_q, w_data, mask);
         nc_pkg::REG_JOB_FORMATS:   formats_q       <= merged(formats_q, w_data, mask);
+        nc_pkg::REG_JOB_GROUP_IP:  job_group_ip_o  <= merged(job_group_ip_o, w_data, mask);
+        nc_pkg::REG_JOB_GROUP_PORT: group_port_q   <= merged(group_port_q, w_data, mask);
         nc_pkg::REG_RANK_INDEX:    rank_index_q    <= merged(rank_index_q, w_data, mask);
         nc_pkg::REG_RANK_IP:       rank_ip_o       <= merged(rank_ip_o, w_data, mask);
         nc_pkg::REG_RANK_PORT:     port_q          <= merged(port_q, w_data, mask);
@@ -129,7 +136,7 @@ module regs #(
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
     // Forgotten once they are taken; no write can come in that clock, as the one before it is answered in it.
-    if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q} <= '0;
+    if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, job_group_ip_o, group_port_q} <= '0;
     if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
 
@@ -145,7 +152,7 @@ module regs #(
       nc_pkg::REG_CAP_SLOTS:     read_data = Slots;
       nc_pkg::REG_CAP_JOBS:      read_data = Jobs | nc_pkg::PKT_MAX_RANKS << 16;
       nc_pkg::REG_CAP_BEATS:     read_data = Rows;
-      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | nc_pkg::CARD_SUM_BITS << 8;
+      nc_pkg::REG_CAP_FORMATS:   read_data = Widths | nc_pkg::CARD_SUM_BITS << 8 | Group << nc_pkg::REG_CAP_FORMATS_GROUP;
       nc_pkg::REG_CTRL:          read_data[nc_pkg::REG_CTRL_ENABLE] = enable_o;
       nc_pkg::REG_STATUS: begin
         read_data[nc_pkg::REG_STATUS_STOPPING] = busy_i;
@@ -173,9 +180,9 @@ module regs #(
     if (!past_q) assume (rst_i);
     if (past_q) begin
       assert (!(write && (job_commit_o || rank_commit_o)));
-      if ($past(job_commit_o)) assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o} == '0);
+      if ($past(job_commit_o)) assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o} == '0);
       if ($past(rank_commit_o)) assert ({rank_index_o, rank_ip_o, rank_port_o} == '0);
-      if (r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT) assert (read_data == '0);
+      if ((r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT) || r_at >= nc_pkg::REG_JOB_GROUP_IP) assert (read_data == '0);
     end
   end
 `endif

@@ -1,6 +1,7 @@
 // sends: which results are to be sent to whom: one mask of ranks a slot, so that requests for the same result merge.
 // A slot whose mask is not empty is pending; pending slots are offered to tx in turn, all ranks of the mask at once. A result
-// that is finished while nothing waits for tx goes straight on.
+// that is finished while nothing waits for tx goes straight on. A result that is due because it was finished is due to all, as one:
+// send_all_o, even if some have asked for it since; one that was sent and is asked for again is not.
 module sends #(
   parameter int Slots = nc_pkg::CARD_SLOTS,
   parameter int Jobs  = nc_pkg::CARD_JOBS,
@@ -27,9 +28,10 @@ module sends #(
   input  logic             send_ready_i,
   output logic [SlotW-1:0] send_slot_o,
   output logic [Ranks-1:0] send_mask_o,
+  output logic             send_all_o,       // it goes out for the first time
   output logic [InfoW-1:0] send_info_o
 );
-  (* ram_style = "distributed" *) logic [Ranks-1:0] mask_ram [Slots];
+  (* ram_style = "distributed" *) logic [Ranks:0] mask_ram [Slots];  // above the ranks: all of them
   (* ram_style = "distributed" *) logic [InfoW-1:0] info_ram [Slots];
   logic [Slots-1:0] pending_q;
   logic [Slots-1:0] turn_q;                  // slots that come before the others: those behind the last one that was sent
@@ -54,7 +56,7 @@ module sends #(
 
   logic             direct, offer, take, write;  // offer: it is pick_q's turn; take: and it is still pending
   logic [SlotW-1:0] at;
-  logic [Ranks-1:0] old, new_mask;
+  logic [Ranks:0]   old, new_mask;
 
   always_comb begin
     ask_ready_o = !done_valid_i;
@@ -64,7 +66,7 @@ module sends #(
     write       = done_valid_i || ask_valid_i || offer;
     at          = done_valid_i ? done_slot_i : ask_valid_i ? ask_slot_i : pick_q;
     old         = pending_q[at] ? mask_ram[at] : '0;
-    new_mask    = done_valid_i ? done_mask_i : ask_none_i ? '0 : old | ask_mask_i;
+    new_mask    = done_valid_i ? {1'b1, done_mask_i} : ask_none_i ? '0 : old | {1'b0, ask_mask_i};
   end
 
   always_ff @(posedge clk_i) begin
@@ -72,7 +74,7 @@ module sends #(
     if (take) send_valid_o <= 1'b1;
     if (offer) begin
       send_slot_o <= pick_q;
-      send_mask_o <= mask_ram[at];
+      {send_all_o, send_mask_o} <= mask_ram[at];
       send_info_o <= info_ram[pick_q];
       for (int s = 0; s < Slots; s++) turn_q[s] <= SlotW'(s) > pick_q;
     end
@@ -80,6 +82,7 @@ module sends #(
       send_valid_o <= 1'b1;
       send_slot_o  <= done_slot_i;
       send_mask_o  <= done_mask_i;
+      send_all_o   <= 1'b1;
       send_info_o  <= done_info_i;
     end
     found_set_q  <= ahead != '0 ? (64 * Groups)'(ahead) : (64 * Groups)'(pending_q);
@@ -105,7 +108,7 @@ module sends #(
   // What is due for one slot, any: nothing of it is lost, all of it goes out in one request with the latest result's header,
   // or is withdrawn. Each request of another slot brings this slot's turn nearer, and in quiet clocks requests are made.
   (* anyconst *) logic [SlotW-1:0] one;
-  logic             past_q = 1'b0, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
+  logic             past_q = 1'b0, due_all_q, due_q, fresh_q, straight_q, has_info_q, sent, others, idle;
   logic [Ranks-1:0] due_mask_q;
   logic [InfoW-1:0] info_q;
   logic [SlotW-1:0] from_q, far;             // slots before this one's turn
@@ -121,23 +124,24 @@ module sends #(
     quiet_q <= !idle || offer || rst_i ? 3'd0 : quiet_q + 3'd1;
     if (offer) from_q <= pick_q + 1'b1;
     due_for_q <= !due_q ? 3'd0 : due_for_q == 3'd3 ? 3'd3 : due_for_q + 3'd1;
-    if (done_valid_i && done_slot_i == one) {due_q, due_mask_q, info_q, has_info_q} <= {!direct, done_mask_i, done_info_i, 1'b1};
+    if (done_valid_i && done_slot_i == one) {due_q, due_all_q, due_mask_q, info_q, has_info_q} <= {!direct, 1'b1, done_mask_i, done_info_i, 1'b1};
     else if (ask_valid_i && ask_ready_o && ask_slot_i == one) begin
       due_q      <= !ask_none_i;
       due_mask_q <= (due_q ? due_mask_q : '0) | ask_mask_i;
+      due_all_q  <= due_q && due_all_q;
     end else if (take && pick_q == one) due_q <= 1'b0;
     if (rst_i) {due_q, fresh_q, has_info_q, due_for_q, from_q} <= '0;
     if (!past_q) assume (rst_i);
     if (past_q) begin
-      assert (pending_q[one] == due_q && (!due_q || mask_ram[one] == due_mask_q));
+      assert (pending_q[one] == due_q && (!due_q || mask_ram[one] == {due_all_q, due_mask_q}));
       assert (!has_info_q || info_ram[one] == info_q);
       if (sent) begin
-        assert (straight_q || ($past(due_q) && send_mask_o == $past(due_mask_q)));
+        assert (straight_q || ($past(due_q) && {send_all_o, send_mask_o} == $past({due_all_q, due_mask_q})));
         assert (straight_q || !$past(has_info_q) || send_info_o == $past(info_q));
-        assert (!straight_q || {send_mask_o, send_info_o} == $past({done_mask_i, done_info_i}));
+        assert (!straight_q || {send_all_o, send_mask_o, send_info_o} == $past({1'b1, done_mask_i, done_info_i}));
       end
       if (others && $past(due_for_q) == 3'd3 && due_q) assert (far < $past(far));
-      if (!$past(rst_i) && $past(send_valid_o && !send_ready_i)) assert (send_valid_o && $stable({send_slot_o, send_mask_o, send_info_o}));
+      if (!$past(rst_i) && $past(send_valid_o && !send_ready_i)) assert (send_valid_o && $stable({send_slot_o, send_all_o, send_mask_o, send_info_o}));
       if (quiet_q == 3'd3 && idle && due_q) assert (take);
       for (int s = 0; s < Slots; s++) assert (turn_q[s] == (SlotW'(s) >= from_q && from_q != '0));
     end

@@ -192,30 +192,26 @@ module tile #(
     if (rst_i) {code_valid_q, en4_q, en3_q, en2_q, en1_q} <= '0;
   end
 
-  // ---- the lanes
+  // ---- the lanes: in few modules, so that Verilator has few copies; not in one, since Yosys takes the square of its lanes
+  localparam int Lanes = 16;
   logic [64*Codes-1:0] codes;
   logic [63:0]         over_any, ninf_any, pinf_any;
   generate
-    for (genvar i = 0; i < 64; i++) begin : g_lane
-      logic [15:0] code;
-      acc_lane #(.Wide(Wide), .Half(i % 2 == 0 ? 1 : 0)) u_acc (
-        .clk_i, .term_en_i(d_valid_q), .byte_i(d_data_q[8*i+:8]), .next_i(d_data_q[8*(i|1)+:8]),
-        .e_i(d_e_q), .fn_i(d_fn_q), .max_i(d_max_q), .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q),
-        .sum_en_i(a_valid_q), .sum_four_i(a_four_q), .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[48*i+:48]),
-        .last_en_i(s_write_q), .sum_o(new_row[48*i+:48]));
-      fp_encode #(.Wide(Wide)) u_encode (
-        .clk_i, .sum_i(new_row[48*i+:48]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
+    for (genvar g = 0; g < 64 / Lanes; g++) begin : g_lanes
+      localparam int I = Lanes * g;          // the first of these
+      acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
+        .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q), .max_i(d_max_q),
+        .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q), .sum_en_i(a_valid_q), .sum_four_i(a_four_q),
+        .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[48*I+:48*Lanes]), .last_en_i(s_write_q),
+        .sum_o(new_row[48*I+:48*Lanes]));
+      fp_encode #(.Lanes(Lanes), .Wide(Wide)) u_encode (
+        .clk_i, .sum_i(new_row[48*I+:48*Lanes]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
         .en2_i(en2_q), .stop2_i(stop2_q[3:2]), .en3_i(en3_q), .stop3_i(stop3_q),
         .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]), .guard_i(three3_q[Man+1+:Man+1]),
         .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]), .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]),
         .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]), .max4_i(four4_q[17]), .four_i(four4_q[16]),
-        .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]),
-        .code_o(code), .status_o({over_any[i], ninf_any[i], pinf_any[i]}));
-      assign codes[Codes*i+:Codes] = code[Codes-1:0];
-      if (Wide == 0) begin : g_narrow
-        logic unused;
-        assign unused = ^code[15:8];
-      end
+        .eight_i(four4_q[15]), .beyond_i(four4_q[14:0]), .codes_o(codes[Codes*I+:Codes*Lanes]),
+        .over_o(over_any[I+:Lanes]), .ninf_o(ninf_any[I+:Lanes]), .pinf_o(pinf_any[I+:Lanes]));
     end
   endgenerate
 

@@ -1,4 +1,5 @@
-// tx: frames out of the card: a kept result to every rank of a mask, lowest first, and answers (NAK, PONG) between them in turn.
+// tx: frames out of the card: a kept result to every rank of a mask, lowest first, or once to the job's group, and answers (NAK,
+// PONG) between them in turn.
 // One beat a clock, headers included, as long as somebody asks; the first beat is at the output 3 clocks after its request is taken.
 //
 //   clock   START: header and row 0 are asked for | ROWS: row 1.. | GAP: no read; the next clock is START again
@@ -25,6 +26,7 @@ module tx #(
   output logic             send_ready_o,
   input  logic [SlotW-1:0] send_slot_i,
   input  logic [Ranks-1:0] send_mask_i,
+  input  logic             send_group_i,     // to all of them at once: one frame, without the key
   input  logic [JobW-1:0]  send_job_i,
   input  logic [63:0]      send_key_i,
   input  logic [31:0]      send_chunk_i,
@@ -53,9 +55,10 @@ module tx #(
   input  logic [63:0]      ans_echo_i,       // PONG only, like the next two
   input  logic [Ranks-1:0] ans_bitmap_i,
   input  logic [BeatW-1:0] ans_beats_i,
-  // the job table: a rank's address, one clock later
+  // the job table: the address of a rank or of the group, one clock later
   output logic [JobW-1:0]  addr_job_o,
   output logic [RankW-1:0] addr_rank_o,
+  output logic             addr_group_o,
   input  logic [31:0]      addr_ip_i,
   input  logic [15:0]      addr_port_i,
   // frames; all 64 bytes of every beat count
@@ -81,7 +84,7 @@ module tx #(
   /* verilator lint_on UNUSEDSIGNAL */
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
-  logic             s_full_q, s_none_q, s_load, s_done;
+  logic             s_full_q, s_none_q, s_group_q, s_load, s_done;
   logic [RankW-1:0] s_rank_q, lowest;        // lowest of s_mask_q, one clock late, at once when it is new
   logic [Ranks-1:0] mask_next;
 
@@ -154,13 +157,14 @@ module tx #(
     s_none_q <= mask_next == '0;
     s_mask_q <= mask_next;
     for (int r = 0; r < Ranks; r++)
-      if (begins && !pick_a && RankW'(r) == s_rank_q) s_mask_q[r] <= 1'b0;
+      if (begins && !pick_a && (s_group_q || RankW'(r) == s_rank_q)) s_mask_q[r] <= 1'b0;
     if (s_done) s_full_q <= 1'b0;
     if (s_load) begin
       s_full_q   <= 1'b1;
       s_slot_q   <= send_slot_i;
       s_job_q    <= send_job_i;
-      s_key_q    <= send_key_i;
+      s_group_q  <= send_group_i;
+      s_key_q    <= send_group_i ? '0 : send_key_i;
       s_chunk_q  <= send_chunk_i;
       s_desc_q   <= send_desc_i;
       s_status_q <= send_status_i;
@@ -182,6 +186,7 @@ module tx #(
   assign kr_beat_o   = at_q;
   assign addr_job_o  = pick_a ? a_job : s_job_q;
   assign addr_rank_o = pick_a ? a_rank : s_rank_q;
+  assign addr_group_o = !pick_a && s_group_q;
 
   // --- the header; a bitmap's lower bits are in its TAG, the others in COUNT ---
   localparam int TagW = nc_pkg::PKT_TAG_BITS, CountW = nc_pkg::PKT_COUNT_BITS;
@@ -193,6 +198,7 @@ module tx #(
     .clk_i, .beats_i(10'(beats)), .header_o(header),
     .op_i(!pick_a ? nc_pkg::OP_RESULT : a_pong ? nc_pkg::OP_PONG : nc_pkg::OP_NAK),
     .rank_i(addr_rank_o),
+    .group_i(addr_group_o),
     .key_i(pick_a ? a_key : s_key_q),
     .job_i(16'(addr_job_o)),
     .slot_i(pick_a ? a_slot : 16'(s_slot_q)),
@@ -273,6 +279,8 @@ module tx #(
       assert (!(h_q && row_q[1]));
       assert (!(row_q[0] && state_q == Start));
       assert (!s_full_q || s_beats_q != '0);
+      assert (!(s_full_q && s_group_q) || s_key_q == '0);
+      if ($past(begins && !pick_a && s_group_q && !rst_i)) assert (s_mask_q == '0 || $past(s_load));
       assert (state_q == Start || is_a_q || s_full_q);
       assert (!kr_valid_o || (busy_o && kr_slot_o == busy_slot_o));
     end

@@ -7,6 +7,7 @@ module tx_header #(
   input  logic [7:0]   op_i,
   input  logic [9:0]   beats_i,              // of the payload
   input  logic [RankW-1:0] rank_i,
+  input  logic         group_i,              // to the job's group, in place of a rank
   input  logic [63:0]  key_i,
   input  logic [15:0]  job_i,
   input  logic [15:0]  slot_i,
@@ -42,7 +43,7 @@ module tx_header #(
 
   always_ff @(posedge clk_i) begin
     fields_q <= fields;
-    fields_q[nc_pkg::PKT_RANK +: RankW] <= rank_i;
+    fields_q[nc_pkg::PKT_RANK +: 16] <= group_i ? nc_pkg::PKT_TO_GROUP[15:0] : 16'(rank_i);
   end
 
   crc32c #(.Bits(nc_pkg::PKT_HEADER_CRC)) u_crc (

@@ -40,7 +40,7 @@ static void put_header(const struct card *card, struct pkt_header h, uint8_t *by
                  PKT_HEADER_CRC_BYTES);
 }
 
-/* To a rank of a job at its registered address. h: len and header_crc are filled in here. */
+/* To a rank of a job at its registered address, or to the job's group. h: len and header_crc are filled in here. */
 static void send(struct card *card, const struct card_job *job, struct pkt_header h,
                  const uint8_t *payload, uint32_t beats, unsigned counter)
 {
@@ -53,6 +53,8 @@ static void send(struct card *card, const struct card_job *job, struct pkt_heade
     count(card, counter);
     if (lost(card, card->regs.drop_out))
         count(card, CNT_LOST_TEST_OUT);
+    else if (h.rank == PKT_TO_GROUP)
+        card->out(card->arg, job->group_ip, job->group_port, frame, h.len);
     else
         card->out(card->arg, job->ip[h.rank], job->port[h.rank], frame, h.len);
 }
@@ -97,12 +99,13 @@ static void pong(struct card *card, const struct visit *v)
     send(card, v->job, h, zeros, v->payload_beats, CNT_OUT_PONG);
 }
 
-/* The kept result of v's slot to one rank; its chunk is what v is about. */
+/* The kept result of v's slot to one rank, or to the group, whose frames all see: no key. Its chunk is what v is about. */
 static void result(struct card *card, const struct visit *v, uint16_t rank)
 {
     struct slot_desc desc = v->slot->s.kept_desc;
     struct pkt_header h = answer(v, PKT_OP_RESULT);
     h.rank = rank;
+    h.key = rank == PKT_TO_GROUP ? 0 : h.key;
     h.flags = (uint8_t)(desc.ops >> 8);
     h.beats = (uint8_t)(desc.ops >> 16);
     h.in_fmt = (uint8_t)(desc.ops >> 24);
@@ -217,8 +220,11 @@ static void contribute(struct card *card, struct visit *v, const struct card_sha
             break;
         card->sums->emit(card, h->slot, shape, v->job->ranks);
         v->slot->kept_crc = card->sums->crc(v->slot->kept, (size_t)v->slot->kept_beats * BEAT_SIZE);
-        for (uint16_t rank = 0; rank < v->job->ranks; rank++)
-            result(card, v, rank);
+        if (v->job->group_ip && !shape->is_max)
+            result(card, v, PKT_TO_GROUP);
+        else
+            for (uint16_t rank = 0; rank < v->job->ranks; rank++)
+                result(card, v, rank);
     }
 }
 

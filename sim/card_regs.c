@@ -82,6 +82,8 @@ static void commit_job(struct card *card, uint32_t start)
     job->slots = r->job.slots;
     job->formats = r->job.formats;
     job->key = (uint64_t)r->job.key_hi << 32 | r->job.key_lo;
+    job->group_ip = r->job.group_ip >> 28 == PKT_GROUPS ? r->job.group_ip : 0;
+    job->group_port = (uint16_t)r->job.group_port;
     job->enabled = 1;
 }
 
@@ -112,6 +114,10 @@ static uint32_t *plain(struct card_regs *r, uint32_t at)
         return &r->job.slots;
     case REG_JOB_FORMATS:
         return &r->job.formats;
+    case REG_JOB_GROUP_IP:
+        return &r->job.group_ip;
+    case REG_JOB_GROUP_PORT:
+        return &r->job.group_port;
     case REG_RANK_INDEX:
         return &r->rank.index;
     case REG_RANK_IP:
@@ -185,7 +191,7 @@ static uint32_t special(const struct card *card, uint32_t at)
     case REG_CAP_BEATS:
         return CARD_BEATS;
     case REG_CAP_FORMATS:
-        return 7 | CARD_SUM_BITS << 8;
+        return 7 | CARD_SUM_BITS << 8 | REG_CAP_FORMATS_GROUP;
     case REG_CTRL:
         return r->enable;
     case REG_STATUS:

@@ -12,6 +12,8 @@ enum { CARD_WORDS = CARD_BEATS * BEAT_CODES };
 struct card_job {
     uint32_t enabled, ranks, base, slots, formats; /* formats: in | out << 8, 0: any */
     uint64_t key;
+    uint32_t group_ip; /* 0: none */
+    uint16_t group_port;
     uint32_t ip[PKT_MAX_RANKS];
     uint16_t port[PKT_MAX_RANKS];
 };
@@ -27,7 +29,7 @@ struct card_slot {
 struct card_regs {
     uint32_t enable, job_index, counter_index;
     struct {
-        uint32_t ranks, key_lo, key_hi, base, slots, formats;
+        uint32_t ranks, key_lo, key_hi, base, slots, formats, group_ip, group_port;
     } job; /* until JOB_COMMIT */
     struct {
         uint32_t index, ip, port;

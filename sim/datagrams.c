@@ -272,9 +272,11 @@ static int bind_both(uint32_t ip, uint16_t *port, int tcp, int udp)
     return rc;
 }
 
-/* Long buffers: without the right to force it the system gives less. No fragments. */
-static void set_options(int fd)
+/* Long buffers: without the right to force it the system gives less. No fragments. What goes to a group leaves where the
+ * card listens, with a TTL of 1, which is the system's own choice. */
+static void set_options(int fd, uint32_t ip)
 {
+    const struct in_addr from = {.s_addr = htonl(ip)};
     const int bytes = SOCKET_BYTES, one = 1, whole = IP_PMTUDISC_DO;
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
@@ -282,6 +284,7 @@ static void set_options(int fd)
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);
+    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
 }
 
 static int open_sockets(uint32_t ip, uint16_t *port, int *tcp, int *udp)
@@ -323,7 +326,7 @@ int datagrams_open(uint32_t ip, uint16_t *port, int *tcp, void **net)
         net_close(d);
         return ERR(rc, "cannot listen on %s: %s", inet_text(ip, *port, text), strerror(-rc));
     }
-    set_options(d->fd);
+    set_options(d->fd, ip);
     for (int i = 0; i < MESSAGES_IN; i++) {
         d->in_at[i] = (struct iovec){d->bytes[i], IN_BYTES};
         d->in_msg[i].msg_hdr = (struct msghdr){.msg_name = &d->from[i],

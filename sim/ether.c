@@ -1,6 +1,7 @@
 /* ether.c : a card's end of an Ethernet, as far as it needs one: bytes in, bytes out, no
  * sockets. */
 #include "sim/ether.h"
+#include "hls/packet.h"
 #include <string.h>
 
 enum {
@@ -213,7 +214,12 @@ enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, stru
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,
                  uint8_t *frame, int *asked)
 {
-    struct ether_neighbour *to = find(e, ip);
+    static const uint8_t groups[3] = {0x01, 0x00, 0x5e};
+    struct ether_neighbour group = {.ip = ip, .known = true};
+    struct ether_neighbour *to = ip >> 28 == PKT_GROUPS ? &group : find(e, ip);
+    memcpy(group.mac, groups, sizeof groups);
+    put16(group.mac + 4, ip);
+    group.mac[3] = (uint8_t)(ip >> 16 & 127);
     if (!to && ip) {
         to = replace(e);
         *to = (struct ether_neighbour){.ip = ip};
@@ -235,8 +241,8 @@ void ether_put_udp(uint8_t *to, uint32_t from_ip, uint16_t from_port, uint32_t t
     memset(to, 0, ETHER_IP_BYTES + ETHER_UDP_BYTES);
     to[0] = 0x45; /* version 4, 5 words */
     put16(to + 2, (uint32_t)(ETHER_IP_BYTES + ETHER_UDP_BYTES + n));
-    to[6] = 0x40; /* do not fragment */
-    to[8] = 64;   /* hops */
+    to[6] = 0x40;                               /* do not fragment */
+    to[8] = to_ip >> 28 == PKT_GROUPS ? 1 : 64; /* hops */
     to[9] = UDP;
     put32(to + 12, from_ip);
     put32(to + 16, to_ip);

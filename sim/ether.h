@@ -3,7 +3,8 @@
  *     ARP who has our IP ----> reply              ICMP echo to us ----> reply
  *     IPv4 UDP to our IP and port, whole, checksums right ----> payload, who sent it          all else: why not
  *
- * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum). */
+ * Source: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 1071 (checksum),
+ * 1112 (groups). */
 #ifndef ETHER_H
 #define ETHER_H
 #include <stdbool.h>
@@ -58,7 +59,7 @@ struct ether_udp {
 enum ether_fate ether_take(struct ether *e, const uint8_t *frame, size_t n, struct ether_udp *udp,
                            uint8_t *reply, size_t *reply_n);
 
-/* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address,
+/* The frame that carries a payload of n bytes, n <= ETHER_MOST - ETHER_HEADERS, to that address, which may be a group's,
  * into frame [ETHER_MOST]; or, where nobody of this address is known, the ARP request for it, and
  * *asked is 1. Returns its length. */
 size_t ether_put(struct ether *e, uint32_t ip, uint16_t port, const uint8_t *payload, size_t n,

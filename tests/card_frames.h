@@ -38,9 +38,10 @@ struct frame_job {
 };
 
 /* Registers a job and all its ranks through write(arg, offset, value), and lets the card take
- * frames. */
-static inline void frame_register(struct frame_job job,
-                                  void (*write)(void *arg, uint32_t at, uint32_t value), void *arg)
+ * frames. Its results go to a group; ip 0: to each rank. */
+static inline void frame_register_group(struct frame_job job, uint32_t ip, uint16_t port,
+                                        void (*write)(void *arg, uint32_t at, uint32_t value),
+                                        void *arg)
 {
     write(arg, REG_JOB_INDEX, job.index);
     write(arg, REG_JOB_COMMIT, 0);
@@ -50,6 +51,10 @@ static inline void frame_register(struct frame_job job,
     write(arg, REG_JOB_SLOT_BASE, job.base);
     write(arg, REG_JOB_SLOTS, job.slots);
     write(arg, REG_JOB_FORMATS, job.formats);
+    if (ip) {
+        write(arg, REG_JOB_GROUP_IP, ip);
+        write(arg, REG_JOB_GROUP_PORT, port);
+    }
     for (unsigned r = 0; r < job.ranks; r++) {
         write(arg, REG_RANK_INDEX, r);
         write(arg, REG_RANK_IP, frame_ip(job.index, r));
@@ -58,6 +63,12 @@ static inline void frame_register(struct frame_job job,
     }
     write(arg, REG_JOB_COMMIT, 1);
     write(arg, REG_CTRL, 1);
+}
+
+static inline void frame_register(struct frame_job job,
+                                  void (*write)(void *arg, uint32_t at, uint32_t value), void *arg)
+{
+    frame_register_group(job, 0, 0, write, arg);
 }
 
 #endif

@@ -99,15 +99,20 @@ static inline void settle(void)
     }
 }
 
-/* Stops the job if it runs, and starts it anew on both. */
-static inline void pair_register(struct frame_job job)
+/* Stops the job if it runs, and starts it anew on both, with a group (ip 0: without). */
+static inline void pair_register_group(struct frame_job job, uint32_t ip, uint16_t port)
 {
     write_both(NULL, REG_JOB_INDEX, job.index);
     write_both(NULL, REG_JOB_COMMIT, 0);
     settle();
-    frame_register(job, write_both, NULL);
+    frame_register_group(job, ip, port, write_both, NULL);
     settle();
     read_both(REG_STATUS);
+}
+
+static inline void pair_register(struct frame_job job)
+{
+    pair_register_group(job, 0, 0);
 }
 
 /* All counters of one card, as they are now. */

@@ -11,7 +11,7 @@ enum { CARD_PORT = 20035, HOSTS_MOST = 1 << 16 /* datagrams of a run */ };
 static const uint32_t card_ip = 0x0a000063;
 static const uint8_t card_mac[6] = {2, 0x6e, 0x63, 0, 0, 0x63};
 
-/* A datagram that has reached the host whose MAC it was sent to. */
+/* A datagram that has reached the host, or the group, whose MAC it was sent to. */
 struct reached {
     uint32_t ip;
     uint16_t port;
@@ -63,6 +63,13 @@ static inline void host_mac(uint32_t ip, uint8_t *mac)
 {
     be16(mac, 0x0200);
     be32(mac + 2, ip);
+}
+
+/* Where a group's frames go (RFC 1112): the last 23 bits of its address. */
+static inline void group_mac(uint32_t ip, uint8_t *mac)
+{
+    be16(mac, 0x0100);
+    be32(mac + 2, 0x5e000000 | (ip & 0x7fffff));
 }
 
 static inline void net_put(const uint8_t *frame, size_t n, unsigned wrong)
@@ -162,7 +169,10 @@ static inline void net_take(void *arg, uint32_t ip, uint16_t port, const uint8_t
         net.n_arp++;
         return;
     }
-    host_mac(of_be32(f + 30), mine);
+    const uint32_t to = of_be32(f + 30);
+    (to >> 28 == PKT_GROUPS ? group_mac : host_mac)(to, mine);
+    CHECK(of_be16(f + 12) != 0x0800 || (f[22] == 1) == (to >> 28 == PKT_GROUPS), "a TTL of %d",
+          f[22]);
     const size_t total = of_be16(f + 16);
     if (of_be16(f + 12) != 0x0800 || memcmp(f, mine, 6) || total + 14 > n ||
         ether_sum(0, f + 14, 20) != 0xffff || of_be32(f + 26) != card_ip) {

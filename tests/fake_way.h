@@ -12,7 +12,7 @@
 enum { FAKE_MOST_LAYERS = 64, FAKE_MOST_RANKS = 64 };
 
 /* What befalls a stage of a step: each max and each sum of a bucket is one. LOST: some ranks do not
- * get the result; DEAD: nobody does. */
+ * get the result; DEAD: nobody does. Beside these, some ranks but rank 0 may get a wrong sum. */
 enum fake_mishap { FAKE_FINE, FAKE_LOST, FAKE_DEAD };
 
 struct fake_way {
@@ -21,7 +21,8 @@ struct fake_way {
     uint32_t seed, step, stage;
     bool over;  /* some rank has given up in this step */
     int closed; /* steps for which it stays closed */
-    int gave_up, sums, max;
+    int gave_up, sums, max, forged;
+    uint64_t digest;
     uint8_t all[1 << 16]; /* codes of a bucket of all ranks */
 };
 
@@ -81,6 +82,7 @@ static int fake_begin(void *way)
     struct fake_way *f = way;
     f->stage = 0;
     f->over = false;
+    f->digest = 7;
     return f->closed > 0 ? f->closed--, 0 : 1;
 }
 
@@ -101,6 +103,17 @@ static int fake_max(void *way, uint32_t tag, int8_t *x, size_t n)
         return fake_give_up(f);
     memcpy(x, result, n);
     return 0;
+}
+
+/* A sum that not all ranks have got alike; the digest knows. */
+static void fake_forge(struct fake_way *f, uint8_t *result)
+{
+    const uint32_t rank = (uint32_t)comm_rank(f->c), what = 1000;
+    if (rank == 0 || fake_dice(f, f->stage, what) % 4 || fake_dice(f, f->stage, what + rank) % 2)
+        return;
+    result[0] ^= 1;
+    f->digest += 1 + rank;
+    f->forged++;
 }
 
 static int fake_sum(void *way, const struct way_sum *s)
@@ -129,10 +142,16 @@ static int fake_sum(void *way, const struct way_sum *s)
     for (int r = 0; r < comm_n_ranks(f->c); r++)
         parts[r] = f->all + (size_t)r * bytes;
     fold.ops->sum(&fold, 0, parts, comm_n_ranks(f->c), s->n, true, s->result);
+    fake_forge(f, s->result);
     if (first)
         s->flow.have(s->flow.arg, 0, first);
     s->flow.have(s->flow.arg, first, s->n - first);
     return 0;
+}
+
+static uint64_t fake_digest(const void *way)
+{
+    return ((const struct fake_way *)way)->digest;
 }
 
 static int fake_end(void *way, bool failed)
@@ -153,6 +172,7 @@ static const struct way_ops fake_ops = {
     .begin = fake_begin,
     .max = fake_max,
     .sum = fake_sum,
+    .digest = fake_digest,
     .end = fake_end,
     .counted = fake_counted,
 };

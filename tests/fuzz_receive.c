@@ -7,7 +7,8 @@
  *
  * searches on; test_fuzz_receive.c replays.
  *
- * An input: byte 0, bits 1..0: what the datagram is, bit 2: its length is changed; then
+ * An input: byte 0, bits 1..0: what the datagram is, bit 2: its length is changed, bit 3: it
+ * comes to the group, where there is one; then
  *     RAW     the bytes that follow
  *     REPLAY   byte 1: which of the frames seen lately; as it was
  *     DAMAGE  REPLAY; then 3 bytes an edit: offset, exclusive or; CRCs stay
@@ -37,6 +38,7 @@ static void open_fuzz(void)
                                 .codec = net_codec("e4m3", "e4m3", "saturate", 2),
                                 .n_ranks = 2,
                                 .n_cards = 2,
+                                .grouped = fuzz.lost % 2, /* every other job */
                                 .card_deadline_s = 1,
                                 .deadline_s = 10};
     net_job_open(&fuzz.job);
@@ -100,9 +102,11 @@ static void go_on(void)
     }
     net_tick(&fuzz.net);
     for (int c = 0; c < 2; c++) {
-        const struct net_wire *w = &fuzz.net.wires[0][c];
+        const struct net_wire *w = &fuzz.net.wires[0][c], *ear = &fuzz.net.ears[0][c];
         for (int i = 0; i < w->n; i++)
             fuzz.seen[fuzz.n_seen++ % SEEN] = *w->queue[i];
+        for (int i = 0; i < ear->n; i++)
+            fuzz.seen[fuzz.n_seen++ % SEEN] = *ear->queue[i];
     }
 }
 
@@ -161,7 +165,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         if (!copy)
             return 0;
         memcpy(copy, bytes, length);
-        window_take(w, &w->ends[n % 2], copy, length, fuzz.net.now);
+        (data[0] & 8 && w->grouped ? window_take_group : window_take)(w, &w->ends[n % 2], copy,
+                                                                      length, fuzz.net.now);
         free(copy);
     }
     if (fuzz.inputs++ % TURN == 0)

@@ -285,7 +285,7 @@ static void registers(void)
     uint32_t value;
     CHECK(read_reg(REG_ID) == REG_ID_VALUE && read_reg(REG_VERSION) == REG_VERSION_VALUE, "id");
     CHECK(read_reg(REG_CAP_SLOTS) == 128 && read_reg(REG_CAP_JOBS) == 0x400004 &&
-              read_reg(REG_CAP_BEATS) == 32 && read_reg(REG_CAP_FORMATS) == 0x2e07,
+              read_reg(REG_CAP_BEATS) == 32 && read_reg(REG_CAP_FORMATS) == 0x12e07,
           "capabilities");
     for (uint32_t at = 0; at < REG_WINDOW; at++) {
         int known = 0;

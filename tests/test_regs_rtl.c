@@ -157,7 +157,7 @@ static uint32_t expected(const struct reg *r)
     case REG_CAP_BEATS:
         return 32;
     case REG_CAP_FORMATS:
-        return 7 | 46 << 8;
+        return 7 | 46 << 8 | REG_CAP_FORMATS_GROUP;
     case REG_STATUS:
         return held_status;
     case REG_COUNTER_LO:
@@ -188,6 +188,8 @@ static void write_one(void)
     uint32_t mask = 0;
     for (int i = 0; i < 4; i++)
         mask |= strobes >> i & 1 ? 0xffu << 8 * i : 0;
+    if (at == REG_JOB_COMMIT && (strobes & 1))
+        held[REG_JOB_GROUP_IP / 4] = held[REG_JOB_GROUP_PORT / 4] = 0;
     if (at == REG_JOB_COMMIT && (strobes & 1))
         for (uint32_t k = REG_JOB_RANKS; k < REG_JOB_COMMIT; k += 4)
             held[k / 4] = 0;
@@ -236,6 +238,8 @@ static void check_ports(void)
     check_port("job_base_o", REG_JOB_SLOT_BASE, 16, 1);
     check_port("job_slots_o", REG_JOB_SLOTS, 16, 1);
     check_port("job_formats_o", REG_JOB_FORMATS, 16, 0);
+    check_port("job_group_ip_o", REG_JOB_GROUP_IP, 32, 0);
+    check_port("job_group_port_o", REG_JOB_GROUP_PORT, 16, 0);
     check_port("rank_index_o", REG_RANK_INDEX, 16, 1);
     check_port("rank_ip_o", REG_RANK_IP, 32, 0);
     check_port("rank_port_o", REG_RANK_PORT, 16, 0);

@@ -1,6 +1,6 @@
 /* test_shell_rtl.c : the card behind LiteEth, by Ethernet frames alone: ARP, ping, sums as the card in
- * C makes them, a rank that answers no ARP, the pace of a gigabit. Prints clocks a frame, and who
- * waits for whom. */
+ * C makes them, a rank that answers no ARP, the pace of a gigabit, a group. Prints clocks a frame, who
+ * waits for whom, and what a group saves. */
 #include "eth_hosts.h"
 #include "hls/philox.h"
 #include "sim/card_model.h"
@@ -147,8 +147,8 @@ static void test_moved(void)
     }
 }
 
-/* Clocks from the last byte of the last contribution to the last result to a rank but SILENT. */
-static uint64_t round_of_8(const struct frame_job *job, uint32_t chunk, int *n)
+/* Clocks from the last byte of the last contribution to the last of *n results to others than the host `but`. */
+static uint64_t round_of(const struct frame_job *job, uint32_t chunk, uint32_t but, int *n)
 {
     for (uint32_t r = 0; r < job->ranks; r++)
         contribute(job, r, 0, chunk, 0);
@@ -159,7 +159,7 @@ static uint64_t round_of_8(const struct frame_job *job, uint32_t chunk, int *n)
             out = shell_eth.ticks(net.shell);
     *n = 0;
     for (int i = 0; i < net.n; i++)
-        if (net.of[i].ip != frame_ip(job->index, SILENT)) {
+        if (net.of[i].ip != but) {
             (*n)++;
             last = net.of[i].at > last ? net.of[i].at : last;
         }
@@ -180,13 +180,13 @@ static void test_silent(void)
     }
     net_run();
     for (uint32_t chunk = 0; chunk < 6; chunk++) {
-        clocks[0] = round_of_8(&job, chunk, &n);
+        clocks[0] = round_of(&job, chunk, frame_ip(1, SILENT), &n);
         CHECK(n == 7, "%d results reached 7 ranks beside a silent one", n);
     }
     CHECK(net.asked == 6, "the silent one was asked for %llu times", (unsigned long long)net.asked);
     net.silent = 0;
-    round_of_8(&job, 6, &n); /* is asked for, and answers */
-    clocks[1] = round_of_8(&job, 7, &n);
+    round_of(&job, 6, frame_ip(1, SILENT), &n); /* is asked for, and answers */
+    clocks[1] = round_of(&job, 7, frame_ip(1, SILENT), &n);
     CHECK(net.n == 8, "%d results reached 8 ranks", net.n);
     printf("8 ranks, clocks from the last contribution to the seventh result: %llu with one that "
            "answers no ARP, %llu without\n",
@@ -228,6 +228,49 @@ static void test_pace(int line, uint32_t chunks)
     shell_eth_line(net.shell, SHELL_ETH_GIGABIT);
 }
 
+/* The same sums to each of n ranks and to a group of theirs. */
+static void test_group(uint32_t n_ranks)
+{
+    enum { CHUNKS = 2 };
+    struct frame_job job = {1, n_ranks, 8, 8, 0, 0};
+    uint64_t bytes[2], clocks[2];
+    int frames[2], n;
+    for (int grouped = 0; grouped < 2; grouped++) {
+        job.key = 0x5566778899aabb00u + n_ranks + (unsigned)grouped;
+        write_both(NULL, REG_JOB_INDEX, 1);
+        write_both(NULL, REG_JOB_COMMIT, 0);
+        frame_register_group(job, grouped ? 0xefff4d02 : 0, 5005, write_both, NULL);
+        meet(&job);
+        round_of(&job, 0, 0, &n); /* whoever is new is asked for */
+        round_of(&job, 1, 0, &n);
+        const struct shell_eth_counts a = *shell_eth_counts(net.shell);
+        model.n = 0;
+        for (uint32_t chunk = 2; chunk < 2 + CHUNKS; chunk++)
+            for (uint32_t slot = 0; slot < job.slots; slot++)
+                for (uint32_t r = 0; r < n_ranks && (slot || chunk > 2); r++)
+                    contribute(&job, r, slot, slot ? chunk - 2 : chunk - 1, 0);
+        net_run();
+        same_frames("a group");
+        const struct shell_eth_counts b = *shell_eth_counts(net.shell);
+        frames[grouped] = net.n;
+        bytes[grouped] = b.bytes_out - a.bytes_out;
+        for (int i = 0; i < net.n && grouped; i++)
+            CHECK(net.of[i].ip == 0xefff4d02 && net.of[i].port == 5005 && net.of[i].h.key == 0 &&
+                      net.of[i].h.rank == PKT_TO_GROUP,
+                  "a sum went to %08x:%u, rank %u", net.of[i].ip, net.of[i].port, net.of[i].h.rank);
+        clocks[grouped] = round_of(&job, 3, 0, &n);
+        CHECK(n == (grouped ? 1 : (int)n_ranks), "%d frames of one sum", n);
+    }
+    printf("%u ranks, %d sums of 22 beats: %d frames, %llu bytes on the wire out of the card to "
+           "each rank, %d frames, %llu "
+           "bytes to a group; clocks from the last contribution until all have a sum: %llu, %llu\n",
+           n_ranks, frames[1], frames[0], (unsigned long long)bytes[0], frames[1],
+           (unsigned long long)bytes[1], (unsigned long long)clocks[0],
+           (unsigned long long)clocks[1]);
+    CHECK(frames[0] == frames[1] * (int)n_ranks && bytes[0] == bytes[1] * n_ranks,
+          "more than %u times less", n_ranks);
+}
+
 int main(void)
 {
     model.card = card_open(model_out, NULL);
@@ -240,6 +283,9 @@ int main(void)
     test_silent();
     test_pace(SHELL_ETH_GIGABIT, 4);
     test_pace(39, 8); /* the fastest that LiteEth keeps up with */
+    test_group(2);
+    test_group(4);
+    test_group(8);
     net_close();
     card_close(model.card);
     DONE();

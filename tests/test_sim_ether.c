@@ -93,6 +93,23 @@ static int place_of(struct ether *who, uint32_t ip)
     return asked ? -1 : copy[5];
 }
 
+/* What goes to a group needs no ARP, passes no router, and is nothing for a card. */
+static void groups(void)
+{
+    static const uint8_t mac[6] = {0x01, 0x00, 0x5e, 0x7f, 0x4d, 0x02};
+    static struct ether e;
+    int asked;
+    const size_t n = ether_put(&card, 0xefff4d02, 7, (const uint8_t *)"all", 3, frame, &asked);
+    CHECK(!asked && n == ETHER_HEADERS + 3 && !memcmp(frame, mac, 6), "a group's MAC");
+    CHECK(frame[22] == 1 && ether_sum(0, frame + ETHER_BYTES, 20) == 0xffff, "a TTL of %d",
+          frame[22]);
+    CHECK(take(&host, frame, n) == ETHER_OTHER, "a card takes what goes to a group");
+    e = (struct ether){.mac = {2, 0, 0, 0, 0, 9}, .ip = 0x0a4d0009, .port = 4711};
+    for (uint32_t i = 0; i < 2 * ETHER_NEIGHBOURS; i++)
+        ether_put(&e, 0xe0000001 + i, 1, (const uint8_t *)"x", 1, copy, &asked);
+    CHECK(!e.neighbour[0].ip && place_of(&e, 0x0a4d0001) == -1, "groups are neighbours");
+}
+
 /* Where somebody is, is learnt from the answer to a question alone, and nobody else's changes
  * it. */
 static void neighbours(void)
@@ -273,6 +290,7 @@ int main(int argc, char **argv)
         return ping(argv[1]);
     printf("seed %d\n", SEED);
     meet();
+    groups();
     neighbours();
     udp_checksum();
     by_example();

@@ -1,4 +1,4 @@
-/* rtl/tx.sv : results to masks of ranks, NAKs and PONGs, against headers built by hls/packet.h,
+/* rtl/tx.sv : results to masks of ranks or to a job's group, NAKs and PONGs, against headers built by hls/packet.h,
  * with random stalls. */
 #include "check.h"
 #include "hls/card.h"
@@ -43,8 +43,9 @@ static uint8_t (*pool)[64]; /* payloads that are to come */
 static uint32_t pool_put;
 static uint8_t kept[SLOTS][ROWS][64], way[2][64];
 static uint64_t counted[REG_COUNTERS], first_out, taken_at, clocks, bubbles, frames, lost;
-static uint32_t frame_beats, address_of[JOBS][RANKS];
+static uint32_t frame_beats, address_of[JOBS][RANKS + 1];
 static struct want now;
+static unsigned group_of; /* of so many results one goes to a group; 0: none does */
 static int held, strict;
 static uint32_t held_data[16];
 
@@ -99,13 +100,20 @@ static void offer_send(unsigned most_ranks, unsigned beats)
     d.send_desc[2] = h.tag;
     d.send_desc[3] = h.count;
     send_want = (struct want){h, h.job, beats, 0};
+    *d.send_group = group_of && *d.send_mask && !below(group_of);
     *d.send_valid = 1;
 }
 
 static void take_send(void)
 {
     send_want.at = store((const uint8_t(*)[64])kept[*d.send_slot], send_want.beats);
-    for (unsigned r = 0; r < RANKS; r++) {
+    if (*d.send_group) {
+        struct want once = send_want;
+        once.h.rank = PKT_TO_GROUP;
+        once.h.key = 0;
+        sends.w[sends.put++ % QUEUE] = once;
+    }
+    for (unsigned r = 0; r < RANKS && !*d.send_group; r++) {
         if (!(*d.send_mask >> r & 1))
             continue;
         send_want.h.rank = (uint16_t)r;
@@ -175,7 +183,7 @@ static void leaving(void)
     } else
         CHECK(frame_beats > now.beats || !memcmp(bytes, pool[now.at + frame_beats - 1], 64),
               "beat %u of op %d", frame_beats, now.h.op);
-    uint32_t a = address_of[now.job][now.h.rank];
+    uint32_t a = address_of[now.job][now.h.rank == PKT_TO_GROUP ? RANKS : now.h.rank];
     CHECK(*d.tx_ip == a && *d.tx_port == (uint16_t)(a >> 7), "address of rank %d", now.h.rank);
     CHECK(*d.tx_last == (frame_beats == now.beats), "last at beat %u of %u", frame_beats,
           now.beats);
@@ -203,7 +211,7 @@ static void clock_once(void)
     for (int i = 0; i < REG_COUNTERS; i++)
         counted[i] += *d.count >> i & 1;
     int send = *d.send_valid && *d.send_ready, answer = *d.ans_valid && *d.ans_ready;
-    uint32_t a = address_of[*d.addr_job][*d.addr_rank];
+    uint32_t a = address_of[*d.addr_job][*d.addr_group ? RANKS : *d.addr_rank];
     model_tick(d.m);
     clocks++;
     memcpy(d.kr_data, way[0], 64);
@@ -255,7 +263,7 @@ int main(int argc, char **argv)
     if (!sends.w || !answers.w || !pool)
         return 1;
     for (int j = 0; j < JOBS; j++)
-        for (int r = 0; r < RANKS; r++)
+        for (int r = 0; r <= RANKS; r++)
             address_of[j][r] = (uint32_t)rnd();
     *d.rst = 1;
     clock_once();
@@ -277,6 +285,7 @@ int main(int argc, char **argv)
 
     /* Random stalls: of who asks, of who answers, of who takes. */
     for (int phase = 0; phase < 12; phase++) {
+        group_of = (unsigned)phase % 3;
         unsigned ask = 1 + below(20), answer = 1 + below(40), take = 1 + below(8);
         for (int i = 0; i < 4000; i++) {
             if (!*d.send_valid && below(ask) == 0)
@@ -292,6 +301,7 @@ int main(int argc, char **argv)
     CHECK(sent == frames && counted[CNT_OUT_NAK] && counted[CNT_OUT_PONG], "counted %d of %d",
           (int)sent, (int)frames);
 
+    group_of = 0;
     /* No bubble: results alone, of 1 and more beats; answers alone; both. */
     for (int phase = 0; phase < 4; phase++) {
         uint64_t start_answers = answers.put, start_sends = sends.put;

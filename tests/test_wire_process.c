@@ -58,7 +58,7 @@ static void open_all(const struct vec_sum *sum)
               fpga_job_start(&card, &caps, &config.fit, ranks, RANKS, 16, 10, &job) == 0,
           "%s", card.why);
     for (int r = 0; r < RANKS; r++) {
-        const struct window_card one = {wire_process_of(wires, r), job, "c"};
+        const struct window_card one = {wire_process_of(wires, r), {0}, job, "c"};
         config.rank = r;
         CHECK(window_open(&config, &one, 1, now, &windows[r]) == 0, "rank %d", r);
     }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_xrt_hosts.sh : a card that `narrowcast card` owns by XRT serves two jobs at once: one on its own host, one whose ranks, rank 0
-# among them, are on other hosts (network namespaces, bench/netlab.sh): the weights are those of MPI.
+# among them, are on other hosts (network namespaces, bench/netlab.sh): the weights are those of MPI. To a group it does not send.
 set -eu
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
@@ -45,4 +45,7 @@ for job in here there; do
         fail "$job: '$(checksum $job)', over MPI '$(checksum mpi_$job)'"
     fi
 done
+on grouped 2 --format e4m3 --seed 7 --offload udp://10.77.0.254:4711 --card-group 239.255.77.2
+grep -q 'group .* given up: card udp://.* sends to none; each rank gets its own frames' "$dir/grouped.err" || fail 'a group: no word of it'
+[ "$(grep -c '"offload":true' "$dir/grouped.log") $(checksum grouped)" = "12 $(checksum mpi_there)" ] || fail 'a group'
 exit $bad

@@ -7,7 +7,7 @@
 static struct dut {
     struct model *m;
     uint8_t *rst, *send_valid, *send_ready, *send_slot, *send_job, *send_status, *send_beats, *busy,
-        *busy_slot, *kr_valid;
+        *busy_slot, *kr_valid, *send_group, *addr_group;
     uint8_t *kr_slot, *kr_beat, *ans_valid, *ans_ready, *ans_pong, *ans_status, *ans_job, *ans_rank,
         *ans_beats, *addr_job;
     uint8_t *addr_rank, *tx_last, *tx_valid, *tx_ready;
@@ -28,6 +28,8 @@ static void open_dut(int argc, char **argv)
         {"rst_i", &d.rst},
         {"send_valid_i", &d.send_valid},
         {"send_ready_o", &d.send_ready},
+        {"send_group_i", &d.send_group},
+        {"addr_group_o", &d.addr_group},
         {"send_slot_i", &d.send_slot},
         {"send_job_i", &d.send_job},
         {"send_status_i", &d.send_status},

@@ -1,6 +1,6 @@
 /* window_net.h : a network in memory for tests of the window: ranks, cards of the C model, and a
  * clock of its own, all in one thread. Datagrams are lost, doubled, held back and delayed by a
- * seeded stream, in both directions. */
+ * seeded stream, in both directions; those to a group for each rank by itself. */
 #ifndef WINDOW_NET_H
 #define WINDOW_NET_H
 #include "base/buf.h"
@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { NET_RANKS = 4, NET_CARDS = 4, NET_QUEUE = 90, NET_IP = 0x0a000001, NET_PORT = 5000 };
+static const struct fpga_rank net_group = {0xef010203, 6000};
 static const double net_tick_s = 20e-6, net_delay_s = 60e-6;
 
 struct net;
@@ -21,7 +22,7 @@ struct net_datagram {
     double at;
     uint64_t seq;
     int rank, card;
-    bool to_card;
+    bool to_card, to_group;
     size_t n;
     uint8_t bytes[CARD_FRAME_BYTES];
 };
@@ -50,7 +51,10 @@ struct net {
     size_t known, narrow;
     struct net_datagram **heap; /* [n_heap], the earliest first */
     size_t n_heap, room;
-    struct net_wire wires[NET_RANKS][NET_CARDS];
+    struct net_wire wires[NET_RANKS][NET_CARDS], ears[NET_RANKS][NET_CARDS];
+    unsigned deaf;                             /* ranks that do not hear the group */
+    void (*overhear)(const uint8_t *, size_t); /* sees what goes to the group; NULL: nobody */
+    uint64_t card_frames[2], card_bytes[2];    /* that cards have sent to ranks, to the group */
     struct net_card cards[NET_CARDS];
     /* of each rank's port: what it sent, what came to it */
     uint64_t bytes_out[NET_RANKS], bytes_in[NET_RANKS];
@@ -107,10 +111,9 @@ static struct net_datagram *net_pop(struct net *net)
 }
 
 /* Onto the network, with all that may happen to it there. */
-static void net_send(struct net *net, int rank, int card, bool to_card, const uint8_t *bytes,
-                     size_t n)
+static void net_send(struct net *net, struct net_datagram d, const uint8_t *bytes, size_t n)
 {
-    struct net_datagram d = {.rank = rank, .card = card, .to_card = to_card, .n = n};
+    d.n = n;
     CHECK(n <= sizeof d.bytes, "%zu bytes", n);
     if (net->narrow && n > net->narrow)
         return;
@@ -130,7 +133,8 @@ static int net_wire_send(void *wire, const uint8_t *bytes, size_t n)
     if (w->net->known && n > w->net->known)
         return -EMSGSIZE;
     w->net->bytes_out[w->rank] += n;
-    net_send(w->net, w->rank, w->card, true, bytes, n);
+    net_send(w->net, (struct net_datagram){.rank = w->rank, .card = w->card, .to_card = true},
+             bytes, n);
     return 0;
 }
 
@@ -186,8 +190,20 @@ static const struct wire_ops net_wire_ops = {
 static void net_card_out(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
 {
     const struct net_card *card = arg;
+    const bool to_group = ip == net_group.ip && port == net_group.port;
+    card->net->card_frames[to_group]++;
+    card->net->card_bytes[to_group] += n;
+    if (to_group && card->net->overhear)
+        card->net->overhear(bytes, n);
+    struct net_datagram d = {.card = card->index, .to_group = true};
+    for (; to_group && d.rank < NET_RANKS; d.rank++)
+        if (!(card->net->deaf >> d.rank & 1))
+            net_send(card->net, d, bytes, n);
+    if (to_group)
+        return;
     CHECK(ip - NET_IP < NET_RANKS && port == NET_PORT + card->index, "%08x:%u", ip, port);
-    net_send(card->net, (int)(ip - NET_IP), card->index, false, bytes, n);
+    net_send(card->net, (struct net_datagram){.rank = (int)(ip - NET_IP), .card = card->index},
+             bytes, n);
 }
 
 static int net_card_batch(struct fpga *fpga, struct fpga_op *ops, size_t n, size_t *done,
@@ -222,7 +238,8 @@ static void net_open(struct net *net, uint64_t seed)
         net->cards[c] = (struct net_card){.net = net, .index = c};
         net_card_restart(&net->cards[c]);
         for (int r = 0; r < NET_RANKS; r++)
-            net->wires[r][c] = (struct net_wire){.net = net, .rank = r, .card = c};
+            net->wires[r][c] = net->ears[r][c] =
+                (struct net_wire){.net = net, .rank = r, .card = c};
     }
 }
 
@@ -233,8 +250,8 @@ static void net_close(struct net *net)
     free(net->heap);
     for (int c = 0; c < NET_CARDS; c++) {
         card_close(net->cards[c].model);
-        for (int r = 0; r < NET_RANKS; r++) {
-            struct net_wire *w = &net->wires[r][c];
+        for (int r = 0; r < 2 * NET_RANKS; r++) {
+            struct net_wire *w = &(r < NET_RANKS ? net->wires : net->ears)[r % NET_RANKS][c];
             for (free(w->reading); w->n; w->n--)
                 free(w->queue[w->n - 1]);
         }
@@ -247,7 +264,7 @@ static void net_tick(struct net *net)
     net->now += net_tick_s;
     while (net->n_heap && net->heap[0]->at <= net->now) {
         struct net_datagram *d = net_pop(net);
-        struct net_wire *w = &net->wires[d->rank][d->card];
+        struct net_wire *w = &(d->to_group ? net->ears : net->wires)[d->rank][d->card];
         struct net_card *card = &net->cards[d->card];
         if (d->to_card && !card->silent)
             card_frame(card->model, NET_IP + (uint32_t)d->rank, (uint16_t)(NET_PORT + d->card),
@@ -270,6 +287,7 @@ struct net_job {
     struct codec codec;
     struct card_fit fit;
     int n_ranks, n_cards, first; /* first: place on the network of its rank 0 */
+    bool grouped;
     double card_deadline_s, deadline_s;
     struct fpga_job jobs[NET_CARDS];
     struct window *windows[NET_RANKS];
@@ -299,8 +317,9 @@ static void net_job_open(struct net_job *j)
         for (int r = 0; r < j->n_ranks; r++)
             net_wire_address(&j->net->wires[j->first + r][c], &ranks[r].ip, &ranks[r].port);
         struct fpga *fpga = &j->net->cards[c].fpga;
-        CHECK(fpga_job_caps(fpga, &j->fit, j->n_ranks, &caps, 1) == 0 &&
-                  fpga_job_start(fpga, &caps, &j->fit, ranks, j->n_ranks, 64, 1, &j->jobs[c]) == 0,
+        CHECK(fpga_job_caps(fpga, &j->fit, j->n_ranks, &caps, 1) == 0 && caps.groups &&
+                  fpga_job_start_group(fpga, &caps, &j->fit, ranks, j->n_ranks, 64,
+                                       j->grouped ? &net_group : NULL, 1, &j->jobs[c]) == 0,
               "%s", fpga->why);
         beats = caps.beats < beats ? caps.beats : beats;
     }
@@ -309,6 +328,7 @@ static void net_job_open(struct net_job *j)
         const struct window_config config = {.rank = r,
                                              .n_ranks = j->n_ranks,
                                              .nonce = 0x0123456789abcdef,
+                                             .secret = {1, 2, 3, 4},
                                              .fit = j->fit,
                                              .saturate =
                                                  codec_sum(&j->codec)->overflow == MF_SATURATE,
@@ -318,7 +338,10 @@ static void net_job_open(struct net_job *j)
                                              .deadline_s = j->deadline_s};
         for (int c = 0; c < j->n_cards; c++)
             cards[c] = (struct window_card){
-                {&net_wire_ops, &j->net->wires[j->first + r][c]}, j->jobs[c], "net"};
+                .wire = {&net_wire_ops, &j->net->wires[j->first + r][c]},
+                .group = {j->grouped ? &net_wire_ops : NULL, &j->net->ears[j->first + r][c]},
+                .job = j->jobs[c],
+                .name = "net"};
         CHECK(window_open(&config, cards, j->n_cards, j->net->now, &j->windows[r]) == 0, "rank %d",
               r);
     }

@@ -104,7 +104,7 @@ static int open_windows(struct sim_sum *j)
     j->n_blocks = blocks ? blocks : 1;
     j->now = tick_s;
     for (int r = 0; r < j->n_ranks; r++) {
-        const struct window_card card = {wire_process_of(j->wires, r), j->job, j->card.name};
+        const struct window_card card = {wire_process_of(j->wires, r), {0}, j->job, j->card.name};
         const size_t n = j->n_blocks * CODES_IN_BLOCK;
         config.rank = r;
         TRY(window_open(&config, &card, 1, j->now, &j->windows[r]));

@@ -83,6 +83,7 @@ static int settle_job(struct train *t)
                                               .provider = o->fabric,
                                               .local = o->fabric_address,
                                               .slots = (int)o->card_slots,
+                                              .group = o->card_group,
                                               .card_deadline_s = o->card_deadline,
                                               .deadline_s = o->deadline},
                                     .node_sum = o->node_sum,

@@ -146,6 +146,12 @@ static const struct opt opts[] = {
      "Slots wanted of each card, a power of two: as many packets may be under way. Default: 64, "
      "and half of what is free at most, so that others find room.",
      OPT_INT, AT(card_slots), 8, 1024, 0},
+    {TEXT(
+        "card-group", "ADDRESS[:PORT]", NULL, card_group, 0,
+        "Cards send each sum once, to this multicast group (an IPv4 address of 224.0.0.0/4 on the "
+        "ranks' own network, as 239.1.1.1), in place of once to each rank: that many times less "
+        "on a card's port. A rank that does not hear it ends it for all, in one line. Default: "
+        "to each rank.")},
     {"card-deadline", "S", "5",
      "Seconds that a card may be silent before its step goes over MPI; at the start, 2 at least, "
      "before the run begins without it.",

@@ -26,6 +26,7 @@ struct train_options {
     uint64_t bucket_bytes;
     double deadline, card_deadline; /* seconds */
     int64_t card_slots;
+    const char *card_group;
     const char *device, *precision, *reduce_in, *loss_scale, *conv, *gemm, *quant;
     int64_t threads;
     const char *log, *stats, *trace, *save, *resume;

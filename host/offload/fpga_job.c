@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WORDS = 7, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
+enum { WORDS = 9, LEAST_SLOTS = 8, DEFAULT_SLOTS = 64, MOST_TRIED = 1024 };
 
 int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
                   struct fpga_caps *caps, double timeout_s)
@@ -30,9 +30,9 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
         return fpga_failed(card, -EPROTO, "card %s is none of this version: id %08x, version %u",
                            card->name, ops[0].value, ops[1].value);
     const uint32_t slots = ops[2].value, jobs = ops[3].value & 0xffff;
-    *caps =
-        (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
-                           jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16, ops[4].value};
+    *caps = (struct fpga_caps){slots < MOST_TRIED ? slots : MOST_TRIED,
+                               jobs < MOST_TRIED ? jobs : MOST_TRIED, ops[3].value >> 16,
+                               ops[4].value, ops[5].value & REG_CAP_FORMATS_GROUP};
     /* 4, 8, 16 bits: bits 0, 1, 2 */
     const uint32_t widths = fit->in_width / 4 | fit->out_width / 4;
     if (widths & ~ops[5].value)
@@ -55,20 +55,32 @@ static size_t put_op(struct fpga_op *ops, size_t n, uint32_t at, uint32_t value)
     return n + 1;
 }
 
-/* One try, as *job says; start: what JOB_COMMIT gets. Returns an enum try_result or a negative
- * errno. */
-static int try_job(struct fpga *card, const struct fpga_job *job, const struct card_fit *fit,
-                   uint32_t n_ranks, uint32_t start, double timeout_s)
+/* What all tries have in common. */
+struct wanted {
+    const struct fpga_caps *caps;
+    const struct card_fit *fit;
+    struct fpga_rank group; /* ip 0: none */
+    uint32_t n_ranks, most_slots;
+};
+
+/* One try, as *job says; start: what JOB_COMMIT gets. A card that knows groups is told of none, too: another's words may
+ * still be staged. Returns an enum try_result or a negative errno. */
+static int try_job(struct fpga *card, const struct fpga_job *job, const struct wanted *want,
+                   uint32_t start, double timeout_s)
 {
     struct fpga_op ops[WORDS + 2];
     size_t n = 0, done;
     n = put_op(ops, n, REG_JOB_INDEX, job->index);
-    n = put_op(ops, n, REG_JOB_RANKS, n_ranks);
+    n = put_op(ops, n, REG_JOB_RANKS, want->n_ranks);
     n = put_op(ops, n, REG_JOB_KEY_LO, (uint32_t)job->key);
     n = put_op(ops, n, REG_JOB_KEY_HI, (uint32_t)(job->key >> 32));
     n = put_op(ops, n, REG_JOB_SLOT_BASE, job->slot_base);
     n = put_op(ops, n, REG_JOB_SLOTS, job->slots);
-    n = put_op(ops, n, REG_JOB_FORMATS, fit->in_fmt | fit->out_fmt << 8);
+    n = put_op(ops, n, REG_JOB_FORMATS, want->fit->in_fmt | want->fit->out_fmt << 8);
+    if (want->caps->groups) {
+        n = put_op(ops, n, REG_JOB_GROUP_IP, want->group.ip);
+        n = put_op(ops, n, REG_JOB_GROUP_PORT, want->group.port);
+    }
     n = put_op(ops, n, REG_JOB_COMMIT, start);
     ops[n++] = (struct fpga_op){.at = REG_STATUS, .read = true};
     TRY(card->ops->batch(card, ops, n, &done, timeout_s));
@@ -100,18 +112,17 @@ static int put_ranks(struct fpga *card, const struct fpga_job *job, const struct
 
 /* All tries. Returns STARTED with *job as it was started, STILL_STOPPING, TAKEN, or a negative
  * errno. */
-static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   uint32_t n_ranks, uint32_t most_slots, double until, struct fpga_job *job)
+static int try_all(struct fpga *card, const struct wanted *want, double until, struct fpga_job *job)
 {
-    const uint32_t start = REG_JOB_COMMIT_START | (most_slots ? REG_JOB_COMMIT_TAKE_MOST : 0);
+    const uint32_t most = want->most_slots,
+                   start = REG_JOB_COMMIT_START | (most ? REG_JOB_COMMIT_TAKE_MOST : 0);
     bool stopping = false;
-    for (job->slots = most_slots ? most_slots : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS;
-         job->slots /= 2)
-        for (job->slot_base = 0; job->slot_base + job->slots <= caps->slots;
+    for (job->slots = most ? most : DEFAULT_SLOTS; job->slots >= LEAST_SLOTS; job->slots /= 2)
+        for (job->slot_base = 0; job->slot_base + job->slots <= want->caps->slots;
              job->slot_base += job->slots)
-            for (job->index = 0; job->index < caps->jobs; job->index++) {
+            for (job->index = 0; job->index < want->caps->jobs; job->index++) {
                 const double left = until - clock_s();
-                int rc = try_job(card, job, fit, n_ranks, start, left > 0 ? left : 0);
+                int rc = try_job(card, job, want, start, left > 0 ? left : 0);
                 if (rc == STARTED || rc < 0)
                     return rc;
                 stopping = stopping || rc == STILL_STOPPING;
@@ -119,16 +130,19 @@ static int try_all(struct fpga *card, const struct fpga_caps *caps, const struct
     return stopping ? STILL_STOPPING : TAKEN;
 }
 
-int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
-                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
-                   double timeout_s, struct fpga_job *out)
+int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
+                         const struct card_fit *fit, const struct fpga_rank *ranks, int n_ranks,
+                         uint32_t most_slots, const struct fpga_rank *group, double timeout_s,
+                         struct fpga_job *out)
 {
     const double until = clock_s() + timeout_s;
+    const struct wanted want = {caps, fit, group ? *group : (struct fpga_rank){0},
+                                (uint32_t)n_ranks, most_slots};
     struct fpga_job job = {0};
     if (getrandom(&job.key, sizeof job.key, 0) != sizeof job.key)
         return fpga_failed(card, -EIO, "cannot make a key: the system has no random numbers");
     for (;;) {
-        int rc = try_all(card, caps, fit, (uint32_t)n_ranks, most_slots, until, &job);
+        int rc = try_all(card, &want, until, &job);
         if (rc < 0)
             return rc;
         if (rc == STARTED) {
@@ -142,6 +156,13 @@ int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct
                                card->name, LEAST_SLOTS);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
+}
+
+int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
+                   const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
+                   double timeout_s, struct fpga_job *out)
+{
+    return fpga_job_start_group(card, caps, fit, ranks, n_ranks, most_slots, NULL, timeout_s, out);
 }
 
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s)

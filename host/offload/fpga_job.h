@@ -7,6 +7,7 @@
 
 struct fpga_caps {
     uint32_t slots, jobs, ranks, beats; /* ranks: of a job; beats: of a frame's payload */
+    bool groups;                        /* results may go to a group */
 };
 
 struct fpga_rank {
@@ -31,6 +32,13 @@ int fpga_job_caps(struct fpga *card, const struct card_fit *fit, int n_ranks,
 int fpga_job_start(struct fpga *card, const struct fpga_caps *caps, const struct card_fit *fit,
                    const struct fpga_rank *ranks, int n_ranks, uint32_t most_slots,
                    double timeout_s, struct fpga_job *out);
+
+/* The same for a job whose sums go to a group, once, in place of once to each rank; group NULL: to each. caps->groups
+ * is the caller's to look at. */
+int fpga_job_start_group(struct fpga *card, const struct fpga_caps *caps,
+                         const struct card_fit *fit, const struct fpga_rank *ranks, int n_ranks,
+                         uint32_t most_slots, const struct fpga_rank *group, double timeout_s,
+                         struct fpga_job *out);
 
 /* Retires the key. Returns 0, or a negative errno: the card is gone. */
 int fpga_job_stop(struct fpga *card, const struct fpga_job *job, double timeout_s);

@@ -1,6 +1,7 @@
 /* frame.c : frames of the wire protocol as a host makes and reads them, with the CPU's CRC. */
 #include "offload/frame.h"
 #include "base/crc.h"
+#include "offload/siphash.h"
 
 size_t frame_put_header(struct pkt_header h, size_t payload_bytes, uint8_t *frame)
 {
@@ -30,6 +31,15 @@ uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count)
     pkt_put_uint(bytes + 8, at, 8);
     pkt_put_uint(bytes + 16, count, 4);
     return crc_more(tag, bytes, sizeof bytes);
+}
+
+uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count)
+{
+    uint8_t bytes[16];
+    pkt_put_uint(bytes, tag, 4);
+    pkt_put_uint(bytes + 4, count, 4);
+    pkt_put_uint(bytes + 8, at, 8);
+    return (uint32_t)siphash(secret, bytes, sizeof bytes);
 }
 
 const char *frame_nak_reason(uint32_t status)

@@ -15,6 +15,9 @@ bool frame_whole(const uint8_t *bytes, size_t n);
  * element and number of elements. */
 uint32_t frame_tag(uint32_t tag, uint64_t nonce, uint64_t at, uint32_t count);
 
+/* Of a packet whose result all may see, who then know this tag, but must not know the next: secret [2], of the job. */
+uint32_t frame_secret_tag(uint32_t tag, const uint64_t secret[2], uint64_t at, uint32_t count);
+
 /* "another description than the others'", for a NAK's reason. */
 const char *frame_nak_reason(uint32_t status);
 

@@ -38,6 +38,9 @@ static int read_names(struct offload *o, const char *where)
             return ERR(-EINVAL, "the name of a card is too long: '%s'", where);
         memcpy(o->names[o->n_cards], at, n);
         TRY(fpga_check_name(o->names[o->n_cards++]));
+        if (!strncmp(at, "xrt", 3) && o->group.ip)
+            return ERR(-EINVAL, "card %s knows ranks by numbers of its shell's table, and no group",
+                       o->names[o->n_cards - 1]);
         if (!strncmp(at, "xrt", 3) && comm_rank(o->comm) == 0)
             TRY(check_container(o, o->names[o->n_cards - 1]));
     }
@@ -50,6 +53,7 @@ static int read_options(struct offload *o, const struct offload_options *words)
     uint32_t ip;
     if (words->xclbin && snprintf(o->xclbin, sizeof o->xclbin, "%s", words->xclbin) >= PATH_MAX)
         return ERR(-EINVAL, "the path of the xclbin is too long");
+    TRY(offload_group_parse(words->group, &o->group));
     TRY(read_names(o, words->where));
     if (words->slots &&
         (words->slots < 8 || words->slots > 1024 || words->slots & (words->slots - 1)))
@@ -58,6 +62,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
     if (words->local &&
         (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
         return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
+    if (o->group.ip && words->provider && strcmp(words->provider, "socket"))
+        return ERR(-EINVAL, "a group is heard by sockets alone, not by '%s'", words->provider);
     if (wire_check(words->provider, why) ||
         (words->provider && strlen(words->provider) >= sizeof o->provider))
         return ERR(-EINVAL, "%s", why);
@@ -90,6 +96,8 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
     int agreed = comm_max_i8(c, &failed, 1);
     if (!agreed && failed)
         agreed = rc ? rc : -ECANCELED;
+    if (!agreed)
+        agreed = comm_check_equal(c, &o->group, sizeof o->group, "--card-group");
     if (!agreed)
         agreed = offload_join(o, fmax(open_s, o->card_deadline_s));
     if (agreed < 0) {

@@ -27,6 +27,9 @@ struct offload_options {
     const char *provider;
     /* IPv4 address or interface to bind to; NULL: the one by which the card is reached */
     const char *local;
+    /* "239.1.1.1", ":port" behind it if that is to be another than PKT_GROUP_PORT: cards send each sum there once, in place of
+     * once to each rank; NULL: to each rank. The same on all ranks */
+    const char *group;
     double card_deadline_s; /* a card that is silent so long is given up; 0: 5 s */
     double deadline_s;      /* a rank whose contribution is missing so long is gone; 0: 60 s */
     /* wanted of each card, so many packets may be under way; a power of two from 8; 0: 64, and half

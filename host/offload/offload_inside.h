@@ -23,6 +23,7 @@ struct offload {
         local[OFFLOAD_NAME_BYTES];
     char xclbin[PATH_MAX]; /* "": none named */
     int n_cards, slots;
+    struct fpga_rank group; /* ip 0: none, or given up; the same on all ranks */
     double card_deadline_s, deadline_s;
 
     bool open;    /* the same on all ranks */
@@ -42,6 +43,8 @@ struct offload {
     /* rank 0: addresses that jobs were registered with */
     struct fpga_rank ranks[OFFLOAD_MOST_CARDS][PKT_MAX_RANKS];
     struct wire wires[OFFLOAD_MOST_CARDS]; /* members' */
+    struct wire ears[OFFLOAD_MOST_CARDS];  /* likewise, while there is a group */
+    bool group_failed;                     /* rank 0, after offload_learn_why(): the group has */
     struct window *window;                 /* while open */
     struct way_count before;               /* of windows that are closed */
     char why[OFFLOAD_WHY_BYTES];           /* rank 0 */
@@ -50,6 +53,20 @@ struct offload {
     int gave_up_card; /* the card that it is about */
     char described[OFFLOAD_MOST_CARDS * OFFLOAD_NAME_BYTES + 128];
 };
+
+/* ---- offload_group.c ---- */
+
+/* "239.1.1.1:5000" as words, NULL: none. Returns 0, or -EINVAL with a line. */
+int offload_group_parse(const char *words, struct fpga_rank *out);
+
+/* This rank's ears for all members; cards: where their frames come from. Returns 0, or a negative errno with why. */
+int offload_group_join(struct offload *o, const struct fpga_rank *cards, char why[WIRE_WHY_BYTES]);
+
+/* No ears any more. */
+void offload_group_leave(struct offload *o);
+
+/* Rank 0: one line; the caller sees to it that all ranks go on without. */
+void offload_group_give_up(struct offload *o, const char *why);
 
 /* ---- offload_join.c ---- */
 
@@ -86,7 +103,8 @@ struct way_count offload_counted(const struct offload *o);
 /* ---- offload_reason.c ---- */
 
 /* All ranks: rank 0's o->why becomes the reason of the lowest rank that has one, o->blamed all
- * cards that were given up. Returns 0 or -EIO. */
+ * cards that were given up, o->group_failed whether it was the group, which is then none on all ranks. Returns 0 or
+ * -EIO. */
 int offload_learn_why(struct offload *o);
 
 #endif

@@ -4,6 +4,7 @@
  *     rank 0   reaches the cards         -- where frames go ------------>  every rank  binds a wire to each card
  *     rank 0   registers a job on each   <-- addresses of the wires -----
  *              a new key, a secret       -- both, job, slots ----------->  every rank  pings each card at full length
+ *     (with a group: every rank joins it, too; a rank or a card that cannot ends it, for all)
  *     all ranks agree that every pong came, and on the longest frames that all paths take
  *
  * What fails is no error: rank 0 keeps the reason and tries again later. Only MPI's own failures
@@ -26,17 +27,19 @@ struct hello {
     int n_members, members[OFFLOAD_MOST_CARDS]; /* none: it stays closed */
     bool on_this_host;                          /* some card cannot be reached from others */
     uint32_t beats;
-    struct fpga_rank cards[OFFLOAD_MOST_CARDS];
+    struct fpga_rank cards[OFFLOAD_MOST_CARDS]; /* where their frames go to and come from */
 };
 struct reply {
-    bool bound;
-    int unbound; /* the card, where not bound */
-    char host[64], why[WIRE_WHY_BYTES];
+    bool bound, joined; /* joined: the group */
+    int unbound;        /* the card, where not bound */
+    char host[64], why[WIRE_WHY_BYTES], deaf[WIRE_WHY_BYTES];
     struct fpga_rank wires[OFFLOAD_MOST_CARDS];
 };
 struct terms {
     bool registered;
     uint64_t nonce; /* in every tag; no card is told */
+    uint64_t secret[4];
+    struct fpga_rank group; /* ip 0: none from here on */
     struct fpga_job jobs[OFFLOAD_MOST_CARDS];
 };
 
@@ -76,6 +79,20 @@ static bool all_bound(struct offload *o, const struct hello *hello, const struct
     return true;
 }
 
+/* Rank 0: the group ends where a rank or a card has nothing to do with it. */
+static void look_at_group(struct offload *o, const struct reply *replies)
+{
+    char why[WIRE_WHY_BYTES + 16] = {0};
+    for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
+        if (!replies[r].joined)
+            snprintf(why, sizeof why, "rank %d: %s", r, replies[r].deaf);
+    for (int k = 0; k < o->n_members; k++)
+        if (!o->caps[o->members[k]].groups)
+            snprintf(why, sizeof why, "card %s sends to none", o->names[o->members[k]]);
+    if (why[0])
+        offload_group_give_up(o, why);
+}
+
 static int register_jobs(struct offload *o, const struct reply *replies, struct terms *terms)
 {
     const int n_ranks = comm_n_ranks(o->comm);
@@ -84,16 +101,17 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
         struct fpga_rank *ranks = o->ranks[i];
         for (int r = 0; r < n_ranks; r++)
             ranks[r] = replies[r].wires[i];
-        int rc =
-            fpga_job_start(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks, (uint32_t)o->slots,
-                           fmax(register_s, o->card_deadline_s), &o->jobs[i]);
+        int rc = fpga_job_start_group(&o->cards[i], &o->caps[i], &o->fit, ranks, n_ranks,
+                                      (uint32_t)o->slots, o->group.ip ? &o->group : NULL,
+                                      fmax(register_s, o->card_deadline_s), &o->jobs[i]);
         if (rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
             o->blamed |= 1u << i;
             return rc;
         }
     }
-    if (getrandom(&terms->nonce, sizeof terms->nonce, 0) != sizeof terms->nonce) {
+    if (getrandom(&terms->nonce, sizeof terms->nonce, 0) != sizeof terms->nonce ||
+        getrandom(terms->secret, sizeof terms->secret, 0) != sizeof terms->secret) {
         snprintf(o->why, sizeof o->why, "cannot make a secret: the system has no random numbers");
         return -EIO;
     }
@@ -106,6 +124,7 @@ static int register_jobs(struct offload *o, const struct reply *replies, struct 
 
 static void close_wires(struct offload *o)
 {
+    offload_group_leave(o);
     for (int i = 0; i < o->n_cards; i++) {
         if (o->wires[i].ops)
             o->wires[i].ops->close(o->wires[i].own);
@@ -134,6 +153,7 @@ static void bind_wires(struct offload *o, const struct hello *hello, struct repl
             o->wires[i].ops->address(o->wires[i].own, &mine->wires[i].ip, &mine->wires[i].port);
         }
     }
+    mine->joined = !o->group.ip || !offload_group_join(o, hello->cards, mine->deaf);
 }
 
 /* Rank 0 has all replies. *agreed: on every rank, whether there are jobs, in *terms. */
@@ -146,17 +166,26 @@ static int agree_terms(struct offload *o, const struct hello *hello, const struc
         comm_abort(o->comm,
                    ERR(-ENOMEM, "no memory for the addresses of %d ranks", comm_n_ranks(o->comm)));
     int rc = comm_gather(o->comm, mine, sizeof *mine, replies);
-    if (!rc && first && all_bound(o, hello, replies))
+    if (!rc && first && all_bound(o, hello, replies)) {
+        if (o->group.ip)
+            look_at_group(o, replies);
         (void)register_jobs(o, replies, terms);
+    }
+    terms->group = o->group;
     free(replies);
-    return rc ? rc : comm_bcast(o->comm, terms, sizeof *terms, 0);
+    TRY(rc);
+    TRY(comm_bcast(o->comm, terms, sizeof *terms, 0));
+    o->group = terms->group;
+    if (!o->group.ip)
+        offload_group_leave(o);
+    return 0;
 }
 
 /* The window, and a pong from every card on every rank. */
 static int try_window(struct offload *o, const struct hello *hello, const struct terms *terms)
 {
     struct window_card cards[OFFLOAD_MOST_CARDS];
-    const struct window_config config = {
+    struct window_config config = {
         .rank = comm_rank(o->comm),
         .n_ranks = comm_n_ranks(o->comm),
         .nonce = terms->nonce,
@@ -168,10 +197,11 @@ static int try_window(struct offload *o, const struct hello *hello, const struct
         .card_deadline_s = o->card_deadline_s,
         .deadline_s = o->deadline_s,
     };
+    memcpy(config.secret, terms->secret, sizeof config.secret);
     memcpy(o->jobs, terms->jobs, sizeof o->jobs);
     for (int k = 0; k < o->n_members; k++) {
         const int i = o->members[k];
-        cards[k] = (struct window_card){o->wires[i], o->jobs[i], o->names[i]};
+        cards[k] = (struct window_card){o->wires[i], o->ears[i], o->jobs[i], o->names[i]};
     }
     int rc = window_open(&config, cards, o->n_members, clock_s(), &o->window);
     if (rc)

@@ -7,6 +7,7 @@
  * again at packet 0. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include "base/text.h"
 #include "offload/offload_inside.h"
 #include <stdio.h>
@@ -62,10 +63,13 @@ const char *offload_describe(struct offload *o)
 {
     struct text to = text_in(o->described, sizeof o->described);
     const struct way_count count = offload_counted(o);
+    char group[INET_TEXT];
     text_add(&to, "%d card%s (", o->n_members, o->n_members == 1 ? "" : "s");
     for (int i = 0; i < o->n_members; i++)
         text_add(&to, "%s%s", i ? ", " : "", o->names[o->members[i]]);
     text_add(&to, "), %u slots each", o->jobs[o->members[0]].slots);
+    if (o->group.ip)
+        text_add(&to, ", sums to group %s", inet_text(o->group.ip, o->group.port, group));
     if (o->window)
         text_add(&to, ", frames of %u bytes, RTT %.0f us",
                  (1 + window_beats(o->window)) * PKT_BEAT_BYTES, count.rtt_s * 1e6);

@@ -11,6 +11,7 @@ static const double ask_s = 0.2;
 /* Why a rank gives up, and the card that it is about; why "": it has no reason of its own. */
 struct reason {
     int card;
+    bool deaf; /* and it is not the card's */
     char why[OFFLOAD_WHY_BYTES];
 };
 
@@ -31,21 +32,43 @@ static void look_for_nat(struct offload *o, int card, const struct reason *reaso
              inet_text(own->ip, own->port, is), f->name, inet_text(from.ip, from.port, seen));
 }
 
+/* Rank 0: is it the group that has failed some rank, or no rank has a reason but they have got different sums? */
+static void look_at_group(struct offload *o, const struct reason *reasons)
+{
+    char why[OFFLOAD_WHY_BYTES + 16] =
+        "ranks have got different sums: somebody answers in a card's place";
+    bool any = false;
+    for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--) {
+        any = any || reasons[r].why[0];
+        if (reasons[r].deaf) {
+            o->group_failed = true;
+            snprintf(why, sizeof why, "rank %d: %s", r, reasons[r].why);
+        }
+    }
+    o->group_failed = o->group_failed || !any;
+    if (o->group_failed)
+        offload_group_give_up(o, why);
+}
+
 int offload_learn_why(struct offload *o)
 {
-    struct reason mine = {.card = o->gave_up_card}, all[PKT_MAX_RANKS] = {{0}};
+    struct reason mine = {.card = o->gave_up_card, .deaf = window_deaf(o->window)},
+                  all[PKT_MAX_RANKS] = {{0}};
     memcpy(mine.why, o->gave_up_why, sizeof mine.why);
+    o->group_failed = false;
     TRY(comm_gather(o->comm, &mine, sizeof mine, all));
-    if (comm_rank(o->comm))
-        return 0;
-    snprintf(o->why, sizeof o->why, "a rank gave it up");
-    o->blamed = 0;
-    for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
-        if (all[r].why[0]) {
-            snprintf(o->why, sizeof o->why, "%s", all[r].why);
-            o->blamed |= 1u << all[r].card;
-        }
-    for (int k = 0; k < o->n_members; k++)
-        look_for_nat(o, o->members[k], all);
-    return 0;
+    if (comm_rank(o->comm) == 0) {
+        snprintf(o->why, sizeof o->why, "a rank gave it up");
+        o->blamed = 0;
+        for (int r = comm_n_ranks(o->comm) - 1; r >= 0; r--)
+            if (all[r].why[0] && !all[r].deaf) {
+                snprintf(o->why, sizeof o->why, "%s", all[r].why);
+                o->blamed |= 1u << all[r].card;
+            }
+        for (int k = 0; k < o->n_members; k++)
+            look_for_nat(o, o->members[k], all);
+        if (o->group.ip)
+            look_at_group(o, all);
+    }
+    return o->group.ip || o->group_failed ? comm_bcast(o->comm, &o->group, sizeof o->group, 0) : 0;
 }

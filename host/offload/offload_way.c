@@ -63,13 +63,19 @@ static int way_sum(void *way, const struct way_sum *sum)
     return rc;
 }
 
+static uint64_t way_digest(const void *way)
+{
+    const struct offload *o = way;
+    return o->open ? window_digest(o->window) : 0;
+}
+
 static int way_end(void *way, bool failed)
 {
     struct offload *o = way;
     if (!failed || !o->open)
         return 0;
     TRY(offload_learn_why(o));
-    if (comm_rank(o->comm) == 0)
+    if (comm_rank(o->comm) == 0 && (o->blamed || !o->group_failed))
         offload_blame(o, o->blamed, 0);
     offload_leave(o);
     if (comm_rank(o->comm) == 0 && !offload_n_reached(o))
@@ -86,6 +92,7 @@ const struct way_ops offload_way = {
     .begin = way_begin,
     .max = way_max,
     .sum = way_sum,
+    .digest = way_digest,
     .end = way_end,
     .counted = way_counted,
 };

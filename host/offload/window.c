@@ -24,6 +24,7 @@ static int make_ends(struct window *w, const struct window_card *cards)
     for (int i = 0; i < w->n_ends; i++) {
         struct window_end *end = &w->ends[i];
         *end = (struct window_end){.card = cards[i], .slots = w->slots + first};
+        w->grouped = w->grouped || cards[i].group.ops;
         for (size_t s = 0; s <= cards[i].job.slots; s++) {
             end->slots[s].end = end;
             end->slots[s].frame = w->frames + (first + s) * frame_bytes;
@@ -72,6 +73,14 @@ void window_close(struct window *w)
 const char *window_why(const struct window *w)
 {
     return w->why;
+}
+bool window_deaf(const struct window *w)
+{
+    return w->deaf;
+}
+uint64_t window_digest(const struct window *w)
+{
+    return w->digest;
 }
 int window_lost(const struct window *w)
 {

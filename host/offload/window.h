@@ -19,6 +19,7 @@ struct window;
 
 struct window_card {
     struct wire wire;    /* the caller's, open as long as the window */
+    struct wire group;   /* likewise, where sums go to a group; ops NULL: to each rank */
     struct fpga_job job; /* as registered */
     const char *name;    /* for messages; the caller's */
 };
@@ -26,6 +27,8 @@ struct window_card {
 struct window_config {
     int rank, n_ranks;
     uint64_t nonce; /* the same on all ranks, unknown to all others: part of every tag */
+    /* likewise, of a job whose sums go to a group: [0], [1] make its tags, [2], [3] its digest */
+    uint64_t secret[4];
     struct card_fit fit;
     bool saturate;
     int out_shift;
@@ -73,5 +76,12 @@ const char *window_why(const struct window *w);  /* one line, after WINDOW_LOST 
 int window_lost(const struct window *w);         /* which card, after WINDOW_LOST */
 uint64_t window_missing(const struct window *w); /* ranks, after WINDOW_STRAGGLER */
 struct way_count window_counted(const struct window *w);
+
+/* After WINDOW_LOST: nothing is wrong but that this rank does not hear the group. */
+bool window_deaf(const struct window *w);
+
+/* Of all results that were taken since it was opened, in whatever order: the same on all ranks, or they are not the same
+ * results. 0 without a group: what comes under a job's key need not be compared. */
+uint64_t window_digest(const struct window *w);
 
 #endif

@@ -73,6 +73,9 @@ struct window {
     char why[WINDOW_WHY_BYTES];
     struct way_count count;
     uint64_t damaged, foreign; /* datagrams: no whole frame; none of this job */
+    bool grouped, deaf;        /* sums go to a group; which is not heard, or others send there */
+    int apart, forged; /* sums in a row that the group has not brought; what it should not */
+    uint64_t digest;
     struct window_slot *slots; /* of all cards */
     uint8_t *frames;           /* of all slots */
 };
@@ -105,6 +108,10 @@ static inline enum pong_says pong_says(uint32_t state, uint32_t chunk, bool in, 
  * taken. Called from outside window_take.c by tests alone. */
 void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
                  double now);
+
+/* The same for what has come to the group. */
+void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                       double now);
 
 /* Takes what has come from all cards, some of it when there is much; *drained: all. True when there
  * was anything. */

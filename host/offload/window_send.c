@@ -36,6 +36,13 @@ static struct pkt_header header_to(const struct window *w, const struct window_s
                                .chunk = (uint32_t)(s->m / job->slots)};
 }
 
+/* Of the work's elements at.., n of them. */
+static uint32_t tag_of(const struct window *w, size_t at, uint32_t n)
+{
+    return w->grouped ? frame_secret_tag(w->work.tag, w->config.secret, at, n)
+                      : frame_tag(w->work.tag, w->config.nonce, at, n);
+}
+
 static void build_sum(const struct window *w, struct window_slot *s, uint64_t i)
 {
     const struct card_fit *fit = &w->config.fit;
@@ -56,7 +63,7 @@ static void build_sum(const struct window *w, struct window_slot *s, uint64_t i)
     h.in_fmt = (uint8_t)fit->in_fmt;
     h.out_fmt = (uint8_t)fit->out_fmt;
     h.out_shift = (uint8_t)w->config.out_shift;
-    h.tag = frame_tag(work->tag, w->config.nonce, at, (uint32_t)n);
+    h.tag = tag_of(w, at, (uint32_t)n);
     h.count = (uint32_t)n;
     s->n_result = (size_t)beats * fit->out_width / fit->wider * PKT_BEAT_BYTES;
     s->n_frame = frame_put_header(h, bytes, s->frame);
@@ -73,7 +80,7 @@ static void build_max(const struct window *w, struct window_slot *s, uint64_t i)
     struct pkt_header h = header_to(w, s);
     h.op = PKT_OP_MAX;
     h.beats = (uint8_t)(bytes / PKT_BEAT_BYTES);
-    h.tag = frame_tag(work->tag, w->config.nonce, at, (uint32_t)n);
+    h.tag = tag_of(w, at, (uint32_t)n);
     h.count = (uint32_t)n;
     s->n_result = bytes;
     s->n_frame = frame_put_header(h, bytes, s->frame);

@@ -5,12 +5,18 @@
  *                                is open: stale
  *
  * A result is taken when it repeats what its slot's frame says of job, slot, chunk, formats, tag
- * and count, and once. */
+ * and count, and once. To the group go results of sums, without a key: who sees one knows the tag of what all have, and none
+ * of those to come; and what ranks have taken is compared, by its digest, before it counts. */
 #include "offload/frame.h"
+#include "offload/siphash.h"
 #include "offload/window_inside.h"
 #include <string.h>
 
-enum { MOST_TAKEN = 256 }; /* datagrams of a card in a turn */
+enum {
+    MOST_TAKEN = 256, /* datagrams of a card in a turn */
+    MOST_APART = 16,  /* sums in a row that come on this rank's own wire, being asked for again */
+    MOST_FORGED = 64  /* wrong answers to the group: a tag has 32 bits to be guessed */
+};
 
 static uint64_t field(const uint8_t *bytes, int at, int n)
 {
@@ -40,8 +46,27 @@ static uint64_t packet_of(const struct window *w, const struct window_slot *s)
     return s->m * (uint64_t)w->n_ends + (uint64_t)(s->end - w->ends) - w->base;
 }
 
+/* Adds a result to what ranks compare: its place among the packets, and its bytes. */
+static void digest(struct window *w, const struct window_slot *s, const uint8_t *payload)
+{
+    uint8_t both[16];
+    pkt_put_uint(both, w->base + packet_of(w, s), 8);
+    pkt_put_uint(both + 8, siphash(w->config.secret + 2, payload, s->n_result), 8);
+    w->digest += siphash(w->config.secret + 2, both, sizeof both);
+}
+
+/* A group that brings nothing, while the card answers, is not heard. */
+static void hear(struct window *w, const struct window_slot *s, bool from_group)
+{
+    w->apart = from_group ? 0 : w->apart + 1;
+    if (w->apart < MOST_APART)
+        return;
+    w->deaf = true;
+    window_lose(w, s->end, "is not heard in the group");
+}
+
 static void take_result(struct window *w, struct window_slot *s, const uint8_t *bytes, size_t n,
-                        double now)
+                        bool from_group, double now)
 {
     const uint8_t *payload = bytes + PKT_HEADER_BYTES;
     if (!is_open(s, bytes)) {
@@ -50,6 +75,10 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
     }
     if (n != PKT_HEADER_BYTES + s->n_result || !repeats(s, bytes)) {
         w->foreign++;
+        if (from_group && ++w->forged >= MOST_FORGED) {
+            w->deaf = true;
+            window_lose(w, s->end, "is not alone in the group: somebody answers in its place");
+        }
         return;
     }
     size_t at, elements = window_range(&w->work, packet_of(w, s), &at);
@@ -59,10 +88,14 @@ static void take_result(struct window *w, struct window_slot *s, const uint8_t *
         const uint32_t width = w->config.fit.out_width;
         memcpy(w->work.sum.result + at * width / 8, payload, (elements * width + 7) / 8);
     }
+    if (w->grouped)
+        digest(w, s, payload);
     s->out = false;
     s->end->n_out--;
     window_time_answered(w, s, now);
     window_make_ready(w, s, s->m + s->end->card.job.slots);
+    if (w->grouped && w->work.kind == WINDOW_SUM)
+        hear(w, s, from_group);
 }
 
 static void take_nak(struct window *w, struct window_slot *s, const uint8_t *bytes)
@@ -91,28 +124,51 @@ static void take_pong(struct window *w, struct window_slot *s, const uint8_t *by
         window_time_pong(w, s, &h, now);
 }
 
-void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
-                 double now)
+/* The slot of a whole frame that is this job's, under this key and to this rank; NULL, and counted: it is not. */
+static struct window_slot *slot_of(struct window *w, struct window_end *end, const uint8_t *bytes,
+                                   size_t n, uint64_t key, uint64_t rank)
 {
     const struct fpga_job *job = &end->card.job;
     w->count.received_bytes += n;
     if (!frame_whole(bytes, n)) {
         w->damaged++;
-        return;
+        return NULL;
     }
     const uint64_t slot = field(bytes, PKT_SLOT_AT, PKT_SLOT_BYTES) - job->slot_base;
-    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) != job->key ||
-        field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) != job->index ||
-        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) != (uint64_t)w->config.rank ||
-        slot >= job->slots) {
+    if (field(bytes, PKT_KEY_AT, PKT_KEY_BYTES) == key &&
+        field(bytes, PKT_JOB_AT, PKT_JOB_BYTES) == job->index &&
+        field(bytes, PKT_RANK_AT, PKT_RANK_BYTES) == rank && slot < job->slots)
+        return &end->slots[slot];
+    w->foreign++;
+    return NULL;
+}
+
+void window_take_group(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                       double now)
+{
+    struct window_slot *s = slot_of(w, end, bytes, n, 0, PKT_TO_GROUP);
+    if (!s)
+        return;
+    if (bytes[PKT_OP_AT] != PKT_OP_RESULT || w->work.kind != WINDOW_SUM) {
         w->foreign++;
         return;
     }
+    const bool was_out = s->out;
+    take_result(w, s, bytes, n, true, now);
+    if (was_out && !s->out) /* nobody but the card knows the tag */
+        window_time_heard(end);
+}
+
+void window_take(struct window *w, struct window_end *end, const uint8_t *bytes, size_t n,
+                 double now)
+{
+    struct window_slot *s = slot_of(w, end, bytes, n, end->card.job.key, (uint64_t)w->config.rank);
+    if (!s)
+        return;
     window_time_heard(end);
-    struct window_slot *s = &end->slots[slot];
     switch (bytes[PKT_OP_AT]) {
     case PKT_OP_RESULT:
-        take_result(w, s, bytes, n, now);
+        take_result(w, s, bytes, n, false, now);
         break;
     case PKT_OP_NAK:
         take_nak(w, s, bytes);
@@ -125,24 +181,37 @@ void window_take(struct window *w, struct window_end *end, const uint8_t *bytes,
     }
 }
 
+/* What has come on one wire of a card. Returns whether there was anything; *drained becomes false when there is more. */
+static bool receive(struct window *w, struct window_end *end, const struct wire *wire,
+                    void (*take)(struct window *, struct window_end *, const uint8_t *, size_t,
+                                 double),
+                    double now, bool *drained)
+{
+    bool moved = false;
+    int rc = 1;
+    for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
+        const uint8_t *bytes;
+        size_t n;
+        rc = wire->ops->receive(wire->own, &bytes, &n);
+        if (rc > 0)
+            take(w, end, bytes, n, now);
+        moved = moved || rc > 0;
+    }
+    if (rc < 0)
+        window_lose(w, end, "cannot be heard: %s", strerror(-rc));
+    *drained = *drained && !rc;
+    return moved;
+}
+
 bool window_receive(struct window *w, double now, bool *drained)
 {
     bool moved = false;
     *drained = true;
     for (int i = 0; i < w->n_ends && w->state == WINDOW_BUSY; i++) {
         struct window_end *end = &w->ends[i];
-        int rc = 1;
-        for (int k = 0; k < MOST_TAKEN && rc > 0 && w->state == WINDOW_BUSY; k++) {
-            const uint8_t *bytes;
-            size_t n;
-            rc = end->card.wire.ops->receive(end->card.wire.own, &bytes, &n);
-            if (rc > 0)
-                window_take(w, end, bytes, n, now);
-            moved = moved || rc > 0;
-        }
-        if (rc < 0)
-            window_lose(w, end, "cannot be heard: %s", strerror(-rc));
-        *drained = *drained && !rc;
+        if (end->card.group.ops)
+            moved = receive(w, end, &end->card.group, window_take_group, now, drained);
+        moved = receive(w, end, &end->card.wire, window_take, now, drained) || moved;
     }
     return moved;
 }

@@ -50,6 +50,11 @@ struct wire_options {
  * such provider, or not for such datagrams. */
 int wire_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
+/* An ear: datagrams that the card sends to a group, which this host joins at the interface of `local`; port: the group's. It cannot
+ * send. A group is heard by sockets alone, whatever the provider. Returns 0, or a negative errno with why. */
+int wire_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
+              char why[WIRE_WHY_BYTES]);
+
 /* Is there such a provider? 0, or a negative errno with why. NULL is legal. */
 int wire_check(const char *provider, char why[WIRE_WHY_BYTES]);
 

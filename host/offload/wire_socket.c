@@ -248,3 +248,65 @@ int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WI
              o->local ? o->local : "the way to the card", strerror(-rc));
     return o->local ? -EINVAL : rc;
 }
+
+/* ---- a group ---- */
+
+static int join_send(void *wire, const uint8_t *bytes, size_t n)
+{
+    (void)wire, (void)bytes, (void)n;
+    return -ENOSYS;
+}
+
+static const struct wire_ops ear = {
+    .send = join_send,
+    .flush = socket_flush,
+    .receive = socket_receive,
+    .most = socket_most,
+    .address = socket_address,
+    .close = socket_close,
+};
+
+/* Bound to the group's address, which the ranks of a host share, and connected to the card: what others send there does not
+ * arrive. */
+static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
+{
+    const struct sockaddr_in card = {.sin_family = AF_INET,
+                                     .sin_port = htons(o->card_port),
+                                     .sin_addr.s_addr = htonl(o->card_ip)};
+    const struct ip_mreqn group = {.imr_multiaddr = w->name.sin_addr,
+                                   .imr_address.s_addr = htonl(local)};
+    const int one = 1, joined_alone = 0;
+    w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (w->fd < 0 || setsockopt(w->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+        setsockopt(w->fd, IPPROTO_IP, IP_MULTICAST_ALL, &joined_alone, sizeof joined_alone) ||
+        bind(w->fd, (const struct sockaddr *)&w->name, sizeof w->name) ||
+        setsockopt(w->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) ||
+        connect(w->fd, (const struct sockaddr *)&card, sizeof card))
+        return -errno;
+    (void)make_room(w->fd);
+    return 0;
+}
+
+int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
+                     char why[WIRE_WHY_BYTES])
+{
+    uint32_t local;
+    int rc = wire_local(o->local, o->card_ip, o->card_port, &local);
+    struct wire_socket *w = rc ? NULL : buf_alloc(sizeof *w);
+    if (!rc && !w)
+        rc = -ENOMEM;
+    if (w) {
+        w->fd = -1;
+        w->name = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
+        rc = join_group(w, o, local);
+    }
+    if (!rc) {
+        *out = (struct wire){&ear, w};
+        return 0;
+    }
+    if (w)
+        socket_close(w);
+    snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
+    return rc;
+}

@@ -7,6 +7,10 @@
 /* wire_open() for the provider "socket". */
 int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES]);
 
+/* wire_join(). */
+int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
+                     char why[WIRE_WHY_BYTES]);
+
 /* What such a socket gets of the system. */
 struct wire_socket_room {
     int receive_bytes, wanted_bytes; /* for what comes */

@@ -59,7 +59,11 @@ static int nic_read(void *card, uint32_t at, uint32_t *value)
     struct xrt_nic *n = card;
     if (!is_register(at))
         return 1;
-    return xrt_card_read(&n->card, KERNEL_NIC_CORE, at, value, register_s) ? -EIO : 0;
+    if (xrt_card_read(&n->card, KERNEL_NIC_CORE, at, value, register_s))
+        return -EIO;
+    if (at == REG_CAP_FORMATS) /* its shell knows who it sends to by a socket's number: no group */
+        *value &= ~(uint32_t)REG_CAP_FORMATS_GROUP;
+    return 0;
 }
 
 static struct control_time nic_time(const void *card)

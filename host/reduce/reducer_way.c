@@ -18,8 +18,9 @@
 #include <string.h>
 
 /* The vote: bit 0: fatal; then one for each bucket; then one for the exponents of each group, of
- * which there are no more. */
-enum { BIT_FATAL, BIT_BUCKETS };
+ * which there are no more. Behind these words, two: the way's digest and its complement, which have a bit in common when
+ * digests differ. */
+enum { BIT_FATAL, BIT_BUCKETS, DIGEST_WORDS = 2 };
 
 static int bit_max(const struct reducer *r, int group)
 {
@@ -28,7 +29,7 @@ static int bit_max(const struct reducer *r, int group)
 
 size_t reducer_vote_words(int n_buckets)
 {
-    return ((size_t)n_buckets * 2 + BIT_BUCKETS + 63) / 64;
+    return ((size_t)n_buckets * 2 + BIT_BUCKETS + 63) / 64 + DIGEST_WORDS;
 }
 
 static void mark(struct reducer *r, int bit)
@@ -152,6 +153,27 @@ static int make_up(const struct reducing *s, bool *finite)
     return 0;
 }
 
+/* The vote, which rc is the outcome of this rank's go() for. *any: something is to be done again; where digests differ,
+ * all of it. */
+static int vote(struct reducer *r, int rc, bool *any)
+{
+    const size_t words = reducer_vote_words(r->plans[NARROW].n_buckets),
+                 digest_at = words - DIGEST_WORDS;
+    const uint64_t digest = r->way->digest(r->way_arg);
+    if (rc < 0)
+        mark(r, BIT_FATAL);
+    r->failed[digest_at] = digest;
+    r->failed[digest_at + 1] = digest ? ~digest : 0;
+    TRY(comm_vote(r->comm, r->failed, words));
+    const bool differ = r->failed[digest_at] & r->failed[digest_at + 1];
+    for (int i = 0; differ && i < 2 * r->plans[NARROW].n_buckets; i++)
+        mark(r, BIT_BUCKETS + i);
+    *any = false;
+    for (size_t i = 0; i < digest_at; i++)
+        *any = *any || r->failed[i];
+    return 0;
+}
+
 int reducer_step_way(const struct reducing *s, bool *finite)
 {
     struct reducer *r = s->r;
@@ -161,16 +183,12 @@ int reducer_step_way(const struct reducing *s, bool *finite)
     int rc = go(s);
     if (rc == -ECANCELED)
         return rc; /* the reducer is being closed: nobody waits for this step */
-    if (rc < 0)
-        mark(r, BIT_FATAL);
     const double start = clock_s();
-    TRY(comm_vote(r->comm, r->failed, words));
+    TRY(vote(r, rc, &any));
     s->report->comm_s += clock_s() - start;
     trace_add(r->trace, reducer_row(r), "vote", -1, start);
     if (marked(r, BIT_FATAL))
         return comm_agree(r->comm, rc < 0 ? rc : 0);
-    for (size_t i = 0; i < words; i++)
-        any = any || r->failed[i];
     TRY(r->way->end(r->way_arg, any));
     return make_up(s, finite);
 }

@@ -40,7 +40,10 @@ struct way_ops {
     int (*max)(void *way, uint32_t tag, int8_t *x, size_t n);
     /* Returns as max. */
     int (*sum)(void *way, const struct way_sum *sum);
-    /* All ranks have voted; failed: some rank gave up, so the way is closed until a later begin()
+    /* Of all results that this rank has got since it was opened, in whatever order; ranks whose digests differ have got
+     * different results, and none of the step's counts. 0: what comes this way cannot differ. */
+    uint64_t (*digest)(const void *way);
+    /* All ranks have voted; failed: some rank gave up, or digests differ, so the way is closed until a later begin()
      * opens it again. */
     int (*end)(void *way, bool failed);
     struct way_count (*counted)(const void *way); /* since it was opened */

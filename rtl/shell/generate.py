@@ -6,13 +6,14 @@ What differs from liteeth_gen, and from LiteEth:
   - between the MAC and the layers above stands eth_guard.sv: they see whole, right frames alone
   - arp_table.sv is in place of LiteEth's table, in which one address that does not answer stops all frames
   - LiteEth adds up an IP header for a frame that it then drops, and puts the sum into the next one: mended below
+  - what goes to a multicast group has a TTL of 1, not 128
   - ports for receiving are fixed while the card sends from and to any; addresses and the two ports are inputs of the module
 """
 import argparse
 import os
 import re
 
-from migen import ClockDomain, ClockSignal, Instance, ResetSignal, Signal
+from migen import ClockDomain, ClockSignal, If, Instance, ResetSignal, Signal
 from litex.build.generic_platform import Pins, Subsignal
 from litex.build.lattice.platform import LatticePlatform
 from litex.gen import LiteXModule
@@ -121,6 +122,12 @@ def mend_checksum(tx):
     tx.comb += tx.checksum.reset.eq(sent | dropped)
 
 
+def keep_groups_near(tx):
+    """What goes to a group (224.0.0.0/4), whose MAC address LiteEthIPTX makes of the IP's, without ARP, passes no router."""
+    header = tx.packetizer.sink
+    tx.comb += If(header.target_ip[28:] == 0xe, header.ttl.eq(1))
+
+
 class Shell(LiteXModule):
     def __init__(self, platform, variant):
         ask = platform.request
@@ -138,6 +145,7 @@ class Shell(LiteXModule):
         self.core = core = LiteEthUDPIPCore(
             self.ethphy, mac_address=mac, ip_address=ip, clk_freq=int(50e6), dw=DW, with_ip_broadcast=False, with_sys_datapath=True)
         mend_checksum(core.ip.tx)
+        keep_groups_near(core.ip.tx)
         guard = GuardedMac.guards[-1]
         self.comb += [guard.mac.eq(mac), guard.ip.eq(ip), ask("guard_count").eq(guard.count)]
         for name, number in [("frames", ask("frames_port")), ("control", ask("control_port"))]:
