@@ -22,7 +22,7 @@ has() {
     for pattern in "${@:2}"; do grep -qE -- "$pattern" "$dir/$1" || fail "a build without $1 has no $pattern"; done
 }
 for folder in '' "$dir/a b"; do
-    make -n TOOLS=no B="$folder" all >"$dir/folder" 2>&1 && fail "B='$folder' is taken"
+    make --no-print-directory -n TOOLS=no B="$folder" all >"$dir/folder" 2>&1 && fail "B='$folder' is taken"
     if [ "$(wc -l <"$dir/folder")" -ne 1 ] || ! grep -q 'must be a folder' "$dir/folder"; then fail "B='$folder': $(head -n 3 "$dir/folder")"; fi
 done
 all=(VERILATOR='' FABRIC='' XRT='' CXX='' NVCC='' CUDNN='' NCCL='')
