@@ -8,6 +8,7 @@
  * what is too long for the path is refused or lost. */
 #include "offload/wire_socket.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "offload/wire_local.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -208,12 +209,17 @@ int wire_socket_room(struct wire_socket_room *out)
     return rc;
 }
 
+static struct sockaddr_in card_of(const struct wire_options *o)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons(o->card_port),
+                                .sin_addr.s_addr = htonl(o->card_ip)};
+}
+
 /* Bound to one address of this host, and to one card: what others send does not arrive. */
 static int open_socket(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
-    const struct sockaddr_in card = {.sin_family = AF_INET,
-                                     .sin_port = htons(o->card_port),
-                                     .sin_addr.s_addr = htonl(o->card_ip)};
+    const struct sockaddr_in card = card_of(o);
     const int whole = IP_PMTUDISC_DO;
     socklen_t size = sizeof w->name;
     w->name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(local)};
@@ -227,23 +233,31 @@ static int open_socket(struct wire_socket *w, const struct wire_options *o, uint
     return 0;
 }
 
-int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+/* A wire named so (0: as open() names it), opened by open() at the address of this host that leads to the card. */
+static int open_wire(const struct wire_options *o, struct sockaddr_in name,
+                     int (*open)(struct wire_socket *, const struct wire_options *, uint32_t local),
+                     const struct wire_ops *by, struct wire *out)
 {
     uint32_t local;
-    int rc = wire_local(o->local, o->card_ip, o->card_port, &local);
-    struct wire_socket *w = rc ? NULL : buf_alloc(sizeof *w);
-    if (!rc && !w)
-        rc = -ENOMEM;
-    if (w) {
-        w->fd = -1;
-        rc = open_socket(w, o, local);
-    }
-    if (!rc) {
-        *out = (struct wire){&ops, w};
-        return 0;
-    }
-    if (w)
+    TRY(wire_local(o->local, o->card_ip, o->card_port, &local));
+    struct wire_socket *w = buf_alloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->fd = -1;
+    w->name = name;
+    const int rc = open(w, o, local);
+    if (rc)
         socket_close(w);
+    else
+        *out = (struct wire){by, w};
+    return rc;
+}
+
+int wire_socket_open(const struct wire_options *o, struct wire *out, char why[WIRE_WHY_BYTES])
+{
+    const int rc = open_wire(o, (struct sockaddr_in){0}, open_socket, &ops, out);
+    if (!rc)
+        return 0;
     snprintf(why, WIRE_WHY_BYTES, "cannot bind to '%s': %s",
              o->local ? o->local : "the way to the card", strerror(-rc));
     return o->local ? -EINVAL : rc;
@@ -270,9 +284,7 @@ static const struct wire_ops ear = {
  * arrive. */
 static int join_group(struct wire_socket *w, const struct wire_options *o, uint32_t local)
 {
-    const struct sockaddr_in card = {.sin_family = AF_INET,
-                                     .sin_port = htons(o->card_port),
-                                     .sin_addr.s_addr = htonl(o->card_ip)};
+    const struct sockaddr_in card = card_of(o);
     const struct ip_mreqn group = {.imr_multiaddr = w->name.sin_addr,
                                    .imr_address.s_addr = htonl(local)};
     const int one = 1, joined_alone = 0;
@@ -290,23 +302,10 @@ static int join_group(struct wire_socket *w, const struct wire_options *o, uint3
 int wire_socket_join(const struct wire_options *o, uint32_t group, uint16_t port, struct wire *out,
                      char why[WIRE_WHY_BYTES])
 {
-    uint32_t local;
-    int rc = wire_local(o->local, o->card_ip, o->card_port, &local);
-    struct wire_socket *w = rc ? NULL : buf_alloc(sizeof *w);
-    if (!rc && !w)
-        rc = -ENOMEM;
-    if (w) {
-        w->fd = -1;
-        w->name = (struct sockaddr_in){
-            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
-        rc = join_group(w, o, local);
-    }
-    if (!rc) {
-        *out = (struct wire){&ear, w};
-        return 0;
-    }
-    if (w)
-        socket_close(w);
-    snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
+    const struct sockaddr_in name = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(group)};
+    const int rc = open_wire(o, name, join_group, &ear, out);
+    if (rc)
+        snprintf(why, WIRE_WHY_BYTES, "cannot join: %s", strerror(-rc));
     return rc;
 }
