@@ -1,6 +1,7 @@
 // job_table: what cannot change while a job runs: ranks, key, slots, formats, its group, and each rank's address.
 // A commit starts a job with all staged values at once, or stops it; stopping waits until the slots are cleared (busy_o).
 // A start is refused (refused_o) when the job runs already, a stop is going on, or ranks or slots are out of range or another job's.
+// What is staged is compared in three clocks before it is committed: sums and ranges, against the slots of each job, all of them.
 module job_table #(
   parameter int Jobs  = nc_pkg::CARD_JOBS,
   parameter int Ranks = nc_pkg::PKT_MAX_RANKS,  // a power of two; the proof makes do with fewer addresses
@@ -11,7 +12,7 @@ module job_table #(
 ) (
   input  logic             clk_i,
   input  logic             rst_i,
-  // staged by registers
+  // staged by registers: with a commit, index, ranks, base, slots and rank have stood for three clocks, in which there was none
   input  logic             commit_i,         // start (start_i) or stop job index_i
   input  logic             start_i,
   input  logic [15:0]      index_i,
@@ -67,22 +68,33 @@ module job_table #(
   (* ram_style = "distributed" *) logic [47:0] b_ram [Jobs * Ranks];
   (* ram_style = "distributed" *) logic [47:0] group_ram [Jobs];
 
-  logic            in_range, overlap, start_ok, stop_ok, sets_group;
+  logic            start_ok, stop_ok, sets_group;
   logic [JobW-1:0] index, clear_job_q;       // the job that stops
-  logic [16:0]     end_staged;
+  logic [16:0]     end_q;                    // clock 1: of the staged slots
+  logic            ranks_ok_q, index_ok_q, rank_ok_q;
+  logic [Jobs-1:0] hit_q;                    // 2: jobs whose slots they touch, running or not
+  logic            in_range_q, runs_q;
+  logic            fits_q, starts_q, stops_q;  // 3: the slots may be the job's; it may start; it may stop
+
+  always_ff @(posedge clk_i) begin
+    end_q      <= {1'b0, base_i} + {1'b0, slots_i};
+    ranks_ok_q <= ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0;
+    index_ok_q <= index_i < 16'(Jobs);
+    rank_ok_q  <= index_i < 16'(Jobs) && rank_i < 16'(Ranks);
+    for (int j = 0; j < Jobs; j++) hit_q[j] <= {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_q;
+    in_range_q <= ranks_ok_q && end_q <= 17'(Slots);
+    runs_q     <= enabled_q[index];
+    fits_q     <= in_range_q && (hit_q & enabled_q) == '0;
+    starts_q   <= index_ok_q && !runs_q;
+    stops_q    <= index_ok_q && runs_q;
+  end
 
   always_comb begin
-    index      = index_i[JobW-1:0];
-    end_staged = {1'b0, base_i} + {1'b0, slots_i};
-    overlap    = 1'b0;
-    for (int j = 0; j < Jobs; j++) begin
-      if (enabled_q[j] && {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_staged) overlap = 1'b1;
-    end
-    in_range = ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && end_staged <= 17'(Slots);
+    index = index_i[JobW-1:0];
     // A job that does not run and is not stopping may have any group: of a start that is refused, too.
-    sets_group = commit_i && start_i && !busy_o && index_i < 16'(Jobs) && !enabled_q[index];
-    start_ok = sets_group && in_range && !overlap;
-    stop_ok  = commit_i && !start_i && !busy_o && index_i < 16'(Jobs) && enabled_q[index];
+    sets_group = commit_i && start_i && !busy_o && starts_q;
+    start_ok   = sets_group && fits_q;
+    stop_ok    = commit_i && !start_i && !busy_o && stops_q;
   end
 
   always_ff @(posedge clk_i) begin
@@ -110,7 +122,7 @@ module job_table #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (rank_commit_i && index_i < 16'(Jobs) && rank_i < 16'(Ranks)) begin
+    if (rank_commit_i && rank_ok_q) begin
       a_ram[{index, rank_i[RankW-1:0]}] <= {ip_i, port_i};
       b_ram[{index, rank_i[RankW-1:0]}] <= {ip_i, port_i};
     end
@@ -136,24 +148,60 @@ module job_table #(
 
 `ifdef FORMAL
   // Jobs that run, and the one that stops, own ranges that do not overlap. What a job had when it started it has until it
-  // stops. A start takes all staged values in one clock, or none.
+  // stops. A start takes all staged values in one clock, or none; what it may take is worked out once more, in that clock.
   (* anyconst *) logic [JobW-1:0] one, other;
+  (* anyconst *) logic [RankW-1:0] at;
   logic past_q = 1'b0;
   function automatic logic apart(input logic [SlotW:0] a, input logic [SlotW:0] na, input logic [SlotW:0] b, input logic [SlotW:0] nb);
     apart = (SlotW + 2)'(a) + (SlotW + 2)'(na) <= (SlotW + 2)'(b) || (SlotW + 2)'(b) + (SlotW + 2)'(nb) <= (SlotW + 2)'(a);
   endfunction
-  logic one_stops;
+  localparam int StagedW = 16 + RankW + 1 + 16 + 16 + 16;
+  logic               one_stops, overlap, may;
+  logic [1:0]         stood_q;               // clocks in which what is staged was the same and nothing was committed, stops at 3
+  logic [StagedW-1:0] staged, staged_q;
+  logic [15:0]        was_index, was_base, was_slots, was_rank;  // a clock ago
+  logic [RankW:0]     was_ranks;
+  logic [Jobs-1:0]    hits;                  // as of hit_q
+  logic               in_range, was_known, runs;
   assign one_stops = busy_o && clear_job_q == one;
+  assign staged    = {index_i, ranks_i, base_i, slots_i, rank_i};
+  assign {was_index, was_ranks, was_base, was_slots, was_rank} = staged_q;
+  always_comb begin
+    overlap = 1'b0;
+    for (int j = 0; j < Jobs; j++) begin
+      hits[j] = 17'(was_base) < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < 17'(was_base) + 17'(was_slots);
+      if (enabled_q[j] && 17'(base_i) < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < 17'(base_i) + 17'(slots_i)) overlap = 1'b1;
+    end
+    in_range  = was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0 && 17'(was_base) + 17'(was_slots) <= 17'(Slots);
+    was_known = was_index < 16'(Jobs);
+    runs      = enabled_q[was_index[JobW-1:0]];
+    may = ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0 && 17'(base_i) + 17'(slots_i) <= 17'(Slots) && !overlap
+       && index_i < 16'(Jobs) && !enabled_q[index] && !busy_o;
+  end
   always_ff @(posedge clk_i) begin
-    past_q <= 1'b1;
+    past_q   <= 1'b1;
+    staged_q <= staged;
+    stood_q  <= rst_i || commit_i || rank_commit_i ? 2'd0 : !(stood_q != '0 && staged == staged_q) ? 2'd1 : stood_q == 2'd3 ? 2'd3 : stood_q + 2'd1;
     if (!past_q) assume (rst_i);
+    if (commit_i || rank_commit_i) assume (stood_q == 2'd3 && staged == staged_q);
     if (past_q) begin
+      // the three clocks
+      if (stood_q >= 2'd1) begin
+        assert (end_q == 17'(was_base) + 17'(was_slots) && index_ok_q == was_known && rank_ok_q == (was_known && was_rank < 16'(Ranks)));
+        assert (ranks_ok_q == (was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0) && runs_q == runs);
+      end
+      if (stood_q >= 2'd2) assert (hit_q == hits && in_range_q == in_range && starts_q == (was_known && !runs) && stops_q == (was_known && runs));
+      if (stood_q >= 2'd3) assert (fits_q == (in_range && (hits & enabled_q) == '0));
+      if (commit_i && start_i) assert (start_ok == may);
+      if (commit_i && !start_i) assert (stop_ok == (index_i < 16'(Jobs) && enabled_q[index] && !busy_o));
+      if (rank_commit_i) assert (rank_ok_q == (index_i < 16'(Jobs) && rank_i < 16'(Ranks)));
       if (enabled_q[one] || one_stops) begin
         assert (slots_q[one] != '0 && (SlotW + 2)'(base_q[one]) + (SlotW + 2)'(slots_q[one]) <= (SlotW + 2)'(Slots));
         assert (ranks_q[one] != '0 && ranks_q[one] <= (RankW + 1)'(Ranks));
         if (one != other && enabled_q[other]) assert (apart(base_q[one], slots_q[one], base_q[other], slots_q[other]));
       end
       assert (!(one_stops && enabled_q[one]));
+      if ($past(rank_commit_i && !rst_i)) assert ($stable(a_ram[{one, at}]) || ($past(index_i == 16'(one) && rank_i == 16'(at)) && a_ram[{one, at}] == $past({ip_i, port_i})));
       if ($past(b_group_i && b_job_i == one)) assert (b_address_o == $past(group_ram[one]));
       if (clear_o) assert (clear_base_o == base_q[clear_job_q][SlotW-1:0] && clear_slots_o == slots_q[clear_job_q]);
       if (!$past(rst_i) && !rst_i) begin

@@ -1,5 +1,6 @@
 // regs: the registers of hls/regs.def behind AXI-Lite. An unknown address is answered by SLVERR. The write that asks for a
-// snapshot is answered when the snapshot is made.
+// snapshot is answered when the snapshot is made; one that commits, when the commit has been taken: its pulse comes three clocks
+// after the write, so that what was staged has stood still for as long.
 module regs #(
   parameter int Slots     = nc_pkg::CARD_SLOTS,
   parameter int Jobs      = nc_pkg::CARD_JOBS,
@@ -40,12 +41,12 @@ module regs #(
   output logic [15:0] job_formats_o,
   output logic [31:0] job_group_ip_o,
   output logic [15:0] job_group_port_o,
-  output logic        job_commit_o,          // pulse,
+  output logic        job_commit_o,          // pulse; what goes with it has stood for three clocks, in which there was none
   output logic        job_start_o,           // with it: start, else stop
   output logic [15:0] rank_index_o,
   output logic [31:0] rank_ip_o,
   output logic [15:0] rank_port_o,
-  output logic        rank_commit_o,         // pulse
+  output logic        rank_commit_o,         // pulse, likewise
   output logic [31:0] drop_in_o,
   output logic [31:0] drop_out_o,
   output logic [31:0] drop_seed_o,
@@ -59,16 +60,21 @@ module regs #(
   input  logic [31:0] seen_ip_i,
   input  logic [15:0] seen_port_i
 );
-  logic        write, asks_snapshot;
+  logic        write, asks_snapshot, commits_job, commits_rank, settled;
+  logic [1:0]  job_soon_q, rank_soon_q;      // commits on their way, [1] is the older
   logic [11:0] w_at, r_at;
   logic [31:0] w_data, mask, read_data;
   /* verilator lint_off PINCONNECTEMPTY */
   axil u_axil (                              // counter_i has followed its index before a read can come behind the write's answer
     .clk_i, .rst_i, .s_awaddr_i, .s_awvalid_i, .s_awready_o, .s_wdata_i, .s_wstrb_i, .s_wvalid_i, .s_wready_o, .s_bresp_o,
     .s_bvalid_o, .s_bready_i, .s_araddr_i, .s_arvalid_i, .s_arready_o, .s_rdata_o, .s_rresp_o, .s_rvalid_o, .s_rready_i,
-    .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)), .wlater_i(asks_snapshot),
-    .wdone_i(!snapshot_o && !snapshot_busy_i), .read_o(), .raddr_o(r_at), .rerr_i(!known(r_at)), .rdata_i(read_data));
+    .write_o(write), .waddr_o(w_at), .wdata_o(w_data), .wmask_o(mask), .werr_i(!known(w_at)),
+    .wlater_i(asks_snapshot || commits_job || commits_rank), .wdone_i(settled), .read_o(), .raddr_o(r_at),
+    .rerr_i(!known(r_at)), .rdata_i(read_data));
   /* verilator lint_on PINCONNECTEMPTY */
+  assign settled       = !snapshot_o && !snapshot_busy_i && {job_soon_q, job_commit_o, rank_soon_q, rank_commit_o} == '0;
+  assign commits_job   = w_at == nc_pkg::REG_JOB_COMMIT && mask[nc_pkg::REG_JOB_COMMIT_START];
+  assign commits_rank  = w_at == nc_pkg::REG_RANK_COMMIT;
   assign asks_snapshot = w_at == nc_pkg::REG_CTRL && w_data[nc_pkg::REG_CTRL_LATCH] && mask[nc_pkg::REG_CTRL_LATCH];
 
   function automatic logic known(input logic [11:0] at);
@@ -105,9 +111,9 @@ module regs #(
 
   always_ff @(posedge clk_i) begin
     snapshot_o        <= write && asks_snapshot;
-    job_commit_o      <= write && w_at == nc_pkg::REG_JOB_COMMIT && mask[nc_pkg::REG_JOB_COMMIT_START];
-    job_start_o       <= w_data[nc_pkg::REG_JOB_COMMIT_START];
-    rank_commit_o     <= write && w_at == nc_pkg::REG_RANK_COMMIT;
+    {job_commit_o, job_soon_q}   <= {job_soon_q, write && commits_job};
+    {rank_commit_o, rank_soon_q} <= {rank_soon_q, write && commits_rank};
+    if (write) job_start_o <= w_data[nc_pkg::REG_JOB_COMMIT_START];  // the next write's data may come before the pulse
     drop_seed_write_o <= write && w_at == nc_pkg::REG_DROP_SEED;
     if (write) begin
       unique case (w_at)
@@ -132,10 +138,10 @@ module regs #(
       endcase
     end
     if (rst_i) begin
-      {snapshot_o, job_commit_o, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
+      {snapshot_o, job_soon_q, job_commit_o, rank_soon_q, rank_commit_o, drop_seed_write_o, enable_o} <= '0;
       {job_index_q, counter_index_q, drop_in_o, drop_out_o, drop_seed_o} <= '0;
     end
-    // Forgotten once they are taken; no write can come in that clock, as the one before it is answered in it.
+    // Forgotten once they are taken; no write can come in that clock, as the one before it is answered behind it.
     if (rst_i || job_commit_o) {job_ranks_q, key_lo_q, key_hi_q, base_q, slots_q, formats_q, job_group_ip_o, group_port_q} <= '0;
     if (rst_i || rank_commit_o) {rank_index_q, rank_ip_o, port_q} <= '0;
   end
@@ -173,13 +179,27 @@ module regs #(
   end
 
 `ifdef FORMAL
-  // What is only written reads 0, and is forgotten in the clock in which its commit is taken, with which no write collides.
-  logic past_q = 1'b0;
+  // What is only written reads 0, and is forgotten in the clock in which its commit is taken, with which no write collides. What a
+  // commit takes has stood for three clocks without one; no write is answered between a commit's write and its pulse.
+  localparam int StagedW = 16 + RankW + 1 + 64 + 16 + 16 + 16 + 32 + 16 + 16 + 32 + 16;
+  logic               past_q = 1'b0, start_q;
+  logic [1:0]         stood_q;               // clocks, stops at 3
+  logic [StagedW-1:0] staged, staged_q;
+  logic               pulse, soon;
+  assign staged = {job_index_o, job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o,
+                   rank_index_o, rank_ip_o, rank_port_o};
+  assign pulse  = job_commit_o || rank_commit_o;
+  assign soon   = {job_soon_q, rank_soon_q} != '0;
   always_ff @(posedge clk_i) begin
-    past_q <= 1'b1;
+    past_q   <= 1'b1;
+    staged_q <= staged;
+    stood_q  <= rst_i || pulse || staged != staged_q ? 2'd0 : stood_q == 2'd3 ? 2'd3 : stood_q + 2'd1;
+    if (write) start_q <= w_data[nc_pkg::REG_JOB_COMMIT_START];
     if (!past_q) assume (rst_i);
     if (past_q) begin
-      assert (!(write && (job_commit_o || rank_commit_o)));
+      assert (!(write && (pulse || soon)) && !(s_bvalid_o && (pulse || soon)));
+      if (pulse) assert (stood_q >= 2'd2 && staged == staged_q);
+      if (job_commit_o) assert (job_start_o == start_q);
       if ($past(job_commit_o)) assert ({job_ranks_o, job_key_o, job_base_o, job_slots_o, job_formats_o, job_group_ip_o, job_group_port_o} == '0);
       if ($past(rank_commit_o)) assert ({rank_index_o, rank_ip_o, rank_port_o} == '0);
       if ((r_at > nc_pkg::REG_JOB_INDEX && r_at <= nc_pkg::REG_RANK_COMMIT) || r_at >= nc_pkg::REG_JOB_GROUP_IP) assert (read_data == '0);
