@@ -6,7 +6,7 @@
 # layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
 # $B/loss_scale/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
 # fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/scale-MODEL.tsv and is not run again. --table: what is there.
-# TABLES: where they are kept (bench/loss_scale).
+# TABLES: where they are kept (bench/loss_scale). SAMPLES, EPOCHS: so many images alone, another number of passes, for a table of its own.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -37,6 +37,7 @@ resnet110) scales=$(printf '%s\n' none adaptive) ;;
     ;;
 esac
 . bench/trainings.sh
+case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
 
 table() { table_of scale fp32 <<<"fp32
 $scales"; }
@@ -45,8 +46,8 @@ if [ "$only" ]; then
     exit
 fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-common="--data cifar10:$NARROWCAST_DATA/cifar10 --model $model --format fp32 --scale none --batch 128 --epochs 10 --lr 0.1 --momentum 0.9
-    --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"
+common="--data cifar10:$NARROWCAST_DATA/cifar10 --model $model --format fp32 --scale none --batch 128 --epochs ${EPOCHS:-10} --lr 0.1 --momentum 0.9
+    --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip ${SAMPLES:+--train-samples $SAMPLES}"
 for seed in $seeds; do
     # shellcheck disable=SC2086  # options are words
     launch fp32 "$seed" 1 $common

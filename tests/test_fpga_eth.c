@@ -29,8 +29,9 @@ static struct {
     int fd;
     uint16_t port;
     _Atomic int version, status, status_of_keep, lose; /* lose: of 256 requests, and of answers */
-    _Atomic bool end, deaf;
-    uint64_t secret, drawn;
+    _Atomic bool end, deaf, says_no_silence;
+    _Atomic uint64_t secret, closed;
+    uint64_t drawn;
     uint32_t sequence;
     uint8_t last[LEASE_BYTES];
     size_t last_n;
@@ -55,10 +56,11 @@ static void operate(const struct lease_message *m, struct lease_message *out)
         fake.ops[fake.n_ops].begins = i == 0;
         fake.n_ops++;
         out->at[i] = m->at[i];
-        out->value[i] = m->at[i] == (LEASE_REG_SILENCE | LEASE_READ) ? SILENCE_MS
-                        : m->at[i] == (0x1004 | LEASE_READ)          ? FRAME_PORT
-                        : m->at[i] & LEASE_READ                      ? ~m->at[i]
-                                                                     : 0;
+        out->value[i] = m->at[i] == (LEASE_REG_SILENCE | LEASE_READ)
+                            ? (fake.says_no_silence ? 0 : SILENCE_MS)
+                        : m->at[i] == (0x1004 | LEASE_READ) ? FRAME_PORT
+                        : m->at[i] & LEASE_READ             ? ~m->at[i]
+                                                            : 0;
     }
 }
 
@@ -69,6 +71,8 @@ static size_t answer_to(const struct lease_message *m, uint8_t *to)
     out.status = (uint8_t)(m->kind == LEASE_KEEP ? fake.status_of_keep : fake.status);
     out.n = 0;
     fake.keeps += m->kind == LEASE_KEEP;
+    if (m->kind == LEASE_CLOSE)
+        fake.closed = m->secret;
     if (m->kind == LEASE_OPEN && m->secret != fake.secret) {
         fake.secret = m->secret;
         fake.sequence = m->sequence - 1;
@@ -148,6 +152,12 @@ static void failures(const char *where)
     fake.status = LEASE_STATUS_FULL;
     open_fails(-EUSERS, "is full", where);
     fake.status = LEASE_STATUS_DONE;
+    fake.says_no_silence = true;
+    open_fails(-EPROTO, "does not say how long a lease lasts", where);
+    for (const double until = clock_s() + 2; fake.closed != fake.secret && clock_s() < until;)
+        usleep(1000);
+    CHECK(fake.closed == fake.secret, "a lease of no use was not given back");
+    fake.says_no_silence = false;
     open_fails(-ECONNREFUSED, "cannot reach card", "eth://127.0.0.1:1");
     static const char *const no_names[] = {
         "eth://127.0.0.1",        "eth://127.0.0.1:",      "eth://:4712",

@@ -50,9 +50,9 @@ on 4 --model lenet5 --format e5m2 --overlap on --save on.ck --offload sim:c --lo
 cmp off.ck on.ck || fail "other bits through a card with overlap"
 [ "$(grep -c '"kind":"step".*"offload":true' card.jsonl)" -eq 8 ] || fail "not all steps came through the card: $(tail -n 3 stderr)"
 
-# --- the timeline ---
-on 2 --model resnet8 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
-on 2 --model resnet8 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
+# --- the timeline: batches that take far longer than a core is lent for, or what overlaps would depend on other load ---
+on 2 --model resnet8 --batch 192 --overlap on --trace on.json --save x.ck --save-every 4 >/dev/null || fail "--trace"
+on 2 --model resnet8 --batch 192 --overlap off --trace off.json --save x.ck >/dev/null || fail "--trace without overlap"
 if command -v python3 >/dev/null; then
     python3 - <<'END' || fail "the timeline is not what it should be"
 import json

@@ -30,7 +30,7 @@ if [ -z "${OUTSIDE-}" ] || [ "$here" = "$OUTSIDE" ]; then
     fail 'not in a network namespace of its own'
 fi
 ip link set lo up
-ip link add br0 type bridge 2>/dev/null || skip 'no bridges in this kernel'
+ip link add br0 address 02:00:00:00:00:fe type bridge 2>/dev/null || skip 'no bridges in this kernel'
 ip addr add 10.77.0.1/24 dev br0
 ip link set br0 up
 

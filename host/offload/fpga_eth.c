@@ -70,14 +70,20 @@ static int ask(struct fpga *card, struct eth_card *e, struct lease_message *m,
     }
 }
 
+/* The lease ends, as the card is told once at least; its answer is waited for until then. */
+static void let_go(struct eth_card *e, double until)
+{
+    struct lease_message close = {.kind = LEASE_CLOSE}, answer;
+    (void)lease_link_ask(&e->link, &close, &answer, until);
+    lease_link_close(&e->link);
+    free(e);
+}
+
 static void eth_close(struct fpga *card)
 {
     struct eth_card *e = card->own;
-    struct lease_message close = {.kind = LEASE_CLOSE}, answer;
     lease_keeper_stop(e->keeper);
-    (void)lease_link_ask(&e->link, &close, &answer, clock_s() + close_s);
-    lease_link_close(&e->link);
-    free(e);
+    let_go(e, clock_s() + close_s);
     card->own = NULL;
 }
 
@@ -112,11 +118,10 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
     }
     card->own = e;
     rc = open_lease(card, e, until);
-    if (!rc)
-        return 0;
-    lease_link_close(&e->link);
-    free(e);
-    card->own = NULL;
+    if (rc) {
+        let_go(e, 0); /* the card may have opened it all the same */
+        card->own = NULL;
+    }
     return rc;
 }
 
