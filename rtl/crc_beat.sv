@@ -1,5 +1,5 @@
-// crc_beat: CRC32C of a message, a beat of 64 bytes a clock. Of the beat at data_i in one clock, crc_o in the next one is the
-// CRC of the message up to and including it. Two stages: data to 32 bits, then one step of the state, neither over 4 LUTs.
+// crc_beat: CRC32C of a message, a beat of 64 bytes a clock. Of the beat at data_i in one clock, crc_o two clocks later is the CRC
+// of the message up to and including it, out of registers. Two stages: data to 32 bits, then one step of the state, neither over 4 LUTs.
 module crc_beat (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -8,23 +8,24 @@ module crc_beat (
   input  logic         first_i,              // with valid: a message starts
   input  logic         part_i,               // with valid: more of the same 64 bytes, which were 0 in the beat before
   output logic [31:0]  crc_o,
-  output logic         valid_o               // there was a beat in the clock before: crc_o includes it
+  output logic         valid_o               // there was a beat two clocks before: crc_o includes it, and no later one
 );
   logic [31:0] data_crc, data_crc_q, stepped, state_q, state_d;
-  logic        valid_q, first_q, part_q;
+  logic        valid_q, first_q, part_q, known_q;
 
   crc32c #(.Bits(512)) u_data (.data_i(data_i), .crc_o(data_crc));
   crc32c #(.Bits(32), .Then(480)) u_step (.data_i(state_q | {32{first_q}}), .crc_o(stepped));
 
   assign state_d = (part_q ? state_q : stepped) ^ data_crc_q;
-  assign crc_o   = ~state_d;
-  assign valid_o = valid_q;
+  assign crc_o   = ~state_q;
+  assign valid_o = known_q;
 
   always_ff @(posedge clk_i) begin
     data_crc_q <= data_crc;
     first_q    <= first_i;
     part_q     <= part_i;
     valid_q    <= valid_i && !rst_i;
+    known_q    <= valid_q && !rst_i;
     if (valid_q) state_q <= state_d;
   end
 
@@ -40,7 +41,7 @@ module crc_beat (
     for (int i = 0; i < 32; i++) assume (state_q[i] == (at_q == 10'(512 + i)));
     want = part_q ? '0 : first_q ? '1 : state_q;
     for (int i = 0; i < 512; i++) want = (want >> 1) ^ (want[0] != (at_q == 10'(i)) ? 32'h82f63b78 : 32'd0);
-    assert (crc_o == ~(part_q ? state_q ^ want : want));
+    assert (state_d == (part_q ? state_q ^ want : want));
   end
 `endif
 endmodule

@@ -34,7 +34,6 @@ module finish #(
   // --- CRC: a beat that comes in several pieces is one beat, its other quarters 0 until they come ---
   logic [511:0] pieces;
   logic         first_q;                     // the next piece begins a result,
-  logic         crc_valid;
   logic [31:0]  crc;
   always_comb begin
     for (int q = 0; q < 4; q++) pieces[128*q +: 128] = kept_en_i[q] ? kept_data_i[128*q +: 128] : '0;
@@ -43,20 +42,23 @@ module finish #(
     .clk_i, .rst_i, .data_i(pieces), .valid_i(kept_valid_i), .first_i(first_q), .part_i(!kept_en_i[0]), .crc_o(crc),
     .valid_o(crc_valid));
 
-  // --- status, and when the CRC has seen the last beat ---
-  logic [2:0] status_q, all_status_q;
-  logic       last_q;
+  // --- status, and when the CRC has seen the last beat: two clocks later ---
+  logic [2:0] status_q, all_status_q, done_status_q;
+  logic       last_q, done_q;
   always_ff @(posedge clk_i) begin
     if (kept_valid_i) begin
       first_q  <= kept_last_i;
       status_q <= kept_last_i ? '0 : status_q | kept_status_i;
     end
     all_status_q <= status_q | kept_status_i;
+    done_status_q <= all_status_q;
     last_q       <= kept_valid_i && kept_last_i;
+    done_q       <= last_q;
     if (rst_i) begin
       first_q  <= 1'b1;
       status_q <= '0;
       last_q   <= 1'b0;
+      done_q   <= 1'b0;
     end
   end
 
@@ -66,41 +68,45 @@ module finish #(
   logic [31:0]      chunk;
   logic [127:0]     desc;
   logic [7:0]       beats;
-  logic             announced;
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic             announced, crc_valid;    // always, with done_q
+  /* verilator lint_on UNUSEDSIGNAL */
   fifo #(.W(FinW), .Depth(16)) u_fin (
     .clk_i, .rst_i, .in_data_i({fin_job_i, fin_slot_i, fin_chunk_i, fin_desc_i, fin_beats_i, fin_mask_i}),
     .in_valid_i(fin_valid_i), .in_ready_o(fin_ready_o),
     .out_data_o({job, done_slot_o, chunk, desc, beats, done_mask_o}), .out_valid_o(announced), .out_ready_i(done_valid_o));
 
-  assign done_valid_o = last_q && crc_valid && announced;
-  assign done_info_o  = {job, chunk, desc, all_status_q, crc, beats};
+  assign done_valid_o = done_q;
+  assign done_info_o  = {job, chunk, desc, done_status_q, crc, beats};
 
 `ifdef FORMAL
   // The fifo and the CRC, cut away, do what they promise; a result comes after its announcement. Then each result, and nothing
-  // else, is reported once, one clock after its last piece, with the oldest announcement, which is used up by that; its status
+  // else, is reported once, two clocks after its last piece, with the oldest announcement, which is used up by that; its status
   // is all its pieces' together, and a CRC begins with its first piece.
-  logic       past_q = 1'b0, open_q, in_done_q, crc_in_q;
+  logic       past_q = 1'b0, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q;
   logic [4:0] waiting_q;                     // announced, not reported
-  logic [2:0] seen_q, due_q;                 // status of the pieces so far; of the result that is to be reported
+  logic [2:0] seen_q, due_q, due2_q;         // status of the pieces so far; of the result that is to be reported, in two clocks or next
   always_ff @(posedge clk_i) begin
     past_q    <= 1'b1;
     waiting_q <= waiting_q + 5'(fin_valid_i && fin_ready_o) - 5'(done_valid_o);
     in_done_q <= kept_valid_i && kept_last_i;
     crc_in_q  <= kept_valid_i;
+    {in_done2_q, crc_in2_q, due2_q} <= {in_done_q, crc_in_q, due_q};
     if (kept_valid_i) begin
       open_q <= !kept_last_i;
       seen_q <= kept_last_i ? '0 : (open_q ? seen_q : '0) | kept_status_i;
       due_q  <= (open_q ? seen_q : '0) | kept_status_i;
     end
-    if (rst_i) {waiting_q, open_q, in_done_q, crc_in_q} <= '0;
+    if (rst_i) {waiting_q, open_q, in_done_q, crc_in_q, in_done2_q, crc_in2_q} <= '0;
     if (!past_q) assume (rst_i);
-    assume (announced == (waiting_q != '0) && fin_ready_o == (waiting_q != 5'd16) && crc_valid == crc_in_q);
-    if (kept_valid_i) assume (waiting_q > 5'(in_done_q));
+    assume (announced == (waiting_q != '0) && fin_ready_o == (waiting_q != 5'd16) && crc_valid == crc_in2_q);
+    if (kept_valid_i) assume (waiting_q > 5'(in_done_q) + 5'(in_done2_q));
     if (past_q) begin
-      assert (done_valid_o == in_done_q);
-      if (done_valid_o) assert (done_info_o[40 +: 3] == due_q && done_info_o[8 +: 32] == crc && done_info_o[7:0] == beats);
+      assert (done_valid_o == in_done2_q && (!done_valid_o || (announced && crc_valid)));
+      if (done_valid_o) assert (done_info_o[40 +: 3] == due2_q && done_info_o[8 +: 32] == crc && done_info_o[7:0] == beats);
       assert (first_q == !open_q && (!open_q || status_q == seen_q) && (open_q || status_q == '0));
-      assert (last_q == in_done_q && (!in_done_q || waiting_q != '0) && waiting_q <= 5'd16);
+      assert (last_q == in_done_q && waiting_q >= 5'(in_done_q) + 5'(in_done2_q) && waiting_q <= 5'd16);
+      assert ((!in_done_q || (crc_in_q && all_status_q == due_q)) && (!in_done2_q || crc_in2_q));
     end
   end
 `endif

@@ -1,8 +1,8 @@
 // frame_fifo: keeps the beats of frames whose worth is known only at their end. Beats come in without a handshake; a good
 // end lets all beats since the last end out, in order; a bad end, or a beat that found no room, makes them as if never written.
 //   in_end_i comes with the last beat of a frame, or later, but before the next frame's first beat. In that clock full_o says
-//   that the frame had no room and is dropped, whatever in_good_i says. A beat is at the output one clock after the end that
-//   released it (two, if it is the oldest inside and came in the last clock). The output does not tell frames apart.
+//   that the frame had no room and is dropped, whatever in_good_i says. A beat is at the output two clocks after the end that
+//   released it, when those before it have left. The output, valid too, is registers; it does not tell frames apart.
 module frame_fifo #(
   parameter int W     = 8,                   // payload bits
   parameter int Depth = 256,                 // beats, a power of two
@@ -25,13 +25,13 @@ module frame_fifo #(
   logic [PtrW:0] wr_q, wr_d, end_q, end_d;   // next write; first beat that is not released. The top bit tells full from empty.
   logic [PtrW:0] rd_q, rd_d;
   logic          over_q;                     // a beat of this frame found no room
-  logic          stale_q;                    // the output was read in the clock in which it was written
+  logic          valid_q;                    // a beat that was free a clock ago is at the output
   logic          room, put;
 
   assign room        = wr_q != {~rd_q[PtrW], rd_q[PtrW-1:0]};
   assign put         = in_valid_i && room; // behind a beat without room: in vain, the frame's end takes all back
   assign full_o      = over_q || (in_valid_i && !room);
-  assign out_valid_o = rd_q != end_q && !stale_q;
+  assign out_valid_o = valid_q;
   assign out_data_o  = out_q;
   assign rd_d        = out_valid_o && out_ready_i ? rd_q + 1'b1 : rd_q;
 
@@ -47,7 +47,6 @@ module frame_fifo #(
   always_ff @(posedge clk_i) begin
     if (put) mem_q[wr_q[PtrW-1:0]] <= in_data_i;
     out_q   <= put && wr_q[PtrW-1:0] == rd_d[PtrW-1:0] ? 'x : mem_q[rd_d[PtrW-1:0]];
-    stale_q <= put && wr_q == rd_d;
   end
 
   always_ff @(posedge clk_i) begin
@@ -55,11 +54,13 @@ module frame_fifo #(
     end_q  <= end_d;
     rd_q   <= rd_d;
     over_q <= full_o && !in_end_i;
+    valid_q <= rd_d != end_q;                // what is freed now may be written now, and could not be read yet
     if (rst_i) begin
       wr_q   <= '0;
       end_q  <= '0;
       rd_q   <= '0;
       over_q <= 1'b0;
+      valid_q <= 1'b0;
     end
   end
 
@@ -68,7 +69,7 @@ module frame_fifo #(
   // Any beat of the stream may be marked when it enters: it comes out, unchanged, after those before it, or its frame was bad.
   (* anyseq *) logic mark;
   logic          past_q = 1'b0, lost_q, lost, take, got, marked_q, free_q;
-  logic [PtrW:0] n_free_q, n_open_q, ahead_q, place;
+  logic [PtrW:0] n_free_q, n_new_q, n_open_q, ahead_q, place;  // n_new_q: became free in the last clock
   logic [W-1:0]  mark_data_q;
   assign lost  = lost_q || (in_valid_i && n_free_q + n_open_q == (PtrW+1)'(Depth));
   assign take  = in_valid_i && !lost;
@@ -78,6 +79,7 @@ module frame_fifo #(
     past_q   <= 1'b1;
     lost_q   <= lost && !in_end_i;
     n_open_q <= in_end_i ? '0 : n_open_q + (PtrW+1)'(take);
+    n_new_q  <= in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0;
     n_free_q <= n_free_q - (PtrW+1)'(got) + (in_end_i && in_good_i && !lost ? n_open_q + (PtrW+1)'(take) : '0);
     if (!marked_q && take && mark) begin
       marked_q    <= !(in_end_i && !in_good_i);
@@ -94,15 +96,14 @@ module frame_fifo #(
       lost_q   <= 1'b0;
       n_open_q <= '0;
       n_free_q <= '0;
+      n_new_q  <= '0;
       marked_q <= 1'b0;
     end
     if (!past_q) assume (rst_i);
     if (past_q) begin
       // the promises
       assert (full_o == lost);
-      assert (!out_valid_o || n_free_q != '0);
-      assert (out_valid_o || n_free_q == '0 || stale_q);
-      if ($past(n_free_q > (PtrW+1)'(1)) || $past(n_free_q == (PtrW+1)'(1) && !got)) assert (out_valid_o || $past(rst_i));
+      assert (out_valid_o == (n_free_q != n_new_q) && n_free_q >= n_new_q);
       if (marked_q && free_q && ahead_q == '0 && out_valid_o) assert (out_data_o == mark_data_q);
       if (got) assert (!marked_q || ahead_q != '0 || free_q);
       if (!$past(rst_i) && $past(out_valid_o && !out_ready_i)) assert (out_valid_o && $stable(out_data_o));
@@ -114,7 +115,7 @@ module frame_fifo #(
         assert (mem_q[place[PtrW-1:0]] == mark_data_q);
         assert (free_q ? ahead_q < n_free_q : ahead_q >= n_free_q && ahead_q < n_free_q + n_open_q);
       end
-      assert (stale_q || wr_q == rd_q || out_q == mem_q[rd_q[PtrW-1:0]]);
+      assert (!valid_q || out_q == mem_q[rd_q[PtrW-1:0]]);
     end
   end
 `endif

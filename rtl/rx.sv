@@ -1,7 +1,7 @@
 // rx: takes frames from the network, keeps those that are whole and good, and hands each out as a descriptor (source and
 // header) and, in the same order, its payload beats: len / 64 - 1 of them. It takes a beat every clock, whatever happens.
-//   c0 the beat is at the input   c1 in registers, CRC of the beat   c2 CRCs and verdict; payload into the frame FIFO
-//   c3 desc_valid_o and pay_valid_o (c4 of a payload of one beat into an empty FIFO); drop_o
+//   c0 the beat is at the input   c1 in registers, CRC of the beat   c2 payload into the frame FIFO, CRC of the message
+//   c3 verdict   c4 desc_valid_o; drop_o   c5 pay_valid_o
 module rx #(
   parameter int MaxBeats  = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   parameter int FifoBeats = 256,             // payload beats kept, a power of two
@@ -27,11 +27,11 @@ module rx #(
   input  logic         pay_ready_i,
   output logic [nc_pkg::REG_COUNTERS-1:0] drop_o  // a pulse for each frame that is not handed out, on its reason
 );
-  // c1: the beat as it came; c2: once more, and the header of the frame
+  // c1: the beat as it came; c2: once more; c3: the header of the frame, until the next one's
   logic [511:0] beat1_q, beat2_q;
   logic [559:0] desc_q;
-  logic [47:0]  from1_q;
-  logic         valid1_q, first1_q, last1_q, whole1_q, enable1_q, lose2_q;
+  logic [47:0]  from1_q, from2_q;
+  logic         valid1_q, first1_q, last1_q, whole1_q, enable1_q, header2_q, lose2_q, lose3_q;
   logic         begin_q, ready_q;            // begin_q: the next beat is the first of a frame
 
   assign rx_ready_o = ready_q;
@@ -44,8 +44,11 @@ module rx #(
     whole1_q  <= &rx_keep_i;
     enable1_q <= enable_i;
     beat2_q   <= beat1_q;
+    from2_q   <= from1_q;
+    header2_q <= valid1_q && first1_q;
     lose2_q   <= random_i < drop_in_i;
-    if (valid1_q && first1_q) desc_q <= {from1_q, beat1_q};
+    lose3_q   <= lose2_q;
+    if (header2_q) desc_q <= {from2_q, beat2_q};
   end
 
   always_ff @(posedge clk_i) begin
@@ -76,7 +79,7 @@ module rx #(
     .magic_i(beat1_q[nc_pkg::PKT_MAGIC +: nc_pkg::PKT_MAGIC_BITS]),
     .len_i(beat1_q[nc_pkg::PKT_LEN +: nc_pkg::PKT_LEN_BITS]),
     .payload_crc_i(beat1_q[nc_pkg::PKT_PAYLOAD_CRC +: nc_pkg::PKT_PAYLOAD_CRC_BITS]),
-    .crc_i(crc), .lose_i(lose2_q), .full_i(full), .desc_room_i(desc_room),
+    .crc_i(crc), .lose_i(lose3_q), .full_i(full), .desc_room_i(desc_room),
     .put_o(put), .end_o(ends), .good_o(good), .commit_o(commit), .drop_o(drop_o)
   );
 

@@ -1,5 +1,5 @@
-// rx_check: judges the frames that come in, a beat a clock, and gives the first reason against each. Two stages: fields and
-// number of beats with the beat (c1), CRCs and verdict one clock later (c2), when the beat itself goes into the frame FIFO.
+// rx_check: judges the frames that come in, a beat a clock, and gives the first reason against each. Three stages: fields and
+// number of beats with the beat (c1); the beat itself goes into the frame FIFO (c2); CRCs and verdict (c3).
 module rx_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,  // most payload beats of a frame
   localparam int CountW  = $clog2(MaxBeats + 3)
@@ -15,12 +15,13 @@ module rx_check #(
   input  logic [31:0] magic_i,
   input  logic [15:0] len_i,
   input  logic [31:0] payload_crc_i,
-  // c2: about the same beat
+  // c2
+  output logic        put_o,                 // the beat is payload
+  // c3: about the same beat
   input  logic [31:0] crc_i,                 // of the header, or of the payload up to here
   input  logic        lose_i,                // with the last beat: lose the frame on purpose
   input  logic        full_i,                // the payload has no room, frame and all
   input  logic        desc_room_i,           // there is a place for its header
-  output logic        put_o,                 // the beat is payload
   output logic        end_o,                 // the beat is the last of its frame,
   output logic        good_o,                // nothing speaks against the frame but perhaps full_i,
   output logic        commit_o,              // and not even that: it is taken
@@ -30,10 +31,11 @@ module rx_check #(
   localparam bit [CountW-1:0] MaxCount = CountW'(MaxBeats + 1);
 
   logic              valid_q, first_q, last_q;
-  logic              on_q, magic_ok_q, whole_q, len_ok_q, header_ok_q;
+  logic              on_q, magic_ok_q, whole_q, len_ok_q, no_payload_crc_q;
   logic [15:0]       len_q;
-  logic [31:0]       payload_crc_q, expect_q;  // expect_q: the CRC that crc_i must be in c2
-  logic              no_payload_crc_q;
+  logic [31:0]       payload_crc_q;
+  logic              valid3_q, first3_q, end3_q, on3_q, magic3_q, len3_q, no_payload3_q, header_ok_q;
+  logic [31:0]       expect_q;               // the CRC that crc_i must be in c3
   logic [CountW-1:0] count_q, count_d;       // beats of the frame so far; stops at one more than there may be
   logic              whole_d, crc_ok, header_ok, payload_ok, is_end, none;
   logic [15:0]       len;
@@ -55,7 +57,6 @@ module rx_check #(
       whole_q  <= whole_d;
       len_ok_q <= whole_d && count_d <= MaxCount && len == {10'(count_d), 6'd0};
       len_q    <= len;
-      expect_q <= first_i ? Residue : payload_crc_q;
       if (first_i) begin
         on_q             <= enable_i;
         magic_ok_q       <= magic_i == nc_pkg::PKT_MAGIC_VALUE;
@@ -66,20 +67,32 @@ module rx_check #(
     valid_q <= valid_i && !rst_i;
   end
 
-  // c2. A header that holds its own CRC has a CRC that is known; no payload: the field must be 0.
+  // c2
+  assign put_o = valid_q && !first_q;
+  always_ff @(posedge clk_i) begin
+    first3_q      <= first_q;
+    expect_q      <= first_q ? Residue : payload_crc_q;
+    on3_q         <= on_q;
+    magic3_q      <= magic_ok_q;
+    len3_q        <= len_ok_q;
+    no_payload3_q <= no_payload_crc_q;
+    valid3_q      <= valid_q && !rst_i;
+    end3_q        <= valid_q && last_q && !rst_i;
+  end
+
+  // c3. A header that holds its own CRC has a CRC that is known; no payload: the field must be 0.
   logic length_bad, magic_bad, header_bad, payload_bad, room_bad;
   assign crc_ok      = crc_i == expect_q;
-  assign header_ok   = first_q ? crc_ok : header_ok_q;
-  assign payload_ok  = first_q ? no_payload_crc_q : crc_ok;
-  assign is_end      = valid_q && last_q;
-  assign length_bad  = on_q && !len_ok_q;
-  assign magic_bad   = on_q && len_ok_q && !magic_ok_q;
-  assign header_bad  = on_q && len_ok_q && magic_ok_q && !header_ok;
-  assign payload_bad = on_q && len_ok_q && magic_ok_q && header_ok && !payload_ok;
-  assign none        = on_q && len_ok_q && magic_ok_q && header_ok && payload_ok;
+  assign header_ok   = first3_q ? crc_ok : header_ok_q;
+  assign payload_ok  = first3_q ? no_payload3_q : crc_ok;
+  assign is_end      = end3_q;
+  assign length_bad  = on3_q && !len3_q;
+  assign magic_bad   = on3_q && len3_q && !magic3_q;
+  assign header_bad  = on3_q && len3_q && magic3_q && !header_ok;
+  assign payload_bad = on3_q && len3_q && magic3_q && header_ok && !payload_ok;
+  assign none        = on3_q && len3_q && magic3_q && header_ok && payload_ok;
   assign room_bad    = none && !lose_i && (full_i || !desc_room_i);
 
-  assign put_o    = valid_q && !first_q;
   assign end_o    = is_end;
   assign good_o   = none && !lose_i && desc_room_i;
   assign commit_o = is_end && good_o && !full_i;
@@ -87,7 +100,7 @@ module rx_check #(
   logic [nc_pkg::REG_COUNTERS-1:0] drop_d;
   always_comb begin
     drop_d = '0;
-    drop_d[nc_pkg::CNT_DROP_DISABLED]    = is_end && !on_q;
+    drop_d[nc_pkg::CNT_DROP_DISABLED]    = is_end && !on3_q;
     drop_d[nc_pkg::CNT_DROP_LENGTH]      = is_end && length_bad;
     drop_d[nc_pkg::CNT_DROP_MAGIC]       = is_end && magic_bad;
     drop_d[nc_pkg::CNT_DROP_HEADER_CRC]  = is_end && header_bad;
@@ -96,7 +109,7 @@ module rx_check #(
     drop_d[nc_pkg::CNT_DROP_ROOM]        = is_end && room_bad;
   end
   always_ff @(posedge clk_i) begin
-    if (valid_q && first_q) header_ok_q <= header_ok;
+    if (valid3_q && first3_q) header_ok_q <= header_ok;
     drop_o <= rst_i ? '0 : drop_d;
   end
 
@@ -104,7 +117,9 @@ module rx_check #(
   // Beats counted once more, by 16 bits that do not stop: a frame that is taken has as many bytes as its header said, all of
   // them there, and so many beats were put. Each frame is taken or has one reason not to be.
   logic        past_q = 1'b0, open_q, whole_all_q, header_seen_q, on_seen_q, ended_q;
-  logic [15:0] beats_q, puts_q, puts, said_q;
+  logic [15:0] beats_q, puts_q, puts, said_q, beats3_q, puts3_q, said3_q;  // 3: as of the beat in c3
+  logic        whole3_q, on_seen3_q;
+  logic [31:0] payload_crc3_q;
   assign puts = (first_q ? '0 : puts_q) + 16'(put_o);
   always_ff @(posedge clk_i) begin
     past_q <= 1'b1;
@@ -116,7 +131,8 @@ module rx_check #(
       if (first_i) on_seen_q <= enable_i && magic_i == nc_pkg::PKT_MAGIC_VALUE;
     end
     if (valid_q) puts_q <= puts;
-    if (valid_q && first_q) header_seen_q <= crc_i == Residue;
+    {beats3_q, puts3_q, said3_q, whole3_q, on_seen3_q, payload_crc3_q} <= {beats_q, puts, said_q, whole_all_q, on_seen_q, payload_crc_q};
+    if (valid3_q && first3_q) header_seen_q <= crc_i == Residue;
     ended_q <= is_end && !commit_o && !rst_i;
     if (rst_i) open_q <= 1'b0;
     if (!past_q) assume (rst_i);
@@ -125,9 +141,9 @@ module rx_check #(
     if (past_q) begin
       // the promises
       if (commit_o) begin
-        assert (said_q == {beats_q[9:0], 6'd0} && beats_q <= 16'(MaxBeats + 1));
-        assert (puts + 1'b1 == beats_q && whole_all_q && on_seen_q);
-        assert (first_q ? payload_crc_q == '0 : header_seen_q && crc_i == payload_crc_q);
+        assert (said3_q == {beats3_q[9:0], 6'd0} && beats3_q <= 16'(MaxBeats + 1));
+        assert (puts3_q + 1'b1 == beats3_q && whole3_q && on_seen3_q);
+        assert (first3_q ? payload_crc3_q == '0 : header_seen_q && crc_i == payload_crc3_q);
       end
       assert (ended_q == (drop_o != '0) && (drop_o & (drop_o - 1'b1)) == '0);
       assert (!commit_o || (end_o && good_o && !full_i && desc_room_i && !lose_i));
@@ -137,10 +153,17 @@ module rx_check #(
         assert (beats_q != '0 && (beats_q <= 16'(MaxBeats + 1) ? 16'(count_q) == beats_q : count_q > MaxCount));
         assert (len_ok_q == (whole_q && count_q <= MaxCount && len_q == {10'(count_q), 6'd0}));
         assert ((valid_q ? puts : puts_q) + 1'b1 == beats_q);
-        assert ((valid_q && first_q) || header_ok_q == header_seen_q);
       end
+      if (valid3_q) begin
+        assert (first3_q == (beats3_q == 16'd1) && puts3_q + 1'b1 == beats3_q && on_seen3_q == (on3_q && magic3_q));
+        assert (len3_q == (whole3_q && beats3_q <= 16'(MaxBeats + 1) && said3_q == {beats3_q[9:0], 6'd0}));
+        assert (first3_q || header_ok_q == header_seen_q);
+        assert (no_payload3_q == (payload_crc3_q == '0) && expect_q == (first3_q ? Residue : payload_crc3_q));
+      end
+      if (valid_q && !first_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);
+      if (!valid_q && open_q) assert (valid3_q && first3_q || header_ok_q == header_seen_q);
+      assert (!end3_q || valid3_q);
       if (valid_q || open_q) assert (no_payload_crc_q == (payload_crc_q == '0));
-      if (valid_q) assert (expect_q == (first_q ? Residue : payload_crc_q));
       if (valid_q) assert (open_q == !last_q && first_q == (beats_q == 16'd1));
     end
   end

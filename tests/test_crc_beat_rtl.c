@@ -15,7 +15,7 @@ static struct {
     uint8_t *rst, *valid, *first, *part;
 } dut;
 
-/* One clock with a beat; crc_o is then about it. */
+/* One clock with a beat and one without; crc_o is then about it. */
 static uint32_t beat(const uint8_t *bytes, int first, int part)
 {
     memcpy(dut.data, bytes, 64);
@@ -24,6 +24,7 @@ static uint32_t beat(const uint8_t *bytes, int first, int part)
     *dut.part = (uint8_t)part;
     model_tick(dut.m);
     *dut.valid = 0;
+    model_tick(dut.m);
     return *dut.crc;
 }
 

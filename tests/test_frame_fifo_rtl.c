@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     unsigned in_stall = 0, out_stall = 0;
     struct plain p = {0};
     struct frame f = new_frame(&rand);
-    int fresh = 0; /* the oldest beat was written in the last clock */
+    unsigned fresh = 0; /* beats that became free in the last clock */
     printf("seed %d\n", SEED);
     for (int clock = 0; clock < CLOCKS; clock++) {
         if (clock % 256 == 0) {
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         int stalled = *out_valid && !*out_ready && !*rst;
         if (!*rst) {
             CHECK(*full == lost, "clock %d: full %d", clock, *full);
-            CHECK(*out_valid == (p.n_free > 0 && !fresh), "clock %d: %u free, valid %d", clock,
+            CHECK(*out_valid == (p.n_free > fresh), "clock %d: %u free, valid %d", clock,
                   p.n_free, *out_valid);
             CHECK(!*out_valid || *out_data == p.data[p.first % RING],
                   "clock %d: %08x, must be %08x", clock, *out_data, p.data[p.first % RING]);
@@ -89,10 +89,11 @@ int main(int argc, char **argv)
             p.first++;
             p.n_free--;
         }
-        fresh = put && p.n_free + p.n_open == 1;
+        fresh = 0;
         p.lost = lost && !*in_end;
         if (*in_end) {
-            p.n_free += *in_good && !lost ? p.n_open : 0;
+            fresh = *in_good && !lost ? p.n_open : 0;
+            p.n_free += fresh;
             p.n_open = 0;
             n_good += *in_good && !lost;
             n_bad += !*in_good;
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
         n_streak = streak > n_streak ? streak : n_streak;
         if (*rst)
             p = (struct plain){0};
-        fresh = fresh && !*rst;
+        fresh = *rst ? 0 : fresh;
 
         model_tick(m);
         CHECK(!stalled || (*out_valid && *out_data == held), "clock %d: a stalled beat changed",

@@ -134,7 +134,7 @@ static int verdict(const struct frame *f, int enabled)
     return CNT_TAKEN;
 }
 
-/* ---- The plain model: what has been accepted goes through two clocks of delay into two queues
+/* ---- The plain model: what has been accepted goes through three clocks of delay into two queues
  * --------------------------- */
 
 struct beat {
@@ -144,28 +144,28 @@ struct beat {
 };
 
 struct plain {
-    struct beat c1, c2;
+    struct beat c1, c2, c3;
     uint8_t pay[RING][64], desc[RING][70];
     unsigned pay_first, n_free, n_open, desc_first, n_descs;
-    int room_lost, enabled, fresh;
+    int room_lost, enabled;
+    unsigned fresh; /* beats that became free in the last clock */
 };
 
 /* One clock of it: the beat that is accepted, the readers' takes. Returns the reason to be seen
  * afterwards, or -1. */
 static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc, int take_pay)
 {
-    struct beat b = p->c2;
-    int reason = -1, desc_room = p->n_descs < DESCS, put = 0;
-    if (b.valid && !b.first) {
+    struct beat in2 = p->c2, b = p->c3;
+    int reason = -1, desc_room = p->n_descs < DESCS;
+    if (in2.valid && !in2.first) {
         p->room_lost |= p->n_free + p->n_open == FIFO_BEATS;
-        put = !p->room_lost;
-        if (put)
-            memcpy(p->pay[(p->pay_first + p->n_free + p->n_open++) % RING], b.frame->bytes[b.at],
-                   64);
+        if (!p->room_lost)
+            memcpy(p->pay[(p->pay_first + p->n_free + p->n_open++) % RING],
+                   in2.frame->bytes[in2.at], 64);
     }
     p->pay_first += (unsigned)take_pay;
     p->n_free -= (unsigned)take_pay;
-    p->fresh = put && p->n_free + p->n_open == 1;
+    p->fresh = 0;
     if (b.valid && b.last) {
         reason = verdict(b.frame, b.enabled);
         if (reason == CNT_TAKEN && lose)
@@ -177,13 +177,15 @@ static int plain_clock(struct plain *p, struct beat in, int lose, int take_desc,
             memcpy(desc, b.frame->bytes[0], 64);
             pkt_put_uint(desc + 64, b.frame->port, 2);
             pkt_put_uint(desc + 66, b.frame->ip, 4);
-            p->n_free += p->n_open;
+            p->fresh = p->n_open;
+            p->n_free += p->fresh;
         }
         p->n_open = 0;
         p->room_lost = 0;
     }
     p->desc_first += (unsigned)take_desc;
     p->n_descs -= (unsigned)take_desc;
+    p->c3 = p->c2;
     p->c2 = p->c1;
     p->c1 = in;
     return reason;
@@ -226,7 +228,7 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
           *dut.desc_valid);
     CHECK(!*dut.desc_valid || !memcmp(dut.desc, p->desc[p->desc_first % RING], 70),
           "clock %llu: header", at);
-    CHECK(*dut.pay_valid == (p->n_free > 0 && !p->fresh), "clock %llu: %u beats, valid %d", at,
+    CHECK(*dut.pay_valid == (p->n_free > p->fresh), "clock %llu: %u beats, valid %d", at,
           p->n_free, *dut.pay_valid);
     CHECK(!*dut.pay_valid || !memcmp(dut.pay, p->pay[p->pay_first % RING], 64),
           "clock %llu: payload", at);
@@ -235,11 +237,11 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
 int main(int argc, char **argv)
 {
     uint64_t n_frames = argc > 1 && !strcmp(argv[1], "long") ? 2500000 : 250000;
-    static struct frame frames[4]; /* the last two may still be on their way */
+    static struct frame frames[4]; /* the last three may still be on their way */
     static struct plain p, empty;
     uint64_t rand = SEED, seen[32] = {0}, frame = 0, clock = 0, ended = 0, resets = 0;
     unsigned at = 0, in_stall = 0, desc_stall = 0, pay_stall = 0, faulty = 0;
-    int lose = 0, reason = -1;
+    int lose = 0, lose_next = 0, reason = -1;
     printf("seed %d\n", SEED);
     open_dut(1, argv);
     make_frame(&frames[0], &rand, 0);
@@ -274,8 +276,9 @@ int main(int argc, char **argv)
         struct beat in = {*dut.valid, at == 0, *dut.last, p.enabled, f, at};
         reason = plain_clock(&p, in, lose, *dut.desc_valid && *dut.desc_ready,
                              *dut.pay_valid && *dut.pay_ready);
-        /* asked in the clock behind the last beat, told in the next */
-        lose = *dut.random < *dut.drop_in;
+        /* asked in the clock behind the last beat, told two later */
+        lose = lose_next;
+        lose_next = *dut.random < *dut.drop_in;
         if (!*dut.rst && reason >= 0) {
             seen[reason]++;
             ended++;
