@@ -51,9 +51,9 @@ module admit #(
   output logic [2:0]       tile_shift_o,
   output logic             tile_saturate_o,
   output logic [511:0]     tile_data_o,
-  // a last contribution is on its way into the tile: what its result will be
+  // a last contribution is on its way into the tile since a clock ago: what its result will be
   output logic             fin_valid_o,
-  input  logic             fin_ready_i,
+  input  logic             fin_ready_i,      // looked at a clock before, and nobody else puts
   output logic [JobW-1:0]  fin_job_o,
   output logic [SlotW-1:0] fin_slot_o,
   output logic [31:0]      fin_chunk_o,
@@ -62,7 +62,7 @@ module admit #(
   output logic [Ranks-1:0] fin_mask_o,
   input  logic             done_valid_i,     // that result is whole
   input  logic [SlotW-1:0] done_slot_i,
-  // who is to be sent a kept result
+  // who is to be sent a kept result; of a last contribution: nobody any more. Before the frame's other consequences
   output logic             ask_valid_o,
   input  logic             ask_ready_i,
   output logic             ask_none_o,
@@ -110,11 +110,12 @@ module admit #(
   logic [SlotW-1:0]  write_at;
   logic [StoreW-1:0] write_data, read_q;
   logic              filling, kept;
-  logic [31:0]       chunk;
+  logic [31:0]       chunk, head_chunk;
   logic [Ranks-1:0]  bitmap;
   logic [127:0]      desc, head_desc;
   always_ff @(posedge clk_i) if (write) store_ram[write_at] <= write_data;
   assign {filling, kept, chunk, bitmap, desc} = read_q;
+  assign head_chunk = head[nc_pkg::PKT_CHUNK +: 32];
   assign head_desc = {head[nc_pkg::PKT_COUNT +: 32], head[nc_pkg::PKT_OP +: 96]};
 
   // --- LOOK -> CHECK: copies of what the job table says, so that the compares start from registers ---
@@ -160,9 +161,9 @@ module admit #(
     op_ok_q     <= op == nc_pkg::OP_SUM || op == nc_pkg::OP_MAX || op == nc_pkg::OP_PING;
     ping_q      <= op == nc_pkg::OP_PING;
     format_ok_q <= format_ok;
-    same_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk;
-    next_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk + 32'd1;
-    prev_q      <= head[nc_pkg::PKT_CHUNK +: 32] == chunk - 32'd1;
+    same_q      <= head_chunk == chunk;
+    next_q      <= head_chunk == chunk + 32'd1;
+    prev_q      <= head_chunk == chunk - 32'd1;
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;
@@ -199,28 +200,42 @@ module admit #(
 
   // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  logic             finishing_at_q, wait_slot, go, asks;  // finishing_at_q: one clock late; only an earlier frame's go sets it
+  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: one clock late; only an earlier frame's go sets it
   logic [SlotW-1:0] at, clear_q;
   logic [SlotW:0]   left_slots_q;
-  logic             in_reading;
+  logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
   assign at         = slot[SlotW-1:0];
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  assign wait_slot  = finishing_at_q || (do_add && last && (in_reading || !fin_ready_i));
+  // Whoever is to be asked for is asked for first. Behind that, nothing of the slot begins to be sent, so what is being sent may
+  // be known a clock late: as of the clock that asked, or later.
+  assign wait_slot  = finishing_at_q || ask_valid_o || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
-  assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || ask_ready_i);
+  assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || asked_q);
+  assign finishes   = go && do_add && last;
+
+  always_ff @(posedge clk_i) begin
+    in_reading_q <= in_reading;
+    fin_valid_o  <= finishes && !rst_i;
+    fin_job_o    <= job_o;
+    fin_slot_o   <= at;
+    fin_chunk_o  <= head_chunk;
+    fin_desc_o   <= head_desc;
+    fin_beats_o  <= result_beats_q;
+    fin_mask_o   <= all_q;
+
+    if (ask_ready_i) ask_valid_o <= 1'b0;
+    if (!ask_valid_o || ask_ready_i) begin
+      if (state_q == Clear) ask_valid_o <= 1'b1;
+      if (state_q == Decide && asks && !asked_q && !ask_valid_o && !finishing_at_q) ask_valid_o <= 1'b1;
+      ask_none_o <= state_q == Clear || !do_resend;
+      ask_slot_o <= state_q == Clear ? clear_q : at;
+      ask_mask_o <= bit_q;
+    end
+    asked_q <= state_q == Decide && !go && (asked_q || (ask_valid_o && ask_ready_i));
+    if (rst_i) {ask_valid_o, asked_q} <= '0;
+  end
 
   assign desc_ready_o = go;
-  assign fin_valid_o  = go && do_add && last;
-  assign fin_job_o    = job_o;
-  assign fin_slot_o   = at;
-  assign fin_chunk_o  = head[nc_pkg::PKT_CHUNK +: 32];
-  assign fin_desc_o   = head_desc;
-  assign fin_beats_o  = result_beats_q;
-  assign fin_mask_o   = all_q;
-  assign ask_valid_o  = (state_q == Decide && stream_free && !wait_slot && asks) || state_q == Clear;
-  assign ask_none_o   = state_q == Clear || !do_resend;
-  assign ask_slot_o   = state_q == Clear ? clear_q : at;
-  assign ask_mask_o   = bit_q;
   assign ans_valid_o  = go && (do_pong || nak != '0);
   assign ans_pong_o   = do_pong;
   assign ans_status_o = !do_pong ? nak : filling ? nc_pkg::PONG_FILLING : kept ? nc_pkg::PONG_KEPT : nc_pkg::PONG_EMPTY;
@@ -239,14 +254,19 @@ module admit #(
     write      = (go && do_add) || state_q == Clear || state_q == Reset;
     write_at   = state_q == Decide ? at : clear_q;
     write_data = {1'b0, 1'b0, 32'hffff_ffff, Ranks'(0), 128'd0};
-    if (state_q == Decide) write_data = {!last, kept || last, fin_chunk_o, bitmap_new, head_desc};
+    if (state_q == Decide) write_data = {!last, kept || last, head_chunk, bitmap_new, head_desc};
   end
 
-  // Settle: the cleared slots are in nobody's hands any more when no result of theirs is being read.
+  // Settle: the cleared slots are in nobody's hands any more when, a clock after the last request for them was withdrawn or later,
+  // no result of theirs is being read.
   function automatic logic in_clear(input logic [SlotW-1:0] s);
     in_clear = s >= clear_base_i && (SlotW + 1)'(s) < (SlotW + 1)'(clear_base_i) + clear_slots_i;
   endfunction
-  assign clear_done_o = state_q == Settle && !(reading_i[0] && in_clear(reading_a_i)) && !(reading_i[1] && in_clear(reading_b_i));
+  assign clear_done_o = state_q == Settle && settled_q && !in_clear_q;
+  always_ff @(posedge clk_i) begin
+    settled_q  <= state_q == Settle && !ask_valid_o;
+    in_clear_q <= (reading_i[0] && in_clear(reading_a_i)) || (reading_i[1] && in_clear(reading_b_i));
+  end
 
   always_ff @(posedge clk_i) begin
     unique case (state_q)
@@ -262,7 +282,7 @@ module admit #(
       end
       Check: state_q <= Decide;
       Decide: if (go) state_q <= Look;
-      Clear: if (ask_ready_i) begin
+      Clear: if (!ask_valid_o || ask_ready_i) begin
         clear_q      <= clear_q + 1'b1;
         left_slots_q <= left_slots_q - 1'b1;
         if (left_slots_q == (SlotW + 1)'(1)) state_q <= Settle;
@@ -298,7 +318,7 @@ module admit #(
     end
     finishing_at_q <= finishing_q[at];
     for (int s = 0; s < Slots; s++) begin
-      if (fin_valid_o && SlotW'(s) == at) finishing_q[s] <= 1'b1;
+      if (finishes && SlotW'(s) == at) finishing_q[s] <= 1'b1;
       if (done_valid_i && SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
     end
     if (rst_i) begin
@@ -316,6 +336,9 @@ module admit #(
   // its place in nobody's hands. Assumed: a frame at the head stays; what the job table promises (see its proof).
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
+  logic         told_q, told_none_q;         // this frame's request, taken
+  logic [SlotW-1:0] told_slot_q;
+  logic [Ranks-1:0] told_mask_q;
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
   logic [127:0] desc_seen_q;
@@ -334,16 +357,18 @@ module admit #(
     was_on_q  <= job_enabled_i && (state_q == Look || was_on_q || !was_off_q);
     was_off_q <= state_q != Look && (was_off_q || (was_on_q && !job_enabled_i));
     if (here && do_add) begin
-      {filling_seen_q, chunk_seen_q, in_q, desc_seen_q} <= {!last, fin_chunk_o, in_d, head_desc};
+      {filling_seen_q, chunk_seen_q, in_q, desc_seen_q} <= {!last, head_chunk, in_d, head_desc};
       if (last) kept_seen_q <= 1'b1;
     end
     if ((state_q == Clear || state_q == Reset) && clear_q == one)
       {known_q, filling_seen_q, kept_seen_q, chunk_seen_q} <= {1'b1, 1'b0, 1'b0, 32'hffff_ffff};
-    if (fin_valid_o && at == one) over_q <= 1'b1;
+    if (go || state_q == Clear) told_q <= 1'b0;
+    else if (ask_valid_o && ask_ready_i && state_q == Decide) {told_q, told_none_q, told_slot_q, told_mask_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
+    if (finishes && at == one) over_q <= 1'b1;
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
     if (stream_step) taken_q <= taken_q + 10'd1;
     if (go) {taken_q, total_q} <= {10'd0, len[15:6] - 10'd1};
-    if (rst_i) {known_q, over_q, was_on_q, was_off_q} <= '0;
+    if (rst_i) {known_q, over_q, was_on_q, was_off_q, told_q} <= '0;
 
     if (!past_q) assume (rst_i);
     if (past_q && !$past(rst_i) && $past(desc_valid_i && !desc_ready_o)) assume (desc_valid_i && $stable(desc_data_i));
@@ -357,15 +382,18 @@ module admit #(
     if (past_q && !rst_i) begin
       // the promises
       if (here && do_add) begin
-        assert (fin_chunk_o == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
+        assert (head_chunk == (filling_seen_q ? chunk_seen_q : chunk_seen_q + 32'd1) && first == !filling_seen_q);
         assert (!filling_seen_q || (!in_q[rank_o] && head_desc == desc_seen_q));
         assert (last == (in_d == everyone) && !over_q);
         assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64] && rank < 16'(job_ranks_i));
         assert (source == $past(address_i) && slot >= 16'(job_base_i) && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
       end
-      if (here && do_resend) assert (kept_seen_q && !over_q && ask_valid_o && !ask_none_o && ask_mask_o == Ranks'(1) << rank);
-      if (fin_valid_o) assert (!in_reading && fin_ready_i && ask_valid_o && ask_ready_i && ask_none_o && ask_slot_o == fin_slot_o);
-      if (fin_valid_o) assert (fin_mask_o == everyone);
+      if (here && do_resend) assert (kept_seen_q && !over_q && told_q && !told_none_q && told_slot_q == at && told_mask_q == Ranks'(1) << rank);
+      if (finishes) assert (!$past(in_reading) && fin_ready_i && told_q && told_none_q && told_slot_q == at && all_q == everyone);
+      if (!$past(rst_i)) assert (fin_valid_o == $past(finishes) && !(fin_valid_o && finishes));
+      if (fin_valid_o && !$past(rst_i)) assert (fin_slot_o == $past(at) && fin_mask_o == $past(all_q) && {fin_chunk_o, fin_desc_o} == $past({head_chunk, head_desc}));
+      if (!$past(rst_i) && $past(ask_valid_o && !ask_ready_i)) assert (rst_i || (ask_valid_o && $stable({ask_none_o, ask_slot_o, ask_mask_o})));
+      if (clear_done_o) assert (!ask_valid_o);
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
       if (stream_step) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (stream_step) assert (tile_beat_o == RowW'(taken_q));
@@ -379,6 +407,11 @@ module admit #(
       if (state_q == Reset) assert (known_q == (clear_q > one));
       if (state_q == Clear) assert (finishing_q == '0 && !run_q && clear_i && left_slots_q != '0);
       if (state_q == Settle) assert (clear_i);
+      assert (asked_q == told_q && (!asked_q || (state_q == Decide && !ask_valid_o)));
+      if (asked_q) assert (told_slot_q == at && told_mask_q == bit_q && told_none_q == !resend);
+      if (ask_valid_o && state_q == Decide) assert (ask_slot_o == at && ask_mask_o == bit_q && ask_none_o == !resend);
+      if (ask_valid_o) assert (state_q == Decide || state_q == Clear || state_q == Settle);
+      if (settled_q && state_q == Settle) assert (!ask_valid_o);
       if (run_q) assert (taken_q < total_q && left_q == total_q - taken_q && tile_beat_o == RowW'(taken_q));
       if (run_q) assert (tile_start_o == (taken_q == '0));
     end

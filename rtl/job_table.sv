@@ -72,6 +72,7 @@ module job_table #(
   logic [JobW-1:0] index, clear_job_q;       // the job that stops
   logic [16:0]     end_q;                    // clock 1: of the staged slots
   logic            ranks_ok_q, index_ok_q, rank_ok_q;
+  logic [Jobs-1:0] index_is_q;               // one-hot
   logic [Jobs-1:0] hit_q;                    // 2: jobs whose slots they touch, running or not
   logic            in_range_q, runs_q;
   logic            fits_q, starts_q, stops_q;  // 3: the slots may be the job's; it may start; it may stop
@@ -80,6 +81,7 @@ module job_table #(
     end_q      <= {1'b0, base_i} + {1'b0, slots_i};
     ranks_ok_q <= ranks_i != '0 && ranks_i <= (RankW + 1)'(Ranks) && slots_i != '0;
     index_ok_q <= index_i < 16'(Jobs);
+    for (int j = 0; j < Jobs; j++) index_is_q[j] <= index == JobW'(j);
     rank_ok_q  <= index_i < 16'(Jobs) && rank_i < 16'(Ranks);
     for (int j = 0; j < Jobs; j++) hit_q[j] <= {1'b0, base_i} < 17'(base_q[j]) + 17'(slots_q[j]) && 17'(base_q[j]) < end_q;
     in_range_q <= ranks_ok_q && end_q <= 17'(Slots);
@@ -99,16 +101,18 @@ module job_table #(
 
   always_ff @(posedge clk_i) begin
     if (start_ok) begin
-      enabled_q[index] <= 1'b1;
       key_q[index]     <= key_i;
       ranks_q[index]   <= ranks_i;
       base_q[index]    <= base_i[SlotW:0];
       slots_q[index]   <= slots_i[SlotW:0];
       formats_q[index] <= formats_i;
     end
-    if (sets_group) group_q[index] <= group_ip_i[31:28] == nc_pkg::PKT_GROUPS[3:0];
+    for (int j = 0; j < Jobs; j++) begin
+      if (start_ok && index_is_q[j]) enabled_q[j] <= 1'b1;
+      if (stop_ok && index_is_q[j]) enabled_q[j] <= 1'b0;
+      if (sets_group && index_is_q[j]) group_q[j] <= group_ip_i[31:28] == nc_pkg::PKT_GROUPS[3:0];
+    end
     if (stop_ok) begin
-      enabled_q[index] <= 1'b0;
       clear_job_q      <= index;
       busy_o           <= 1'b1;
     end
@@ -189,6 +193,7 @@ module job_table #(
       if (stood_q >= 2'd1) begin
         assert (end_q == 17'(was_base) + 17'(was_slots) && index_ok_q == was_known && rank_ok_q == (was_known && was_rank < 16'(Ranks)));
         assert (ranks_ok_q == (was_ranks != '0 && was_ranks <= (RankW + 1)'(Ranks) && was_slots != '0) && runs_q == runs);
+        assert (index_is_q == Jobs'(1) << was_index[JobW-1:0]);
       end
       if (stood_q >= 2'd2) assert (hit_q == hits && in_range_q == in_range && starts_q == (was_known && !runs) && stops_q == (was_known && runs));
       if (stood_q >= 2'd3) assert (fits_q == (in_range && (hits & enabled_q) == '0));

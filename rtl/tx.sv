@@ -85,8 +85,7 @@ module tx #(
   logic [2:0]       s_status_q;
   logic [BeatW-1:0] s_beats_q;
   logic             s_full_q, s_none_q, s_group_q, s_load, s_done;
-  logic [RankW-1:0] s_rank_q, lowest;        // lowest of s_mask_q, one clock late, at once when it is new
-  logic [Ranks-1:0] mask_next;
+  logic [RankW-1:0] s_rank_q, lowest, send_lowest;  // lowest of s_mask_q, one clock late, at once when it is new
 
   logic             a_valid, a_take, a_pong;
   logic [7:0]       a_status;
@@ -139,8 +138,9 @@ module tx #(
     endcase
   end
 
-  assign mask_next = s_load ? send_mask_i : s_mask_q;
-  lowest_bit #(.W(Ranks)) u_lowest (.bits_i(mask_next), .at_o(lowest));
+  // Of both masks: which one counts is known late.
+  lowest_bit #(.W(Ranks)) u_lowest (.bits_i(s_mask_q), .at_o(lowest));
+  lowest_bit #(.W(Ranks)) u_send_lowest (.bits_i(send_mask_i), .at_o(send_lowest));
 
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
@@ -153,9 +153,9 @@ module tx #(
     if (state_q == Gap) at_q <= '0;
     else if (ask_row) at_q <= at_q + 1'b1;
 
-    s_rank_q <= lowest;
-    s_none_q <= mask_next == '0;
-    s_mask_q <= mask_next;
+    s_rank_q <= s_load ? send_lowest : lowest;
+    s_none_q <= s_load ? send_mask_i == '0 : s_mask_q == '0;
+    if (s_load) s_mask_q <= send_mask_i;
     for (int r = 0; r < Ranks; r++)
       if (begins && !pick_a && (s_group_q || RankW'(r) == s_rank_q)) s_mask_q[r] <= 1'b0;
     if (s_done) s_full_q <= 1'b0;
@@ -215,14 +215,16 @@ module tx #(
   logic        h_q, h_last_q, h_a_q, h_pong_q, lost_q;
   logic [1:0]  row_q, row_last_q, row_zero_q;      // of two clocks: [1] is the older
   logic [47:0] addr_q;
-  logic [3:0]  used_q, used_d;
-  logic        put;
+  logic [3:0]  used_q, used_d, held;
+  logic        put, gone;
   /* verilator lint_off UNUSEDSIGNAL */
   logic        fifo_ready;                   // always: nothing is asked for without room
   /* verilator lint_on UNUSEDSIGNAL */
 
   assign put    = h_q || row_q[1];
-  assign used_d = used_q + 4'(ask_header) + 4'(ask_row) - 4'(tx_valid_o && tx_ready_i);
+  assign gone   = tx_valid_o && tx_ready_i;
+  assign held   = used_q - 4'(gone);
+  assign used_d = held + 4'(ask_header) + 4'(ask_row);
 
   always_ff @(posedge clk_i) begin
     h_q        <= ask_header;
@@ -235,7 +237,7 @@ module tx #(
     row_zero_q <= {row_zero_q[0], !kr_valid_o};
     if (h_q) addr_q <= {addr_ip_i, addr_port_i};
     used_q     <= used_d;
-    room_q     <= used_d <= 4'(Depth - 2);
+    room_q     <= held <= 4'(Depth - 4) || (held <= 4'(Depth - 3) && !(ask_header && ask_row)) || (held <= 4'(Depth - 2) && !ask_header && !ask_row);
     if (rst_i) begin
       h_q    <= 1'b0;
       lost_q <= 1'b0;
