@@ -85,7 +85,7 @@ static void latency(void)
         CHECK(clocks == least + (long)beats, "%u beats: %ld clocks, not %ld + beats", beats, clocks,
               least);
         if (beats == MTU_BEATS)
-            CHECK(clocks <= 40, "%ld clocks", clocks);
+            CHECK(clocks <= 44, "%ld clocks", clocks);
     }
     printf(
         "latency, last beat in to first beat out: %ld clocks + the payload's beats; %ld for %d\n",
