@@ -45,6 +45,8 @@ grep -q "^bitstream lane.bit: [0-9]* bytes, sha256 $sum\$" "$dir/ecp5/lane/repor
 grep -q '^clock .* holds 100$' "$dir/ecp5/lane/report" || say 'the report has no clock'
 make_it "$dir" lane | grep -q 'up to date' || say 'made again, though nothing has changed'
 
+! grep -ls 'Generated.* on 20' "$B"/shell/eth_*.v || say 'LiteEth has the time of day in it: a card of the same sources would be made again'
+
 # A disk that is full: one line, and no bitstream. (In a namespace of our own, where that is allowed.)
 # shellcheck disable=SC2016  # the inner shell expands it
 full() { unshare --mount --map-root-user sh -c 'mount -t tmpfs -o "size=$1" none "$B/ecp5" && exec "$2" rtl/ecp5/bitstream.py lane' sh "$@"; }

@@ -160,11 +160,11 @@ def main():
     o = parser.parse_args()
     platform = LatticePlatform("LFE5UM5G-85F-8BG554I", io=COMMON + VARIANTS[o.variant], toolchain="trellis")
     platform.build(Shell(platform, o.variant), build_dir=os.path.join(o.folder, "litex"), build_name="eth_" + o.variant, run=False)
-    # The comments on top have the time of day in them: without, the same file each time.
+    # The comments at both ends have the time of day in them: without, the same file each time.
     name = "eth_%s.v" % o.variant
     with open(os.path.join(o.folder, "litex", name)) as made, open(os.path.join(o.folder, name), "w") as kept:
         text = made.read()
-        text = text[text.index("module " + name[:-2]):]
+        text = text[text.index("module " + name[:-2]):text.rindex("endmodule")] + "endmodule\n"
         # LiteX takes a pin that a TRELLIS_IO drives for an input; as a netlist of its own it must be what it is.
         kept.write(re.sub(r"input  wire( +rgmii_mdio,)", r"inout  wire\1", text))
 
