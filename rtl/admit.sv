@@ -125,6 +125,7 @@ module admit #(
   logic [SlotW:0] base_q, slots_q;
   logic [15:0]    formats_q;
   logic           enabled_q;
+  logic [31:0]    before_q, behind_q;        // the chunks before and behind the frame's
 
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
@@ -151,6 +152,8 @@ module admit #(
     formats_q  <= job_formats_i;
     all_q      <= all_next;
     rank_bit_q <= Ranks'(1) << rank_o;
+    before_q   <= head_chunk - 32'd1;
+    behind_q   <= head_chunk + 32'd1;
     if (state_q == Look) read_q <= store_ram[slot[SlotW-1:0]];
 
     job_ok_q    <= enabled_q;
@@ -162,8 +165,8 @@ module admit #(
     ping_q      <= op == nc_pkg::OP_PING;
     format_ok_q <= format_ok;
     same_q      <= head_chunk == chunk;
-    next_q      <= head_chunk == chunk + 32'd1;
-    prev_q      <= head_chunk == chunk - 32'd1;
+    next_q      <= before_q == chunk;
+    prev_q      <= behind_q == chunk;
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;

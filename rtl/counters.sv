@@ -21,6 +21,7 @@ module counters #(
   (* ram_style = "distributed" *) logic [63:0] sum_ram  [N];
   (* ram_style = "distributed" *) logic [63:0] copy_ram [N];
   logic [IndexW-1:0]   turn_q, add_at_q;
+  logic [N-1:0]        mine_q;               // turn_q, a bit a counter
   logic [IndexW:0]     clear_q, copy_q;      // turns left: of the first round, which clears; of a snapshot's round
   logic                copying, add_valid_q, add_clear_q, add_copy_q;
   logic [SmallW-1:0]   add_q;
@@ -29,8 +30,8 @@ module counters #(
 
   for (genvar i = 0; i < N; i++) begin : g_small
     logic [SmallW-1:0] fresh_q, held_q, fresh_left, held_left;
-    assign fresh_left = turn_q == IndexW'(i) && !copying ? '0 : fresh_q;
-    assign held_left  = turn_q == IndexW'(i) && copying ? '0 : held_q;
+    assign fresh_left = mine_q[i] && !copying ? '0 : fresh_q;
+    assign held_left  = mine_q[i] && copying ? '0 : held_q;
     assign fresh[SmallW*i +: SmallW] = fresh_q;
     assign held[SmallW*i +: SmallW]  = held_q;
     always_ff @(posedge clk_i) begin
@@ -49,6 +50,7 @@ module counters #(
 
   always_ff @(posedge clk_i) begin
     turn_q <= turn_q == IndexW'(N - 1) ? '0 : turn_q + 1'b1;
+    mine_q <= {mine_q[N-2:0], mine_q[N-1]};
     if (clear_q != '0) clear_q <= clear_q - 1'b1;
     if (snapshot_i) copy_q <= (IndexW+1)'(N);
     else if (copying) copy_q <= copy_q - 1'b1;
@@ -59,6 +61,7 @@ module counters #(
     add_copy_q  <= copying;
     if (rst_i) begin
       turn_q      <= '0;
+      mine_q      <= N'(1);
       clear_q     <= (IndexW+1)'(N);
       copy_q      <= '0;
       add_valid_q <= 1'b0;
@@ -103,6 +106,7 @@ module counters #(
       if (copied_q && !busy_o) assert (copy_ram[one] == at_snapshot_q);
       if (!copied_q && cleared_q) assert (copy_ram[one] == 64'd0);
       // why they hold
+      assert (mine_q == N'(1) << turn_q);
       assert (turn_q < IndexW'(N) && copy_q <= (IndexW+1)'(N) && (clear_q == '0 || clear_q == (IndexW+1)'(N) - (IndexW+1)'(turn_q)));
       assert (!add_valid_q || (add_at_q == (turn_q == '0 ? IndexW'(N - 1) : turn_q - 1'b1) && clear_q != (IndexW+1)'(N)));
       assert (cleared_q || (clear_q != '0 && turn_q <= one) || (on_way && add_clear_q));

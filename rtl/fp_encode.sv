@@ -21,9 +21,8 @@ module fp_encode #(
   input  logic                  high_i,
   input  logic [5:4]            stop1_i,
   input  logic                  en2_i,       // clock 2
-  input  logic [3:2]            stop2_i,
+  input  logic [3:0]            stop2_i,
   input  logic                  en3_i,       // clock 3
-  input  logic [1:0]            stop3_i,
   input  logic [5:0]            plus_i,      // see round_plan
   input  logic [5:0]            below_i,
   input  logic [Man:0]          guard_i,
@@ -42,8 +41,8 @@ module fp_encode #(
   output logic [Lanes-1:0]      ninf_o,
   output logic [Lanes-1:0]      pinf_o
 );
-  // What a lane hands on: {significand, bits of its place, at_stop, rest, sign, flags}
-  localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 5, S3 = Man + 6 + 3;
+  // What a lane hands on: {significand, bits of its place, at_stop (the second time: with each bit of the last step's stop), rest, sign, flags}
+  localparam int W1 = Man + 17, W2 = Man + 5, W3 = Man + 2, S1 = W1 + 2 + 5, S2 = W2 + 4 + 6, S3 = Man + 6 + 3;
   logic [S1-1:0] one_q [Lanes];
   logic [S2-1:0] two_q [Lanes];
   logic [S3-1:0] three_q [Lanes];
@@ -83,18 +82,18 @@ module fp_encode #(
     rest2 = rest1 || ((b3 || b2) && x1[3:0] != {4{neg}}) || (b3 && x1[7:4] != {4{neg}})
           || (b3 && b2 && x1[11:8] != {4{neg}});
     x2    = b3 ? (b2 ? x1[W1-1-:W2] : x1[W1-5-:W2]) : (b2 ? x1[W1-9-:W2] : x1[W1-13-:W2]);
-    fours = {x2, b5, b4, b3, b2, at2, rest2, neg, flags};
+    fours = {x2, b5, b4, b3, b2, {2{at2}} & stop2_i[1:0], rest2, neg, flags};
   endfunction
 
   function automatic logic [S3-1:0] ones(input logic [S2-1:0] two);  // and rounds
-    logic           b5, b4, b3, b2, b1, b0, at2, rest2, rest3, neg, guard, last, up, back, lead;
+    logic           b5, b4, b3, b2, b1, b0, stop1, stop0, rest2, rest3, neg, guard, last, up, back, lead;
     logic [1:0]     flags;
     logic [W2-1:0]  x2;
     logic [W3-1:0]  x3;
     logic [Man+5:0] value;
-    {x2, b5, b4, b3, b2, at2, rest2, neg, flags} = two;
-    b1    = x2[W2-1-:2] != '0 || (at2 && stop3_i[1]);
-    b0    = (b1 ? x2[W2-1] : x2[W2-3]) || (at2 && (stop3_i[1] || !b1) && stop3_i[0]);
+    {x2, b5, b4, b3, b2, stop1, stop0, rest2, neg, flags} = two;
+    b1    = x2[W2-1-:2] != '0 || stop1;
+    b0    = (b1 ? x2[W2-1] : x2[W2-3]) || (stop0 && (stop1 || !b1));
     x3    = b1 ? (b0 ? x2[W2-1-:W3] : x2[W2-2-:W3]) : (b0 ? x2[W2-3-:W3] : x2[W2-4-:W3]);
     rest3 = rest2 || ((b1 || b0) && x2[0] != neg) || (b1 && x2[1] != neg) || (b1 && b0 && x2[2] != neg);
     if ((lost_i & (x3[Man-1:0] ^ {Man{neg}})) != '0) rest3 = 1'b1;

@@ -157,7 +157,6 @@ module tile #(
   localparam int Four = 4 + 5 + 1 + 1 + 2 + 15, Three = 6 + 6 + (Man + 1) + Man + 1, Tail = RW + 8;
   logic [5:0]       stop1_q;
   logic [3:0]       stop2_q;
-  logic [1:0]       stop3_q;
   logic [Three-1:0] three1_q, three2_q, three3_q;
   logic [Four-1:0]  four1_q, four2_q, four3_q, four4_q;
   logic [Tail-1:0]  tail1_q, tail2_q, tail3_q, tail4_q, tail5_q;
@@ -179,7 +178,6 @@ module tile #(
       tail2_q  <= tail1_q;
     end
     if (en2_q) begin
-      stop3_q  <= stop2_q[1:0];
       three3_q <= three2_q;
       four3_q  <= four2_q;
       tail3_q  <= tail2_q;
@@ -206,7 +204,7 @@ module tile #(
         .sum_o(new_row[48*I+:48*Lanes]));
       fp_encode #(.Lanes(Lanes), .Wide(Wide)) u_encode (
         .clk_i, .sum_i(new_row[48*I+:48*Lanes]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
-        .en2_i(en2_q), .stop2_i(stop2_q[3:2]), .en3_i(en3_q), .stop3_i(stop3_q),
+        .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
         .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]), .guard_i(three3_q[Man+1+:Man+1]),
         .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]), .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]),
         .over_i(four4_q[Four-5-:5]), .fn_i(four4_q[18]), .max4_i(four4_q[17]), .four_i(four4_q[16]),
