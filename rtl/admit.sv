@@ -129,7 +129,7 @@ module admit #(
 
   // --- CHECK -> DECIDE: verdicts ---
   logic key_ok_q, rank_ok_q, source_ok_q, slot_ok_q, op_ok_q, ping_q, format_ok_q, job_ok_q;
-  logic same_q, next_q, prev_q, desc_ok_q, rank_in_q, full_q, format_ok, zeros;
+  logic same_q, next_q, prev_q, desc_ok_q, rank_in_q, full_q, filling_q, kept_q, format_ok, zeros;
   logic [Ranks-1:0] bitmap_new;
   logic [7:0] result_beats, result_beats_q;
 
@@ -170,6 +170,7 @@ module admit #(
     desc_ok_q   <= head_desc == desc;
     rank_in_q   <= (bitmap & rank_bit_q) != '0;
     full_q      <= bitmap_new == all_q;
+    {filling_q, kept_q} <= {filling, kept};  // for the rule alone: what it starts from has few loads
     bit_q       <= rank_bit_q;
     result_beats_q <= result_beats;
   end
@@ -177,7 +178,7 @@ module admit #(
   // --- DECIDE ---
   logic add, resend, bad_desc, duplicate, stale, first, last;
   slot_rule u_rule (
-    .filling_i(filling), .kept_i(kept), .known_i(rank_in_q), .full_i(full_q), .is_same_i(same_q), .is_next_i(next_q),
+    .filling_i(filling_q), .kept_i(kept_q), .known_i(rank_in_q), .full_i(full_q), .is_same_i(same_q), .is_next_i(next_q),
     .is_prev_i(prev_q), .same_desc_i(desc_ok_q), .add_o(add), .resend_o(resend), .bad_desc_o(bad_desc),
     .duplicate_o(duplicate), .stale_o(stale), .first_o(first), .last_o(last));
 
