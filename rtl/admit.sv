@@ -192,15 +192,13 @@ module admit #(
     .fate_o(fate), .nak_o(nak), .add_o(do_add), .resend_o(do_resend), .pong_o(do_pong));
 
   // --- streaming a payload: into the tile, or away ---
-  logic            run_q, away_q;
-  logic [9:0]      left_q;                   // beats still to come
-  logic            stream_free, stream_step;
-  assign tile_valid_o = run_q && !away_q && pay_valid_i;
-  assign pay_ready_o  = run_q && (away_q || tile_ready_i);
-  assign tile_data_o  = pay_data_i;
-  assign tile_last_o  = left_q == 10'd1;
-  assign stream_step  = pay_valid_i && pay_ready_o;
-  assign stream_free  = !run_q || (stream_step && tile_last_o);
+  logic       stream_free;
+  logic [9:0] left;                          // beats still to come
+  payload #(.Rows(Rows)) u_payload (
+    .clk_i, .rst_i, .start_i(go), .beats_i(len[15:6] - 10'd1), .away_i(!do_add), .free_o(stream_free), .pay_valid_i, .pay_ready_o,
+    .tile_valid_o, .tile_ready_i, .beat_o(tile_beat_o), .first_o(tile_start_o), .last_o(tile_last_o),
+    .left_o(left));
+  assign tile_data_o = pay_data_i;
 
   // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
@@ -210,8 +208,7 @@ module admit #(
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
   assign at         = slot[SlotW-1:0];
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
-  // Whoever is to be asked for is asked for first. Behind that, nothing of the slot begins to be sent, so what is being sent may
-  // be known a clock late: as of the clock that asked, or later.
+  // Whoever is to be asked for is asked for first. Behind that nothing of the slot begins to be sent: what is being sent may be known a clock late.
   assign wait_slot  = finishing_at_q || ask_valid_o || (do_add && last && (in_reading_q || !fin_ready_i));
   assign asks       = do_resend || (do_add && last);
   assign go         = state_q == Decide && stream_free && !wait_slot && (!asks || asked_q);
@@ -249,10 +246,7 @@ module admit #(
   assign ans_chunk_o  = chunk;
   assign ans_bitmap_o = bitmap;
 
-  always_comb begin
-    count_o = go ? fate : '0;
-    if (ans_valid_o && !ans_ready_i) count_o[nc_pkg::CNT_LOST_NAK] = 1'b1;
-  end
+  assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
   always_comb begin
     write      = (go && do_add) || state_q == Clear || state_q == Reset;
@@ -281,7 +275,7 @@ module admit #(
       Look: begin
         clear_q      <= clear_base_i;
         left_slots_q <= clear_slots_i;
-        if (clear_i && !run_q && finishing_q == '0) state_q <= Clear;
+        if (clear_i && left == '0 && finishing_q == '0) state_q <= Clear;
         else if (!clear_i && desc_valid_i) state_q <= Check;
       end
       Check: state_q <= Decide;
@@ -295,19 +289,8 @@ module admit #(
       default: state_q <= Look;
     endcase
 
-    if (stream_step) begin
-      left_q       <= left_q - 10'd1;
-      run_q        <= !tile_last_o;
-      tile_beat_o  <= tile_beat_o + 1'b1;
-      tile_start_o <= 1'b0;
-    end
     if (go) begin
-      left_q          <= 10'(len >> 6) - 10'd1;
-      run_q           <= len[15:6] > 10'd1;
-      away_q          <= !do_add;
       tile_slot_o     <= at;
-      tile_beat_o     <= '0;
-      tile_start_o    <= 1'b1;
       tile_first_o    <= first;
       tile_emit_o     <= last;
       tile_max_o      <= op == nc_pkg::OP_MAX;
@@ -328,7 +311,6 @@ module admit #(
     if (rst_i) begin
       state_q     <= Reset;
       clear_q     <= '0;
-      run_q       <= 1'b0;
       finishing_q <= '0;
       seen_rank_o <= '0;
     end
@@ -341,8 +323,7 @@ module admit #(
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
   logic         told_q, told_none_q;         // this frame's request, taken
-  logic [SlotW-1:0] told_slot_q;
-  logic [Ranks-1:0] told_mask_q;
+  logic [SlotW+Ranks-1:0] told_of_q;         // its slot and mask
   logic [31:0]  chunk_seen_q;
   logic [Ranks-1:0] in_q, in_d, everyone;
   logic [127:0] desc_seen_q;
@@ -352,10 +333,7 @@ module admit #(
   assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;
   assign everyone = {Ranks{1'b1}} >> RankW'((RankW + 1)'(Ranks) - job_ranks_i);
   assign hold     = state_q == Check || state_q == Decide;
-  always_comb begin
-    fates = count_o;
-    fates[nc_pkg::CNT_LOST_NAK] = 1'b0;
-  end
+  assign fates    = count_o & ~(N'(1) << nc_pkg::CNT_LOST_NAK);
   always_ff @(posedge clk_i) begin
     past_q    <= 1'b1;
     was_on_q  <= job_enabled_i && (state_q == Look || was_on_q || !was_off_q);
@@ -367,10 +345,10 @@ module admit #(
     if ((state_q == Clear || state_q == Reset) && clear_q == one)
       {known_q, filling_seen_q, kept_seen_q, chunk_seen_q} <= {1'b1, 1'b0, 1'b0, 32'hffff_ffff};
     if (go || state_q == Clear) told_q <= 1'b0;
-    else if (ask_valid_o && ask_ready_i && state_q == Decide) {told_q, told_none_q, told_slot_q, told_mask_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
+    else if (ask_valid_o && ask_ready_i && state_q == Decide) {told_q, told_none_q, told_of_q} <= {1'b1, ask_none_o, ask_slot_o, ask_mask_o};
     if (finishes && at == one) over_q <= 1'b1;
     else if (done_valid_i && done_slot_i == one) over_q <= 1'b0;
-    if (stream_step) taken_q <= taken_q + 10'd1;
+    if (pay_valid_i && pay_ready_o) taken_q <= taken_q + 10'd1;
     if (go) {taken_q, total_q} <= {10'd0, len[15:6] - 10'd1};
     if (rst_i) {known_q, over_q, was_on_q, was_off_q, told_q} <= '0;
 
@@ -392,15 +370,15 @@ module admit #(
         assert (job < 16'(Jobs) && job_enabled_i && job_key_i == head[nc_pkg::PKT_KEY +: 64] && rank < 16'(job_ranks_i));
         assert (source == $past(address_i) && slot >= 16'(job_base_i) && 17'(slot) < 17'(job_base_i) + 17'(job_slots_i));
       end
-      if (here && do_resend) assert (kept_seen_q && !over_q && told_q && !told_none_q && told_slot_q == at && told_mask_q == Ranks'(1) << rank);
-      if (finishes) assert (!$past(in_reading) && fin_ready_i && told_q && told_none_q && told_slot_q == at && all_q == everyone);
+      if (here && do_resend) assert (kept_seen_q && !over_q && told_q && !told_none_q && told_of_q == {at, Ranks'(1) << rank});
+      if (finishes) assert (!$past(in_reading) && fin_ready_i && told_q && told_none_q && told_of_q[Ranks +: SlotW] == at && all_q == everyone);
       if (!$past(rst_i)) assert (fin_valid_o == $past(finishes) && !(fin_valid_o && finishes));
       if (fin_valid_o && !$past(rst_i)) assert (fin_slot_o == $past(at) && fin_mask_o == $past(all_q) && {fin_chunk_o, fin_desc_o} == $past({head_chunk, head_desc}));
       if (!$past(rst_i) && $past(ask_valid_o && !ask_ready_i)) assert (rst_i || (ask_valid_o && $stable({ask_none_o, ask_slot_o, ask_mask_o})));
       if (clear_done_o) assert (!ask_valid_o);
       assert (go == (fates != '0) && (fates & (fates - 1'b1)) == '0);
-      if (stream_step) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
-      if (stream_step) assert (tile_beat_o == RowW'(taken_q));
+      if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
+      if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
       // why they hold
       assert (state_q <= Settle && (state_q == Reset || known_q) && finishing_q[one] == over_q);
       if (known_q) assert (store_ram[one][StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q});
@@ -409,15 +387,12 @@ module admit #(
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);
       if (state_q == Reset) assert (known_q == (clear_q > one));
-      if (state_q == Clear) assert (finishing_q == '0 && !run_q && clear_i && left_slots_q != '0);
-      if (state_q == Settle) assert (clear_i);
+      if (state_q == Clear) assert (finishing_q == '0 && left == '0 && clear_i && left_slots_q != '0);
+      if (state_q == Settle) assert (clear_i && (!settled_q || !ask_valid_o));
       assert (asked_q == told_q && (!asked_q || (state_q == Decide && !ask_valid_o)));
-      if (asked_q) assert (told_slot_q == at && told_mask_q == bit_q && told_none_q == !resend);
-      if (ask_valid_o && state_q == Decide) assert (ask_slot_o == at && ask_mask_o == bit_q && ask_none_o == !resend);
-      if (ask_valid_o) assert (state_q == Decide || state_q == Clear || state_q == Settle);
-      if (settled_q && state_q == Settle) assert (!ask_valid_o);
-      if (run_q) assert (taken_q < total_q && left_q == total_q - taken_q && tile_beat_o == RowW'(taken_q));
-      if (run_q) assert (tile_start_o == (taken_q == '0));
+      if (asked_q) assert (told_of_q == {at, bit_q} && told_none_q == !resend);
+      if (ask_valid_o) assert (state_q == Clear || state_q == Settle || (state_q == Decide && {ask_slot_o, ask_mask_o} == {at, bit_q} && ask_none_o == !resend));
+      assert (left == '0 ? stream_free : left == total_q - taken_q && taken_q < total_q && tile_beat_o == RowW'(taken_q) && tile_start_o == (taken_q == '0));
     end
   end
 `endif

@@ -1,0 +1,46 @@
+// payload: hands on the payloads of frames, beat by beat and one after the other, into the tile or away.
+module payload #(
+  parameter int Rows = nc_pkg::CARD_BEATS,   // most beats of a payload
+  localparam int RowW = $clog2(Rows)
+) (
+  input  logic            clk_i,
+  input  logic            rst_i,
+  input  logic            start_i,           // with free_o: from the next clock on, the next payload
+  input  logic [9:0]      beats_i,           // of it
+  input  logic            away_i,            // it is not for the tile
+  output logic            free_o,            // none is left, or its last beat leaves now
+  input  logic            pay_valid_i,
+  output logic            pay_ready_o,
+  output logic            tile_valid_o,
+  input  logic            tile_ready_i,
+  output logic [RowW-1:0] beat_o,            // which one it is,
+  output logic            first_o,           // the first,
+  output logic            last_o,            // the last
+  output logic [9:0]      left_o             // beats that are still to leave
+);
+  logic       run_q, away_q, step;
+  logic [9:0] left_q;
+  assign tile_valid_o = run_q && !away_q && pay_valid_i;
+  assign pay_ready_o  = run_q && (away_q || tile_ready_i);
+  assign last_o       = left_q == 10'd1;
+  assign step       = pay_valid_i && pay_ready_o;
+  assign free_o       = !run_q || (step && last_o);
+  assign left_o       = run_q ? left_q : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (step) begin
+      left_q  <= left_q - 10'd1;
+      run_q   <= !last_o;
+      beat_o  <= beat_o + 1'b1;
+      first_o <= 1'b0;
+    end
+    if (start_i) begin
+      left_q  <= beats_i;
+      run_q   <= beats_i != '0;
+      away_q  <= away_i;
+      beat_o  <= '0;
+      first_o <= 1'b1;
+    end
+    if (rst_i) run_q <= 1'b0;
+  end
+endmodule
