@@ -78,8 +78,8 @@ int main(int argc, char **argv)
         int stalled = *out_valid && !*out_ready && !*rst;
         if (!*rst) {
             CHECK(*full == lost, "clock %d: full %d", clock, *full);
-            CHECK(*out_valid == (p.n_free > fresh), "clock %d: %u free, valid %d", clock,
-                  p.n_free, *out_valid);
+            CHECK(*out_valid == (p.n_free > fresh), "clock %d: %u free, valid %d", clock, p.n_free,
+                  *out_valid);
             CHECK(!*out_valid || *out_data == p.data[p.first % RING],
                   "clock %d: %08x, must be %08x", clock, *out_data, p.data[p.first % RING]);
         }

@@ -228,8 +228,8 @@ static void check_outputs(const struct plain *p, int reason, uint64_t clock)
           *dut.desc_valid);
     CHECK(!*dut.desc_valid || !memcmp(dut.desc, p->desc[p->desc_first % RING], 70),
           "clock %llu: header", at);
-    CHECK(*dut.pay_valid == (p->n_free > p->fresh), "clock %llu: %u beats, valid %d", at,
-          p->n_free, *dut.pay_valid);
+    CHECK(*dut.pay_valid == (p->n_free > p->fresh), "clock %llu: %u beats, valid %d", at, p->n_free,
+          *dut.pay_valid);
     CHECK(!*dut.pay_valid || !memcmp(dut.pay, p->pay[p->pay_first % RING], 64),
           "clock %llu: payload", at);
 }
