@@ -9,7 +9,8 @@
 #include <time.h>
 
 enum { SPINS = 10, YIELDS = 30 };
-static const double look_s = 1e-3;
+/* So often is looked for what else says that it is over: MPI has its own price while packets come. */
+static const double idle_look_s = 1e-3, busy_look_s = 8e-3;
 
 /* Ranks and the card may share cores: at once for a few polls, then after the others, then asleep
  * for a moment: in which more comes that is taken in one go. (Waiting for the first packet in
@@ -72,7 +73,7 @@ int offload_drive(struct offload *o, bool in_step)
         case WINDOW_BUSY:
             break;
         }
-        if (!end && now - looked_at > look_s) {
+        if (!end && now - looked_at > (n_idle ? idle_look_s : busy_look_s)) {
             looked_at = now;
             end = over(o, in_step);
         }
