@@ -7,7 +7,26 @@
 #include "nn/model_graph.h"
 #include "nn/optim.h"
 
-enum { SIDE = 29, CLASSES = 5, BATCH = 10 };
+enum { CLASSES = 5, BATCH = 10 };
+
+/* A network and what it needs to learn the batch: images of side x side, steps by a rate that falls to 0. */
+struct lesson {
+    const char *model;
+    double width;
+    int side;
+    double lr;
+    int steps;
+    bool drops; /* has dropout */
+};
+
+static const struct lesson lessons[] = {
+    {"resnet110", 0.25, 29, 0.05, 40, false},  {"resnet18", 0.0625, 29, 0.05, 40, false},
+    {"resnet50", 0.0625, 29, 0.05, 40, false}, {"resnet152", 0.0625, 29, 0.02, 30, false},
+    {"davidnet", 0.0625, 32, 0.05, 40, false}, {"caffenet", 0.0625, 39, 0.02, 120, true},
+    {"alexnet", 0.0625, 39, 0.02, 120, true},  {"vgg19", 0.125, 32, 0.005, 200, true},
+    {"googlenet", 0.25, 29, 0.008, 80, true},  {"bn-inception", 0.125, 29, 0.05, 40, false},
+    {"fcn", 0.0625, 29, 0.05, 60, false},
+};
 
 struct order {
     int next; /* params from here on are final */
@@ -40,13 +59,13 @@ static void check_names(const char *model, const struct nn_param *params, int n_
 }
 
 /* One a sample, or one for each pixel: of the quarter of the image where it lies; between them none. */
-static void make_labels(struct nn_target target, int32_t *labels)
+static void make_labels(struct nn_target target, int side, int32_t *labels)
 {
     for (int i = 0; i < BATCH * target.n; i++) {
-        const int image = i / target.n, y = i % target.n / SIDE, x = i % target.n % SIDE;
-        const int from_y = abs(2 * y + 1 - SIDE), from_x = abs(2 * x + 1 - SIDE);
+        const int image = i / target.n, y = i % target.n / side, x = i % target.n % side;
+        const int from_y = abs(2 * y + 1 - side), from_x = abs(2 * x + 1 - side);
         labels[i] =
-            target.n == 1 ? i % CLASSES : (image + 2 * (2 * y > SIDE) + (2 * x > SIDE)) % CLASSES;
+            target.n == 1 ? i % CLASSES : (image + 2 * (2 * y > side) + (2 * x > side)) % CLASSES;
         if (target.n > 1 && (from_y < 5 || from_x < 5))
             labels[i] = NN_IGNORED;
     }
@@ -54,41 +73,43 @@ static void make_labels(struct nn_target target, int32_t *labels)
 
 /* Judged in evaluation where there is dropout, else in the last training pass, whose batch norms see the
  * batch. */
-static void check_learns(const char *model, double width, double lr, int steps, bool drops)
+static void check_learns(const struct lesson *l)
 {
-    const struct nn_setup setup = {.math = NN_FP32, .width = width};
-    const struct nn_shape in = {SIDE, SIDE, 3};
+    const struct nn_setup setup = {.math = NN_FP32, .width = l->width};
+    const struct nn_shape in = {l->side, l->side, 3};
     const struct optim_options options = {.momentum = 0.9, .bias_rate = 1};
     struct nn_model *m;
     struct optim *o;
     size_t n_weights;
     int n_params;
-    if (nn_model_open(&nn_cpu, &setup, model, in, CLASSES, BATCH, 1, &m) < 0)
+    if (nn_model_open(&nn_cpu, &setup, l->model, in, CLASSES, BATCH, 1, &m) < 0)
         exit(1);
     const struct nn_param *params = nn_model_params(m, &n_params);
-    real *w = nn_model_weights(m, &n_weights), *x = random_images(BATCH * SIDE * SIDE * 3);
-    check_names(model, params, n_params);
+    real *w = nn_model_weights(m, &n_weights),
+         *x = random_images(BATCH * (size_t)l->side * (size_t)l->side * 3);
+    check_names(l->model, params, n_params);
     if (optim_open(&nn_cpu, nn_model_ctx(m), &options, params, n_params, n_weights, &o) < 0)
         exit(1);
     const size_t n_labels = BATCH * (size_t)nn_model_target(m).n;
     int32_t *labels = buf_alloc(n_labels * sizeof *labels);
-    make_labels(nn_model_target(m), labels);
+    make_labels(nn_model_target(m), l->side, labels);
     const struct nn_batch batch = {.n = BATCH, .x = x, .labels = labels};
     struct nn_result r = {.loss_sum = 0};
     double first = 0;
-    for (int i = 0; i < steps; i++) {
+    for (int i = 0; i < l->steps; i++) {
         struct order order = {n_params, false};
         r = nn_model_train(m, &batch, (uint64_t)i, note, &order);
-        CHECK(!order.bad && order.next == 0, "%s: gradients out of order: %d left", model,
+        CHECK(!order.bad && order.next == 0, "%s: gradients out of order: %d left", l->model,
               order.next);
-        optim_step(o, w, nn_model_grads(m), lr * (1 - (double)i / steps));
+        optim_step(o, w, nn_model_grads(m), l->lr * (1 - (double)i / l->steps));
         first = i ? first : r.loss_sum;
     }
-    r = drops ? nn_model_eval(m, &batch) : r;
-    printf("%-12s width %-6g %8zu weights: loss %.3f, then %.3f; %d of %d\n", model, width,
+    r = l->drops ? nn_model_eval(m, &batch) : r;
+    printf("%-12s width %-6g %8zu weights: loss %.3f, then %.3f; %d of %d\n", l->model, l->width,
            n_weights, first / (double)r.n_labels, r.loss_sum / (double)r.n_labels, r.n_correct,
            r.n_labels);
-    CHECK(r.n_correct >= 0.99 * r.n_labels, "%s learned %d of %d", model, r.n_correct, r.n_labels);
+    CHECK(r.n_correct >= 0.99 * r.n_labels, "%s learned %d of %d", l->model, r.n_correct,
+          r.n_labels);
     optim_close(o);
     nn_model_close(m);
     free(x), free(labels);
@@ -115,7 +136,7 @@ static void check_side(void)
         exit(1);
     real *images = random_images(n);
     int32_t labels[BATCH];
-    make_labels(m->target, labels);
+    make_labels(m->target, 1, labels);
     const struct nn_batch batch = {.n = BATCH, .x = images, .labels = labels};
     const struct nn_result trained = nn_model_train(m, &batch, 1, NULL, NULL);
     const double first = m->host.results[0].loss_sum, second = m->host.results[1].loss_sum;
@@ -136,9 +157,7 @@ int main(void)
     nn_cpu_threads(1);
     puts("seeds: images 7, weights 1");
     check_side();
-    check_learns("resnet152", 0.0625, 0.02, 30, false);
-    check_learns("googlenet", 0.25, 0.008, 80, true);
-    check_learns("bn-inception", 0.125, 0.05, 40, false);
-    check_learns("fcn", 0.0625, 0.05, 60, false);
+    for (size_t i = 0; i < sizeof lessons / sizeof *lessons; i++)
+        check_learns(&lessons[i]);
     DONE();
 }
