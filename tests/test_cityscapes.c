@@ -1,6 +1,6 @@
 /* test_cityscapes.c : a folder in Cityscapes' layout, made here: crops of training images lie inside
  * them with the labels of their pixels, tiles of test images cover each pixel once; what does not
- * fit is one line. */
+ * fit, one of 600 random changes of a file among it, is one line. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "capture.h"
 #include "check.h"
+#include "hls/draw.h"
 #include "nn/dataset.h"
 #include "png_make.h"
 
@@ -177,6 +178,65 @@ static void check_refused(const char *more, int want, const char *part)
           part, rc, said.text);
 }
 
+/* Cut short, longer, or up to four bytes or bits changed, half of them where the header is. */
+static size_t change(struct draw *d, uint8_t *bytes, size_t n)
+{
+    const uint32_t near = n > 32 && draw_below(d, 2) ? 32 : (uint32_t)n;
+    switch (draw_below(d, 4)) {
+    case 0:
+        return draw_below(d, near);
+    case 1:
+        bytes[n] = (uint8_t)draw_u32(d);
+        return n + 1;
+    default:
+        for (uint32_t i = draw_below(d, 4) + 1; i > 0; i--) {
+            uint8_t *at = &bytes[draw_below(d, near)];
+            *at = (uint8_t)(draw_below(d, 2) ? draw_u32(d) : *at ^ 1u << draw_below(d, 8));
+        }
+        return n;
+    }
+}
+
+/* A file of the folder, under ROUNDS changes: the folder is taken, or refused by one line that names the file or its
+ * partner. */
+static void check_changes(const char *path, const char *scene, uint32_t which)
+{
+    enum { SEED = 4711, ROUNDS = 150, MOST = H * W * 3 + 1000 };
+    static uint8_t good[MOST], bad[MOST + 1];
+    struct draw draw = draw_open(SEED, DRAW_IMAGE, 0, which);
+    char all[300];
+    snprintf(all, sizeof all, "%s/%s", folder, path);
+    FILE *f = fopen(all, "rb");
+    const size_t n = f ? fread(good, 1, MOST, f) : 0;
+    CHECK(f && n > 100 && n < MOST && !fclose(f), "%s: %zu bytes", path, n);
+    int n_taken = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct dataset *d = NULL;
+        struct capture said;
+        memcpy(bad, good, n);
+        write_bytes(path, bad, change(&draw, bad, n));
+        capture_begin(&said);
+        const int rc = open_data(",32", &d);
+        capture_end(&said);
+        n_taken += rc == 0;
+        CHECK(rc == 0 ? d && !*said.text
+                      : rc < 0 && !d && capture_lines(said.text) == 1 && strstr(said.text, scene),
+              "round %d of %s: %d, %s", round, path, rc, said.text);
+        dataset_close(d);
+    }
+    printf("%s: %d of %d changes still load (seed %d)\n", path, n_taken, ROUNDS, SEED);
+    CHECK(n_taken < ROUNDS, "nothing was refused");
+    write_bytes(path, good, n);
+}
+
+static void check_fuzz(void)
+{
+    check_changes("leftImg8bit/train/aachen/aachen_000000_leftImg8bit.ppm", "aachen_000000", 0);
+    check_changes("gtFine/train/aachen/aachen_000000_gtFine_labelTrainIds.pgm", "aachen_000000", 1);
+    check_changes("leftImg8bit/val/ulm/ulm_000007_leftImg8bit.png", "ulm_000007", 2);
+    check_changes("gtFine/val/ulm/ulm_000007_gtFine_labelTrainIds.png", "ulm_000007", 3);
+}
+
 static void check_refusals(void)
 {
     static uint8_t x[H * W * 3], y[H * W];
@@ -209,6 +269,7 @@ int main(void)
 {
     make_data();
     check_data();
+    check_fuzz();
     check_refusals();
     CHECK(!nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), "cannot remove %s", folder);
     DONE();
