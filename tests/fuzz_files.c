@@ -1,9 +1,9 @@
 /* fuzz_files.c : readers of files under any bytes: checkpoints and PNG (whose checksums are put
- * right), PGM and PPM, IDX, CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
+ * right), PGM and PPM, sounds, IDX, CIFAR-10, packed codes. Each is taken whole or refused by exactly one line.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Ihost -Itests
  *         tests/fuzz_files.c host/app/{checkpoint_file,codes_in}.c
- *         host/nn/{idx,cifar10,datafile,picture,png,sample_images}.c
+ *         host/nn/{idx,cifar10,datafile,picture,png,sample_images,wav}.c
  *         host/base/{err,buf,file,text,opt_lines}.c build/libnarrowcast.a -lz -lm -o fuzz_files
  *     mkdir corpus && build/tests/test_fuzz_files seeds corpus
  *     ./fuzz_files -max_len=20000 -artifact_prefix="$PWD/" "$PWD/corpus"
@@ -16,13 +16,15 @@
  *     IDX         lengths u16 of the first three files, then four files
  *     CIFAR   length u16 of the training files, they, the test's
  *     CODES       e, m, count u16, then the file
- *     PICTURE     the file */
+ *     PICTURE     the file
+ *     SOUND       the file */
 #include "app/checkpoint_file.h"
 #include "app/codes_in.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "nn/picture.h"
 #include "nn/sources.h"
+#include "nn/wav.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { CHECKPOINT, IDX, CIFAR, CODES, PICTURE, FUZZ_KINDS };
+enum { CHECKPOINT, IDX, CIFAR, CODES, PICTURE, SOUND, FUZZ_KINDS };
 enum { MOST_INPUT = 20000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,7 +63,7 @@ static void fuzz_open(void)
 
 static void fuzz_close(void)
 {
-    static const char *const names[] = {"checkpoint", "again", "codes", "picture"};
+    static const char *const names[] = {"checkpoint", "again", "codes", "picture", "sound"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
     for (size_t i = 0; i < sizeof idx_names / sizeof *idx_names; i++)
@@ -259,10 +261,28 @@ static void fuzz_picture(const uint8_t *data, size_t n)
     fuzz_end(PICTURE, rc);
 }
 
+/* ---- sounds ---- */
+
+static void fuzz_sound(const uint8_t *data, size_t n)
+{
+    enum { RATE = 16000, LEAST = 400, MOST = 9000 };
+    int16_t *samples = NULL;
+    size_t n_samples = 0;
+    int64_t sum = 0;
+    fuzz_put("sound", data, n);
+    const int rc = wav_read(".", "sound", RATE, LEAST, MOST, &samples, &n_samples);
+    MUST(rc ? !samples : n_samples >= LEAST && n_samples <= MOST && 2 * n_samples < n);
+    for (size_t i = 0; !rc && i < n_samples; i++)
+        sum += samples[i];
+    MUST(sum <= INT16_MAX * (int64_t)MOST);
+    free(samples);
+    fuzz_end(SOUND, rc);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[])(const uint8_t *, size_t) = {
-        fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes, fuzz_picture};
+        fuzz_checkpoint, fuzz_idx, fuzz_cifar, fuzz_codes, fuzz_picture, fuzz_sound};
     if (!fuzz.folder[0])
         fuzz_open();
     if (!size || size > MOST_INPUT)

@@ -161,7 +161,27 @@ static void seed_picture(bool png)
     add(f.bytes, f.n);
 }
 
-enum { SEEDS = CHECKPOINTS + 6 };
+static void add_le(uint32_t v, int n)
+{
+    for (int i = 0; i < n; i++)
+        add_byte(v >> 8 * i & 255);
+}
+
+/* 500 samples, behind a chunk that nobody needs. */
+static void seed_sound(void)
+{
+    enum { SAMPLES = 500, NOTE = 6 };
+    begin(SOUND);
+    add("RIFF", 4), add_le(36 + 8 + NOTE + 2 * SAMPLES, 4), add("WAVE", 4);
+    add("LIST", 4), add_le(NOTE, 4), add("a note", NOTE);
+    add("fmt ", 4), add_le(16, 4), add_le(1, 2), add_le(1, 2);
+    add_le(16000, 4), add_le(32000, 4), add_le(2, 2), add_le(16, 2);
+    add("data", 4), add_le(2 * SAMPLES, 4);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        add_le(i * 131, 2);
+}
+
+enum { GOOD = 7, SEEDS = CHECKPOINTS + GOOD };
 
 static void seed(int which)
 {
@@ -175,8 +195,10 @@ static void seed(int which)
         seed_cifar();
     else if (which <= CHECKPOINTS + 3)
         seed_codes(which == CHECKPOINTS + 2);
-    else
+    else if (which <= CHECKPOINTS + 5)
         seed_picture(which == CHECKPOINTS + 4);
+    else
+        seed_sound();
 }
 
 /* ---- mutants ---- */
@@ -228,19 +250,14 @@ int main(int argc, char **argv)
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }
     CHECK(fuzz.taken[CHECKPOINT] == 1 && fuzz.taken[IDX] == 1 && fuzz.taken[CIFAR] == 1 &&
-              fuzz.taken[CODES] == 2 && fuzz.taken[PICTURE] == 2,
+              fuzz.taken[CODES] == 2 && fuzz.taken[PICTURE] == 2 && fuzz.taken[SOUND] == 1,
           "a good file was refused");
     CHECK(fuzz.refused[CHECKPOINT] == CHECKPOINTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);
     for (uint32_t i = 0; i < (is_long ? 1000000u : 20000u); i++) {
-        const int good[] = {0,
-                            CHECKPOINTS,
-                            CHECKPOINTS + 1,
-                            CHECKPOINTS + 2,
-                            CHECKPOINTS + 3,
-                            CHECKPOINTS + 4,
-                            CHECKPOINTS + 5};
-        seed(i % 2 ? good[draw_below(&draw, 7)] : (int)draw_below(&draw, SEEDS));
+        /* half of them of those that are good: the first, and those behind the checkpoints */
+        const int good = (int)draw_below(&draw, GOOD + 1) - 1;
+        seed(i % 2 ? (good < 0 ? 0 : CHECKPOINTS + good) : (int)draw_below(&draw, SEEDS));
         mutate(&draw);
         (void)LLVMFuzzerTestOneInput(input, input_n);
     }
