@@ -1,11 +1,12 @@
 /* test_nn_pure.c : pure fp16 on the CPU (nn/round_ops.h, round_pure). Every value of every weight,
  * gradient, velocity, activation and running statistic is one of e5m10 behind every slot, in real
- * steps; they are the values that rounding gives: gradients those of a network whose tensors alone
+ * steps, with scales of layers too; they are the values that rounding gives: gradients those of a network whose tensors alone
  * are rounded. */
 #include "check.h"
 #include "nn/feed.h"
 #include "nn/model_graph.h"
 #include "nn/optim.h"
+#include "nn/scale_words.h"
 #include "nn_pure.h"
 #include <math.h>
 #include <stdlib.h>
@@ -155,10 +156,11 @@ static void batch_free(struct batch *b)
 
 static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round_setup *round,
                                     const char *name, const char *block, struct nn_shape in,
-                                    double width)
+                                    double width, const struct scale_setup *scales)
 {
     struct nn_block form;
-    struct nn_setup setup = {.round = round, .block = &form, .width = width};
+    struct nn_setup setup = {
+        .round = round, .block = &form, .width = width, .adaptive = scales, .scaled = scales};
     struct nn_model *m;
     if (nn_block_words(block, &form) < 0 ||
         nn_model_open(ops, &setup, name, in, CLASSES, BATCH, 1, &m) < 0)
@@ -169,7 +171,7 @@ static struct nn_model *open_shaped(const struct nn_ops *ops, const struct round
 static struct nn_model *open_model(const struct nn_ops *ops, const struct round_setup *round,
                                    const char *name, const char *block)
 {
-    return open_shaped(ops, round, name, block, (struct nn_shape){SIDE, SIDE, 1}, 1);
+    return open_shaped(ops, round, name, block, (struct nn_shape){SIDE, SIDE, 1}, 1, NULL);
 }
 
 /* What statistics say of each node. */
@@ -189,13 +191,14 @@ static void check_largest(struct nn_model *m)
     }
 }
 
-/* Steps of two micro-batches, an evaluation, and what an epoch's end puts. */
+/* Steps of two micro-batches, an evaluation, and what an epoch's end puts. scales: of layers, NULL: none. */
 static void check_steps(const char *name, const char *block, struct nn_shape in, double width,
-                        const struct optim_options *o, uint64_t n_steps)
+                        const struct scale_setup *scales, const struct optim_options *o,
+                        uint64_t n_steps)
 {
     const struct nn_ops ops = watching();
     const struct round_setup round = pure_setup();
-    struct nn_model *m = open_shaped(&ops, &round, name, block, in, width);
+    struct nn_model *m = open_shaped(&ops, &round, name, block, in, width, scales);
     int n_params;
     const struct nn_param *params = nn_model_params(m, &n_params);
     void *ctx = nn_model_ctx(m);
@@ -217,6 +220,7 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
         (void)nn_model_train(m, &second, step + 9, NULL, NULL);
         ops.add_divide(ctx, n, sum, m->grads, 3, m->grads);
         optim_step(optim, m->weights, m->grads, 0.1);
+        nn_model_loss_scale_update(m, true);
         batch_free(&a), batch_free(&b);
     }
     struct batch d = batch_of(m, 7);
@@ -228,6 +232,10 @@ static void check_steps(const char *name, const char *block, struct nn_shape in,
     (void)nn_model_put(m, m->stats, third, m->n_stats);
     printf("%s, %s: %zu values behind %zu slots\n", name, block, watched.n_values, watched.n_looks);
     CHECK(watched.n_looks > 40, "%s: %zu looks", name, watched.n_looks);
+    int n_own = 0;
+    for (int i = 1; scales && i < m->n_nodes; i++)
+        n_own += m->host.scales[i].own != 1;
+    CHECK(!scales || n_own > 0, "%s: no layer has found a scale of its own", name);
     watched.m = NULL, watched.velocity = watched.more = NULL;
     watched.n_values = watched.n_looks = 0;
     free(third);
@@ -316,17 +324,23 @@ int main(void)
                                        .weight_decay = 5e-4,
                                        .trust = 0.01,
                                        .bias_rate = 2};
+    struct scale_choice c;
+    CHECK(scale_words("adaptive:1e-7", &c) == 0, "adaptive");
+    scale_format(&c.adaptive.rule, mf_half());
     nn_cpu_threads(1);
     puts("seeds: weights 1, images 0 to 7");
     const struct nn_shape image = {SIDE, SIDE, 1}, sequence = {9, 1, 11};
-    check_steps("resnet8", "swap", image, 1, &sgd, 3);
-    check_steps("resnet8", "zero-gamma", image, 1, &lars, 2);
-    check_steps("lenet5", "plain", image, 1, &lars, 2);
-    check_steps("mlp", "plain", image, 1, &sgd, 2);
-    check_steps("lstm", "plain", sequence, 0.02, &sgd, 2);
-    check_steps("charlstm", "plain", sequence, 0.05, &lars, 2);
-    check_steps("fcn", "swap", image, 0.03, &sgd, 1);
-    check_steps("googlenet", "plain", (struct nn_shape){64, 64, 3}, 0.04, &sgd, 1);
+    check_steps("resnet8", "swap", image, 1, NULL, &sgd, 3);
+    check_steps("resnet8", "zero-gamma", image, 1, NULL, &lars, 2);
+    check_steps("lenet5", "plain", image, 1, NULL, &lars, 2);
+    check_steps("mlp", "plain", image, 1, NULL, &sgd, 2);
+    check_steps("lstm", "plain", sequence, 0.02, NULL, &sgd, 2);
+    check_steps("charlstm", "plain", sequence, 0.05, NULL, &lars, 2);
+    check_steps("fcn", "swap", image, 0.03, NULL, &sgd, 1);
+    check_steps("googlenet", "plain", (struct nn_shape){64, 64, 3}, 0.04, NULL, &sgd, 1);
+    check_steps("resnet8", "swap", image, 1, &c.adaptive, &sgd, 2);
+    check_steps("charlstm", "plain", sequence, 0.05, &c.adaptive, &sgd, 2);
+    check_steps("googlenet", "plain", (struct nn_shape){64, 64, 3}, 0.04, &c.adaptive, &sgd, 1);
     check_feed();
     check_values("resnet8", "swap");
     check_values("resnet8", "plain:0.25");
