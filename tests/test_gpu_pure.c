@@ -7,6 +7,7 @@
 #include "gpu_fixture.h"
 #include "gpu_models.h"
 #include "nn/optim.h"
+#include "nn/scale_words.h"
 #include <unistd.h>
 
 enum { ALLOCATIONS = 4096, LINE = 256, BATCH = 4, SGD_SCRATCH = 64 * sizeof(float) };
@@ -157,11 +158,16 @@ static int train(const char *name, struct nn_shape in, const struct nn_setup *se
     return bad;
 }
 
-static void check_pure(const char *name, struct nn_shape in, const char *block, bool lies_well)
+/* scales: of layers; NULL: one for all. */
+static void check_pure(const char *name, struct nn_shape in, const char *block,
+                       const struct scale_setup *scales, bool lies_well)
 {
     struct nn_block form;
-    struct nn_setup setup = {
-        .math = NN_FP16_PURE, .scaled = true, .loss_scale = 16, .block = &form};
+    struct nn_setup setup = {.math = NN_FP16_PURE,
+                             .scaled = true,
+                             .loss_scale = scales ? 0 : 16,
+                             .adaptive = scales,
+                             .block = &form};
     CHECK(nn_block_words(block, &form) == 0, "%s", block);
     (void)train(name, in, &setup, true);
     CHECK(noted.wide_gemms == 0 && noted.n_gemms > 0, "%s: %d of %d products add in float", name,
@@ -187,10 +193,14 @@ int main(void)
         unlink(log_path);
         SKIP("a real GPU does not tell what was asked of it");
     }
-    check_pure("resnet8", (struct nn_shape){28, 28, 3}, "swap", true);
-    check_pure("mlp", (struct nn_shape){28, 28, 1}, "plain", true);
-    check_pure("kinds", (struct nn_shape){12, 11, 3}, "plain", false);
-    check_pure("branches", (struct nn_shape){9, 10, 3}, "plain", false);
+    check_pure("resnet8", (struct nn_shape){28, 28, 3}, "swap", NULL, true);
+    check_pure("mlp", (struct nn_shape){28, 28, 1}, "plain", NULL, true);
+    check_pure("kinds", (struct nn_shape){12, 11, 3}, "plain", NULL, false);
+    check_pure("branches", (struct nn_shape){9, 10, 3}, "plain", NULL, false);
+    struct scale_choice c;
+    CHECK(scale_words("adaptive", &c) == 0, "adaptive");
+    scale_format(&c.adaptive.rule, mf_half());
+    check_pure("resnet8", (struct nn_shape){28, 28, 3}, "swap", &c.adaptive, true);
     const struct nn_setup mixed = {.math = NN_FP16, .loss_scale = 16};
     CHECK(train("lenet5", (struct nn_shape){28, 28, 1}, &mixed, false) > 5 && noted.wide_gemms > 0,
           "mixed precision passes");
