@@ -14,13 +14,14 @@
 #include "nn/model_graph.h"
 #include "nn/optim.h"
 #include "vec/gpu.h"
+#include "vec/vec_cuda.h"
 
-enum { CLASSES = 10, MIN_STEPS = 3, WARM_STEPS = 4 };
+enum { MIN_STEPS = 3, WARM_STEPS = 4, INFINITY_BITS = 0x7f800000 };
 static const double MIN_S = 4;
 
 struct options {
     const char *model, *device, *precision, *conv;
-    int64_t batch, size, channels;
+    int64_t batch, size, channels, classes;
     bool json;
 };
 
@@ -30,6 +31,7 @@ static const struct opt opts[] = {
     {"batch", "N", "128", "Images a step.", OPT_INT, AT(batch), 1, 65536, 0},
     {"size", "N", "32", "Height and width of an image.", OPT_INT, AT(size), 1, 4096, 0},
     {"channels", "N", "3", "Channels of an image.", OPT_INT, AT(channels), 1, 4096, 0},
+    {"classes", "N", "10", "Classes.", OPT_INT, AT(classes), 2, 1000, 0},
     {"device", "cpu|cuda", "cpu", "Where.", OPT_CHOICE, AT(device), 0, 0, 0},
     {"precision", "fp32|tf32|fp16|bf16", "fp32", "Of matrix products and activations (cuda).",
      OPT_CHOICE, AT(precision), 0, 0, 0},
@@ -39,9 +41,11 @@ static const struct opt opts[] = {
 static const struct opt_command command = {
     .name = "bench_train",
     .args = "",
-    .about = "Speed of one training step on one core, and the share of it that CBLAS takes; or on "
-             "one GPU. Images come as\n"
-             "bytes and are normalised on the way.",
+    .about =
+        "Speed of one training step on one core, and the share of it that CBLAS takes; or on "
+        "one GPU. Images come as\n"
+        "bytes and are normalised on the way; in fp16 gradients are looked at before a step is "
+        "taken.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,
@@ -55,6 +59,8 @@ struct bench {
     struct dataset data; /* two batches of noise */
     struct feed *feed;
     uint32_t *order;
+    /* fp16: who looks for inf and nan in gradients, as a training does, and moves the scale; NULL: nobody */
+    const struct vec_ops *looks;
 };
 
 struct times {
@@ -81,11 +87,17 @@ static void step(struct bench *b, uint64_t i)
 {
     const size_t batch = (size_t)b->o.batch;
     size_t n;
+    real *w = nn_model_weights(b->model, &n);
     if (!feed_waiting(b->feed))
         feed_next(b->feed, 0, b->order, (int)batch);
     feed_next(b->feed, 0, b->order + (i % 2 ? 0 : batch), (int)batch);
     feed_train(b->feed, 1, NULL, NULL);
-    optim_step(b->optim, nn_model_weights(b->model, &n), nn_model_grads(b->model), 0.01);
+    real *g = nn_model_grads(b->model);
+    const bool finite = !b->looks || b->looks->absmax(g, n) < INFINITY_BITS;
+    if (finite)
+        optim_step(b->optim, w, g, 0.01);
+    if (b->looks)
+        nn_model_loss_scale_update(b->model, finite);
 }
 
 static struct times measure(struct bench *b)
@@ -115,12 +127,12 @@ static void show(const struct options *o, struct times t, double flop)
     const int batch = (int)o->batch, size = (int)o->size, channels = (int)o->channels;
     if (o->json)
         printf("{\"model\":\"%s\",\"device\":\"%s\",\"precision\":\"%s\",\"batch\":%d,\"size\":%d,"
-               "\"channels\":%d,"
+               "\"channels\":%d,\"classes\":%d,"
                "\"steps\":%d,\"step_s\":%.6g,\"images_per_s\":%.6g,\"gemm_share\":%.4f,\"gflop\":%."
                "6g,\"gflop_per_"
                "s\":%.4g}\n",
-               o->model, o->device, o->precision, batch, size, channels, t.steps, t.step_s,
-               images_s, share, 1e-9 * flop, 1e-9 * flop / t.step_s);
+               o->model, o->device, o->precision, batch, size, channels, (int)o->classes, t.steps,
+               t.step_s, images_s, share, 1e-9 * flop, 1e-9 * flop / t.step_s);
     else
         printf("%s, %dx%dx%d, batch %d, %s %s: %.1f ms a step, %.0f images/s, %.1f GFLOP/s",
                o->model, size, size, channels, batch, o->device, o->precision, 1e3 * t.step_s,
@@ -139,7 +151,7 @@ static int make_data(struct bench *b)
                                .h = (int)side,
                                .w = (int)side,
                                .c = (int)b->o.channels,
-                               .n_classes = CLASSES,
+                               .n_classes = (int)b->o.classes,
                                .n_train = n,
                                .train_x = buf_alloc(bytes),
                                .train_y = buf_alloc(n * sizeof *b->data.train_y),
@@ -151,7 +163,7 @@ static int make_data(struct bench *b)
     for (size_t i = 0; i < bytes; i++)
         b->data.train_x[i] = (uint8_t)(i * 2654435761u >> 24);
     for (size_t i = 0; i < n; i++) {
-        b->data.train_y[i] = (uint16_t)(i % CLASSES);
+        b->data.train_y[i] = (uint16_t)(i % (size_t)b->o.classes);
         b->order[i] = (uint32_t)i;
     }
     return 0;
@@ -172,9 +184,11 @@ static int open_bench(struct bench *b)
         return ERR(-EINVAL, "--precision %s needs --device cuda", o->precision);
     if (on_gpu)
         TRY(gpu_open(0));
+    if (setup.math == NN_FP16)
+        b->looks = vec_cuda();
     nn_cpu_threads(1);
     TRY(nn_model_open(ops, &setup, o->model, (struct nn_shape){side, side, (int)o->channels},
-                      CLASSES, (int)o->batch, 1, &b->model));
+                      (int)o->classes, (int)o->batch, 1, &b->model));
     const struct nn_param *params = nn_model_params(b->model, &n_params);
     nn_model_weights(b->model, &n_weights);
     TRY(optim_open(ops, nn_model_ctx(b->model), &sgd, params, n_params, n_weights, &b->optim));
