@@ -5,7 +5,7 @@
 #include "device/sum_pack.cuh"
 #include "device/sum_round.cuh"
 
-/* pointers in shared memory: the list may be the host's; blocks */
+/* pointers in shared memory; blocks */
 enum { PARTS_NEAR = 64, PARTS_PER_SM = 48 };
 
 /* What all kernels of a sum are told. */

@@ -45,6 +45,8 @@ for ranks in 4 6; do
     # shellcheck disable=SC2086
     equal "$ranks ranks, direct and gather" "$direct" "$(checksum $ranks $exact --algo gather)"
     # shellcheck disable=SC2086
+    equal "$ranks ranks, direct and gather-sum" "$direct" "$(checksum $ranks $exact --algo gather-sum)"
+    # shellcheck disable=SC2086
     equal "$ranks ranks, direct and group-scatter:2" "$direct" "$(checksum $ranks $exact --algo group-scatter:2 --bucket-bytes 4k)"
     [ $ranks -eq 6 ] || last=$direct
 done
