@@ -47,12 +47,23 @@ near "$(network cpu updates_lost)" "$(network gpu updates_lost)" 0.05 'updates l
 on 1 fp16 --precision fp16 --loss-scale none
 [ "$(sum fp16)" != "$(sum gpu)" ] || fail 'fp16-pure is fp16'
 
-# resumed
-for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic'; do
+# resumed; scales of layers are found anew in steps 0 and 3: a run that ends behind step 2 has to hand them on
+narrow='--model resnet8 --width 0.25 --block swap:0.0005 --data synthetic:40,3 --batch 8'
+for options in '--micro 2 --optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9 --loss-scale dynamic' "$narrow --loss-scale adaptive:1e-3,3" \
+    "$narrow --precision fp16 --loss-scale adaptive:1e-3,3"; do
     # shellcheck disable=SC2086
     on 2 whole $options --save "$dir/whole.ck" && on 2 first $options --steps 2 --save "$dir/first.ck" && on 2 rest $options --resume "$dir/first.ck" --save "$dir/rest.ck"
     same whole rest "$options, resumed"
     cmp "$dir/whole.ck" "$dir/rest.ck" || fail "$options: another checkpoint when resumed"
+done
+# fp16, scales of layers: the last of these
+# shellcheck disable=SC2086
+emulated 2 virtual $options --save "$dir/virtual.ck" && same whole virtual "$options: emulated ranks"
+cmp "$dir/whole.ck" "$dir/virtual.ck" || fail "$options: another checkpoint of emulated ranks"
+for scale in none adaptive:1e-3,1; do
+    # shellcheck disable=SC2086
+    emulated 2 virtual $options --loss-scale $scale
+    [ "$(sum virtual)" != "$(sum whole)" ] || fail "$options: ends as by $scale"
 done
 
 # many ranks: by every way the same bits

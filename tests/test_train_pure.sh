@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_train_pure.sh : `narrowcast train --precision fp16-pure`: it learns; a resumed run ends in the bits of an uninterrupted one, with
 # LARS and Nesterov too; ranks, algorithms and emulated ranks end alike with exact sums; 1 rank and 4 agree as they do in fp32;
-# --reduce-in and --gemm change bits; what cannot be is refused in a line.
+# --reduce-in and --gemm change bits; checkpoints whose scales of layers are no powers of two are refused in a line, as what cannot be is.
 set -eu
 # shellcheck source=tests/in_folder.sh
 . "$(dirname "$0")/in_folder.sh"
@@ -24,15 +24,43 @@ refused() { # refused WORDS OPTIONS...
 }
 
 # the same bits
-for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9'; do
+# (scales of layers are found anew in steps 0, 3 and 6: a run that ends behind step 5 has to hand them on, and when they were found)
+adaptive='--loss-scale adaptive:0.1,3 --block swap:0.003'
+for options in '--micro 2' '--optimizer lars --trust 0.02 --lr 2' '--nesterov --momentum 0.9' "$adaptive"; do
     # shellcheck disable=SC2086
-    whole=$(checksum 2 $options)
+    whole=$(checksum 2 $options --save whole.ck)
     # shellcheck disable=SC2086
     on 2 $options --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
     # shellcheck disable=SC2086
-    again=$(checksum 2 $options --resume ckpt)
+    again=$(checksum 2 $options --resume ckpt --save again.ck)
     { [ -n "$whole" ] && [ "$again" = "$whole" ]; } || fail "$options: resumed $again, uninterrupted $whole: $(cat said)"
+    cmp whole.ck again.ck || fail "$options: another checkpoint when resumed"
 done
+# shellcheck disable=SC2086
+[ "$(checksum 2 $adaptive --loss-scale adaptive:0.1,1)" != "$whole" ] || fail "scales found in every step end as those of every third"
+
+# a checkpoint with other scales of layers: they are the last 4 bytes a layer in front of the checksum, rank by rank, for codecs that keep nothing.
+# resigned FILE: what comes in, and its checksum, which gzip knows too
+resigned() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
+# shellcheck disable=SC2086
+on 2 $adaptive --steps 5 --save ckpt >out 2>said || fail "5 steps: $(cat said)"
+head -c -4 ckpt | resigned same.ck
+cmp ckpt same.ck || fail "the checksum that this test makes is wrong"
+# shellcheck disable=SC2059
+last() { head -c -8 ckpt && printf "$1"; } # the last rank's scale of the last layer, as fp32
+[ "$(head -c -4 ckpt | tail -c 4 | od -An -tf4 | tr -d ' ')" = 1 ] || fail "no scale where one is to be changed"
+for bytes in '\000\000\100\100 3' '\000\000\000\000 0' '\000\000\200\277 -1' '\000\000\200\177 inf' '\000\000\300\177 nan' '\001\000\200\077 1.00000012'; do
+    last "${bytes% *}" | resigned odd.ck
+    # shellcheck disable=SC2086
+    if on 2 $adaptive --resume odd.ck >out 2>said; then fail "a scale of ${bytes#* } was resumed"; fi
+    { [ "$(grep -c '^narrowcast: ' said)" = 1 ] && grep -q "cannot resume 'odd.ck': a layer's scale is ${bytes#* }, no power of two" said; } ||
+        fail "a scale of ${bytes#* }: $(cat said)"
+done
+last '\000\000\000\067' | resigned small.ck # 2^-17
+# shellcheck disable=SC2086
+sum=$(checksum 2 $adaptive --resume small.ck)
+{ [ -n "$sum" ] && [ "$sum" != "$whole" ]; } || fail "a saved scale of 2^-17 bears on nothing: $sum: $(cat said)"
+
 four=$(checksum 4 --algo direct)
 for how in '--algo gather' '--algo group-scatter:2' '--overlap on --bucket-bytes 4k'; do
     # shellcheck disable=SC2086

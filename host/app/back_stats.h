@@ -1,5 +1,5 @@
 /* back_stats.h : --stats: how large the gradients are that layers hand back, and what scales they carry:
- * a line a convolution or linear layer, in backward order. README.md says what stands in it. */
+ * a line a convolution, linear layer or LSTM, in backward order. README.md says what stands in it. */
 #ifndef BACK_STATS_H
 #define BACK_STATS_H
 

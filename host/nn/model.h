@@ -170,7 +170,7 @@ size_t nn_model_n_scales(const struct nn_model *m);
 void nn_model_scales_get(const struct nn_model *m, float *to);
 void nn_model_scales_put(struct nn_model *m, const float *from);
 
-/* The gradients that convolutions and linear layers hand back are counted in the passes that follow
+/* The gradients that convolutions, linear layers and LSTMs hand back are counted in the passes that follow
  * (setup's watched; such a pass is not recorded). back: of the last one, the i-th in backward order; false: there
  * is none. */
 struct nn_back {

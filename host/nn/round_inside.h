@@ -14,7 +14,7 @@ struct rounder {
     /* The loss has been asked for a gradient: what follows, up to the next weights(), is the way
      * back. For passes that are their own backward pass. */
     bool back;
-    struct scale_tally *watched; /* of what the next convolution or linear layer hands back */
+    struct scale_tally *watched; /* of what the next layer with weights hands back */
 };
 
 /* x [n] in place, if such are rounded; NULL: nobody wants it. */

@@ -110,6 +110,7 @@ void round_lstm_backward(void *ctx, const struct nn_lstm *f, int batch, const in
     const struct rounder *r = ctx;
     const struct nn_lstm g = lstm_rounded(r, f);
     r->below->lstm_backward(r->ctx, &g, batch, lengths, x, y, dy, dx, dw, kept, scratch);
+    round_watched(r, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
     round_values(r, ROUND_ERROR, (size_t)batch * (size_t)f->steps * (size_t)f->in, dx);
     round_lstm_grads(r, f, dw);
     if (r->setup.of[ROUND_STATE].on) /* it has been used up, but no tensor is wider */
