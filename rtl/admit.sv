@@ -203,7 +203,7 @@ module admit #(
 
   // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: one clock late; only an earlier frame's go sets it
+  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: two clocks late; only an earlier frame's go sets it
   logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
@@ -274,7 +274,7 @@ module admit #(
       Look: begin
         clear_q      <= clear_base_i;
         left_slots_q <= clear_slots_i;
-        if (clear_i && left == '0 && finishing_q == '0) state_q <= Clear;
+        if (clear_i && left == '0 && finishing_q == '0 && !fin_valid_o) state_q <= Clear;
         else if (!clear_i && desc_valid_i) state_q <= Check;
       end
       Check: state_q <= Decide;
@@ -304,7 +304,7 @@ module admit #(
     end
     finishing_at_q <= finishing_q[at];
     for (int s = 0; s < Slots; s++) begin
-      if (finishes && SlotW'(s) == at) finishing_q[s] <= 1'b1;
+      if (fin_valid_o && SlotW'(s) == fin_slot_o) finishing_q[s] <= 1'b1;
       if (done_valid_i && SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
     end
     if (rst_i) begin
@@ -380,9 +380,9 @@ module admit #(
       if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
       // why they hold
-      assert (state_q <= Settle && (state_q == Reset || known_q) && finishing_q[one] == over_q && (!add_q || state_q == Look));
-      if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q});
-      if (known_q && filling_seen_q) assert (stored[Ranks+127:0] == {in_q, desc_seen_q});
+      assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look) && (!fin_valid_o || add_q));
+      assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
+      if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q} && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);
