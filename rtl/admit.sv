@@ -1,6 +1,6 @@
 // admit: decides about one frame after the other: job, key, rank, source, slot, description, then the slot's rule; streams
 // its payload into the tile, or away. Nothing is written before all checks have passed, and the job is looked at once more
-// in the clock that writes. LOOK reads job, address and slot; CHECK compares; DECIDE acts while an earlier payload streams.
+// in the clock that decides. LOOK reads job, address and slot; CHECK compares; DECIDE acts while an earlier payload streams.
 module admit #(
   parameter int Slots    = nc_pkg::CARD_SLOTS,
   parameter int Rows     = nc_pkg::CARD_BEATS,  // most beats of a frame's payload
@@ -106,13 +106,14 @@ module admit #(
   // --- the slots: {filling, kept, chunk, bitmap, description} ---
   localparam int StoreW = 1 + 1 + 32 + Ranks + 128;
   (* ram_style = "distributed" *) logic [StoreW-1:0] store_ram [Slots];
-  logic              write;
-  logic [SlotW-1:0]  write_at;
+  logic              write, add_q;           // add_q: an addition was decided a clock ago, its slot is written now
+  logic [SlotW-1:0]  at, write_at;
   logic [StoreW-1:0] write_data, read_q;
   logic              filling, kept;
   logic [31:0]       chunk, head_chunk;
   logic [Ranks-1:0]  bitmap;
   logic [127:0]      desc, head_desc;
+  assign at = slot[SlotW-1:0];
   always_ff @(posedge clk_i) if (write) store_ram[write_at] <= write_data;
   assign {filling, kept, chunk, bitmap, desc} = read_q;
   assign head_chunk = head[nc_pkg::PKT_CHUNK +: 32];
@@ -154,7 +155,7 @@ module admit #(
     rank_bit_q <= Ranks'(1) << rank_o;
     before_q   <= head_chunk - 32'd1;
     behind_q   <= head_chunk + 32'd1;
-    if (state_q == Look) read_q <= store_ram[slot[SlotW-1:0]];
+    if (state_q == Look) read_q <= add_q && at == fin_slot_o ? write_data : store_ram[at];
 
     job_ok_q    <= enabled_q;
     key_ok_q    <= key_q == head[nc_pkg::PKT_KEY +: 64];
@@ -202,11 +203,10 @@ module admit #(
 
   // A slot whose result is still in the tile waits; a result that is being sent must not be overwritten.
   logic [Slots-1:0] finishing_q;
-  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: one clock late; only an earlier frame's go sets it
-  logic [SlotW-1:0] at, clear_q;
+  logic             finishing_at_q, wait_slot, go, asks, asked_q;  // finishing_at_q: two clocks late; only an earlier frame's go sets it
+  logic [SlotW-1:0] clear_q;
   logic [SlotW:0]   left_slots_q;
   logic             in_reading, in_reading_q, finishes, in_clear_q, settled_q;
-  assign at         = slot[SlotW-1:0];
   assign in_reading = (reading_i[0] && reading_a_i == at) || (reading_i[1] && reading_b_i == at);
   // Whoever is to be asked for is asked for first. Behind that nothing of the slot begins to be sent: what is being sent may be known a clock late.
   assign wait_slot  = finishing_at_q || ask_valid_o || (do_add && last && (in_reading_q || !fin_ready_i));
@@ -216,6 +216,7 @@ module admit #(
 
   always_ff @(posedge clk_i) begin
     in_reading_q <= in_reading;
+    add_q        <= go && do_add && !rst_i;
     fin_valid_o  <= finishes && !rst_i;
     fin_job_o    <= job_o;
     fin_slot_o   <= at;
@@ -248,12 +249,10 @@ module admit #(
 
   assign count_o      = (go ? fate : '0) | N'(ans_valid_o && !ans_ready_i) << nc_pkg::CNT_LOST_NAK;
 
-  always_comb begin
-    write      = (go && do_add) || state_q == Clear || state_q == Reset;
-    write_at   = state_q == Decide ? at : clear_q;
-    write_data = {1'b0, 1'b0, 32'hffff_ffff, Ranks'(0), 128'd0};
-    if (state_q == Decide) write_data = {!last, kept || last, head_chunk, bitmap_new, head_desc};
-  end
+  // An addition is written in the clock behind go, a LOOK, while its values still stand. A description counts in FILLING alone.
+  assign write      = add_q || state_q == Clear || state_q == Reset;
+  assign write_at   = add_q ? fin_slot_o : clear_q;
+  assign write_data = {add_q ? {!fin_valid_o, kept || fin_valid_o, fin_chunk_o, bitmap_new} : {2'b00, 32'hffff_ffff, Ranks'(0)}, fin_desc_o};
 
   // Settle: the cleared slots are in nobody's hands any more when, a clock after the last request for them was withdrawn or later,
   // no result of theirs is being read.
@@ -275,7 +274,7 @@ module admit #(
       Look: begin
         clear_q      <= clear_base_i;
         left_slots_q <= clear_slots_i;
-        if (clear_i && left == '0 && finishing_q == '0) state_q <= Clear;
+        if (clear_i && left == '0 && finishing_q == '0 && !fin_valid_o) state_q <= Clear;
         else if (!clear_i && desc_valid_i) state_q <= Check;
       end
       Check: state_q <= Decide;
@@ -305,7 +304,7 @@ module admit #(
     end
     finishing_at_q <= finishing_q[at];
     for (int s = 0; s < Slots; s++) begin
-      if (finishes && SlotW'(s) == at) finishing_q[s] <= 1'b1;
+      if (fin_valid_o && SlotW'(s) == fin_slot_o) finishing_q[s] <= 1'b1;
       if (done_valid_i && SlotW'(s) == done_slot_i) finishing_q[s] <= 1'b0;
     end
     if (rst_i) begin
@@ -318,7 +317,7 @@ module admit #(
 
 `ifdef FORMAL
   // One slot, any, is followed beside the memory: who is in, of which chunk, under which description. An addition is of a rank
-  // that is not in, and of a running job's key, ranks, slots and source as of the clock that writes; a result is complete and
+  // that is not in, and of a running job's key, ranks, slots and source as of the clock that decides; a result is complete and
   // its place in nobody's hands. Assumed: a frame at the head stays; what the job table promises (see its proof).
   (* anyconst *) logic [SlotW-1:0] one;
   logic         past_q = 1'b0, known_q, filling_seen_q, kept_seen_q, over_q, was_on_q, was_off_q, here, hold;
@@ -329,6 +328,7 @@ module admit #(
   logic [127:0] desc_seen_q;
   logic [9:0]   taken_q, total_q;            // beats of the frame that is streamed
   logic [N-1:0] fates;
+  wire [StoreW-1:0] stored = add_q && fin_slot_o == one ? write_data : store_ram[one];  // what the slot holds, or takes now
   assign here     = go && at == one;
   assign in_d     = (filling_seen_q ? in_q : '0) | Ranks'(1) << rank;
   assign everyone = {Ranks{1'b1}} >> RankW'((RankW + 1)'(Ranks) - job_ranks_i);
@@ -380,9 +380,9 @@ module admit #(
       if (pay_valid_i && pay_ready_o) assert (tile_last_o == (taken_q + 10'd1 == total_q) && tile_start_o == (taken_q == '0));
       if (pay_valid_i && pay_ready_o) assert (tile_beat_o == RowW'(taken_q));
       // why they hold
-      assert (state_q <= Settle && (state_q == Reset || known_q) && finishing_q[one] == over_q);
-      if (known_q) assert (store_ram[one][StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q});
-      if (known_q && filling_seen_q) assert (store_ram[one][Ranks+127:0] == {in_q, desc_seen_q});
+      assert (state_q <= Settle && (state_q == Reset || known_q) && (!add_q || state_q == Look) && (!fin_valid_o || add_q));
+      assert (over_q == (finishing_q[one] || (fin_valid_o && fin_slot_o == one)));
+      if (known_q) assert (stored[StoreW-1-:34] == {filling_seen_q, kept_seen_q, chunk_seen_q} && (!filling_seen_q || stored[Ranks+127:0] == {in_q, desc_seen_q}));
       if (hold && at == one) assert (read_q == store_ram[one]);
       if (hold) assert (desc_valid_i);
       if (state_q == Decide && finishing_q[one] && at == one) assert (finishing_at_q);

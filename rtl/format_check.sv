@@ -60,7 +60,7 @@ module format_check #(
                         && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
                         && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
                         && (in_w_q != 2'd3 || ranks_i <= (RankW + 1)'(32)));
-    fits    = len_i == (16'(payload) + 16'd1) << 6;
+    fits    = len_i[15:6] - 10'd1 == 10'(payload) && len_i[5:0] == '0;  // payload is late
     ok_o    = whole && formats && fits && alone_ok_q;
   end
 

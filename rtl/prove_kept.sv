@@ -49,8 +49,8 @@ module prove_kept #(
     .send_valid_o(send_valid), .send_ready_i(send_ready), .send_slot_o(send_slot), .send_mask_o(), .send_all_o(), .send_info_o());
   (* hierconn *) wire [Slots-1:0] \u_sends.pending_q , \u_admit.finishing_q ;
   (* hierconn *) wire [2:0] \u_admit.state_q ;
-  (* hierconn *) wire \u_admit.finishes , \u_admit.asked_q , \u_admit.in_reading , \u_admit.in_reading_q , \u_admit.resend , \u_admit.finishing_at_q ;
-  (* hierconn *) wire [SlotW-1:0] \u_admit.at ;
+  (* hierconn *) wire \u_admit.finishes , \u_admit.asked_q , \u_admit.in_reading , \u_admit.in_reading_q , \u_admit.resend , \u_admit.finishing_at_q , \u_admit.fin_valid_o ;
+  (* hierconn *) wire [SlotW-1:0] \u_admit.at , \u_admit.fin_slot_o ;
 
   assign send_ready = send_ready_i && (!reading_q || read_end_i);
 
@@ -69,7 +69,8 @@ module prove_kept #(
     if (past_q) begin
       assert (!over_q || (!(send_valid && send_slot == one) && !(reading_q && reading_slot_q == one)));
       assert (!over_q || !\u_sends.pending_q [one]);
-      assert (\u_admit.finishing_q [one] == over_q);
+      assert (over_q == (\u_admit.finishing_q [one] || (\u_admit.fin_valid_o  && \u_admit.fin_slot_o  == one)));
+      if (\u_admit.fin_valid_o ) assert (\u_admit.state_q == 3'd1);  // Look
       if (ask_valid) assert (\u_admit.state_q == 3'd3 || (\u_admit.state_q >= 3'd4 && ask_none));  // Decide; Clear, Settle
       if (\u_admit.asked_q ) assert (\u_admit.state_q == 3'd3 && !ask_valid);
       if (ask_valid && \u_admit.state_q == 3'd3) assert (ask_slot == \u_admit.at && ask_none == !\u_admit.resend );
