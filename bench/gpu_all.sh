@@ -4,9 +4,9 @@
 # usage: bench/gpu_all.sh [PART...]                 parts 1 to 8; without any all, an hour at most; 1 to 4 take 25 minutes at most
 #        bench/gpu_all.sh --table                   the table of what has been measured
 #   1  libraries, casts, scan, APS and sums by bytes moved, of 1 and 4 GiB, PyTorch's own casts; the tests of vectors, every float  (8 minutes)
-#   2  a training step of resnet18, batch 512, tf32 and fp16: ours, PyTorch's eager and compiled, ours again                        (4)
+#   2  a training step of resnet18, batch 512, tf32 and fp16: PyTorch's eager and compiled, ours around them                        (4)
 #   3  of resnet50, 224 pixels, fp16, likewise                                                                                     (4)
-#   4  every test of the GPU; collectives of 2 and 4 ranks that share it                                                           (9)
+#   4  every test of the GPU, and trainings; collectives of 2 and 4 ranks that share it                                            (9)
 #   5  what overlap hides with 2 and 4 ranks on the GPU, without and with NVIDIA's multi-process service                            (9)
 #   6  ncu on five kernels, where it is; a step's kernels by time                                                                  (9)
 #   7  compute-sanitizer                                                                                                           (9)
@@ -20,18 +20,20 @@ export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
 mkdir -p "$OUT" || exit 1
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
 limits=(0 480 240 240 540 540 540 540 300)
 
 have() { command -v "$1" || { echo "skip  no $1" && return 1; }; }
 # figure NAME VALUE [WHY]: a line of figures; VALUE null: none, WHY
 figure() { printf '{"kind":"gpu_all","name":"%s","value":%s%s}\n' "$1" "$2" "${3:+,\"why\":\"$3\"}"; }
-# verdict NAME COMMAND...: 0 differences, failures or findings; 1; or none, of what is not here
+# verdict NAME COMMAND...: 0 differences, failures or findings; 1; or none, of what is not here, or did not end in time (124, as timeout has it)
 verdict() {
     local rc=0
     "${@:2}" || rc=$?
     case $rc in
     0) figure "$1" 0 ;;
     77) figure "$1" null "not here" ;;
+    124) figure "$1" null "not ended in time" ;;
     *) figure "$1" 1 ;;
     esac >>"$figures"
 }
@@ -48,30 +50,37 @@ part_1() {
     verdict "all 2^32 floats, six formats: differences" "$B/tests/test_gpu_cast_all"
 }
 
-# step MODEL BATCH SIZE PRECISION: ours, theirs, ours again
+# speed of ours, which is said and left in $now
+ours() {
+    local said
+    said=$("$B/bench_train" "${what[@]}" --classes "$classes" --json)
+    echo "$said"
+    now=$(field images_per_s <<<"$said")
+}
+
+# step MODEL BATCH SIZE PRECISION: ours, PyTorch's eager, ours, compiled, ours; what one of the modes lacks, or how long it takes, is not the
+# other's loss
 step() {
-    local ours=() peer mode
-    for mode in ours eager,compile again; do
-        if [ "$mode" = eager,compile ]; then
-            peer=$("$PYTHON" bench/torch_peer.py --model "$1" --batch "$2" --size "$3" --precision "$4" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || peer=''
-            echo "$peer"
-        else
-            ours+=("$("$B/bench_train" --device cuda --model "$1" --batch "$2" --size "$3" --precision "$4" --json | tee /dev/stderr | field images_per_s)")
-        fi
-    done
+    local what=(--device cuda --model "$1" --batch "$2" --size "$3" --precision "$4") classes=10 mode said before now
+    [ "$3" -lt 64 ] || classes=1000 # torch_peer.py's
+    ours
     for mode in eager compile; do
-        awk -v name="$1 $3 px batch $2 $4 to $mode" -v a="${ours[0]}" -v b="${ours[1]}" -v t="$(grep "\"$mode\"" <<<"$peer" | field images_per_s)" 'BEGIN {
+        before=$now
+        said=$(timeout 80 "$PYTHON" bench/torch_peer.py "${what[@]}" --mode "$mode" --seconds "${SECONDS_A_RUN:-5}") || true
+        echo "$said"
+        ours
+        awk -v name="$1 $3 px batch $2 $4 to $mode" -v mode="$mode" -v a="$before" -v b="$now" -v t="$(field images_per_s <<<"$said")" 'BEGIN {
             if (t > 0 && a > 0 && b > 0) printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":%.4f,\"first\":%s,\"again\":%s,\"peer\":%s}\n", name, (a + b) / 2 / t, a, b, t
-            else printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":null,\"why\":\"%s\"}\n", name, a > 0 ? "no PyTorch" : "bench_train failed" }' >>"$figures"
+            else printf "{\"kind\":\"gpu_all\",\"name\":\"%s\",\"value\":null,\"why\":\"%s\"}\n", name, (a > 0 && b > 0 ? "no figure of PyTorch, " mode : "bench_train failed") }' >>"$figures"
     done
 }
 part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }
 part_3() { step resnet50 128 224 fp16; }
 
 part_4() {
-    local t list=(tests/test_gpu_deadline.sh)
+    local t list=(tests/test_gpu_deadline.sh tests/test_train_cuda.sh tests/test_train_cuda_pure.sh tests/test_train_cuda_codecs.sh tests/test_emulate_cuda.sh)
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
-        case $t in *test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
+        case ${t##*/} in test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
     done
     verdict "tests of the GPU that fail" env JOBS=4 TEST_TIMEOUT=400 tests/run.sh "${list[@]}"
 }
@@ -79,7 +88,7 @@ part_4() {
 # hidden NAME RANKS: the share of the all-reduce behind the backward pass
 hidden() {
     local said
-    said=$(timeout 200 bench/bench_overlap.sh "$2" --device cuda --model resnet50 --image 224 --data synthetic:8000,1 --precision fp16 --batch $((64 * $2)))
+    said=$(timeout 125 bench/bench_overlap.sh "$2" --device cuda --model resnet50 --image 224 --data synthetic:8000,1 --precision fp16 --batch $((64 * $2)))
     echo "$said"
     figure "$1" "$(awk '$1 == "on" { share = $4 } END { print share ? share / 100 : "null" }' <<<"$said")" >>"$figures"
 }
@@ -99,7 +108,7 @@ part_6() {
     local kernel
     if have ncu; then
         for kernel in 'fp32 -> e5m2' 'largest exponent' 'APS e5m2' '8 x e5m2' 'e5m2 -> fp32'; do
-            timeout 100 ncu --launch-skip 3 --launch-count 1 --section SpeedOfLight --section Occupancy "$B/bench_gpu" --mib 1024 --reps 1 --only "$kernel"
+            timeout 60 ncu --launch-skip 3 --launch-count 1 --section SpeedOfLight --section Occupancy "$B/bench_gpu" --mib 1024 --reps 1 --only "$kernel"
         done
     fi
     have nsys && timeout 200 nsys profile -o "$OUT/step" --force-overwrite true --stats=true "$B/bench_train" --device cuda --model resnet50 --batch 128 --size 224 --precision fp16
@@ -107,7 +116,7 @@ part_6() {
 }
 
 part_7() {
-    verdict "compute-sanitizer: findings" tests/test_gpu_sanitizer.sh
+    verdict "compute-sanitizer: findings" timeout 520 tests/test_gpu_sanitizer.sh
 }
 
 part_8() {
@@ -134,7 +143,7 @@ for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    GPU_ALL_PART=$part timeout -k 10 "${limits[part]}" "$0" "$part" >"$OUT/$part.txt" 2>&1
+    GPU_ALL_PART=$part timeout -k 10 "${limits[part]}" bench/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1
     rc=$?
     [ $rc != 124 ] || echo "part $part did not end in time: what it had measured stands" | tee -a "$OUT/$part.txt"
     [ $rc = 0 ] || [ $rc = 124 ] || echo "part $part ended with $rc: $(tail -n 1 "$OUT/$part.txt")"

@@ -20,11 +20,15 @@ to=$dir/gpu_pack
 mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device"
 
 cp "$B/narrowcast" "$library" "$B/bench_gpu" "$B/bench_train" "$to/build/"
+for file in "$B/narrowcast-sim" "$B/libnccl-net-narrowcast.so"; do # of part 8
+    [ ! -f "$file" ] || cp "$file" "$to/build/"
+done
 cp "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu" "$to/build/tests/"
 rm -f "$to"/build/tests/*.*
 cp -r host/ranks.sh --parents "$to/"
 cp device/libs.sh "$to/device/"
 cp -r --parents bench/*.sh bench/*.py bench/*.gp tests/*.sh "$to/"
+grep -lZ '/\* RANKS: ' tests/test_gpu_*.c | xargs -0 cp --parents -t "$to" # where run.sh reads how many ranks they want
 cp "$(readlink -f "$(command -v mpirun)")" "$to/bin/mpirun"
 cp "$(readlink -f "$(command -v orted)")" "$to/bin/orted"
 # Of Open MPI's components those that need nothing of a network's makers.
@@ -45,7 +49,7 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec stri
 cat >"$to/python" <<'END'
 #!/bin/sh
 # python : PyTorch's own libraries, not these
-unset LD_LIBRARY_PATH
+if [ -n "${OWN_LIBRARY_PATH-}" ]; then export LD_LIBRARY_PATH="$OWN_LIBRARY_PATH"; else unset LD_LIBRARY_PATH; fi
 exec python3 "$@"
 END
 cat >"$to/go" <<'END'
@@ -59,6 +63,7 @@ paths=$here/lib
 for name in cudnn cublas nccl; do
     found=$(device/libs.sh $name "$cuda") && paths+=:${found##*rpath=}
 done
+export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
 export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so
 # mpirun wants a way to other machines, also where it needs none

@@ -15,7 +15,7 @@ ZEROS = ["all 2^32 floats, six formats: differences", "tests of vectors", "tests
 
 
 def rows_of(files):
-    """(name, asked, value, why) of every figure, in the files' order; of one name the last."""
+    """(name, asked, value, why) of every figure, in the files' order; of one name the last. What is cut off, of a part that was stopped, is no figure."""
     rows, asked = {}, dict(GOALS)
     for name, goal in GOALS:
         rows[name] = (f">= {goal}", None, "not run")
@@ -26,7 +26,10 @@ def rows_of(files):
             for line in lines:
                 if not line.startswith("{"):
                     continue
-                j = json.loads(line)
+                try:
+                    j = json.loads(line)
+                except ValueError:
+                    continue
                 if j["kind"] == "gpu":
                     name = f"{j['name']}, {j['mib']} MiB, to a copy"
                     rows[name] = (f">= {j['asked']}" if j["asked"] else "-", j["ratio"], f"{j['gbs']:.0f} GB/s")

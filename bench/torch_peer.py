@@ -75,7 +75,7 @@ def images_per_s(args, mode):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
     model = resnet(args.model, args.size, 10 if args.size < 64 else 1000).to(args.device).to(memory_format=torch.channels_last)
     step_model = torch.compile(model) if mode == "compile" else model
-    optim = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    optim = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, **({"fused": True} if args.device == "cuda" else {}))
     loss_of = nn.CrossEntropyLoss()
     narrow = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(args.precision)
     scaler = torch.amp.GradScaler(args.device, enabled=args.precision == "fp16")

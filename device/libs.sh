@@ -37,7 +37,7 @@ here "$cuda/include" "$cuda/lib64" "$cuda/lib" || true
 for triple in "$(uname -m)-linux-gnu" ''; do
     here "/usr/include/$triple" "/usr/lib/$triple" /usr/lib64 || here /usr/include "/usr/lib/$triple" /usr/lib64 || true
 done
-python3 - <<'END' 2>/dev/null |
+"${PYTHON:-python3}" - <<'END' 2>/dev/null |
 import importlib.util
 spec = importlib.util.find_spec("nvidia")
 print(*(spec.submodule_search_locations if spec else []), sep="\n")

@@ -4,16 +4,18 @@ set -u
 cuda=${CUDA_HOME:-/usr/local/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-if ! command -v g++ >/dev/null || [ ! -e "$cuda/include/cudnn.h" ]; then
+# found: INCLUDES|LIBRARIES of the one that the build takes
+if ! command -v g++ >/dev/null || ! found=$(device/libs.sh cudnn "$cuda" "${CUDNN-}"); then
     echo "skip: no g++ with cuDNN's headers"
     exit 77
 fi
-version() { sed -n "s/^#define CUDNN_$1 //p" "$cuda/include/cudnn_version.h"; }
+read -ra include <<<"${found%%|*}"
+read -ra link <<<"${found##*|}"
+version() { echo "#include <cudnn_version.h>" | g++ -E -dM "${include[@]}" -x c++ - | sed -n "s/^#define CUDNN_$1 //p"; }
 major=$(version MAJOR) minor=$(version MINOR)
 if [ "$((major * 100 + minor))" -lt 908 ]; then
     echo "skip: cuDNN $major.$minor cannot be told of a device, 9.8 can"
     exit 77
 fi
-g++ -std=c++17 -O1 -I. -I"$cuda/include" tests/cudnn_plans.cpp \
-    -L"$cuda/lib64" -lcudnn -Wl,-rpath,"$cuda/lib64" -o "$work/plans" || exit 1
+g++ -std=c++17 -O1 -I. "${include[@]}" -I"$cuda/include" tests/cudnn_plans.cpp "${link[@]}" -o "$work/plans" || exit 1
 "$work/plans"

@@ -11,6 +11,7 @@ nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 own() { find "$B/sass" "$(dirname "$(readlink -f "$nvcc")")" -name nvdisasm -type f 2>/dev/null | head -n 1; }
 nvdisasm=${NVDISASM-$(command -v nvdisasm || own)}
 if [ ! -x "$nvdisasm" ]; then
+    mkdir -p "$B/logs"
     timeout 100 python3 -m pip install -q --no-input --target "$B/sass" 'nvidia-cuda-nvdisasm>=13' >"$B/logs/sass.pip" 2>&1
     nvdisasm=$(own)
 fi
