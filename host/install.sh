@@ -33,8 +33,7 @@ tools() {
     need iverilog tool iverilog
     need gnuplot-nox tool gnuplot
     need python3 tool python3
-    need python3-venv python3 -c 'import ensurepip' # LiteEth comes into one: rtl/shell
-    need python3-venv python3 -c 'import ensurepip' # its virtual environments take what is in no archive: LiteEth, nextpnr
+    need python3-venv python3 -c 'import ensurepip' # virtual environments take what is in no archive: LiteEth, nextpnr
     need procps tool pgrep
     need iproute2 tool ip
     need 'libxrt-dev uuid-dev' xrt # whose headers want the second, and do not say so
