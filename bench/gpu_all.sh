@@ -139,12 +139,17 @@ if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
     "part_$GPU_ALL_PART"
     exit
 fi
+trap 'pkill -KILL -s "$session"; exit 130' INT TERM
 for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
     echo "part $part, ${limits[part]} s at most: $OUT/$part.txt"
-    GPU_ALL_PART=$part timeout -k 10 "${limits[part]}" bench/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1
+    # a session: what a part has started ends with it
+    GPU_ALL_PART=$part setsid timeout -k 10 "${limits[part]}" bench/gpu_all.sh "$part" >"$OUT/$part.txt" 2>&1 &
+    session=$!
+    wait "$session"
     rc=$?
+    pkill -KILL -s "$session"
     [ $rc != 124 ] || echo "part $part did not end in time: what it had measured stands" | tee -a "$OUT/$part.txt"
     [ $rc = 0 ] || [ $rc = 124 ] || echo "part $part ended with $rc: $(tail -n 1 "$OUT/$part.txt")"
     echo "part $part took $((SECONDS - start)) s"

@@ -48,9 +48,9 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec stri
 
 cat >"$to/python" <<'END'
 #!/bin/sh
-# python : PyTorch's own libraries, not these
-if [ -n "${OWN_LIBRARY_PATH-}" ]; then export LD_LIBRARY_PATH="$OWN_LIBRARY_PATH"; else unset LD_LIBRARY_PATH; fi
-exec python3 "$@"
+# python : NVIDIA's libraries are PyTorch's own there; this archive's are for the simulated card and for the plugin in NCCL
+export LD_LIBRARY_PATH="$(cd "$(dirname "$0")" && pwd)/lib${OWN_LIBRARY_PATH:+:$OWN_LIBRARY_PATH}"
+exec "${OWN_PYTHON:-python3}" "$@"
 END
 cat >"$to/go" <<'END'
 #!/bin/bash
@@ -63,7 +63,7 @@ paths=$here/lib
 for name in cudnn cublas nccl; do
     found=$(device/libs.sh $name "$cuda") && paths+=:${found##*rpath=}
 done
-export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-}
+export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
 export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so
 # mpirun wants a way to other machines, also where it needs none
