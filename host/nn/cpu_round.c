@@ -36,5 +36,5 @@ static inline void round_doubles(size_t n, const struct round_rule *rule, const 
 void cpu_round_to(void *ctx, size_t n, const struct round_rule *rule, const real *x, real *y)
 {
     (void)ctx;
-    _Generic(y, float *: round_floats, double *: round_doubles)(n, rule, x, y);
+    _Generic(y, float * : round_floats, double * : round_doubles)(n, rule, x, y);
 }
