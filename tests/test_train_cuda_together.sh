@@ -9,16 +9,9 @@ set -u
 
 export NARROWCAST_CONV=first # plans by time would round differently from run to run
 common="--device cuda --precision fp16-pure --loss-scale adaptive --data synthetic:40,3 --model resnet8 --width 0.25 --block swap:0.003 --batch 4 --lr 0.05 --warmup 0 --schedule const --steps 10"
-# one LABEL OPTIONS...: 2 ranks in one process; real LABEL OPTIONS...: each a process
-one() {
-    # shellcheck disable=SC2086
-    timeout 120 "$n" emulate --ranks 2 $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "one process, ${*:2}: $(tail -n 1 "$1.err")"
-}
-real() {
-    # shellcheck disable=SC2086
-    timeout 120 mpirun -np 2 "$n" train $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "2 processes, ${*:2}: $(tail -n 1 "$1.err")"
-}
-sum() { sed -n 's/^weights checksum //p' "$1.out"; }
+ranks=2
+# shellcheck source=tests/one_and_real.sh
+. "$here/one_and_real.sh"
 finite() { [ "$(grep '"kind":"step"' "$1.jsonl" | grep '"skipped":false' | grep -c '"loss":[0-9]')" = 10 ]; }
 seen=
 for codec in '--format e5m2 --scale aps' '--codec relgrad --algo direct' '--codec qsgd:8' '--codec onebit'; do

@@ -6,16 +6,9 @@ set -u
 . "$(dirname "$0")/in_folder.sh"
 
 common="--device cpu --precision fp16-pure --loss-scale adaptive --data synthetic:400,3 --batch 16 --lr 0.05 --warmup 0 --schedule const --steps 100"
-# one LABEL OPTIONS...: 4 ranks in one process; real LABEL OPTIONS...: each a process
-one() {
-    # shellcheck disable=SC2086
-    timeout 120 "$n" emulate --ranks 4 $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "one process, ${*:2}: $(tail -n 1 "$1.err")"
-}
-real() {
-    # shellcheck disable=SC2086
-    timeout 120 mpirun -np 4 "$n" train $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "4 processes, ${*:2}: $(tail -n 1 "$1.err")"
-}
-sum() { sed -n 's/^weights checksum //p' "$1.out"; }
+ranks=4
+# shellcheck source=tests/one_and_real.sh
+. "$here/one_and_real.sh"
 # wrong LABEL: what is wrong with its log: not 100 losses, one that is null, a step that is skipped, the last 25 not below the first 25 in the mean
 wrong() {
     awk -F'"loss":' '/"kind":"step"/ { split($2, v, ","); n++

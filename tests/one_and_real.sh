@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# one_and_real.sh : a training of $ranks ranks with the options $common, in one process and in as many; for scripts that have in_folder.sh's
+# names. Each leaves LABEL.out, LABEL.jsonl (its log) and LABEL.ck (its checkpoint).
+: "${ranks:?}" "${common:?}"
+# one LABEL OPTIONS...: in one process; real LABEL OPTIONS...: each rank a process; sum LABEL: the weights' checksum
+one() {
+    # shellcheck disable=SC2086
+    timeout 120 "$n" emulate --ranks "$ranks" $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "one process, ${*:2}: $(tail -n 1 "$1.err")"
+}
+real() {
+    # shellcheck disable=SC2086
+    timeout 120 mpirun -np "$ranks" "$n" train $common "${@:2}" --log "$1.jsonl" --save "$1.ck" >"$1.out" 2>"$1.err" || fail "$ranks processes, ${*:2}: $(tail -n 1 "$1.err")"
+}
+sum() { sed -n 's/^weights checksum //p' "$1.out"; }
