@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $n: of in_folder.sh
 # one_and_real.sh : a training of $ranks ranks with the options $common, in one process and in as many; for scripts that have in_folder.sh's
 # names. Each leaves LABEL.out, LABEL.jsonl (its log) and LABEL.ck (its checkpoint).
 : "${ranks:?}" "${common:?}"
