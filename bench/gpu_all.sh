@@ -78,7 +78,7 @@ part_2() { step resnet18 512 32 tf32; step resnet18 512 32 fp16; }
 part_3() { step resnet50 128 224 fp16; }
 
 part_4() {
-    local t list=(tests/test_gpu_deadline.sh tests/test_train_cuda.sh tests/test_train_cuda_pure.sh tests/test_train_cuda_codecs.sh tests/test_emulate_cuda.sh)
+    local t list=(tests/test_gpu_deadline.sh tests/test_train_cuda*.sh tests/test_emulate_cuda.sh)
     for t in "$B"/tests/test_gpu_* "$B/tests/test_gemm_low_gpu"; do
         case ${t##*/} in test_gpu_cast_all | *.*) ;; *) list+=("$t") ;; esac
     done
@@ -139,6 +139,7 @@ if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
     "part_$GPU_ALL_PART"
     exit
 fi
+session=
 trap 'pkill -KILL -s "$session"; exit 130' INT TERM
 for part in "$@"; do
     : >"$OUT/$part.jsonl"
