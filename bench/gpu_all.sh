@@ -140,7 +140,7 @@ if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
     exit
 fi
 session=
-trap 'pkill -KILL -s "$session"; exit 130' INT TERM
+trap '[ -z "$session" ] || pkill -KILL -s "$session"; exit 130' INT TERM
 for part in "$@"; do
     : >"$OUT/$part.jsonl"
     start=$SECONDS
