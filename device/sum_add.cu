@@ -13,8 +13,7 @@ static __global__ void k_add_codes(sum_fmt<float> k, unsigned w, uint8_t *acc, c
         const size_t left = parts_left(c, n), at = parts_byte(c, w);
         pack_words<W> a, b;
         uint32_t sums[PACK_CODES];
-        pack_load(acc + at, w, left, &a);
-        pack_load(codes + at, w, left, &b);
+        pack_load_both(acc + at, codes + at, w, left, &a, &b);
 #pragma unroll
         for (int i = 0; i < PACK_CODES; i++)
             sums[i] = sum_add(k, pack_code(a, i), pack_code(b, i)) & (0xffffffffu >> (32 - w));
@@ -50,8 +49,7 @@ static __global__ void k_add_e5m2(enum mf_overflow overflow, uint8_t *acc, const
          c += (size_t)gridDim.x * blockDim.x) {
         const size_t left = parts_left(c, n), at = c * PACK_CODES;
         pack_words<8> a, b;
-        pack_load(acc + at, 8, left, &a);
-        pack_load(codes + at, 8, left, &b);
+        pack_load_both(acc + at, codes + at, 8, left, &a, &b);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             a.w[i] = e5m2_add4<TRUNC>(overflow, a.w[i], b.w[i]);

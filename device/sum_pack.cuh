@@ -115,6 +115,21 @@ static __device__ inline void pack_load(const uint8_t *p, unsigned w, size_t lef
     }
 }
 
+/* The chunks at p and q, whose loads travel together where both are whole and aligned. */
+template <int W>
+static __device__ inline void pack_load_both(const uint8_t *p, const uint8_t *q, unsigned w,
+                                             size_t left, pack_words<W> *a, pack_words<W> *b)
+{
+    const unsigned align = (unsigned)((uintptr_t)p | (uintptr_t)q);
+    if (left >= PACK_CODES && (align & (pack_words<W>::ALIGN - 1u)) == 0u) {
+        pack_fetch(p, a);
+        pack_fetch(q, b);
+    } else {
+        pack_load(p, w, left, a);
+        pack_load(q, w, left, b);
+    }
+}
+
 /* Writes words as bytes of which n_bytes are wanted. */
 template <int N>
 static __device__ inline void pack_put(uint8_t *p, const uint32_t *words, unsigned n_bytes)
