@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """torch_peer.py : PyTorch's speed at what bench_train measures: images a second of one training step, one JSON line a case.
 usage: bench/torch_peer.py [--device cuda|cpu] [--model resnet18|resnet20|resnet50] [--batch N] [--size 32|224]
-                           [--precision fp32|tf32|fp16|bf16] [--mode eager,compile] [--seconds S]
+                           [--precision fp32|tf32|fp16|bf16] [--mode eager,compile,graphs] [--seconds S]
+graphs: compiled, its launches recorded ("reduce-overhead"), as ours are.
 The same networks (stem of 3x3 below 64 pixels, else 7x7 and a pooling), SGD with momentum, channels last, data on the device."""
 import argparse
 import json
@@ -74,7 +75,7 @@ def images_per_s(args, mode):
     tf32 = args.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
     model = resnet(args.model, args.size, 10 if args.size < 64 else 1000).to(args.device).to(memory_format=torch.channels_last)
-    step_model = torch.compile(model) if mode == "compile" else model
+    step_model = {"eager": lambda m: m, "compile": torch.compile, "graphs": lambda m: torch.compile(m, mode="reduce-overhead")}[mode](model)
     optim = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, **({"fused": True} if args.device == "cuda" else {}))
     loss_of = nn.CrossEntropyLoss()
     narrow = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(args.precision)
@@ -118,7 +119,10 @@ def main():
     if args.device == "cuda" and not torch.cuda.is_available():
         print("skip  PyTorch: it sees no GPU")
         sys.exit(77)
-    for mode in args.mode.split(","):
+    modes = args.mode.split(",")
+    if not set(modes) <= {"eager", "compile", "graphs"}:
+        p.error(f"--mode '{args.mode}': must be eager, compile and graphs, with commas between them")
+    for mode in modes:
         print(json.dumps({"peer": "torch " + torch.__version__, "mode": mode, "model": args.model, "batch": args.batch,
                           "size": args.size, "precision": args.precision, "device": args.device,
                           "images_per_s": round(images_per_s(args, mode), 1)}), flush=True)

@@ -53,10 +53,28 @@ missing() {
     packages=$(for list in "$@"; do "$list"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
     printf '%s' "${packages% }"
 }
+# nvidia: where its driver is, a line for what else of NVIDIA's is not: that is in no archive of Debian's, and is not fetched
+nvidia() {
+    tool nvidia-smi >/dev/null || return 0
+    nvcc=${NVCC-$(tool nvcc || echo /usr/local/cuda/bin/nvcc)}
+    [ -n "$nvcc" ] || return 0 # left out
+    if [ ! -x "$nvcc" ]; then
+        echo "no nvcc, which is not fetched: NVIDIA's CUDA toolkit has it; without it the GPU library is left out"
+        return 0
+    fi
+    cuda=$(readlink -f "$nvcc") lacks=''
+    for library in cublas cudnn nccl; do
+        case $library in cublas) folder=${CUBLAS-find} ;; cudnn) folder=${CUDNN-find} ;; *) folder=${NCCL-find} ;; esac
+        [ -n "$folder" ] || continue # left out
+        "${0%/*}/../device/libs.sh" $library "${cuda%/bin/nvcc}" "${folder#find}" >/dev/null || lacks="$lacks $library"
+    done
+    [ -z "$lacks" ] || echo "no$lacks, which is not fetched: NVIDIA's archive has it, or pip (nvidia-cudnn-cu13 and its like); what needs it is left out"
+}
 case ${1-} in
 needs | tools) lists=$1 ;;
 *) lists='needs tools' ;;
 esac
+[ "${1-}" = tools ] || nvidia
 wanted=$(missing $lists)
 [ -n "$wanted" ] || exit 0
 

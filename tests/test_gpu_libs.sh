@@ -35,4 +35,26 @@ if [ -n "$(command -v python3)" ] && ! libs nccl "$dir/none" >out; then
 else
     echo "skip: Python's packages: no python3, or another NCCL comes before them: $(cat out)"
 fi
+
+# --- host/install.sh says what it does not fetch, where there is a driver ---
+mkdir -p "$dir/driver" "$dir/cuda/bin"
+printf '#!/bin/sh\n' | tee "$dir/driver/nvidia-smi" >"$dir/cuda/bin/nvcc"
+chmod +x "$dir/driver/nvidia-smi" "$dir/cuda/bin/nvcc"
+# install_says PATTERN VARIABLE...: its line of NVIDIA's; '' for none
+install_says() {
+    env PATH="$dir/driver:$PATH" "${@:2}" "$here/../host/install.sh" needs >out 2>&1
+    case $1 in
+    '') ! grep 'not fetched' out || fail "${*:2}: install.sh says that" ;;
+    *) grep -q "$1" out || fail "${*:2}: install.sh does not say '$1' but: $(cat out)" ;;
+    esac
+}
+install_says '^no nvcc, which is not fetched' NVCC="$dir/none"
+install_says '' NVCC=
+unset PYTHONPATH
+for name in cudnn nccl; do
+    libs $name "$dir/cuda" >out && echo "skip: what install.sh says of one that is missing: $name is on this machine: $(cat out)" && exit $bad
+done
+install_says '^no cudnn nccl, which is not fetched' NVCC="$dir/cuda/bin/nvcc"
+install_says '^no nccl, which is not fetched' NVCC="$dir/cuda/bin/nvcc" CUDNN="$dir/own"
+install_says '' NVCC="$dir/cuda/bin/nvcc" CUDNN="$dir/own" NCCL=
 exit $bad

@@ -37,9 +37,21 @@ cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
     none "another library" 'other.so" is of another build (version 0' NARROWCAST_CUDA="$work/other.so"
 cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
     none "another version" 'old.so" is of another build (version 999' NARROWCAST_CUDA="$work/old.so"
-cc -shared -fPIC -x c - -o libgone.so <<<'int gone(void) { return 1; }' &&
-    cc -shared -fPIC -x c - -o lacks.so -L. -lgone <<<'int gone(void); int (*uses)(void) = gone;' && rm libgone.so &&
-    none "a library lacks another" 'lacks.so" does not load: libgone.so' NARROWCAST_CUDA="$work/lacks.so"
+if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(void) { return 1; }' &&
+    cc -shared -fPIC -x c - -o libneeds.so -Wl,-soname,libneeds.so -L. -lgone <<<'int gone(void); int needs(void) { return gone(); }' &&
+    cc -shared -fPIC -x c - -o lacks.so -Wl,--no-as-needed -L. -lneeds -lgone <<<'int needs(void); int (*uses)(void) = needs;'; then
+    site=$work/home/.local/lib/python3.11/site-packages/nvidia
+    mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so "$site/gone/lib"
+    none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
+    # Python's packages, as PyTorch brings them: what is loaded then is no library of ours
+    none "the user's packages" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+    none "PYTHONPATH" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
+    none "an environment" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
+    mv "$site/gone" "$work"
+    none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+    mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"
+    none "a damaged one" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
+fi
 if [ ! -f "$B/libnarrowcast_cuda.so" ]; then # an empty word is none
     none "not built" 'no libnarrowcast_cuda.so beside this program' NARROWCAST_CUDA=
 fi

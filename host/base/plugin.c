@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* libraries that one may lack */
+enum { LACKS_MOST = 16 };
+
 /* NULL, or why the loader could not read it; of a pipe it would wait for a writer. */
 static const char *not_a_library(const char *path)
 {
@@ -54,14 +57,32 @@ static int find_table(const struct plugin *p, const char *path, void *handle, co
     return -ELIBBAD;
 }
 
+bool plugin_lacks(const char *said, char *lacks)
+{
+    static const char nowhere[] = ": cannot open shared object file: No such file";
+    const size_t n = said ? strcspn(said, ":") : 0;
+    if (n == 0 || n > NAME_MAX || memchr(said, '/', n) ||
+        strncmp(said + n, nowhere, sizeof nowhere - 1))
+        return false;
+    memcpy(lacks, said, n);
+    lacks[n] = '\0';
+    return true;
+}
+
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle)
-        return find_table(p, path, handle, table, why);
-    const char *said = dlerror();
+    char lacks[NAME_MAX + 1], text[PATH_MAX + 256];
+    for (int i = 0; i < LACKS_MOST; i++) {
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (handle)
+            return find_table(p, path, handle, table, why);
+        const char *reason = dlerror(); /* until the next that is opened */
+        snprintf(text, sizeof text, "%s", reason ? reason : "no reason given");
+        if (!p->fetch || !plugin_lacks(text, lacks) || !strcmp(lacks, path) || !p->fetch(lacks))
+            break;
+    }
+    const char *said = text;
     const size_t n = strlen(p->library);
-    said = said ? said : "no reason given";
     if (!strchr(path, '/') && !strncmp(said, p->library, n) && said[n] == ':') {
         snprintf(why, PLUGIN_WHY_BYTES,
                  "no %s beside this program or on the loader's path: `make` builds it %s, "

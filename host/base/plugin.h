@@ -8,11 +8,12 @@
 #include <stddef.h>
 
 struct plugin {
-    const char *library;     /* "libnarrowcast_cuda.so" */
-    const char *environment; /* the variable that may name another file */
-    const char *where;       /* "where nvcc is": where `make` builds it */
-    const char *symbol;      /* "narrowcast_cuda": the table */
-    int version;             /* that the table must have */
+    const char *library;             /* "libnarrowcast_cuda.so" */
+    const char *environment;         /* the variable that may name another file */
+    const char *where;               /* "where nvcc is": where `make` builds it */
+    const char *symbol;              /* "narrowcast_cuda": the table */
+    int version;                     /* that the table must have */
+    bool (*fetch)(const char *name); /* or NULL: loads a library that the loader has not found */
 };
 
 enum { PLUGIN_WHY_BYTES = 384 };
@@ -22,9 +23,13 @@ enum { PLUGIN_WHY_BYTES = 384 };
  * read. *beside: it is the second. */
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
-/* Loads such a path, until the process ends: *table is its table. Returns 0, or with why
+/* Loads such a path, and what p->fetch finds of that which it lacks, until the process ends: *table is
+ * its table. Returns 0, or with why
  * [PLUGIN_WHY_BYTES] -ENOENT (there is none), -ELIBACC (it lacks something) or -ELIBBAD (it is of
  * another build). */
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
+
+/* Of what dlerror() said: does a library lack another, lacks [NAME_MAX + 1], which is nowhere? */
+bool plugin_lacks(const char *said, char *lacks);
 
 #endif

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static const struct plugin plugin = {"libnarrowcast_fabric.so", "NARROWCAST_FABRIC",
-                                     "where libfabric is (Debian: libfabric-dev)",
-                                     FABRIC_LIBRARY_SYMBOL, FABRIC_LIBRARY_VERSION};
+static const struct plugin plugin = {
+    "libnarrowcast_fabric.so", "NARROWCAST_FABRIC",    "where libfabric is (Debian: libfabric-dev)",
+    FABRIC_LIBRARY_SYMBOL,     FABRIC_LIBRARY_VERSION, NULL};
 
 static struct {
     pthread_mutex_t lock;

@@ -45,9 +45,9 @@ static void check_drift(const struct xrt_library *l)
 
 static int load_library(struct xrt_card *card)
 {
-    static const struct plugin plugin = {"libnarrowcast_xrt.so", "NARROWCAST_XRT",
-                                         "where XRT is (Debian: libxrt-dev)", XRT_LIBRARY_SYMBOL,
-                                         XRT_LIBRARY_VERSION};
+    static const struct plugin plugin = {
+        "libnarrowcast_xrt.so", "NARROWCAST_XRT",    "where XRT is (Debian: libxrt-dev)",
+        XRT_LIBRARY_SYMBOL,     XRT_LIBRARY_VERSION, NULL};
     char path[PATH_MAX], why[PLUGIN_WHY_BYTES];
     const void *table;
     bool is_beside;

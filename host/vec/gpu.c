@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/plugin.h"
 #include "vec/gpu_lane.h"
+#include "vec/gpu_libs.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ static bool has_driver(void)
 static int load(struct cause *why)
 {
     static const struct plugin plugin = {LIBRARY, "NARROWCAST_CUDA", "where nvcc is",
-                                         "narrowcast_cuda", DEV_VERSION};
+                                         "narrowcast_cuda", DEV_VERSION, gpu_libs_fetch};
     char path[PATH_MAX];
     const void *table;
     bool is_beside;
