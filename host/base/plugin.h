@@ -24,9 +24,8 @@ enum { PLUGIN_WHY_BYTES = 384 };
 int plugin_find(const struct plugin *p, char path[PATH_MAX], bool *beside, char *why);
 
 /* Loads such a path, and what p->fetch finds of that which it lacks, until the process ends: *table is
- * its table. Returns 0, or with why
- * [PLUGIN_WHY_BYTES] -ENOENT (there is none), -ELIBACC (it lacks something) or -ELIBBAD (it is of
- * another build). */
+ * its table. Returns 0, or with why [PLUGIN_WHY_BYTES] -ENOENT (there is none), -ELIBACC (it lacks
+ * something) or -ELIBBAD (it is of another build). */
 int plugin_open(const struct plugin *p, const char *path, const void **table, char *why);
 
 /* Of what dlerror() said: does a library lack another, lacks [NAME_MAX + 1], which is nowhere? */

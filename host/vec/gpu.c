@@ -57,8 +57,8 @@ static bool has_driver(void)
 
 static int load(struct cause *why)
 {
-    static const struct plugin plugin = {LIBRARY, "NARROWCAST_CUDA", "where nvcc is",
-                                         "narrowcast_cuda", DEV_VERSION, gpu_libs_fetch};
+    static const struct plugin plugin = {LIBRARY,           "NARROWCAST_CUDA", "where nvcc is",
+                                         "narrowcast_cuda", DEV_VERSION,       gpu_libs_fetch};
     char path[PATH_MAX];
     const void *table;
     bool is_beside;
