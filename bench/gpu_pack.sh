@@ -65,7 +65,8 @@ for name in cudnn cublas nccl; do
 done
 export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build
-export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so
+export OMPI_MCA_mca_base_component_path=$here/components OPAL_PREFIX=$here PMIX_MCA_pcompress_base_silence_warning=1
+[ ! -e /dev/nvidiactl ] || export NARROWCAST_CUDA=$here/build/libnarrowcast_cuda.so # without a driver programs say that they have none
 # mpirun wants a way to other machines, also where it needs none
 [ -n "$(command -v ssh)" ] || export OMPI_MCA_plm_rsh_agent=/bin/false
 [ $# -gt 0 ] || set -- bench/gpu_all.sh
