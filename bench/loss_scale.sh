@@ -2,7 +2,7 @@
 # loss_scale.sh : what scales of gradients do in e5m10 on CIFAR-10: to gradients, and to test accuracy.
 # usage: NARROWCAST_DATA=DIR bench/loss_scale.sh layers                                        (DIR/cifar10 holds the binary batches)
 #        NARROWCAST_DATA=DIR bench/loss_scale.sh sweep [resnet20|resnet110 [SEEDS]]
-#        bench/loss_scale.sh --table [resnet20|resnet110]
+#        bench/loss_scale.sh --table [resnet20|resnet110]         and a chart, $B/loss_scale.svg, of resnet20's
 # layers: 200 steps of resnet110, every scheme against fp32 with the same weights and images (bench_loss_scale); a line a layer in
 # $B/loss_scale/layers.tsv. sweep: trainings of 10 epochs with fp32, the constant scales 1, 2, 4 ... 8192, dynamic and adaptive ones (resnet110:
 # fp32, none and adaptive), seeds "1 2 3"; each finished one is a line of $TABLES/scale-MODEL.tsv and is not run again. --table: what is there.
@@ -39,8 +39,13 @@ esac
 . bench/trainings.sh
 case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
 
-table() { table_of scale fp32 <<<"fp32
-$scales"; }
+table() {
+    table_of scale fp32 <<<"fp32
+$scales"
+    [ "$model" = resnet20 ] && [ -s "$tsv" ] && command -v gnuplot >/dev/null || return 0
+    mkdir -p "$B"
+    gnuplot -e "tsv='$tsv'; chart='$B/loss_scale.svg'" bench/loss_scale.gp && echo "chart $B/loss_scale.svg" >&2
+}
 if [ "$only" ]; then
     table
     exit

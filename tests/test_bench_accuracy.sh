@@ -142,7 +142,10 @@ bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh
 bench/loss_scale.sh sweep resnet20 '1 2' >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran") $(grep -c -- 'error=e5m10,overflow=inf --loss-scale [a-z0-9]* ' "$B/ran")" = '34 32' ] || fail "loss_scale.sh ran $(cat "$B/ran")"
 [ "$(sed 's/.*--loss-scale \([^ ]*\).*/\1/;t;d' "$B/ran" | sort -u | wc -l)" = 16 ] || fail "not 16 scales: $(cat "$B/ran")"
-bench/loss_scale.sh --table >"$dir/table"
+bench/loss_scale.sh --table >"$dir/table" 2>"$dir/out"
+if command -v gnuplot >/dev/null; then
+    grep -q '</svg>' "$B/loss_scale.svg" || fail "no chart of scales: $(cat "$dir/out")"
+fi
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
 bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
