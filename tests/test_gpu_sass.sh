@@ -27,8 +27,8 @@ look() {
 }
 
 # holds FILE KERNEL SIXTEEN EIGHT REGISTERS [SPILT]: so many loads of 16 bytes at once at least, of 8 or 16; so many registers at most: of a
-# multiprocessor's 65,536, 64 leave room for four blocks of 256 threads or one of 1024, 80 for three, 128 for two; nothing spilt, or SPILT
-# bytes where they are around a call, once a share of a layer
+# multiprocessor's 65,536, 64 leave room for four blocks of 256 threads or one of 1024, 80 for three, 128 for two; nothing spilt, or
+# SPILT bytes at most
 holds() {
     awk -F '\t' -v file="$1" -v kernel="$2" -v sixteen="$3" -v eight="$4" -v registers="$5" -v spilt="${6-0}" '
         $1 == kernel {
