@@ -4,7 +4,7 @@
 # resnet8: 20,000 images, every form; resnet20: all 50,000, the paper's form; batches: resnet8, batches doubled and the rate with them, with
 # and without LARS. Seeds "1 2 3", of batches "1". 4 ranks, 10 epochs. Each finished training is a line of $TABLES/pure-WHICH.tsv and is not run
 # again; --table only prints the tables of what is there. TABLES: where they are kept (bench/pure_fp16). ROWS: some rows alone, as
-# "fp32 pure,swap"; EPOCHS: another number, for a table of its own.
+# "fp32 pure,swap"; EPOCHS, RATE (not of batches): another number, another rate than 0.1, for a table of its own.
 # The last seed's trainings say 16 times an epoch what explains them (pure-WHICH-steps.tsv), by --stats.
 set -eu
 cd "$(dirname "$0")/.."
@@ -28,7 +28,7 @@ mixed,swap $mixed --block swap
 pure,swap $pure --block swap"
 common="--epochs ${EPOCHS:-10} --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"
 few='--model resnet8 --train-samples 20000'
-usual='--batch 128 --lr 0.1'
+usual="--batch 128 --lr ${RATE:-0.1}"
 case $which in
 resnet8)
     rows+="
