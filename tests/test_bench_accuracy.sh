@@ -2,7 +2,7 @@
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
 # no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
-# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh and train_peer.sh, too.
+# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh, gpu_pack.sh and train_peer.sh, too.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -101,6 +101,8 @@ refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/non
 refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
 refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
 refused "TURNS 'x': must be" bench/train_peer.sh cpu 1 x
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir/none/x.tar.xz"
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir"
 refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/train_peer.sh cpu 1
 
 # 6 rows of 2 seeds; a count that fails once
