@@ -26,7 +26,7 @@ case "$*" in
 *'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
-    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --data) echo "$2" >>"$here/data" ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
 [ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9,"test_miou":0.5,"test_macc":0.75}' >"$log"
@@ -94,6 +94,9 @@ export TABLES="$dir/none"
 refused "seed '--tabel': must be" bench/segmentation.sh --tabel
 refused "seed 'x': must be" bench/pure_fp16.sh resnet8 '1 x'
 refused "seed '1,2': must be" bench/accuracy.sh 1,2
+refused "seed '': must be" bench/pure_fp16.sh resnet8 ' '
+refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16.sh resnet8 1
+refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale.sh sweep
 refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
 refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
 refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
@@ -149,8 +152,9 @@ if command -v gnuplot >/dev/null; then
     grep -q '</svg>' "$B/loss_scale.svg" || fail "no chart of scales: $(cat "$dir/out")"
 fi
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
-bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
+grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
 # papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
 rm -f "$B/ran"
