@@ -80,13 +80,14 @@ TEST_BIN  := $(patsubst tests/%.c,$(B)/tests/%,$(TESTS) $(if $(VERILATOR),$(filt
 
 # What runs on a GPU is a library of its own, which needs nvcc, a C++ compiler and cuDNN to build; tests/emu builds it for the CPU.
 NVCC     := $(if $(HAVE_CXX),$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
-CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
+CUDA     := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC)))))
 # cuDNN, cuBLAS and NCCL are CUDA's, the system's or Python's (device/libs.sh), or where CUDNN=FOLDER CUBLAS=FOLDER NCCL=FOLDER say.
 CUDNN := find
 CUBLAS := find
 NCCL := find
 bar := |
-of_nvidia = $(if $(NVCC),$(if $2,$(subst $(bar), $(bar) ,$(shell device/libs.sh $1 '$(CUDA)' $(filter-out find,$2)))))
+of_nvidia = $(if $(NVCC),$(if $2,$(call unbroken,$(subst $(bar), $(bar) ,$(shell device/libs.sh $1 '$(CUDA)' $(filter-out find,$2))))))
+unbroken  = $(if $(filter-out -% /% $(bar),$1),,$1)# a folder with a blank in its name is none
 cudnn    := $(call of_nvidia,cudnn,$(CUDNN))
 cublas   := $(call of_nvidia,cublas,$(CUBLAS))
 nccl     := $(call of_nvidia,nccl,$(NCCL))

@@ -19,7 +19,6 @@ cd "$(dirname "$0")/.." || exit 1
 export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}
 PYTHON=${PYTHON:-python3}
-mkdir -p "$OUT" || exit 1
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin # ncu, nsys
 limits=(0 480 240 240 540 540 540 540 300)
 
@@ -96,8 +95,9 @@ part_5() {
     hidden "all-reduce hidden, 2 ranks on one GPU" 2
     hidden "all-reduce hidden, 4 ranks on one GPU" 4
     have nvidia-cuda-mps-control || return 0
-    export CUDA_MPS_PIPE_DIRECTORY=$PWD/$OUT/mps CUDA_MPS_LOG_DIRECTORY=$PWD/$OUT/mps
     mkdir -p "$OUT/mps"
+    CUDA_MPS_PIPE_DIRECTORY=$(realpath "$OUT/mps")
+    export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
     nvidia-cuda-mps-control -d || return 0
     hidden "all-reduce hidden, 2 ranks on one GPU, MPS" 2
     hidden "all-reduce hidden, 4 ranks on one GPU, MPS" 4
@@ -123,7 +123,11 @@ part_8() {
     verdict "NCCL by the plugin: failures" "$PYTHON" bench/nccl_plugin.py --build "$B"
 }
 
-table() { "$PYTHON" bench/gpu_summary.py "$OUT"/[1-8].jsonl --json "$OUT/summary.json" | tee "$OUT/summary.txt"; }
+table() {
+    local files=("$OUT"/[1-8].jsonl)
+    [ -e "${files[0]}" ] || { echo "gpu_all.sh: nothing has been measured in $OUT" >&2 && return 1; }
+    "$PYTHON" bench/gpu_summary.py "${files[@]}" --json "$OUT/summary.json" >"$OUT/summary.txt" && cat "$OUT/summary.txt"
+}
 
 if [ "${1-}" = --table ]; then
     table
@@ -133,6 +137,7 @@ for part in "$@"; do
     case $part in [1-8]) ;; *) echo "gpu_all.sh: '$part': parts are 1 to 8" >&2 && exit 2 ;; esac
 done
 [ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
+mkdir -p "$OUT" || exit 1
 [ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8
 if [ "${GPU_ALL_PART-}" ]; then # in the process group that the time limit ends
     figures=$OUT/$GPU_ALL_PART.jsonl

@@ -6,16 +6,18 @@
 #               gpu_pack/go bench/gpu_all.sh 1                 a part
 #               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
+out=${1:+$(realpath -m "$1")} # from where it is asked for
 cd "$(dirname "$0")/.."
 B=${B:-build}
-out=${1:-$B/gpu_pack.tar.xz}
+out=${out:-$B/gpu_pack.tar.xz}
+if [ -d "$out" ] || [ ! -d "$(dirname "$out")" ]; then echo "gpu_pack.sh: '$out': must be a file in a folder that is there" >&2 && exit 2; fi
 library=$B/libnarrowcast_cuda.so
 mib_most=45
 [ -f "$library" ] || { echo "gpu_pack.sh: no $library: make GPU_ARCHS=sm_90" >&2; exit 1; }
 components=$(ompi_info --parsable --path pkglibdir 2>/dev/null | sed -n 's/^path:pkglibdir://p')
 [ -d "$components" ] || { echo "gpu_pack.sh: no Open MPI: ompi_info names no folder of components" >&2; exit 1; }
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'rm -rf "$dir" "$out.new"' EXIT
 to=$dir/gpu_pack
 mkdir -p "$to/build/tests" "$to/build/logs" "$to/lib" "$to/components" "$to/bin" "$to/device"
 
@@ -44,7 +46,8 @@ find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec ldd 
         *) cp -L "$file" "$to/lib/" ;;
         esac
     done
-find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec strip --strip-unneeded {} + 2>/dev/null
+find "$to" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -exec strip --strip-unneeded {} + 2>"$dir/said" ||
+    { echo "gpu_pack.sh: strip failed: $(tail -n 1 "$dir/said")" >&2; exit 1; }
 
 cat >"$to/python" <<'END'
 #!/bin/sh
@@ -61,7 +64,7 @@ here=$PWD
 cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
 paths=$here/lib
 for name in cudnn cublas nccl; do
-    found=$(device/libs.sh $name "$cuda") && paths+=:${found##*rpath=}
+    found=$(device/libs.sh $name "$cuda") && [[ $found == *rpath=* ]] && paths+=:${found##*rpath=} # the system's folders need no naming
 done
 export OWN_LIBRARY_PATH=${LD_LIBRARY_PATH-} OWN_PYTHON=${PYTHON-}
 export LD_LIBRARY_PATH=$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH PYTHON=$here/python B=build

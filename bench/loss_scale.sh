@@ -37,7 +37,6 @@ resnet110) scales=$(printf '%s\n' none adaptive) ;;
     ;;
 esac
 . bench/trainings.sh
-case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
 
 table() {
     table_of scale fp32 <<<"fp32
@@ -51,14 +50,15 @@ if [ "$only" ]; then
     exit
 fi
 : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
-common="--data cifar10:$NARROWCAST_DATA/cifar10 --model $model --format fp32 --scale none --batch 128 --epochs ${EPOCHS:-10} --lr 0.1 --momentum 0.9
+data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
+common="--model $model --format fp32 --scale none --batch 128 --epochs ${EPOCHS:-10} --lr 0.1 --momentum 0.9
     --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip ${SAMPLES:+--train-samples $SAMPLES}"
 for seed in $seeds; do
     # shellcheck disable=SC2086  # options are words
-    launch fp32 "$seed" 1 $common
+    launch fp32 "$seed" 1 "${data[@]}" $common
     for scale in $scales; do
         # shellcheck disable=SC2086
-        launch "$scale" "$seed" 1 $common --quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --loss-scale "$scale"
+        launch "$scale" "$seed" 1 "${data[@]}" $common --quant act=e5m10,weight=e5m10,error=e5m10,overflow=inf --loss-scale "$scale"
     done
 done
 settle 1

@@ -59,7 +59,12 @@ batches) # LARS's rate is 8 at 4096, as in papers/trained.sh
     exit 2
     ;;
 esac
-[ -z "${ROWS-}" ] || rows=$(while read -r row; do [[ " $ROWS " != *" ${row%% *} "* ]] || echo "$row"; done <<<"$rows")
+ROWS=${ROWS-}
+read -ra asked <<<"${ROWS//$'\n'/ }"
+for row in ${asked[@]+"${asked[@]}"}; do
+    [[ $'\n'$rows == *$'\n'"$row "* ]] || { echo "pure_fp16.sh: ROWS '$row': there is no such row of $which" >&2 && exit 2; }
+done
+[ ${#asked[@]} -eq 0 ] || rows=$(while read -r row; do [[ " ${asked[*]} " != *" ${row%% *} "* ]] || echo "$row"; done <<<"$rows")
 seeds=${2:-$([ "$which" = batches ] && echo 1 || echo 1 2 3)}
 look_at=${seeds##* }
 

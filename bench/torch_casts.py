@@ -9,7 +9,7 @@ import sys
 
 try:
     import torch
-except ImportError as why:
+except (ImportError, OSError) as why:  # a library of NVIDIA's that it lacks is the second
     print(f"skip  PyTorch: {why}", file=sys.stderr)
     sys.exit(77)
 
@@ -29,6 +29,8 @@ def main():
     p.add_argument("--mib", type=int, default=1024)
     p.add_argument("--reps", type=int, default=21)
     args = p.parse_args()
+    if min(args.mib, args.reps) < 1:
+        p.error("--mib and --reps: must be 1 or more")
     if not torch.cuda.is_available():
         print("skip  PyTorch: it sees no GPU", file=sys.stderr)
         sys.exit(77)

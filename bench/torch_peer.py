@@ -13,7 +13,7 @@ try:
     import torch
     from torch import nn
     from torch.nn.functional import pad
-except ImportError as why:
+except (ImportError, OSError) as why:  # a library of NVIDIA's that it lacks is the second
     print(f"skip  PyTorch: {why}")
     sys.exit(77)
 
@@ -116,6 +116,8 @@ def main():
     p.add_argument("--mode", default="eager,compile")
     p.add_argument("--seconds", type=float, default=5)
     args = p.parse_args()
+    if min(args.batch, args.size) < 1 or not 0 < args.seconds < float("inf"):
+        p.error("--batch, --size and --seconds: must be more than 0")
     if args.device == "cuda" and not torch.cuda.is_available():
         print("skip  PyTorch: it sees no GPU")
         sys.exit(77)

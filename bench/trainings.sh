@@ -22,9 +22,11 @@ seeds_of() {
         case $seed in '' | *[!0-9]*) refuse "seed '$seed': must be a whole number; several are one word, as \"1 2 3\"" ;; esac
     done
 }
+[ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # blanks
 # shellcheck disable=SC2086  # seeds are words
 seeds_of ${seeds-}
 case ${EPOCHS:-1} in 0* | *[!0-9]*) refuse "EPOCHS '$EPOCHS': must be a number of passes, from 1 on" ;; esac
+case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
 JOBS=${JOBS:-$(nproc)}
 case $JOBS in 0* | *[!0-9]*) refuse "JOBS '$JOBS': must be a number of trainings at once, from 1 on" ;; esac
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"

@@ -12,7 +12,7 @@ cublas) header=cublas_v2.h ;;
 esac
 
 # newest FOLDER: its lib$name.so, or that with the largest number behind
-newest() { find "$1/" -maxdepth 1 -name "lib$name.so*" 2>/dev/null | sort -V | tail -n 1; }
+newest() { find -L "$1/" -maxdepth 1 -name "lib$name.so*" -type f 2>/dev/null | sort -V | tail -n 1; }
 
 # here INCLUDE LIB...: says it, if both are there. The compiler and the loader know the system's folders, and take the first amiss.
 here() {
@@ -31,6 +31,7 @@ here() {
 }
 
 if [ -n "$only" ]; then
+    only=$(cd "$only" 2>/dev/null && pwd) || exit 1 # what is built is started from anywhere
     here "$only/include" "$only/lib64" "$only/lib" || exit 1
 fi
 here "$cuda/include" "$cuda/lib64" "$cuda/lib" || true

@@ -58,11 +58,11 @@ nvidia() {
     tool nvidia-smi >/dev/null || return 0
     nvcc=${NVCC-$(tool nvcc || echo /usr/local/cuda/bin/nvcc)}
     [ -n "$nvcc" ] || return 0 # left out
-    if [ ! -x "$nvcc" ]; then
+    if ! tool "$nvcc" >/dev/null; then
         echo "no nvcc, which is not fetched: NVIDIA's CUDA toolkit has it; without it the GPU library is left out"
         return 0
     fi
-    cuda=$(readlink -f "$nvcc") lacks=''
+    cuda=$(readlink -f "$(tool "$nvcc")") lacks=''
     for library in cublas cudnn nccl; do
         case $library in cublas) folder=${CUBLAS-find} ;; cudnn) folder=${CUDNN-find} ;; *) folder=${NCCL-find} ;; esac
         [ -n "$folder" ] || continue # left out

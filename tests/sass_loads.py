@@ -36,7 +36,7 @@ def kernels(lines):
             continue
         op, operands = instruction.groups()
         load = LOAD.match(op)
-        if any(touched(operands) & registers for _, registers in coming) or op.startswith(("BRA", "CALL", "RET", "EXIT")):
+        if any(touched(operands) & registers for _, registers in coming) or op.startswith(("BRA", "BRX", "JMP", "JMX", "CALL", "RET", "EXIT")):
             coming = []
         if not load:
             continue

@@ -2,7 +2,7 @@
 # test_bench_accuracy.sh : accuracy.sh, davidnet.sh, relgrad_caffenet.sh, segmentation.sh, loss_scale.sh and papers.sh, with a program in place of narrowcast that only says
 # what a training says: a crash ends them and is no accuracy, a training that diverged is said to have, what has ended is not run again, and
 # no row's rule for overflow is its own unless the row says so; two at once share the work, one that is stopped stops its trainings; gradients
-# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh and train_peer.sh, too.
+# of one training are counted once, and kept until they are; a table of nothing, of codec_accuracy.sh too, leaves no file; words that are none are refused by one line, of netlab.sh, gpu_pack.sh and train_peer.sh, too.
 set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -26,7 +26,7 @@ case "$*" in
 *'--format e4m3 --scale none '* | *'--format e4m3 --scale const:512 '*) echo 'narrowcast: training has diverged: gradients were inf or nan'; exit 1 ;;
 esac
 while [ $# -gt 0 ]; do
-    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
+    case $1 in --log) log=$2 ;; --seed) seed=$2 ;; --data) echo "$2" >>"$here/data" ;; --stats) stats=$2 ;; --dump-gradients) mkdir -p "$2" ;; esac
     shift
 done
 [ -z "${log-}" ] || printf '%s\n' '{"kind":"step","sent_bytes":77}' '{"kind":"epoch","epoch":1,"test_accuracy":0.9,"test_miou":0.5,"test_macc":0.75}' >"$log"
@@ -94,6 +94,9 @@ export TABLES="$dir/none"
 refused "seed '--tabel': must be" bench/segmentation.sh --tabel
 refused "seed 'x': must be" bench/pure_fp16.sh resnet8 '1 x'
 refused "seed '1,2': must be" bench/accuracy.sh 1,2
+refused "seed '': must be" bench/pure_fp16.sh resnet8 ' '
+refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16.sh resnet8 1
+refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale.sh sweep
 refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
 refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
 refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
@@ -101,6 +104,8 @@ refused "'x': must be a number of nodes" bench/netlab.sh -n x -- touch "$dir/non
 refused "'201': must be a number of nodes" bench/netlab.sh -n 201 -- touch "$dir/none"
 refused "'16': must be bytes" bench/netlab.sh -b 16 -- touch "$dir/none"
 refused "TURNS 'x': must be" bench/train_peer.sh cpu 1 x
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir/none/x.tar.xz"
+refused "must be a file in a folder that is there" bench/gpu_pack.sh "$dir"
 refused "no $dir/nothing/bench_train" B="$dir/nothing" bench/train_peer.sh cpu 1
 
 # 6 rows of 2 seeds; a count that fails once
@@ -147,8 +152,9 @@ if command -v gnuplot >/dev/null; then
     grep -q '</svg>' "$B/loss_scale.svg" || fail "no chart of scales: $(cat "$dir/out")"
 fi
 [ "$(grep -c '| 2 | 91.50 | 91.00 .. 92.00 |' "$dir/table")" -eq 17 ] || fail "loss_scale.sh: $(cat "$dir/table")"
-bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
+NARROWCAST_DATA="$dir/a b" bench/loss_scale.sh sweep resnet110 1 >"$dir/out" 2>&1 || fail "loss_scale.sh: $(cat "$dir/out")"
 [ "$(grep -c resnet110 "$B/ran")" = 3 ] || fail "loss_scale.sh resnet110 ran $(grep -c resnet110 "$B/ran") trainings"
+grep -qx "cifar10:$dir/a b/cifar10" "$B/data" || fail "loss_scale.sh: a folder with a blank: $(tail -n 1 "$B/data")"
 
 # papers.sh: tables of 7, 5, 6, 4 and 4 rows, of which 3 stand in two of them; gradients are counted once for each format that lacks them
 rm -f "$B/ran"

@@ -38,6 +38,31 @@ row 'resnet50 224 px batch 128 fp16 to eager' - 'no figure of PyTorch, eager'
 row 'resnet50 224 px batch 128 fp16 to compile' 1.5
 [ "$(grep -c 'size 32 .*--classes 10 ' b/asked):$(grep -c 'size 224 .*--classes 1000 ' b/asked)" = 6:3 ] || fail "other classes than PyTorch's: $(cat b/asked)"
 
+# a folder of its own, not below this one; nothing of words that are none, nor of a table of nothing
+mkdir bin
+cat >bin/nvidia-cuda-mps-control <<'END'
+#!/bin/sh
+[ "$*" != -d ] || { [ -d "$CUDA_MPS_PIPE_DIRECTORY" ] && echo started; }
+END
+chmod +x bin/nvidia-cuda-mps-control
+(PATH=$dir/bin:$PATH OUT=$dir/mps && export OUT PATH && part 5 none && exit $bad) || bad=1
+grep -q started mps/5.txt || fail "MPS has no folder: $(cat mps/5.txt)"
+for word in 9 --table; do
+    OUT=$dir/nothing "$top/bench/gpu_all.sh" $word >said 2>&1 && fail "gpu_all.sh $word: is taken"
+    if [ "$(wc -l <said)" != 1 ] || [ -e nothing ]; then fail "gpu_all.sh $word: $(cat said)"; fi
+done
+
+# a PyTorch that does not load, or that is asked for what is nothing
+mkdir -p torch/nn && printf 'class Module: pass\n' >torch/nn/__init__.py && echo 'pad = 0' >torch/nn/functional.py
+echo 'raise OSError("libcublas.so.13: cannot open")' >torch/__init__.py
+for script in peer casts; do
+    PYTHONPATH=$dir python3 "$top/bench/torch_$script.py" >said 2>&1
+    [ "$?:$(cat said)" = '77:skip  PyTorch: libcublas.so.13: cannot open' ] || fail "torch_$script.py: $(cat said)"
+done
+echo >torch/__init__.py
+PYTHONPATH=$dir python3 "$top/bench/torch_peer.py" --batch 0 >said 2>&1
+[ "$?:$(grep -c 'error: --batch, ' said)" = 2:1 ] || fail "torch_peer.py --batch 0: $(cat said)"
+
 printf '{"kind":"gpu_all","name":"tests of vectors","value":1}\n{"kind":"gpu_all","name":"compute-sa' >cut.jsonl
 python3 "$top/bench/gpu_summary.py" cut.jsonl >table || fail "a line that was cut off: no table"
 grep -q '^| tests of vectors | 0 | 1 | BELOW' table || fail "the line in front of it is lost: $(cat table)"

@@ -18,11 +18,13 @@ at() { echo "-I$1/include|-Xlinker $1/$2 -Xlinker -rpath=$1/$(dirname "$2")"; } 
 library "$dir/cuda" cublas_v2.h lib64/libcublas.so lib64/libcublas.so.12 lib64/libcublas.so.13 lib64/libcublasLt.so.14
 library "$dir/own" cudnn.h lib/libcudnn.so.9
 library "$dir/empty" cudnn.h lib/libcudnn_ops.so.9
+ln -s /none "$dir/empty/lib/libcudnn.so.9" && mkdir "$dir/empty/lib/libcudnn.so"
 library "$dir/site/nvidia/cudnn" cudnn.h lib/libcudnn.so.9
 library "$dir/site/nvidia/nccl" nccl.h lib/libnccl.so.2
 library "$dir/site/nvidia/cu13" cublas_v2.h lib/libcublas.so.13
 says "$(at "$dir/cuda" lib64/libcublas.so.13)" cublas "$dir/cuda"
 says "$(at "$dir/own" lib/libcudnn.so.9)" cudnn "$dir/cuda" "$dir/own"
+(cd "$dir" && says "$(at "$PWD/own" lib/libcudnn.so.9)" cudnn cuda own && exit $bad) || bad=1
 for folder in empty none; do
     libs cudnn "$dir/cuda" "$dir/$folder" >out && fail "cuDNN in $folder: $(cat out)"
 done
@@ -56,5 +58,6 @@ for name in cudnn nccl; do
 done
 install_says '^no cudnn nccl, which is not fetched' NVCC="$dir/cuda/bin/nvcc"
 install_says '^no nccl, which is not fetched' NVCC="$dir/cuda/bin/nvcc" CUDNN="$dir/own"
+install_says '^no nccl, which is not fetched' NVCC=nvcc CUDNN="$dir/own" PATH="$dir/driver:$dir/cuda/bin:$PATH"
 install_says '' NVCC="$dir/cuda/bin/nvcc" CUDNN="$dir/own" NCCL=
 exit $bad

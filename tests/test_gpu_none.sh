@@ -38,15 +38,22 @@ cc -shared -fPIC -x c - -o other.so <<<'const int other = 1;' 2>/dev/null &&
 cc -shared -fPIC -x c - -o old.so <<<'const struct { int version; void *tables[5]; } narrowcast_cuda = {999, {0}};' &&
     none "another version" 'old.so" is of another build (version 999' NARROWCAST_CUDA="$work/old.so"
 if cc -shared -fPIC -x c - -o libgone.so -Wl,-soname,libgone.so <<<'int gone(void) { return 1; }' &&
-    cc -shared -fPIC -x c - -o libneeds.so -Wl,-soname,libneeds.so -L. -lgone <<<'int gone(void); int needs(void) { return gone(); }' &&
+    cc -shared -fPIC -x c - -o libalso.so -Wl,-soname,libalso.so <<<'int also(void) { return 1; }' &&
+    cc -shared -fPIC -x c - -o libold.so -Wl,-soname,libneeds.so <<<'int older(void) { return 1; }' &&
+    cc -shared -fPIC -x c - -o libneeds.so -Wl,-soname,libneeds.so -L. -lgone -lalso <<<'int gone(void), also(void); int needs(void) { return gone() + also(); }' &&
     cc -shared -fPIC -x c - -o lacks.so -Wl,--no-as-needed -L. -lneeds -lgone <<<'int needs(void); int (*uses)(void) = needs;'; then
     site=$work/home/.local/lib/python3.11/site-packages/nvidia
-    mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so "$site/gone/lib"
+    mkdir -p "$site/needs/lib" "$site/gone/lib" && mv libneeds.so "$site/needs/lib" && mv libgone.so libalso.so "$site/gone/lib"
     none "a library lacks another" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME=/none
     # Python's packages, as PyTorch brings them: what is loaded then is no library of ours
     none "the user's packages" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     none "PYTHONPATH" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none PYTHONPATH="/none::${site%/nvidia}"
     none "an environment" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/home/.local"
+    # of several Pythons the newest whose file is one, below a folder whose name has a pattern's signs
+    mkdir -p 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib' 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib'
+    cp -r home/.local/lib/python3.11 'own [1]/lib' && cp libold.so 'own [1]/lib/python3.9/site-packages/nvidia/needs/lib/libneeds.so'
+    mkfifo 'own [1]/lib/python3.12/site-packages/nvidia/needs/lib/libneeds.so'
+    none "several Pythons" 'lacks.so" is of another build (version 0' NARROWCAST_CUDA="$work/lacks.so" HOME=/none VIRTUAL_ENV="$work/own [1]"
     mv "$site/gone" "$work"
     none "half of them" 'lacks.so" does not load: libneeds.so' NARROWCAST_CUDA="$work/lacks.so" HOME="$work/home"
     mkdir -p "$site/gone/lib" && echo damaged >"$site/gone/lib/libgone.so"

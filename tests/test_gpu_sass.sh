@@ -35,10 +35,13 @@ holds() {
             fine = $2 >= sixteen && $3 >= eight && $4 <= registers && $5 <= spilt
             printf "%s %s: %s: %d loads of 16 bytes at once (%d asked), %d of 8 or more (%d), %d registers (%d allowed), %d bytes spilt (%d)\n",
                    fine ? "ok  " : "FAIL", file, kernel, $2, sixteen, $3, eight, $4, registers, $5, spilt
-            found = 1 }
+            found = 1; fails += !fine }
         END { if (!found) print "FAIL " file ": no kernel " kernel
-              exit !fine }' <<<"$seen"
+              exit !found || fails }' <<<"$seen"
 }
+
+seen=$'k\t0\t4\t32\t0\nk\t4\t4\t32\t0'
+holds none k 4 4 64 >"$dir/planted" && echo 'FAIL of two kernels with one name the last alone counts' && bad=1
 
 file=
 while read -r name kernel; do
@@ -81,12 +84,12 @@ END
 mkdir "$dir/device"
 cp device/*.cuh device/*.h "$dir/device/"
 cp -r hls "$dir"
-# plant WHAT SED_SCRIPT: sum_exact.cu changed so has loads that wait for each other
+# plant WHAT SED_SCRIPT: sum_exact.cu changed so has loads that wait for each other, whatever its registers
 plant() {
     sed "$2" device/sum_exact.cu >"$dir/device/sum_exact.cu"
     cmp -s device/sum_exact.cu "$dir/device/sum_exact.cu" && { echo "FAIL nothing was planted: $1"; bad=1; }
     seen=$(cd "$dir" && look device/sum_exact.cu) || { echo "FAIL $1: does not compile"; bad=1; }
-    if holds planted 'k_sum_exact<8, exact_pair>' 4 4 128 >"$dir/planted"; then
+    if holds planted 'k_sum_exact<8, exact_pair>' 4 4 255 9999 >"$dir/planted"; then
         echo "FAIL $1: not seen: $(cat "$dir/planted")"
         bad=1
     elif ! grep -q 'loads of 16 bytes' "$dir/planted"; then

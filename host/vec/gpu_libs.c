@@ -12,43 +12,66 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A library that needs another, which needs another. */
 enum { DEEPEST = 4 };
 
 static bool fetch(const char *name, int depth);
 
-/* One file. */
+/* One file, and what it lacks. No pipe, of which the loader would wait for a writer. */
 static bool load(const char *path, int depth)
 {
-    char lacks[NAME_MAX + 1];
-    if (dlopen(path, RTLD_LAZY | RTLD_LOCAL))
-        return true;
-    return plugin_lacks(dlerror(), lacks) && depth < DEEPEST && fetch(lacks, depth + 1) &&
-           dlopen(path, RTLD_LAZY | RTLD_LOCAL) != NULL;
+    char lacks[NAME_MAX + 1], last[NAME_MAX + 1] = "";
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode))
+        return false;
+    while (!dlopen(path, RTLD_LAZY | RTLD_LOCAL)) {
+        if (!plugin_lacks(dlerror(), lacks) || !strcmp(lacks, last) || depth == DEEPEST ||
+            !fetch(lacks, depth + 1))
+            return false;
+        memcpy(last, lacks, sizeof last);
+    }
+    return true;
 }
 
-/* The files of a pattern, the last by name first: that of the newest Python. */
+/* For qsort(): python3.12 before python3.9. */
+static int newest_first(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)b, *(char *const *)a);
+}
+
+/* The files of a pattern, that of the newest Python first. */
 static bool load_any(const char *pattern, int depth)
 {
     glob_t found;
     bool is_loaded = false;
-    if (glob(pattern, 0, NULL, &found) != 0)
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
         return false;
-    for (size_t i = found.gl_pathc; i > 0 && !is_loaded; i--)
-        is_loaded = load(found.gl_pathv[i - 1], depth);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, newest_first);
+    for (size_t i = 0; i < found.gl_pathc && !is_loaded; i++)
+        is_loaded = load(found.gl_pathv[i], depth);
     globfree(&found);
     return is_loaded;
 }
 
-/* Each folder of a list with colons: FOLDER below/name. */
+/* Each folder of a list with colons: FOLDER below/name. A pattern's signs in FOLDER stand for
+ * themselves. */
 static bool load_below(const char *folders, const char *below, const char *name, int depth)
 {
-    char pattern[PATH_MAX];
+    char pattern[3 * PATH_MAX];
     for (; folders && *folders; folders += strcspn(folders, ":"), folders += *folders == ':') {
-        const int n = snprintf(pattern, sizeof pattern, "%.*s%s/%s", (int)strcspn(folders, ":"),
-                               folders, below, name);
-        if (pattern[0] == '/' && n < (int)sizeof pattern && load_any(pattern, depth))
+        const size_t n = strcspn(folders, ":");
+        char *to = pattern;
+        if (*folders != '/' || n > PATH_MAX)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            if (strchr("*?[\\", folders[i]))
+                *to++ = '\\';
+            *to++ = folders[i];
+        }
+        snprintf(to, PATH_MAX, "%s/%s", below, name);
+        if (load_any(pattern, depth))
             return true;
     }
     return false;
@@ -56,8 +79,9 @@ static bool load_below(const char *folders, const char *below, const char *name,
 
 static bool fetch(const char *name, int depth)
 {
-    static const char cuda[] = "/lib64", bare[] = "/nvidia/*/lib",
+    static const char cuda[] = "/lib*", bare[] = "/nvidia/*/lib",
                       site[] = "/lib/python3*/site-packages/nvidia/*/lib",
+                      opt[] = "/*/lib/python3*/site-packages/nvidia/*/lib",
                       dist[] = "/lib/python3*/dist-packages/nvidia/*/lib";
     const char *home = getenv("HOME");
     char user[PATH_MAX];
@@ -69,7 +93,7 @@ static bool fetch(const char *name, int depth)
            load_below(getenv("CONDA_PREFIX"), site, name, depth) ||
            load_below(user, site, name, depth) ||
            load_below("/usr/local:/usr", dist, name, depth) ||
-           load_below("/usr/local:/usr:/opt/*", site, name, depth);
+           load_below("/usr/local:/usr", site, name, depth) || load_below("/opt", opt, name, depth);
 }
 
 bool gpu_libs_fetch(const char *name)
