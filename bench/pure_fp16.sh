@@ -68,6 +68,7 @@ done
 seeds=${2:-$([ "$which" = batches ] && echo 1 || echo 1 2 3)}
 look_at=${seeds##* }
 
+another='EPOCHS RATE'
 . bench/trainings.sh
 
 # step_of NAME FILE: of what a training's --stats say: name; shares of updates that are lost in the first and in the last tenth of looks, of

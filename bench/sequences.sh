@@ -3,7 +3,7 @@
 # Shakespeare, both a quarter as wide as published.
 # usage: NARROWCAST_DATA=DIR bench/sequences.sh [--table] [an4|text [SEEDS]]      (DIR/an4/an4 has etc/ and wav/; DIR/tinyshakespeare input.txt)
 # Each finished training is a line of $TABLES/an4.tsv or text.tsv and is not run again; --table only prints the tables of what is there.
-# TABLES: where they are kept (bench/sequences).   EPOCHS: other than 20 and 8.
+# TABLES: where they are kept (bench/sequences).   EPOCHS: other than 20 and 8, for a table of its own.
 # LARS sets the step of each matrix to a share of its length: plain SGD, at the largest rate that its first steps survive, learns as much of AN4 in
 # 7 epochs as LARS in 2.
 set -eu
@@ -41,6 +41,7 @@ text)
     ;;
 esac
 
+another=EPOCHS
 . bench/trainings.sh
 
 if [ -z "$only" ]; then

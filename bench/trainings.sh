@@ -8,6 +8,7 @@
 # gradients: lines of the table's neighbour $steps.
 # Of networks of sequences it is not the accuracy: $figure names another figure of the program's last lines (CER, bits), $figure_is says what it
 # is, and $figure_times what it is shown multiplied by.
+# $another: words of the environment that make other trainings than those of the script's own table.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
 # refuse WORDS...: one line, before anything is made or run
@@ -27,6 +28,10 @@ seeds_of() {
 seeds_of ${seeds-}
 case ${EPOCHS:-1} in 0* | *[!0-9]*) refuse "EPOCHS '$EPOCHS': must be a number of passes, from 1 on" ;; esac
 case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
+case ${RATE:-1} in *[!0-9.]* | *.*.* | .) refuse "RATE '$RATE': must be a rate, as 0.05" ;; esac
+for word in ${another-}; do
+    [ -z "${!word-}" ] || [ -n "${TABLES-}" ] || refuse "$word makes a table of its own: say where it is kept (TABLES=FOLDER)"
+done
 JOBS=${JOBS:-$(nproc)}
 case $JOBS in 0* | *[!0-9]*) refuse "JOBS '$JOBS': must be a number of trainings at once, from 1 on" ;; esac
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"

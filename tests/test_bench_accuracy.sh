@@ -97,6 +97,8 @@ refused "seed '1,2': must be" bench/accuracy.sh 1,2
 refused "seed '': must be" bench/pure_fp16.sh resnet8 ' '
 refused "ROWS 'pure': there is no" ROWS='fp32 pure' bench/pure_fp16.sh resnet8 1
 refused "SAMPLES '0': must be" SAMPLES=0 bench/loss_scale.sh sweep
+refused "RATE '1e-3': must be" RATE=1e-3 bench/pure_fp16.sh resnet8 1
+refused "SAMPLES makes a table of its own" TABLES= SAMPLES=100 bench/loss_scale.sh sweep
 refused "EPOCHS '1/2': must be" EPOCHS=1/2 bench/segmentation.sh 1
 refused "no $dir/nothing/narrowcast" B="$dir/nothing" bench/sequences.sh text
 refused "'100': must be a rate" bench/netlab.sh -r 100 -- touch "$dir/none"
