@@ -11,16 +11,22 @@ found=$(device/libs.sh cudnn "$cuda") || { echo 'skip: no cuDNN'; exit 77; }
 words=${found%%|*}
 if found=$(device/libs.sh nccl "$cuda"); then words+=" ${found%%|*} -DHAVE_NCCL"; fi
 read -ra flags <<<"$words"
-[ -f "$B/libnarrowcast_cuda.so" ] && [ -z "$(find device hls -newer "$B/libnarrowcast_cuda.so" -name '*.*')" ] && { echo 'built'; exit 0; }
 out=$B/tmp/gpu_build
 mkdir -p "$out"
 bad=0
-for f in device/*.cu; do
+exact=(device/levels.cu device/signs.cu device/counts.cu)
+files=(device/*.cu)
+[ -f "$B/libnarrowcast_cuda.so" ] && [ -z "$(find device hls -newer "$B/libnarrowcast_cuda.so" -name '*.*')" ] && files=("${exact[@]}") # all is built
+for f in "${files[@]}"; do
     "$nvcc" -std=c++17 -O3 -I. -Werror all-warnings -arch=compute_90 ${flags[@]+"${flags[@]}"} -ptx "$f" -o "$out/$(basename "$f").ptx" >"$out/log" 2>&1 ||
         { echo "FAIL $f"; head -n 20 "$out/log"; bad=1; }
 done
-for name in levels signs counts; do
-    grep -m 1 -H 'fma\.' "$out/$name.ptx" && { echo "FAIL $name.cu: a product is joined with an addition"; bad=1; }
+echo '__global__ void planted(float *x) { x[0] = x[0] * x[1] + x[2]; }' >"$out/planted.cu"
+"$nvcc" -arch=compute_90 -ptx "$out/planted.cu" -o "$out/planted.ptx"
+grep -q 'fma\.' "$out/planted.ptx" || { echo 'FAIL a joined product is not seen'; bad=1; }
+for f in "${exact[@]}"; do
+    grep -q 'mul\.' "$out/$(basename "$f").ptx" || { echo "FAIL $f: no machine code with a product"; bad=1; }
+    grep -m 1 -H 'fma\.' "$out/$(basename "$f").ptx" && { echo "FAIL $f: a product is joined with an addition"; bad=1; }
 done
 rm -rf "$out"
 exit $bad
