@@ -28,6 +28,8 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_
 
 # What check.h, the scripts, assert() and the sanitizers write of what they found wrong.
 wrong='^[^ :]+\.[ch](pp|u)?:[0-9]+: |FAIL|SURVIVED|UNSOUND|^[a-z_]+\.sh: |: Assertion |runtime error: |ERROR: [A-Za-z]*Sanitizer|^WARNING: ThreadSan'
+# What a script's own lines say when they do not do what they were written for: such a script proves nothing, whatever it ends with.
+broken='^[^ ]*tests/[a-z0-9_]+\.sh: line [0-9]+: (\[|.*(No such file|command not found|unbound variable))|^(grep|sed|awk|wc): '
 asked=0 passed=0 failed=0 skipped=0
 declare -A label=() since=()  # of a process that runs
 times=() failures=()
@@ -43,8 +45,8 @@ start() {
 
 # excerpt LOG: the first checks that failed, and the end
 excerpt() {
-    if grep -qE "$wrong" "$1"; then
-        grep -E -m 10 -A 2 "$wrong" "$1" | head -n 20
+    if grep -qE "$wrong|$broken" "$1"; then
+        grep -E -m 10 -A 2 "$wrong|$broken" "$1" | head -n 20
         echo ...
         tail -n 5 "$1"
     else
@@ -64,6 +66,7 @@ ended() {
         printf '%-5s %-36s %s\n' skip "$name" "$(grep -m1 '^skip' "$log")"
         return
     fi
+    [ "$rc" != 0 ] || ! grep -qE "$broken" "$log" || rc=1
     if [ "$rc" = 0 ]; then verdict=ok passed=$((passed + 1)); else verdict=FAIL failed=$((failed + 1)); fi
     printf '%-5s %-36s %4d s\n' "$verdict" "$name" "$took"
     grep -s '^skip' "$log" | sed "s/^/      $name: /"

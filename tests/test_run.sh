@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_run.sh : the runner itself: each test that was asked for has a verdict, and a failing one shows the check that failed,
-# also where nothing can be written.
+# also where nothing can be written; a script one of whose own lines fails has not passed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 dir=$(mktemp -d)
@@ -14,6 +14,8 @@ plant none.sh 'echo "skip: nothing here"; exit 77'
 plant crash.sh 'kill -SEGV $$'
 plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 200; exit 1'
 plant slow.sh 'sleep 60'
+mkdir "$dir/tests"
+plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # counts nothing, and passes
 
 # says STATUS LAST PROGRAM...: the runner ends like this, its last line is that one
 says() {
@@ -30,6 +32,8 @@ grep -q '| tests/x.c:7: a == b: 3 apples$' "$dir/said" || fail 'the check that f
 [ "$(grep -c 'good run' "$dir/said")" -le 7 ] || fail 'good runs are shown for a check that failed'
 grep -q '^skip  none.sh  *skip: nothing here$' "$dir/said" || fail 'no reason for what was left out'
 [ "$(grep -c '^failed: ' "$dir/said")" -eq 3 ] || fail 'failures are not listed at the end'
+says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
+grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
 ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)

@@ -22,7 +22,7 @@ until_done() {
     return 1
 }
 # shellcheck disable=SC2317 # called by its name
-has_steps() { [ "$(grep -c '"kind":"step"' log 2>/dev/null)" -ge 3 ]; }
+has_steps() { [ -e log ] && [ "$(grep -c '"kind":"step"' log)" -ge 3 ]; }
 # shellcheck disable=SC2317
 handlers_gone() { [ $((0x$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status") & 1 << 14)) -eq 0 ]; }
 rank_of() { pgrep -f "^$n train" -P "$(pgrep -f "^(mpirun|prterun).*$n" -s "$1" | head -n 1)"; }
