@@ -15,6 +15,7 @@ plant crash.sh 'kill -SEGV $$'
 plant chatty 'echo "tests/x.c:7: a == b: 3 apples" >&2; seq -f "good run %.0f" 200; exit 1'
 plant slow.sh 'sleep 60'
 mkdir "$dir/tests"
+# shellcheck disable=SC2016  # it is the script's to expand
 plant tests/amiss.sh '[ "$(cat /none 2>/dev/null)" -ne 5 ] && exit 1; true' # counts nothing, and passes
 
 # says STATUS LAST PROGRAM...: the runner ends like this, its last line is that one
