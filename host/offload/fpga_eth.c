@@ -40,7 +40,7 @@ static int eth_failed(struct fpga *card, int rc, const struct lease_message *ans
 
 static int lease_is_over(struct fpga *card, const struct eth_card *e)
 {
-    if (!e->silence_s)
+    if (e->silence_s == 0)
         return fpga_failed(card, -EPIPE, "card %s has started anew", card->name);
     return fpga_failed(card, -EPIPE,
                        "card %s has started anew, or has heard nothing of this program for %g s "
