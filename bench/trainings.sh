@@ -87,13 +87,13 @@ train_once() {
     [ ${#look[@]} -eq 0 ] || step_of "$name" "$log.stats" >>"$steps"
 }
 
-# step_of NAME FILE: of what a training's --stats say: name, and means over steps: L2 error, cosine, share of elements that were cast to 0
+# step_of NAME FILE: print name, and means over the steps of a training's --stats: L2 error, cosine, share of elements cast to 0, slope
 step_of() {
     awk -v name="$1" '
         function of(key, at) { at = substr($0, index($0, "\"" key "\":") + length(key) + 3); sub(/[,}].*/, "", at); return at }
         /"kind":"stats",/ { n += of("n"); lost += of("n") * of("underflow_all") }
-        /"kind":"stats_network"/ && of("l2") != "null" { looks++; l2 += of("l2"); cosine += of("cosine") }
-        END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n }' "$2"
+        /"kind":"stats_network"/ && of("l2") != "null" { looks++; l2 += of("l2"); cosine += of("cosine"); slope += of("slope") }
+        END { if (looks) printf "%s\t%.4f\t%.4f\t%.4f\t%.4f\n", name, l2 / looks, cosine / looks, lost / n, slope / looks }' "$2"
 }
 
 # launch NAME SEED RANKS OPTION...: train_once beside those that run already
@@ -132,21 +132,23 @@ settle() {
     [ -z "$failed" ] || exit 1
 }
 
-# row_of NAME BASE: a row of the table, against the mean of the trainings named BASE; nothing where none was run. Means leave out
-# what diverged, and the row says how many did.
+# row_of NAME BASE: print a row of the table; print nothing if there is no training of this name.
+# The difference to BASE is the mean over the seeds that both have. The row counts these seeds if they are not all of NAME's.
+# Trainings that diverged are counted, and left out of every mean.
 row_of() {
     awk -F '\t' -v name="$1" -v base="$2" -v times="$figure_times" '
         $1 == name { n++; bytes = $4 }
         $3 == "diverged" { bad += $1 == name; next }
-        $1 == base { base_sum += $3; n_base++ }
-        $1 == name { good++; sum += $3
+        $1 == base { of_base[$2] = $3 }
+        $1 == name { good++; sum += $3; of_name[$2] = $3
                      if (good == 1 || $3 < low) low = $3
                      if (good == 1 || $3 > high) high = $3 }
         END { if (!n) exit
               printf "| %s | %d%s |", name, n, bad ? ", " bad " diverged" : ""
               if (good) printf " %.2f | %.2f .. %.2f |", times * sum / good, times * low, times * high
               else printf " - | - |"
-              if (good && n_base && name != base) printf " %+.2f", times * (sum / good - base_sum / n_base)
+              for (seed in of_name) if (seed in of_base) { pairs++; apart += of_name[seed] - of_base[seed] }
+              if (pairs && name != base) printf " %+.2f%s", times * apart / pairs, pairs < good ? " (of " pairs ")" : ""
               printf " | %s |\n", bytes }' "$tsv"
 }
 
@@ -161,10 +163,11 @@ table_of() {
     done
 }
 
-# steps_of WHAT: a row for each of the names on standard input that $steps has
+# steps_of WHAT: print a row for each of the names on standard input that $steps has; its last line of a name counts.
+# Trainings of before the slope was measured have none.
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '
-        NR == FNR { row[$1] = sprintf("| %s | %.1f | %.4f | %.2f |", $1, 100 * $2, $3, 100 * $4); next }
-        $0 in row { if (!n++) print "\n| " what " | L2 error of a step, % | cosine | cast to 0, % |\n|---|---|---|---|"; print row[$0] }' "$steps" -
+        NR == FNR { row[$1] = sprintf("| %s | %.1f | %.4f | %s | %.2f |", $1, 100 * $2, $3, NF > 4 ? sprintf("%.3f", $5) : "-", 100 * $4); next }
+        $0 in row { if (!n++) print "\n| " what " | L2 error of a step, % | cosine | slope | cast to 0, % |\n|---|---|---|---|---|"; print row[$0] }' "$steps" -
 }

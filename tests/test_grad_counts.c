@@ -125,12 +125,13 @@ static void check_errors(void)
     CHECK(fabs(round_off_l2(&r) / sqrt(diff2 / ref2) - 1) < 1e-12, "L2 %g", round_off_l2(&r));
     CHECK(fabs(round_off_cosine(&r) / (dot / sqrt(x2 * ref2)) - 1) < 1e-12, "cosine %g",
           round_off_cosine(&r));
+    CHECK(fabs(round_off_slope(&r) / (dot / ref2) - 1) < 1e-12, "slope %g", round_off_slope(&r));
     CHECK(fabs(round_off_mean(&r) / (sum / (double)n) - 1) < 1e-6, "mean %g", round_off_mean(&r));
     CHECK(fabs(round_off_median(&r) / median - 1) < 0.004, "median %g, want %g",
           round_off_median(&r), median);
     round_off_clear(&r);
     CHECK(round_off_l2(&r) == 0 && isnan(round_off_mean(&r)) && isnan(round_off_median(&r)) &&
-              isnan(round_off_cosine(&r)),
+              isnan(round_off_cosine(&r)) && isnan(round_off_slope(&r)),
           "of nothing there is an error");
     round_off_close(&r);
 }

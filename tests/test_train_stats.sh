@@ -27,6 +27,7 @@ refused() { # refused WORDS OPTIONS...
 }
 
 # --- errors as bench_error has them; bits as without ---
+slopes=''
 run="--steps 5 --format e4m3 --scale aps"
 # shellcheck disable=SC2086
 plain=$(on 4 $run 2>/dev/null | tail -n 1)
@@ -41,6 +42,14 @@ near "L2" "$(value "$judge" l2)" "$(value "$all" l2)"
 near "eq. 5" "$(value "$judge" mean)" "$(value "$all" round_off)"
 near "median" "$(value "$judge" median)" "$(value "$all" round_off_median)"
 awk -v c="$(value "$all" cosine)" 'BEGIN { exit !(c > 0.99 && c < 1) }' || fail "cosine of $all"
+awk -v c="$(value "$all" slope)" 'BEGIN { exit !(c > 0.99 && c < 1.01) }' || fail "slope of $all"
+# trunc rounds every addition toward zero, so the mean is too short; nearest does not
+for sum in trunc nearest; do
+    on 4 --codec relgrad --sum $sum --steps 1 --stats short >/dev/null 2>said || fail "relgrad, $sum: $(cat said)"
+    slopes+=" $(value "$(grep '"stats_network"' short)" slope)"
+done
+read -r of_trunc of_nearest <<<"$slopes"
+awk -v t="$of_trunc" -v n="$of_nearest" 'BEGIN { exit !(t > 0.5 && t < n - 0.1 && n < 1.05) }' || fail "slopes:$slopes"
 
 # --- the same with buckets that would travel early ---
 # shellcheck disable=SC2086
@@ -107,7 +116,7 @@ narrow=$(line qsgd 1 4) # the largest layer: the smallest ones travel in fp32
 [ -n "$(value "$narrow" l2)" ] || fail "qsgd: $narrow"
 grep -q '"shift"\|"underflow"\|"format"' <<<"$narrow" && fail "qsgd has no shift: $narrow"
 on 2 --steps 6 --lr 1e6 --stats nan --stats-every 1 >/dev/null 2>&1
-grep '"kind":"stats"' nan | tail -n 1 | grep -q '"skipped":true,"round_off":null,"round_off_median":null,"l2":null,"cosine":null,"updates_lost":null}$' ||
+grep '"kind":"stats"' nan | tail -n 1 | grep -q '"skipped":true,"round_off":null,"round_off_median":null,"l2":null,"cosine":null,"slope":null,"updates_lost":null}$' ||
     fail "skipped: $(tail -n 1 nan)"
 
 # --- a run that goes on has every line once ---

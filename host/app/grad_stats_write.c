@@ -52,6 +52,7 @@ static void put_outcome(struct jsonl *j, const struct grad_outcome *o, bool skip
     jsonl_real(j, "round_off_median", skipped ? none : round_off_median(&o->error));
     jsonl_real(j, "l2", skipped ? none : round_off_l2(&o->error));
     jsonl_real(j, "cosine", skipped ? none : round_off_cosine(&o->error));
+    jsonl_real(j, "slope", skipped ? none : round_off_slope(&o->error));
     jsonl_real(j, "updates_lost", o->updates > 0 ? o->lost / o->updates : none);
 }
 

@@ -71,3 +71,8 @@ double round_off_cosine(const struct round_off *r)
 {
     return r->x2 > 0 && r->ref2 > 0 ? r->dot / (sqrt(r->x2) * sqrt(r->ref2)) : (double)NAN;
 }
+
+double round_off_slope(const struct round_off *r)
+{
+    return r->ref2 > 0 ? r->dot / r->ref2 : (double)NAN;
+}

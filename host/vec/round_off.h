@@ -1,10 +1,11 @@
-/* round_off.h : how far a vector is from what it should be: relative L2 error, cosine, and the mean
+/* round_off.h : compares a vector with its reference: relative L2 error, cosine, slope, and the mean
  * and the median of the elements' own errors.
  *
  *     L2        sqrt(sum (x - ref)^2 / sum ref^2)
  *     mean      of |x - ref| / |ref| over ref != 0: the average round-off error (APS paper, eq. 5), heavy-tailed
  *     median    of the same quotients, to 0.4 %
- *     cosine    sum x ref / sqrt(sum x^2 sum ref^2) */
+ *     cosine    sum x ref / sqrt(sum x^2 sum ref^2)
+ *     slope     sum x ref / sum ref^2: the length of x along ref; below 1, x is too short */
 #ifndef ROUND_OFF_H
 #define ROUND_OFF_H
 #include <stddef.h>
@@ -30,5 +31,6 @@ double round_off_l2(const struct round_off *r);
 double round_off_mean(const struct round_off *r);
 double round_off_median(const struct round_off *r);
 double round_off_cosine(const struct round_off *r);
+double round_off_slope(const struct round_off *r);
 
 #endif
