@@ -1,11 +1,16 @@
 #!/bin/bash
 # accuracy.sh : what narrow gradients do to test accuracy: Fashion-MNIST, resnet8, 4 ranks, every format x scale x seed.
 # usage: NARROWCAST_DATA=DIR bench/accuracy.sh [--table] [SEEDS]     (DIR/fashion-mnist holds the four .gz files; seeds: "1 2 3")
-# Each finished training is a line of $B/accuracy.tsv and is not run again; --table only prints the table of what is there.
+# Each finished training is a line of $TABLES/fashion-mnist.tsv and is not run again; --table only prints the table of what is there.
+# TABLES: the folder of the table (bench/codec_accuracy).
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
-tsv=$B/accuracy.tsv
+only=''
+[ "${1-}" != --table ] || { only=1 && shift; }
+seeds=${1:-1 2 3}
+tsv=${TABLES:-bench/codec_accuracy}/fashion-mnist.tsv
+LOGS=$B/codec_accuracy/fashion-mnist
 . bench/trainings.sh
 
 # format and scale; all else, the rule for overflow too, is the same in all
@@ -24,12 +29,12 @@ common="--conv gemm --model resnet8 --train-samples 20000 --epochs 5 --batch 128
         --schedule cosine --warmup 1 --augment crop+flip --overflow saturate"
 
 table() { table_of "format, scale" "$base" <<<"$configs"; }
-if [ "${1-}" = --table ]; then
+if [ "$only" ]; then
     table
     exit
 fi
 : "${NARROWCAST_DATA:?set it to the folder that holds fashion-mnist/}"
-for seed in ${1:-1 2 3}; do
+for seed in $seeds; do
     while read -r name; do
         # shellcheck disable=SC2086  # options are words
         launch "$name" "$seed" 4 --data "idx:$NARROWCAST_DATA/fashion-mnist" $common --format "${name% *}" --scale "${name#* }"

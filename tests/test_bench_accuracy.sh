@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-export B="$dir/build" NARROWCAST_DATA="$dir"
+export B="$dir/build" NARROWCAST_DATA="$dir" TABLES="$dir/build"
 mkdir "$B"
 bad=0
 fail() {
@@ -37,11 +37,13 @@ END
 chmod +x "$B/narrowcast"
 
 for bench in accuracy davidnet; do
+    table=$B/davidnet.tsv
+    [ $bench = davidnet ] || table=$B/fashion-mnist.tsv
     rm -f "$B/ran"
     touch "$B/crash"
     if bench/$bench.sh '1 2' >"$dir/out" 2>&1; then fail "$bench.sh: a crash did not end it"; fi
     grep -q "e5m2 aps.*seed 1 failed" "$dir/out" || fail "$bench.sh does not say what failed: $(cat "$dir/out")"
-    if grep -Eq '^e5m2 aps( saturate)?[[:space:]]1' "$B/$bench.tsv"; then fail "$bench.sh: a crash has an accuracy: $(cat "$B/$bench.tsv")"; fi
+    if grep -Eqs '^e5m2 aps( saturate)?[[:space:]]1' "$table"; then fail "$bench.sh: a crash has an accuracy: $(cat "$table")"; fi
     rm "$B/crash"
     bench/$bench.sh '1 2' >"$dir/out" 2>&1 || fail "$bench.sh: $(cat "$dir/out")"
     # 10 rows of 2 seeds, and the crash
@@ -57,27 +59,27 @@ done
 bench/accuracy.sh --table | awk -F'|' 'NF != 8 { exit 1 }' || fail 'a row of another width'
 # A difference is taken seed by seed: here seeds are far apart, and a row has other seeds than fp32.
 printf '%s\t%s\t%s\t77\n' 'fp32 none' 1 0.5 'fp32 none' 2 0.7 'e5m2 none' 2 0.71 'e5m2 aps' 2 0.69 'e5m2 aps' 3 0.9 \
-    'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/accuracy.tsv"
+    'e4m3 aps' 3 0.9 'e4m3 none' 1 diverged 'e4m3 none' 2 0.72 >"$B/fashion-mnist.tsv"
 bench/accuracy.sh --table >"$dir/table"
 for row in 'e5m2 none | 1 | 71.00 | 71.00 .. 71.00 | +1.00 | 77' 'e5m2 aps | 2 | 79.50 | 69.00 .. 90.00 | -1.00 (of 1) | 77' \
     'e4m3 aps | 1 | 90.00 | 90.00 .. 90.00 | | 77' 'e4m3 none | 2, 1 diverged | 72.00 | 72.00 .. 72.00 | +2.00 | 77'; do
     grep -qxF "| $row |" "$dir/table" || fail "no row '$row': $(cat "$dir/table")"
 done
-rm -f "$B/ran" "$B/accuracy.tsv"
+rm -f "$B/ran" "$B/fashion-mnist.tsv"
 bench/accuracy.sh 1 >"$dir/out" 2>&1
 [ "$(sed 's/.*--overflow \([a-z]*\).*/\1/' "$B/ran" | sort -u | wc -l)" -eq 1 ] || fail "not one rule for overflow: $(cat "$B/ran")"
 
 # two at once on one table: every training once
-rm "$B/ran" "$B/accuracy.tsv"
+rm "$B/ran" "$B/fashion-mnist.tsv"
 echo 0.2 >"$B/slow"
 JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
 JOBS=2 bench/accuracy.sh 1 >"$dir/table" 2>&1 || fail "the second at once: $(cat "$dir/table")"
 wait $! || fail "the first at once: $(cat "$dir/out")"
 [ "$(wc -l <"$B/ran")" -eq 10 ] || fail "two at once ran $(wc -l <"$B/ran") trainings, not 10"
-[ "$(sort -u "$B/accuracy.tsv" | wc -l)" -eq "$(wc -l <"$B/accuracy.tsv")" ] || fail "two at once: $(cat "$B/accuracy.tsv")"
+[ "$(sort -u "$B/fashion-mnist.tsv" | wc -l)" -eq "$(wc -l <"$B/fashion-mnist.tsv")" ] || fail "two at once: $(cat "$B/fashion-mnist.tsv")"
 
 # who is stopped stops its trainings
-rm "$B/ran" "$B/ended" "$B/accuracy.tsv"
+rm "$B/ran" "$B/ended" "$B/fashion-mnist.tsv"
 echo 2 >"$B/slow"
 JOBS=2 bench/accuracy.sh 1 >"$dir/out" 2>&1 &
 until [ "$(grep -cs . "$B/ran")" = 2 ]; do sleep 0.1; done
@@ -85,7 +87,7 @@ kill $!
 if wait $!; then fail 'who was stopped says that all went well'; fi
 sleep 3
 [ ! -e "$B/ended" ] || fail 'trainings go on when the script was stopped'
-[ ! -s "$B/accuracy.tsv" ] || fail "who was stopped has accuracies: $(cat "$B/accuracy.tsv")"
+[ ! -s "$B/fashion-mnist.tsv" ] || fail "who was stopped has accuracies: $(cat "$B/fashion-mnist.tsv")"
 rm "$B/slow" "$B/ran"
 if JOBS=all bench/accuracy.sh 1 >"$dir/out" 2>&1 || [ -e "$B/ran" ]; then fail 'so many trainings at once as JOBS=all'; fi
 [ "$(cat "$dir/out")" = "accuracy.sh: JOBS 'all': must be a number of trainings at once, from 1 on" ] || fail "JOBS=all: $(cat "$dir/out")"
@@ -132,7 +134,7 @@ for bench in 'relgrad_caffenet.sh --table' 'codec_accuracy.sh --table resnet20' 
     [ "$(bench/$bench | wc -l)" -eq 2 ] || fail "$bench: more than a head where nothing has run"
     [ ! -e "$TABLES" ] || fail "$bench leaves a file where nothing has run"
 done
-mkdir "$B/codec_accuracy"
+mkdir -p "$B/codec_accuracy"
 touch "$B/codec_accuracy/broken"
 if bench/relgrad_caffenet.sh >"$dir/out" 2>&1; then fail 'relgrad_caffenet.sh: a count that failed did not end it'; fi
 if ! [ -d "$dump" ] || [ -e "$TABLES/caffenet-shares.md" ]; then fail 'gradients that were not counted are gone'; fi
