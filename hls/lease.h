@@ -54,7 +54,8 @@ static inline size_t lease_put(const struct lease_message *m, uint8_t *to)
     return bytes + 4;
 }
 
-/* Is this a datagram of lease.def, of any version? Of another one only the version is read. */
+/* Return true if bytes [n] are a datagram of lease.def, of any version. Of another version only the
+ * header is read, words 0 to 4; it has no operations here. */
 static inline bool lease_get(struct lease_message *m, const uint8_t *bytes, size_t n)
 {
     if (n < 4 * (LEASE_HEADER + 1) || n > LEASE_BYTES || n % 4 ||
@@ -62,16 +63,17 @@ static inline bool lease_get(struct lease_message *m, const uint8_t *bytes, size
         return false;
     const uint32_t word = lease_word(bytes + 4);
     m->version = bytes[0];
-    if (m->version != LEASE_VERSION)
-        return true;
     m->kind = (uint8_t)word;
     m->status = (uint8_t)(word >> 8);
+    m->n = m->done = 0;
+    m->sequence = lease_word(bytes + 8);
+    m->secret = lease_word(bytes + 12) | (uint64_t)lease_word(bytes + 16) << 32;
+    if (m->version != LEASE_VERSION)
+        return true;
     m->n = (uint8_t)(word >> 16);
     m->done = (uint8_t)(word >> 24);
     if (m->n > LEASE_OPERATIONS || m->done > m->n || n != 4 * (LEASE_HEADER + 1) + 8 * (size_t)m->n)
         return false;
-    m->sequence = lease_word(bytes + 8);
-    m->secret = lease_word(bytes + 12) | (uint64_t)lease_word(bytes + 16) << 32;
     for (int i = 0; i < m->n; i++) {
         m->at[i] = lease_word(bytes + 4 * LEASE_HEADER + 8 * i);
         m->value[i] = lease_word(bytes + 4 * LEASE_HEADER + 8 * i + 4);

@@ -142,11 +142,6 @@ static size_t expect(const uint8_t *bytes, size_t n, uint8_t *to)
         malformed++;
         return 0;
     }
-    if (m.version != LEASE_VERSION) {
-        m.kind = bytes[4];
-        m.sequence = lease_word(bytes + 8);
-        m.secret = lease_word(bytes + 12) | (uint64_t)lease_word(bytes + 16) << 32;
-    }
     out = (struct lease_message){
         .version = LEASE_VERSION, .kind = m.kind, .sequence = m.sequence, .secret = m.secret};
     const bool sequenced = m.kind == LEASE_OPEN || m.kind == LEASE_DO;

@@ -1,5 +1,6 @@
 /* test_fpga_eth.c : control of a card by datagrams, from the host's side: what is lost is said
- * again and done once, long batches are cut where they may be, and each way to fail has its line.
+ * again and done once, long batches are cut where they may be, forged answers are not believed, and
+ * each way to fail has its line.
  * usage: test_fpga_eth                    the card: a thread of this program
  *        test_fpga_eth HOST:PORT          prints what a card on the network says of its control
  *        test_fpga_eth HOST:PORT SECONDS  a stranger who sends it garbage, and well-formed requests
@@ -7,9 +8,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
-#include "check.h"
+#include "fake_card.h"
 #include "hls/card.h"
-#include "hls/lease.h"
 #include "hls/packet.h"
 #include "hls/philox.h"
 #include "hls/regs.h"
@@ -21,116 +21,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SEED = 2020, MOST_OPS = 1024, SILENCE_MS = 500, FRAME_PORT = 4321 };
-
-/* ---- a card of a few lines ---- */
-
-static struct {
-    int fd;
-    uint16_t port;
-    _Atomic int version, status, status_of_keep, lose; /* lose: of 256 requests, and of answers */
-    _Atomic bool end, deaf, says_no_silence;
-    _Atomic uint64_t secret, closed;
-    uint64_t drawn;
-    uint32_t sequence;
-    uint8_t last[LEASE_BYTES];
-    size_t last_n;
-    /* what was done, in order; a request begins where `begins` */
-    struct {
-        uint32_t at, value;
-        bool begins;
-    } ops[MOST_OPS];
-    _Atomic int n_ops, keeps;
-} fake;
-
-static bool chance(int of_256)
-{
-    return (int)(philox_u32(philox_key(SEED, 0, 0, 0, 0), fake.drawn++) & 255) < of_256;
-}
-
-static void operate(const struct lease_message *m, struct lease_message *out)
-{
-    for (int i = 0; i < m->n && fake.n_ops < MOST_OPS; i++, out->done++) {
-        fake.ops[fake.n_ops].at = m->at[i];
-        fake.ops[fake.n_ops].value = m->value[i];
-        fake.ops[fake.n_ops].begins = i == 0;
-        fake.n_ops++;
-        out->at[i] = m->at[i];
-        out->value[i] = m->at[i] == (LEASE_REG_SILENCE | LEASE_READ)
-                            ? (fake.says_no_silence ? 0 : SILENCE_MS)
-                        : m->at[i] == (0x1004 | LEASE_READ) ? FRAME_PORT
-                        : m->at[i] & LEASE_READ             ? ~m->at[i]
-                                                            : 0;
-    }
-}
-
-static size_t answer_to(const struct lease_message *m, uint8_t *to)
-{
-    struct lease_message out = *m;
-    out.version = (uint8_t)fake.version;
-    out.status = (uint8_t)(m->kind == LEASE_KEEP ? fake.status_of_keep : fake.status);
-    out.n = 0;
-    fake.keeps += m->kind == LEASE_KEEP;
-    if (m->kind == LEASE_CLOSE)
-        fake.closed = m->secret;
-    if (m->kind == LEASE_OPEN && m->secret != fake.secret) {
-        fake.secret = m->secret;
-        fake.sequence = m->sequence - 1;
-    }
-    const bool sequenced = m->kind == LEASE_OPEN || m->kind == LEASE_DO;
-    if (sequenced && m->sequence == fake.sequence) {
-        memcpy(to, fake.last, fake.last_n);
-        return fake.last_n;
-    }
-    CHECK(!sequenced || m->sequence == fake.sequence + 1, "number %u behind %u", m->sequence,
-          fake.sequence);
-    if (m->kind == LEASE_DO && !out.status) {
-        out.n = m->n;
-        operate(m, &out);
-    }
-    const size_t n = lease_put(&out, to);
-    if (sequenced) {
-        fake.sequence = m->sequence;
-        memcpy(fake.last, to, fake.last_n = n);
-    }
-    return n;
-}
-
-static void *be_card(void *arg)
-{
-    (void)arg;
-    while (!fake.end) {
-        uint8_t bytes[LEASE_BYTES], out[LEASE_BYTES];
-        struct sockaddr_in from;
-        socklen_t n_from = sizeof from;
-        struct lease_message m;
-        const ssize_t n =
-            recvfrom(fake.fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &n_from);
-        if (n <= 0 || fake.deaf || chance(fake.lose) || !lease_get(&m, bytes, (size_t)n))
-            continue;
-        const size_t out_n = answer_to(&m, out);
-        for (int twice = chance(fake.lose); twice >= 0 && !chance(fake.lose); twice--)
-            (void)!sendto(fake.fd, out, out_n, 0, (struct sockaddr *)&from, n_from);
-    }
-    return NULL;
-}
-
-static bool card_up(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval soon = {.tv_usec = 20000};
-    socklen_t n = sizeof at;
-    fake.fd = socket(AF_INET, SOCK_DGRAM, 0);
-    fake.version = LEASE_VERSION;
-    if (fake.fd < 0 || bind(fake.fd, (struct sockaddr *)&at, n) ||
-        getsockname(fake.fd, (struct sockaddr *)&at, &n) ||
-        setsockopt(fake.fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon))
-        return false;
-    fake.port = ntohs(at.sin_port);
-    return true;
-}
-
 /* ---- what the host makes of it ---- */
+
+/* The thread starts the card as this begins. */
+static void strangers(const char *where)
+{
+    struct fpga card;
+    struct fpga_op op = {.at = REG_STATUS, .read = true};
+    size_t done = 0;
+    fake.beside_forger = true;
+    if (fpga_open(&card, where, NULL, 5)) {
+        CHECK(false, "%s", card.why);
+        return;
+    }
+    CHECK(card.ops->batch(&card, &op, 1, &done, 5) == 0 && done == 1 &&
+              op.value == ~(REG_STATUS | LEASE_READ),
+          "%zu done, reads %x: %s", done, op.value, card.why);
+    fpga_close(&card);
+    CHECK(fake.closed == fake.secret, "the answer to CLOSE was not waited for");
+    fake.beside_forger = false;
+}
 
 static void open_fails(int want, const char *why, const char *where)
 {
@@ -346,10 +256,12 @@ int main(int argc, char **argv)
     if (argc > 1 && strchr(argv[1], ':'))
         return argc > 2 ? attack(argv[1], atof(argv[2])) : show(argv[1]);
     printf("seed %d\n", SEED);
-    CHECK(card_up() && pthread_create(&thread, NULL, be_card, NULL) == 0, "no card");
+    CHECK(card_up() && close(fake.fd) == 0, "no port for a card");
+    snprintf(where, sizeof where, "eth://127.0.0.1:%u", fake.port);
+    CHECK(pthread_create(&thread, NULL, be_late_card, NULL) == 0, "no card");
     if (check_bad)
         return 1;
-    snprintf(where, sizeof where, "eth://127.0.0.1:%u", fake.port);
+    strangers(where);
     failures(where);
     long_batch(where);
     kept(where);

@@ -36,20 +36,23 @@ void lease_link_close(struct lease_link *l)
     l->fd = -1;
 }
 
-/* Is this the answer to m? One of another version is, whatever else it says. */
+/* Return true if this is the answer to m. Only the card knows m's secret, so nobody else can forge
+ * an answer, not even one of another version, whose operations are unknown. */
 static bool fits(const struct lease_message *m, const struct lease_message *answer)
 {
-    return answer->version != LEASE_VERSION ||
-           (answer->kind == m->kind && answer->sequence == m->sequence &&
-            answer->secret == m->secret &&
-            (answer->n == m->n || answer->status != LEASE_STATUS_DONE));
+    return answer->kind == m->kind && answer->sequence == m->sequence &&
+           answer->secret == m->secret &&
+           (answer->version != LEASE_VERSION || answer->n == m->n ||
+            answer->status != LEASE_STATUS_DONE);
 }
 
-/* What has come by `until`, if it is the answer: 1; 0: nothing was. */
+/* Wait until that time for the answer to m. Return 1 if it came, else 0, or a negative errno that the
+ * socket reported: an ICMP message, which anybody may have sent, so that waiting goes on. */
 static int hear(struct lease_link *l, const struct lease_message *m, struct lease_message *answer,
                 double until)
 {
     uint8_t bytes[LEASE_BYTES + 1];
+    int why = 0;
     for (int most = MOST_HEARD;; most--) {
         const double left = until - clock_s();
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -57,11 +60,11 @@ static int hear(struct lease_link *l, const struct lease_message *m, struct leas
             return -errno;
         const ssize_t n = recv(l->fd, bytes, sizeof bytes, 0);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return -errno;
+            why = -errno;
         if (n > 0 && lease_get(answer, bytes, (size_t)n) && fits(m, answer))
             return 1;
         if (left <= 0 && (n < 0 || most <= 0))
-            return 0;
+            return why;
     }
 }
 
@@ -70,6 +73,7 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
 {
     uint8_t bytes[LEASE_BYTES];
     double wait = first_s;
+    int why = -ETIMEDOUT;
     m->version = LEASE_VERSION;
     m->secret = l->secret;
     m->sequence = m->kind == LEASE_OPEN || m->kind == LEASE_DO ? ++l->sequence : 0;
@@ -78,13 +82,12 @@ int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_m
         const double now = clock_s();
         if (send(l->fd, bytes, n, MSG_NOSIGNAL) < 0 && errno != EAGAIN && errno != EINTR &&
             errno != ENOBUFS)
-            return -errno;
+            why = -errno;
         const int rc = hear(l, m, answer, now + wait < until ? now + wait : until);
-        if (rc < 0)
-            return rc;
-        if (rc)
+        if (rc > 0)
             return answer->version == LEASE_VERSION ? 0 : -EPROTO;
+        why = rc < 0 ? rc : why;
         wait = 2 * wait < longest_s ? 2 * wait : longest_s;
     } while (clock_s() < until);
-    return -ETIMEDOUT;
+    return why;
 }

@@ -17,9 +17,9 @@ int lease_link_open(struct lease_link *l, const struct sockaddr_in *to);
 void lease_link_close(struct lease_link *l); /* says nothing; legal when zeroed with fd -1 */
 
 /* Says *m, whose version, secret and (OPEN, DO) sequence are filled in, until it is answered:
- * *answer. until: a time of clock_s(). Returns 0, whatever the answer's status; -ETIMEDOUT;
- * -ECONNREFUSED (nothing listens there) or another errno of the socket; -EPROTO: the card speaks the version
- * answer->version. */
+ * *answer. until: a time of clock_s(). Returns 0, whatever the answer's status; -EPROTO if the card
+ * speaks the version answer->version. Without an answer until then: -ETIMEDOUT, or an errno of the
+ * socket such as -ECONNREFUSED (nothing listens there), which ends nothing earlier: it can be forged. */
 int lease_link_ask(struct lease_link *l, struct lease_message *m, struct lease_message *answer,
                    double until);
 
