@@ -1,18 +1,22 @@
 /* test_base.c : one line for a failure, held or not; memory that is aligned, zero and refused with
- * its size. */
+ * its size; callers of a socket, heard all at once. */
 #include "base/buf.h"
+#include "base/callers.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "check.h"
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static char text[4096];
 
 /* Runs f with stderr going to a file; what it said is in text. */
-static void listen(void (*f)(void))
+static void hear(void (*f)(void))
 {
     FILE *file = tmpfile();
     int saved = dup(2);
@@ -115,27 +119,103 @@ static void test_memory(void)
     free(p);
 }
 
+/* ---- callers ---- */
+
+static struct callers callers;
+static struct sockaddr_in callers_at;
+static const char own_word[8] = "it's me";
+
+static int call(size_t bytes)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(connect(fd, (struct sockaddr *)&callers_at, sizeof callers_at) == 0 &&
+              send(fd, own_word, bytes, MSG_NOSIGNAL) == (ssize_t)bytes,
+          "cannot call: %s", strerror(errno));
+    return fd;
+}
+
+/* One of ours comes after n others, who have said so many bytes. In the turn at `later` it must be
+ * found, and not before. */
+static void one_of_many(int n, size_t bytes, double later)
+{
+    int others[CALLERS_MOST];
+    char said[sizeof own_word] = "";
+    callers_init(&callers, callers.listener, sizeof own_word);
+    for (int i = 0; i < n; i++)
+        others[i] = call(bytes);
+    CHECK(callers_turn(&callers, 0, said) < 0 && callers.n == n, "%d callers wait", callers.n);
+    const int own = call(sizeof own_word);
+    CHECK(later <= 0 || callers_turn(&callers, 0.9 * later, said) < 0,
+          "found before there is room");
+    const int fd = callers_turn(&callers, later, said);
+    CHECK(fd >= 0 && !memcmp(said, own_word, sizeof said), "not heard beside %d others", n);
+    CHECK(callers_turn(&callers, CALLERS_HELLO_S, said) < 0 && callers.n == 0,
+          "%d silent ones stay", callers.n);
+    for (int i = 0; i < n; i++)
+        close(others[i]);
+    close(own);
+    close(fd);
+}
+
+/* One that says a byte now and then is no better than one that says nothing. */
+static void one_that_dawdles(void)
+{
+    char said[sizeof own_word];
+    const int fd = call(1);
+    for (double now = 0; now < CALLERS_HELLO_S; now += CALLERS_HELLO_S / 4) {
+        CHECK(callers_turn(&callers, now, said) < 0 && callers.n == 1, "hung up on at %g s", now);
+        CHECK(send(fd, "x", 1, 0) == 1, "send");
+    }
+    CHECK(callers_turn(&callers, CALLERS_HELLO_S, said) < 0 && callers.n == 0, "it stays");
+    close(fd);
+}
+
+static void test_callers(void)
+{
+    struct rlimit before, low;
+    socklen_t n = sizeof callers_at;
+    callers_at = (struct sockaddr_in){.sin_family = AF_INET};
+    callers_at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    callers.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    CHECK(bind(callers.listener, (struct sockaddr *)&callers_at, n) == 0 &&
+              listen(callers.listener, CALLERS_MOST) == 0 &&
+              getsockname(callers.listener, (struct sockaddr *)&callers_at, &n) == 0,
+          "cannot listen");
+    one_of_many(0, 0, 0);
+    one_of_many(50, 0, 0);
+    one_of_many(50, sizeof own_word - 1, 0);
+    one_of_many(CALLERS_MOST, 0, CALLERS_GRACE_S);
+    one_that_dawdles();
+    getrlimit(RLIMIT_NOFILE, &before); /* room for one that is accepted, and for two that call */
+    low = before;
+    low.rlim_cur = (rlim_t)callers.listener + 1 + 3;
+    setrlimit(RLIMIT_NOFILE, &low);
+    one_of_many(1, 0, CALLERS_GRACE_S);
+    setrlimit(RLIMIT_NOFILE, &before);
+    close(callers.listener);
+}
+
 int main(void)
 {
-    listen(say_two);
+    hear(say_two);
     CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: "
                         "warning: slot late\n"),
           "%s", text);
-    listen(hold_three_print);
+    hear(hold_three_print);
     CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\n"), "held: '%s'",
           text);
-    listen(add_three);
+    hear(add_three);
     CHECK(!strcmp(text,
                   "narrowcast: cannot open ring of 1 ranks: need at least 2, for a ring: take "
                   "more\nnarrowcast: cannot open ring of 1 ranks: need at least 2\n"
                   "narrowcast: warning: slot late\n"),
           "added: '%s'", text);
-    listen(add_long);
+    hear(add_long);
     CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strstr(text, "too much of 0 of 1 "),
           "one line, cut: '%s'", text);
-    listen(hold_drop);
+    hear(hold_drop);
     CHECK(!text[0], "dropped: '%s'", text);
-    listen(long_line);
+    hear(long_line);
     CHECK(strchr(text, '\n') == text + strlen(text) - 1 && strlen(text) < 520,
           "one line, cut: '%s'", text);
     CHECK(pass_up(-EIO) == -EIO && pass_up(3) == 7, "TRY");
@@ -148,8 +228,9 @@ int main(void)
         CHECK(p && (uintptr_t)p % 64 == 0 && sum == 0, "%zu bytes", n);
         free(p);
     }
-    listen(too_much);
+    hear(too_much);
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
     test_memory();
+    test_callers();
     DONE();
 }

@@ -1,5 +1,5 @@
 /* test_sim_connections.c : the sockets of those who control a card, by a clock of the test's own:
- * who says nothing is dropped, who finds no room is told, and when the system has no descriptor
+ * those who ask nothing are dropped, who finds no room is told, and when the system has no descriptor
  * left the card does not spin. */
 #include "base/err.h"
 #include "control/connections.h"
@@ -118,6 +118,24 @@ static void idle_ones(void)
     close(late);
 }
 
+/* A byte of a message a second is no question: the one who sends that is dropped as if it said nothing. */
+static void dawdler(void)
+{
+    uint8_t bytes[SIMLINK_BYTES];
+    const int fd = call();
+    simlink_put((struct simlink){.kind = SIMLINK_TIME}, bytes);
+    serve_all();
+    CHECK(hello(fd).kind == SIMLINK_HELLO, "no hello");
+    for (int i = 0; i < CONNECTIONS_IDLE_S; i++, now += 1) {
+        CHECK(control_peers(control) == 1, "dropped after %d s", i);
+        CHECK(send(fd, bytes + i, 1, MSG_NOSIGNAL) == 1, "cannot send");
+        serve_all();
+    }
+    serve_all();
+    CHECK(control_peers(control) == 0 && is_closed(fd), "it keeps its place");
+    close(fd);
+}
+
 /* Somebody has connected, and there is no descriptor for it: the listener stays readable. */
 static void no_descriptors(void)
 {
@@ -159,6 +177,7 @@ int main(void)
         return 1;
     connections_init(&connections, control, listener, 0, port);
     idle_ones();
+    dawdler();
     no_descriptors();
     connections_fini(&connections);
     control_close(control);

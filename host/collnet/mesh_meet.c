@@ -3,6 +3,7 @@
  * Who calls says {magic, rank, secret}; the secret is of the handle of the one who is called, so only who
  * was told it by NCCL gets in. Others are hung up on. */
 #include "base/buf.h"
+#include "base/callers.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
@@ -19,13 +20,13 @@
 #include <unistd.h>
 
 enum { MAGIC = 0x6e63636e, MOST_RANKS = 4096 };
-static const double hello_s = 2; /* a caller that takes longer to say who it is is none of ours */
 
 struct hello {
     uint32_t magic;
     int32_t rank;
     uint64_t secret;
 };
+static_assert(sizeof(struct hello) <= CALLERS_BYTES, "what a caller says first");
 
 static struct sockaddr_in address(uint32_t ip, uint32_t port)
 {
@@ -106,42 +107,35 @@ static int call(struct mesh *m, int peer, const struct mesh_handle *h, struct de
                inet_text(h->ip, (uint16_t)h->port, text), strerror(-rc));
 }
 
-/* Who calls? -1: none of ours. */
-static int hear(const struct mesh *m, int fd, uint64_t secret)
+/* Return the rank of a caller that said this, -1 if it is none of ours. */
+static int rank_of(const struct mesh *m, const struct hello *hello, uint64_t secret)
 {
-    struct hello hello = {0};
-    struct deadline d = deadline_in(clock_s(), hello_s);
-    for (size_t at = 0; at < sizeof hello;) {
-        if (await(fd, POLLIN, &d) < 0)
-            return -1;
-        const ssize_t n = recv(fd, (char *)&hello + at, sizeof hello - at, 0);
-        if (n <= 0)
-            return -1;
-        at += (size_t)n;
-    }
-    const bool ours = hello.magic == MAGIC && hello.secret == secret && hello.rank > m->rank &&
-                      hello.rank < m->n_ranks && m->streams[hello.rank].fd < 0;
-    return ours ? hello.rank : -1;
+    const bool ours = hello->magic == MAGIC && hello->secret == secret && hello->rank > m->rank &&
+                      hello->rank < m->n_ranks && m->streams[hello->rank].fd < 0;
+    return ours ? hello->rank : -1;
 }
 
-/* Those above this rank. */
+/* Wait for the ranks above this one. */
 static int be_called(struct mesh *m, const struct mesh_listen *own, struct deadline *d)
 {
-    for (int left = m->n_ranks - 1 - m->rank; left > 0;) {
-        if (await(own->fd, POLLIN, d) < 0)
-            return ERR(-ETIMEDOUT, "%d of %d ranks have not come", left, m->n_ranks);
-        const int fd = accept4(own->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            continue;
-        const int peer = hear(m, fd, own->handle.secret);
-        if (peer < 0) {
+    struct callers callers;
+    struct hello hello;
+    int left = m->n_ranks - 1 - m->rank;
+    callers_init(&callers, own->fd, sizeof hello);
+    while (left > 0 && !deadline_passed(d, clock_s())) {
+        const int fd = callers_turn(&callers, clock_s(), &hello);
+        const int peer = fd < 0 ? -1 : rank_of(m, &hello, own->handle.secret);
+        if (peer >= 0) {
+            begin_stream(m, peer, fd);
+            left--;
+        } else if (fd >= 0) {
             close(fd);
-            continue;
+        } else {
+            callers_wait(&callers);
         }
-        begin_stream(m, peer, fd);
-        left--;
     }
-    return 0;
+    callers_fini(&callers);
+    return left ? ERR(-ETIMEDOUT, "%d of %d ranks have not come", left, m->n_ranks) : 0;
 }
 
 static int meet(struct mesh *m, const struct mesh_listen *own, void *const *handles,

@@ -4,6 +4,7 @@
  * Messages of a connection arrive in the order in which they were sent, so tags need not be looked at: NCCL
  * uses them where several receives are one, which the properties do not offer. */
 #include "base/buf.h"
+#include "base/callers.h"
 #include "base/clock.h"
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 enum { REQUESTS = 64 }; /* NCCL has 32 under way at most */
-static const double hello_s = 2;
 
 struct line;
 struct request {
@@ -43,10 +43,7 @@ static_assert(sizeof(struct handle) <= NCCL_HANDLE_BYTES, "NCCL carries no more"
 
 struct listening {
     struct mesh_listen at;
-    int caller; /* who has not said all yet; -1: nobody */
-    double since_s;
-    size_t got;
-    uint64_t said;
+    struct callers callers; /* each says the handle's secret */
 };
 
 int net_listen(int dev, void *handle, void **listening)
@@ -62,7 +59,7 @@ int net_listen(int dev, void *handle, void **listening)
         return collnet_result(rc);
     }
     const struct handle h = {.of = l->at.handle};
-    l->caller = -1;
+    callers_init(&l->callers, l->at.fd, sizeof l->at.handle.secret);
     memset(handle, 0, NCCL_HANDLE_BYTES);
     memcpy(handle, &h, sizeof h);
     *listening = l;
@@ -74,8 +71,7 @@ int net_close_listen(void *listening)
     struct listening *l = listening;
     if (!l)
         return NCCL_SUCCESS;
-    if (l->caller >= 0)
-        close(l->caller);
+    callers_fini(&l->callers);
     mesh_unlisten(&l->at);
     free(l);
     return NCCL_SUCCESS;
@@ -147,35 +143,19 @@ int net_connect_to(void *handle, void **comm)
 
 /* ---- by the other ---- */
 
-static void hang_up(struct listening *l)
-{
-    close(l->caller);
-    l->caller = -1;
-}
-
 int net_accept_from(void *listening, void **comm)
 {
     struct listening *l = listening;
+    const double now = clock_s();
+    uint64_t said;
     *comm = NULL;
-    if (l->caller < 0) {
-        l->caller = accept4(l->at.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        l->got = 0;
-        l->since_s = clock_s();
+    for (int i = 0, fd; i < CALLERS_MOST; i++, close(fd)) {
+        if ((fd = callers_turn(&l->callers, now, &said)) < 0)
+            return NCCL_SUCCESS;
+        if (said == l->at.handle.secret)
+            return (*comm = make_line(fd)) ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
     }
-    if (l->caller < 0)
-        return NCCL_SUCCESS;
-    const ssize_t n = recv(l->caller, (char *)&l->said + l->got, sizeof l->said - l->got, 0);
-    l->got += n > 0 ? (size_t)n : 0;
-    const bool all = l->got == sizeof l->said;
-    if (all && l->said == l->at.handle.secret) {
-        struct line *line = make_line(l->caller);
-        l->caller = -1;
-        *comm = line;
-        return line ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
-    }
-    if (all || n == 0 || clock_s() - l->since_s > hello_s) /* none of ours */
-        hang_up(l);
-    return NCCL_SUCCESS;
+    return NCCL_SUCCESS; /* none of those was ours; NCCL asks again */
 }
 
 /* ---- messages ---- */

@@ -116,17 +116,22 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* What has come from a peer. */
+/* What has come from a peer. Only a whole message, which is answered, counts as asking: a byte now and
+ * then does not keep a place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
     uint8_t bytes[READ_BYTES];
+    size_t before, after;
     const ssize_t n = recv(c->fd[peer], bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return 0;
-    c->heard_at[peer] = now;
+    (void)control_said(c->control, peer, &before);
     const int rc = n > 0 ? control_take(c->control, peer, bytes, (size_t)n) : 1;
     if (rc < 0)
         return rc;
+    (void)control_said(c->control, peer, &after);
+    if (after > before)
+        c->heard_at[peer] = now;
     const int gone = send_said(c, peer);
     return rc || gone ? end(c, peer) : 0;
 }
