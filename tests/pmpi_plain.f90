@@ -6,6 +6,7 @@ program pmpi_plain
     integer, parameter :: n = 20000
     real :: x(n), y(n), true(n)
     integer :: rank, n_ranks, ierr, comm, request, r, i, provided
+    character(8) :: word
     call MPI_Init_thread(MPI_THREAD_SINGLE, provided, ierr)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
     call MPI_Comm_size(MPI_COMM_WORLD, n_ranks, ierr)
@@ -27,6 +28,8 @@ program pmpi_plain
     if (any(y < x)) error stop "the largest is less"
     call MPI_Allreduce(x, y, 100, MPI_REAL, MPI_SUM, comm, ierr)
     if (any(y(:100) /= true(:100))) error stop "a short sum is narrow"
+    call get_command_argument(1, word)
+    if (word == 'refuse') call refuse()
     call MPI_Comm_free(comm, ierr)
     call MPI_Finalize(ierr)
 contains
@@ -37,5 +40,16 @@ contains
         worst = maxval(abs(sums - true))
         if (worst > 16.0 * n_ranks) error stop "a wrong sum"
         if (rank == 0) print '(a, a, a)', what, " ", trim(merge("exact ", "narrow", worst == 0))
+    end subroutine
+    ! MPI_IN_PLACE as a receive buffer. Open MPI's own Fortran calls crash there.
+    subroutine refuse()
+        integer :: class, rc
+        call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN, rc)
+        call MPI_Allreduce(x, MPI_IN_PLACE, n, MPI_REAL, MPI_SUM, comm, ierr)
+        call MPI_Error_class(ierr, class, rc)
+        if (class /= MPI_ERR_BUFFER) error stop "a wrong buffer is taken"
+        call MPI_Iallreduce(x, MPI_IN_PLACE, n, MPI_REAL, MPI_SUM, comm, request, ierr)
+        call MPI_Error_class(ierr, class, rc)
+        if (class /= MPI_ERR_BUFFER) error stop "a wrong buffer is taken later"
     end subroutine
 end program

@@ -64,12 +64,19 @@ if command -v mpifort >/dev/null && command -v gfortran >/dev/null; then
         [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;' ] || fail "$kind: '$said'"
         runs 4 "./$kind" ''
         [ "$(tr '\n' ';' <<<"$said")" = 'blocking exact;in place exact;non-blocking exact;' ] || fail "$kind, no format: '$said'"
-        runs 4 "./$kind" '' "${narrow[@]}"
+        runs 4 "./$kind" refuse "${narrow[@]}"
         [ "$(tr '\n' ';' <<<"$said")" = 'blocking narrow;in place narrow;non-blocking narrow;' ] || fail "$kind, narrow: '$said'"
     done
 else
     echo 'not run: Fortran (no gfortran)'
 fi
+
+# Wrong calls end as they do without the library.
+"$mpicc" -O2 -Wall -Wextra -Werror "$here/pmpi_wrong.c" -o wrong || fail "wrong is not built"
+runs 2 ./wrong - PRELOAD=
+plain=$said
+runs 2 ./wrong - "${narrow[@]}"
+[ "$said" = "$plain" ] || fail "wrong calls: $(diff <(echo "$plain") <(echo "$said"))"
 
 python=''
 for at in python3 /usr/bin/python3; do "$at" -c 'import mpi4py' 2>/dev/null && python=$at && break; done

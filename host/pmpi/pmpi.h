@@ -48,8 +48,10 @@ int pmpi_next_tag(void);
 
 struct pmpi_comm;
 
-/* The communicator's, or NULL: it is none whose all-reduces of so many are narrowed. */
-struct pmpi_comm *pmpi_takes(int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+/* Return the communicator's own, or NULL if this call is not narrowed. NULL also for buffers that MPI
+ * refuses (recv is MPI_IN_PLACE or send): MPI then returns its own error. */
+struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm);
 /* It will be freed, by all its ranks: leaves it. */
 void pmpi_leave(MPI_Comm comm);
 /* Before the first; after the last, of all that are left. */

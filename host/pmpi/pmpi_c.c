@@ -38,15 +38,22 @@ static int result(MPI_Comm comm, int rc)
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
-    struct pmpi_comm *c = pmpi_takes(count, type, op, comm);
+    struct pmpi_comm *c = pmpi_takes(send, recv, count, type, op, comm);
     return c ? result(comm, pmpi_allreduce(c, send, recv, count))
              : PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+
+/* Without threads, and without a place for the request, the call is MPI's. */
+static bool can_be_later(const MPI_Request *request)
+{
+    return pmpi_has_threads() && request;
 }
 
 int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request *request)
 {
-    struct pmpi_comm *c = pmpi_has_threads() ? pmpi_takes(count, type, op, comm) : NULL;
+    struct pmpi_comm *c =
+        can_be_later(request) ? pmpi_takes(send, recv, count, type, op, comm) : NULL;
     return c ? result(comm, pmpi_iallreduce(c, send, recv, count, request))
              : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
 }
@@ -58,7 +65,8 @@ typedef int allreduce_init(const void *send, void *recv, int count, MPI_Datatype
 static int init_by(const char *name, const void *send, void *recv, int count, MPI_Datatype type,
                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct pmpi_comm *c = pmpi_has_threads() ? pmpi_takes(count, type, op, comm) : NULL;
+    struct pmpi_comm *c =
+        can_be_later(request) ? pmpi_takes(send, recv, count, type, op, comm) : NULL;
     union {
         void *data;
         allreduce_init *call;
@@ -99,7 +107,8 @@ int MPI_Startall(int count, MPI_Request requests[])
 
 int MPI_Request_free(MPI_Request *request)
 {
-    pmpi_forget(*request);
+    if (request)
+        pmpi_forget(*request);
     return PMPI_Request_free(request);
 }
 

@@ -127,10 +127,12 @@ void pmpi_comm_begin(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &all.key, NULL);
 }
 
-struct pmpi_comm *pmpi_takes(int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+struct pmpi_comm *pmpi_takes(const void *send, const void *recv, int count, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm)
 {
-    if (op != MPI_SUM || count <= 0 || !is_float(type) || inside || !pmpi_is_on() ||
-        (size_t)count * sizeof(float) < pmpi_words()->least_bytes || comm == MPI_COMM_NULL)
+    if (recv == MPI_IN_PLACE || recv == send || op != MPI_SUM || count <= 0 || !is_float(type) ||
+        inside || !pmpi_is_on() || (size_t)count * sizeof(float) < pmpi_words()->least_bytes ||
+        comm == MPI_COMM_NULL)
         return NULL;
     struct pmpi_comm *c = find(comm);
     if (!c)
@@ -199,7 +201,7 @@ int pmpi_sum(struct pmpi_comm *c, const void *send, float *recv, int count)
     if (c->duplicating != MPI_REQUEST_NULL)
         PMPI_Wait(&c->duplicating, MPI_STATUS_IGNORE);
     if (send != MPI_IN_PLACE)
-        memcpy(recv, send, (size_t)count * sizeof *recv);
+        memmove(recv, send, (size_t)count * sizeof *recv); /* they may overlap */
     struct nc *nc = c->refused ? NULL : of_length(c, count);
     c->refused = !nc;
     if (nc)
@@ -240,7 +242,9 @@ static void close_one(struct pmpi_comm *c)
 
 void pmpi_leave(MPI_Comm comm)
 {
-    struct pmpi_comm *c = inside || comm == MPI_COMM_NULL ? NULL : find(comm);
+    if (inside || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD) /* MPI frees neither */
+        return;
+    struct pmpi_comm *c = find(comm);
     if (!c)
         return;
     pthread_mutex_lock(&all.lock);

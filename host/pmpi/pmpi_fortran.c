@@ -27,9 +27,10 @@ static struct pmpi_comm *takes(const void *send, const void *recv, const MPI_Fin
                                const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
 {
     if (!pmpi_is_on() || !&mpi_fortran_in_place_ || send == &mpi_fortran_bottom_ ||
-        recv == &mpi_fortran_bottom_ || *count <= 0)
+        recv == &mpi_fortran_bottom_ || recv == &mpi_fortran_in_place_ || *count <= 0)
         return NULL;
-    return pmpi_takes(*count, MPI_Type_f2c(*type), MPI_Op_f2c(*op), MPI_Comm_f2c(*comm));
+    return pmpi_takes(send, recv, *count, MPI_Type_f2c(*type), MPI_Op_f2c(*op),
+                      MPI_Comm_f2c(*comm));
 }
 
 static const void *send_of(const void *send)
@@ -49,6 +50,15 @@ static int handled(const MPI_Fint *comm, int rc)
     if (rc != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(MPI_Comm_f2c(*comm), rc);
     return rc;
+}
+
+/* Open MPI's own Fortran calls write to the address of MPI_IN_PLACE. Here it is an error, as in C. */
+static bool is_refused(const void *recv, const MPI_Fint *comm, MPI_Fint *ierr)
+{
+    if (!pmpi_is_on() || !&mpi_fortran_in_place_ || recv != &mpi_fortran_in_place_)
+        return false;
+    tell(ierr, handled(comm, MPI_ERR_BUFFER));
+    return true;
 }
 
 /* A function of Fortran's, by the name that its compiler makes of it. */
@@ -76,7 +86,7 @@ static bool allreduce(const void *send, void *recv, const MPI_Fint *count, const
     struct pmpi_comm *c = takes(send, recv, count, type, op, comm);
     if (c)
         tell(ierr, handled(comm, pmpi_allreduce(c, send_of(send), recv, *count)));
-    return c;
+    return c || is_refused(recv, comm, ierr);
 }
 BOTH(mpi_allreduce, allreduce,
      (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
@@ -92,7 +102,7 @@ static bool iallreduce(const void *send, void *recv, const MPI_Fint *count, cons
         tell(ierr, handled(comm, pmpi_iallreduce(c, send_of(send), recv, *count, &r)));
         *request = MPI_Request_c2f(r);
     }
-    return c;
+    return c || is_refused(recv, comm, ierr);
 }
 BOTH(mpi_iallreduce, iallreduce,
      (const void *send, void *recv, const MPI_Fint *count, const MPI_Fint *type, const MPI_Fint *op,
@@ -110,7 +120,7 @@ static bool init_persistent(const void *send, void *recv, const MPI_Fint *count,
         tell(ierr, handled(comm, pmpi_allreduce_init(c, send_of(send), recv, *count, &r)));
         *request = MPI_Request_c2f(r);
     }
-    return c;
+    return c || is_refused(recv, comm, ierr);
 }
 #define PERSISTENT(name)                                                                     \
     BOTH(name, init_persistent,                                                              \
