@@ -28,6 +28,9 @@ struct pmpi_words {
 const struct pmpi_words *pmpi_words(void);
 /* Rank 0 says a line, once. */
 void pmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Print a line of narrowcast.h's, unless this process has printed the same one: each communicator, and
+ * each of its lengths, finds the same mistakes. For nc_options.log. Any thread. */
+void pmpi_say_once(void *arg, int level, const char *line);
 
 /* ---- pmpi_begin.c: from MPI_Init to MPI_Finalize ---- */
 

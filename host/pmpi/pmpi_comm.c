@@ -162,6 +162,7 @@ static struct nc *open_length(struct pmpi_comm *c, int count)
     o.quantise = "all";
     o.op = "sum";
     o.deadline_s = w->deadline_s;
+    o.log = pmpi_say_once;
     return nc_open_on(&c->ours, &o, &layer, 1, &nc) < 0 ? NULL : nc;
 }
 

@@ -1,5 +1,7 @@
 /* pmpi_words.c : what the environment asks for: NARROWCAST_FORMAT and its companions. */
 #include "pmpi/pmpi.h"
+#include "base/crc.h"
+#include <narrowcast.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,25 @@ void pmpi_say(const char *format, ...)
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         fprintf(stderr, "narrowcast: %s\n", text);
+}
+
+void pmpi_say_once(void *arg, int level, const char *line)
+{
+    enum { MOST = 64 }; /* later lines are printed as they come */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint32_t said[MOST];
+    static int n_said;
+    const uint32_t crc = crc_of(line, strlen(line));
+    bool is_new = true;
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < n_said && is_new; i++)
+        is_new = said[i] != crc;
+    if (is_new && n_said < MOST)
+        said[n_said++] = crc;
+    pthread_mutex_unlock(&lock);
+    if (is_new)
+        fprintf(stderr, "narrowcast: %s%s\n", level == NC_LOG_ERROR ? "" : "warning: ", line);
 }
 
 /* A number above 0 from the environment; false: it says something else. */
