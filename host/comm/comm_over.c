@@ -59,7 +59,7 @@ static const struct comm_ops ops = {
 
 static int check(const struct nc_transport *t, double deadline_s)
 {
-    if (!t || t->size < sizeof *t)
+    if (!t || t->size < sizeof *t || t->size > 64 * sizeof *t || t->size % sizeof(void *))
         return ERR(-EINVAL, "cannot use a transport without a size: need sizeof(struct "
                             "nc_transport) in its first field");
     for (size_t i = sizeof *t; i < t->size; i++)

@@ -42,6 +42,11 @@
  * Errors are negative errno values (nc_strerror), after one line by one rank, on stderr or to
  * options.log; nc_last_error() has it on that rank.
  *
+ * NULL: a call with a communicator that is NULL returns -EINVAL (nc_step and nc_state_bytes 0), except
+ * nc_close, nc_abort and nc_last_error, for which NULL is legal. Other pointers may be NULL only where
+ * the call says so; a call that gets NULL elsewhere returns -EINVAL, and the communicator goes on.
+ * Gradients have the alignment of their type.
+ *
  * Threads: one at a time makes calls of a communicator. Several communicators may be at work at once,
  * each in a thread of its own, where MPI allows MPI_THREAD_MULTIPLE: by the caller's MPI_Init_thread,
  * or by options.threads where nc_open begins MPI. With MPI_THREAD_SERIALIZED one communicator at a
@@ -128,7 +133,7 @@ enum { NC_LOG_ERROR = 1, NC_LOG_WARNING = 2 };
  * ipc, mpi or pinned says by what codes travel; auto finds the best. */
 
 /* The defaults: every word NULL (offload: off, device: cpu, op: mean, type: fp32), buckets of 1 MiB, a
- * deadline of 600 s, seed 1. size: of *options; fields beyond what this library knows become 0. */
+ * deadline of 600 s, seed 1. options: not NULL. size: of *options; fields beyond what this library knows become 0. */
 NC_API void nc_options_init(struct nc_options *options, size_t size);
 static inline struct nc_options nc_options_default(void)
 {
@@ -139,7 +144,7 @@ static inline struct nc_options nc_options_default(void)
 
 /* Name the fields ({.name = "fc.bias", .n = 10}), or begin with zeroes: there may be more one day. */
 struct nc_layer {
-    const char *name; /* for messages; need not outlive nc_open */
+    const char *name; /* for messages, or NULL; need not outlive nc_open */
     size_t n;         /* elements, > 0 */
     int fp32;         /* not 0: travels in fp32 whatever the format */
     /* For codec onebit:column: a column has so many elements, so far apart, and columns lie side by
@@ -176,7 +181,7 @@ struct nc; /* a communicator: opened by nc_open, closed by nc_close */
 /* Joins the job (MPI_Init unless the caller has called it) and prepares for steps of these layers,
  * in forward order.
  *   options   NULL for the defaults      layers   [n_layers], the same on every rank
- *   *out   closed by nc_close
+ *   *out   closed by nc_close; NULL after a failure
  * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM,
  * -EIO; with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
  * it); alone -EPERM and -EBUSY (threads, above). After a failure nothing is left, and it may be called
@@ -213,7 +218,7 @@ NC_API int nc_open_fortran(int mpi_fint, const struct nc_options *options,
  * At any time one receive from every rank is under way, of a few bytes, until nc_close(). */
 enum { NC_TAGS = 8 };
 struct nc_transport {
-    size_t size; /* sizeof(struct nc_transport) */
+    size_t size; /* sizeof(struct nc_transport), as the caller was built with it */
     void *arg;   /* the first argument of all */
     int rank, n_ranks;
     int (*isend)(void *arg, int to, int tag, const void *buf, size_t bytes, void **request);
@@ -271,7 +276,8 @@ NC_API int nc_allreduce(struct nc *nc, const void *grads, struct nc_report *repo
  *                                     device), and not to be touched until nc_wait(). Any order will
  *                                     do, the last layers first is fast
  *     nc_ready_on(nc, first, n, s)    with "cuda": they are final when the work has ended that is now in the
- *                                     stream s (cudaStream_t); nobody on the host waits for that
+ *                                     stream s (cudaStream_t; NULL is CUDA's default stream); nobody on
+ *                                     the host waits for that
  *     nc_test(nc, &done)              *done: nc_wait() would not wait. Where MPI allows no thread of ours
  *                                     it does all of the step once all layers are ready
  *     nc_wait(nc, &report)            the rest is final, too; the means are there

@@ -285,6 +285,8 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    struct nc **out)
 {
     struct opening a = {.nc = NULL};
+    if (out)
+        *out = NULL;
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
@@ -367,9 +369,9 @@ void nc_abort(struct nc *nc, int code)
 
 int nc_rank(const struct nc *nc)
 {
-    return comm_rank(nc->comm);
+    return nc ? comm_rank(nc->comm) : -EINVAL;
 }
 int nc_n_ranks(const struct nc *nc)
 {
-    return comm_n_ranks(nc->comm);
+    return nc ? comm_n_ranks(nc->comm) : -EINVAL;
 }

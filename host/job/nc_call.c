@@ -96,6 +96,8 @@ static int may_call(struct nc *nc)
 
 int nc_enter(struct nc *nc)
 {
+    if (!nc)
+        return ERR(-EINVAL, "cannot call: the communicator is NULL");
     if (atomic_exchange(&nc->busy, true))
         return ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
     nc->lines.first[0] = 0;

@@ -37,7 +37,7 @@ static uint32_t checksum(struct head head, const uint8_t *state)
 
 uint64_t nc_step(const struct nc *nc)
 {
-    return nc->step;
+    return nc ? nc->step : 0;
 }
 
 int nc_set_step(struct nc *nc, uint64_t step)
@@ -49,12 +49,14 @@ int nc_set_step(struct nc *nc, uint64_t step)
 
 size_t nc_state_bytes(const struct nc *nc)
 {
-    return sizeof(struct head) + reducer_state_bytes(nc->job.reducer);
+    return nc ? sizeof(struct head) + reducer_state_bytes(nc->job.reducer) : 0;
 }
 
 int nc_state_save(struct nc *nc, void *to)
 {
     TRY(nc_enter_between(nc));
+    if (!to)
+        return nc_leave_refused(nc, ERR(-EINVAL, "cannot save a state: its place is NULL"));
     struct head head = head_of(nc);
     uint8_t *state = (uint8_t *)to + sizeof head;
     const int rc = reducer_state_get(nc->job.reducer, state);
@@ -68,6 +70,8 @@ static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *
 {
     const struct head want = head_of(nc);
     struct head got;
+    if (!from)
+        return ERR(-EINVAL, "cannot load a state: it is at NULL");
     memcpy(&got, from, bytes < sizeof got ? bytes : sizeof got);
     if (bytes < sizeof got || memcmp(got.magic, want.magic, sizeof got.magic) != 0)
         return ERR(-EPROTO, "cannot load a state: it is none");

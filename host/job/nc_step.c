@@ -123,6 +123,8 @@ int nc_test(struct nc *nc, int *done)
     TRY(nc_enter(nc));
     if (!nc->under_way)
         return refuse_no_step(nc);
+    if (!done)
+        return nc_leave_refused(nc, ERR(-EINVAL, "cannot test a step: the place for done is NULL"));
     struct reducer *r = nc->job.reducer;
     if (!reducer_overlaps(r) && nc->n_handed == nc->n_layers)
         while (reducer_next(r, &first, &n))
@@ -156,5 +158,7 @@ int nc_broadcast(struct nc *nc, void *buf, size_t bytes, int root)
     if (root < 0 || root >= comm_n_ranks(nc->comm))
         return nc_leave_refused(nc, ERR(-EINVAL, "cannot broadcast from rank %d: there are %d",
                                         root, comm_n_ranks(nc->comm)));
+    if (!buf && bytes > 0)
+        return nc_leave_refused(nc, ERR(-EINVAL, "cannot broadcast %zu bytes at NULL", bytes));
     return nc_leave(nc, comm_bcast(nc->comm, buf, bytes, root));
 }
