@@ -153,7 +153,7 @@ deb: $(placed)                          ## the same as a Debian package, $(B)/na
 dist:                                   ## what is committed, as $(B)/narrowcast-VERSION.tar.gz
 	$(Q)mkdir -p $(B); git archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: of $(B)/NAME.json
-chart     = $(Q)if command -v gnuplot >/dev/null; then gnuplot -e "json='$(B)/$(1).json'; chart='$(B)/$(1).svg'" bench/$(1).gp && \
+chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/$(1).gp >'$(B)/$(1).svg' && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi
 bench-gpu: all                          ## everything on a GPU, an hour at most: see bench/gpu_all.sh
 	$(Q)B=$(B) bench/gpu_all.sh

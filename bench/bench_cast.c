@@ -246,10 +246,10 @@ static const struct opt_command command = {
              "and to reading alone\n(read=1), measured in turn with each.",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
-    .examples =
-        "  build/bench_cast --only e5m2 --isa avx2\n"
-        "  build/bench_cast --only 'largest exponent' --pages small\n"
-        "  build/bench_cast --json > build/bench_cast.json && gnuplot bench/bench_cast.gp\n",
+    .examples = "  build/bench_cast --only e5m2 --isa avx2\n"
+                "  build/bench_cast --only 'largest exponent' --pages small\n"
+                "  build/bench_cast --json > build/bench_cast.json\n"
+                "  FILE=build/bench_cast.json gnuplot bench/bench_cast.gp > build/bench_cast.svg\n",
     .alone = true,
 };
 

@@ -1,14 +1,12 @@
 # bench_cast.gp : chart of what `build/bench_cast --json` printed: each row's ratio to the fastest copy (bars) and to memcpy (rings).
-#   gnuplot -e "json='build/bench_cast.json'; chart='build/bench_cast.svg'" bench/bench_cast.gp
-if (!exists("json")) json = "build/bench_cast.json"
-if (!exists("chart")) chart = "build/bench_cast.svg"
+#   FILE=build/bench_cast.json gnuplot bench/bench_cast.gp >build/bench_cast.svg
+# The shell reads the file's name from the environment, so that no name becomes a command.
 number = '\([0-9.e+-]*\)'
 # "name" ratio ratio_memcpy
-rows = "< sed -n 's/.*\"name\":\\(\"[^\"]*\"\\).*\"ratio\":" . number . ",\"ratio_memcpy\":" . number . ".*/\\1 \\2 \\3/p' " . json
-fastest = system("sed -n 's/.*\"name\":\"\\([^\"]*\\)\".*\"fastest\":true.*/\\1/p' " . json)
+rows = "< sed -n 's/.*\"name\":\\(\"[^\"]*\"\\).*\"ratio\":" . number . ",\"ratio_memcpy\":" . number . ".*/\\1 \\2 \\3/p' <\"$FILE\""
+fastest = system("sed -n 's/.*\"name\":\"\\([^\"]*\\)\".*\"fastest\":true.*/\\1/p' <\"$FILE\"")
 
 set terminal svg size 900,660 background "white" font "sans,12"
-set output chart
 set title "Casts and sums on one core, against copies of the same bytes\n(the fastest copy here: " . fastest . ")" noenhanced
 set style fill solid 0.7 noborder
 set grid xtics

@@ -295,8 +295,9 @@ static const struct opt_command command = {
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .examples = "  build/bench_codecs build/dump --only qsgd\n"
-                "  build/bench_codecs build/dump --json > build/bench_codecs.json && gnuplot "
-                "bench/bench_codecs.gp\n",
+                "  build/bench_codecs build/dump --json > build/bench_codecs.json\n"
+                "  FILE=build/bench_codecs.json gnuplot bench/bench_codecs.gp > "
+                "build/bench_codecs.svg\n",
     .alone = true,
 };
 

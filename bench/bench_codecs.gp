@@ -1,15 +1,13 @@
 # bench_codecs.gp : chart of what `build/bench_codecs DIR --json` printed: encoding (bars) and decoding (rings) beside memcpy, with bytes
 # an element and the error of one step.
-#   gnuplot -e "json='build/bench_codecs.json'; chart='build/bench_codecs.svg'" bench/bench_codecs.gp
-if (!exists("json")) json = "build/bench_codecs.json"
-if (!exists("chart")) chart = "build/bench_codecs.svg"
+#   FILE=build/bench_codecs.json gnuplot bench/bench_codecs.gp >build/bench_codecs.svg
+# The shell reads the file's name from the environment, so that no name becomes a command.
 number = '\([0-9.e+-]*\)'
 # "name" encode decode bytes l2
 rows = "< sed -n 's/.*\"name\":\\(\"[^\"]*\"\\).*\"encode\":" . number . ",\"decode\":" . number . ",\"bytes\":" . number . ".*\"l2\":" . number . \
-       "[,}].*/\\1 \\2 \\3 \\4 \\5/p' " . json
+       "[,}].*/\\1 \\2 \\3 \\4 \\5/p' <\"$FILE\""
 
 set terminal svg size 900,560 background "white" font "sans,12"
-set output chart
 set title "Codecs on one core, against memcpy of the gradients in fp32\n(bytes an element, error of one step)"
 set style fill solid 0.7 noborder
 set grid xtics

@@ -1,17 +1,15 @@
 # breakeven.gp : chart of what bench/breakeven.sh measured: ratio to MPI's fp32 all-reduce over the speed of the links.
-#   gnuplot -e "json='build/breakeven.json'; chart='build/breakeven.svg'" bench/breakeven.gp
-if (!exists("json")) json = "build/breakeven.json"
-if (!exists("chart")) chart = "build/breakeven.svg"
+#   FILE=build/breakeven.json gnuplot bench/breakeven.gp >build/breakeven.svg
+# The shell reads the file's name from the environment, and names in the file lose their quotes: no name becomes a command.
 number = '\([0-9.e+-]*\)'
 # A line a row: series, links, ratio; blanks within a word become '_'. MPI's rows are the 1 of the chart.
 rows = "sed -n '/\"algo\":\"mpi:/d; s/.*\"label\":\"\\([^\"]*\\)\",\"algo\":\"\\([^\"]*\\)\",\"type\":\"\\([^\"]*\\)\".*\"ratio\":" . \
-       number . ",.*/\\2 \\3|\\1|\\4/p' " . json . " | tr ' |' '_ '"
+       number . ",.*/\\2 \\3|\\1|\\4/p' <\"$FILE\" | tr ' |' '_ ' | tr -d \"'\""
 series = system(rows . " | cut -d' ' -f1 | sort -u")
 of(s) = "< " . rows . " | grep '^" . s . " '"
 plain(s) = system("echo '" . s . "' | tr '_' ' '")
 
 set terminal svg size 900,520 background "white" font "sans,12"
-set output chart
 set title "Narrow all-reduce against the best fp32 all-reduce of Open MPI (1)"
 set ylabel "times faster"
 set xlabel "limit of every port, each way"

@@ -18,7 +18,7 @@ bench/netlab.sh -n "$nodes" -r "$rate" -- bash -c '
     shift
     for host in "${hosts[@]}"; do
         netlab-exec "$host" "GLOO_SOCKET_IFNAME=\$(ip -o -4 addr | sed -n \"s/^[0-9]*: \([^ ]*\) .* $host.*/\1/p\") \
-            $PYTHON bench/ddp_hooks.py $rank ${#hosts[@]} $first:29500 $*" &
+            ${PYTHON@Q} bench/ddp_hooks.py $rank ${#hosts[@]} $first:29500 ${*@Q}" &
         rank=$((rank + 1))
     done
     for job in $(jobs -p); do wait "$job" || exit 1; done' - "$@"

@@ -1,21 +1,18 @@
 # tradeoff.gp : chart of what bench/tradeoff.sh measured: where the time of a step goes, of each codec in each network, and the speed-up over
 # MB of gradients per GFLOP.
-#   gnuplot -e "tsv='build/tradeoff.tsv'; chart='build/tradeoff.svg'; batch=64" bench/tradeoff.gp
-if (!exists("tsv")) tsv = "build/tradeoff.tsv"
-if (!exists("chart")) chart = "build/tradeoff.svg"
-if (!exists("batch")) batch = 64
+#   FILE=build/tradeoff.tsv BATCH=64 gnuplot bench/tradeoff.gp >build/tradeoff.svg
+# The shell reads the file's name from the environment, and names in the file lose their quotes: no name becomes a command.
 # A line a row of the table: network codec computing casting travelling (of the network's fp32 step: 1), MB per GFLOP, speed-up to the
 # best fp32 row
-rows = "awk -F '\\t' -v batch=" . batch . " '$2 == \"gflop\" { gflop[$1] = $3; next } " . \
+rows = "awk -F '\\t' -v batch=\"${BATCH:-64}\" '$2 == \"gflop\" { gflop[$1] = $3; next } " . \
        "{ row[++n] = $0; if ($2 ~ /^fp32/ && $3 > best[$1]) best[$1] = $3; if ($2 == \"fp32\") fp32[$1] = batch / $3 } " . \
        "END { for (i = 1; i <= n; i++) { split(row[i], f, \"\\t\"); one = fp32[f[1]]; if (one && gflop[f[1]]) " . \
-       "print f[1], f[2], (batch / f[3] - f[6] - f[7]) / one, f[7] / one, f[6] / one, f[5] / 1e6 / gflop[f[1]], f[3] / best[f[1]] } }' " . tsv
+       "print f[1], f[2], (batch / f[3] - f[6] - f[7]) / one, f[7] / one, f[6] / one, f[5] / 1e6 / gflop[f[1]], f[3] / best[f[1]] } }' <\"$FILE\" | tr -d \"'\""
 codecs = system(rows . " | cut -d' ' -f2 | grep -v '^fp32' | awk '!seen[$1]++'")
 by(c) = "< " . rows . " | grep ' " . c . " ' | sort -g -k6"
 
 stats "< " . rows using 6 nooutput
 set terminal svg size 1000,900 background "white" font "sans,12"
-set output chart
 set multiplot layout 2,1
 set style data histograms
 set style histogram rowstacked

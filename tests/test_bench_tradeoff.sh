@@ -97,4 +97,11 @@ for network in resnet20:1:3 resnet110:2:1 davidnet:3:2; do
 done >"$dir/other.tsv"
 TABLE=$dir/other.tsv bench/tradeoff.sh --table >"$dir/out"
 grep -qF '| rank correlation | | -0.50 |' "$dir/out" || fail "$(cat "$dir/out")"
+
+# --- neither the table's name nor a name in it is a command ---
+hostile="$dir/it's \$(touch hit); touch hit;.tsv"
+printf "x\tgflop\t1\nx\tfp32\t1\t5\t1000000\t0.1\t0\nx\t';touch\${IFS}hit;'\t2\t5\t1000000\t0.1\t0\n" >"$hostile"
+TABLE=$hostile bench/tradeoff.sh --table >"$dir/out" 2>&1 || fail "a table with an odd name: $(cat "$dir/out")"
+if [ -e hit ]; then fail 'a name became a command' && rm hit; fi
+if [ -n "$(command -v gnuplot)" ] && [ ! -s "${hostile%.tsv}.svg" ]; then fail "no chart beside a table with an odd name: $(cat "$dir/out")"; fi
 exit $bad

@@ -135,16 +135,15 @@ void plot_table(const struct plot *p, FILE *to);
 struct plot_look {
     const char *title;    /* above it, any text */
     const char *terminal; /* "svg ..." */
-    const char *output;   /* a file's name */
     const char *key;      /* where the names of lines stand */
 };
 
 /* All of it as a program of gnuplot, numbers included. */
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
-/* Runs gnuplot on a file, or, where that is NULL, on what can be read from `from`; what it prints goes
- * `to`. Returns 0 or a negative errno with a line; -ENOENT, in silence: there is no gnuplot. */
-int plot_gnuplot(const char *script, int from, int to);
+/* Draw a plot by gnuplot: *chart is its standard output, a temporary file that the caller closes.
+ * Returns 0 or a negative errno with a line; -ENOENT, in silence: there is no gnuplot. */
+int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 
 /* The chart alone, as a part of a page: <svg> ... </svg>, whose texts and lines are of the colour that
  * stands around it; number: of the chart in the page. Returns 0 or a negative errno with a line; -ENOENT,

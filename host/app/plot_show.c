@@ -189,8 +189,6 @@ void plot_script(const struct plot *p, const struct plot_look *look, FILE *to)
     fprintf(to, "# made by narrowcast plot %s\nset encoding utf8\n", p->kind->name);
     if (look->terminal)
         fprintf(to, "set terminal %s\n", look->terminal);
-    if (look->output)
-        fprintf(to, "set output "), quoted(look->output, to), fputc('\n', to);
     data(p, to);
     if (look->title)
         fprintf(to, "set title "), quoted(look->title, to), fprintf(to, " noenhanced\n");
@@ -217,23 +215,12 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* For a chart of that name. */
-static int write_script(const struct plot *p, const struct plot_look *look, const char *path,
-                        const char *name)
+/* Runs gnuplot on the program in `from`; its standard output goes to `to`. Both are descriptors: no
+ * file's name reaches gnuplot, which takes some names for commands. Returns 0, a negative errno with
+ * a line, or -ENOENT in silence if there is no gnuplot. */
+static int run_gnuplot(int from, int to)
 {
-    FILE *f = file_writer(path, false);
-    if (!f)
-        return ERR(-errno, "cannot write '%s': %s", name, file_why(errno));
-    errno = 0;
-    plot_script(p, look, f);
-    const bool bad = ferror(f) || fflush(f);
-    const int why = errno ? errno : EIO;
-    return fclose(f) || bad ? ERR(-why, "cannot write '%s': %s", name, strerror(why)) : 0;
-}
-
-int plot_gnuplot(const char *script, int from, int to)
-{
-    char *argv[] = {"gnuplot", (char *)script, NULL};
+    char *argv[] = {"gnuplot", NULL};
     extern char **environ;
     posix_spawn_file_actions_t files;
     pid_t pid;
@@ -256,54 +243,84 @@ int plot_gnuplot(const char *script, int from, int to)
                : ERR(-EIO, "gnuplot did not make the chart: it said why");
 }
 
-/* gnuplot says nothing of a disk that is full. */
-static bool is_whole(const char *chart, bool svg)
+/* The program as a temporary file, at its start. Returns 0 or a negative errno with a line. */
+static int write_script(const struct plot *p, const struct plot_look *look, FILE **script)
+{
+    FILE *f = tmpfile();
+    if (!f)
+        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
+    plot_script(p, look, f);
+    if (fflush(f) || ferror(f)) {
+        fclose(f);
+        return ERR(-EIO, "cannot draw: no room for temporary files");
+    }
+    rewind(f);
+    *script = f;
+    return 0;
+}
+
+int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
+{
+    FILE *script, *drawn = tmpfile();
+    if (!drawn)
+        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
+    int rc = write_script(p, look, &script);
+    if (rc == 0) {
+        rc = run_gnuplot(fileno(script), fileno(drawn));
+        fclose(script);
+    }
+    if (rc == 0)
+        *chart = drawn;
+    else
+        fclose(drawn);
+    return rc;
+}
+
+/* gnuplot does not report a full disk, so the chart's end is looked for. Goes back to the start. */
+static bool is_whole(FILE *chart, bool svg)
 {
     const char *const end = svg ? "</svg>" : "IEND";
     char tail[16];
-    FILE *f = fopen(chart, "r");
-    if (!f)
-        return false;
-    const bool enough = !fseek(f, -(long)sizeof tail, SEEK_END);
-    const size_t n = enough ? fread(tail, 1, sizeof tail, f) : 0;
-    fclose(f);
+    const bool enough = !fseek(chart, -(long)sizeof tail, SEEK_END);
+    const size_t n = enough ? fread(tail, 1, sizeof tail, chart) : 0;
+    rewind(chart);
     return memmem(tail, n, end, strlen(end)) != NULL;
+}
+
+/* Closes `from`. Returns 0 or a negative errno with a line. */
+static int copy(FILE *from, const char *path)
+{
+    struct file_out out;
+    char block[1 << 16];
+    size_t n;
+    int rc = file_out_open(&out, path);
+    while (rc == 0 && (n = fread(block, 1, sizeof block, from)) > 0)
+        (void)file_out_write(&out, block, n); /* the commit returns what failed */
+    fclose(from);
+    return rc ? rc : file_out_commit(&out);
 }
 
 #define SIZE " size 1000,600 background 'white' font 'sans,12'"
 
 int plot_chart(const struct plot *p, const char *title, const char *path)
 {
-    const bool svg = ends_with(path, ".svg");
-    char script[4096 + 16], chart[4096 + 16];
-    if (ends_with(path, ".gp"))
-        return write_script(p, &(struct plot_look){.title = title}, path, path);
-    if (!svg && !ends_with(path, ".png"))
+    const bool svg = ends_with(path, ".svg"), program = ends_with(path, ".gp");
+    const struct plot_look look = {.title = title,
+                                   .terminal = program ? NULL
+                                               : svg   ? "svg" SIZE
+                                                       : "pngcairo" SIZE};
+    FILE *chart;
+    if (!svg && !program && !ends_with(path, ".png"))
         return ERR(-EINVAL, "--out '%s': want a name that ends in .svg, .png or .gp", path);
-    if (strlen(path) > 4000)
-        return ERR(-ENAMETOOLONG, "--out '%.40s...': its name is too long", path);
-    snprintf(script, sizeof script, "%s.%d.gp", path, (int)getpid());
-    snprintf(chart, sizeof chart, "%s.%d", path, (int)getpid());
-    const struct plot_look look = {
-        .title = title,
-        .terminal = svg ? "svg" SIZE : "pngcairo" SIZE,
-        .output = chart,
-    };
-    int rc = write_script(p, &look, script, path);
-    if (rc == 0) {
-        rc = plot_gnuplot(script, STDIN_FILENO, STDOUT_FILENO);
-        if (rc == -ENOENT)
-            (void)ERR(rc,
-                      "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave "
-                      "out --out for a table, or name a .gp for its program",
-                      path);
-    }
-    if (rc == 0 && !is_whole(chart, svg))
-        rc = ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
-    if (rc == 0 && rename(chart, path))
-        rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
-    unlink(script);
-    if (rc != 0)
-        unlink(chart);
-    return rc;
+    const int rc = program ? write_script(p, &look, &chart) : plot_draw(p, &look, &chart);
+    if (rc == -ENOENT)
+        return ERR(rc,
+                   "cannot draw '%s': no gnuplot in PATH: install it (gnuplot-nox), or leave "
+                   "out --out for a table, or name a .gp for its program",
+                   path);
+    TRY(rc);
+    if (program || is_whole(chart, svg))
+        return copy(chart, path);
+    fclose(chart);
+    return ERR(-EIO, "cannot write '%s': gnuplot left off midway: is the disk full?", path);
 }

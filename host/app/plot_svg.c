@@ -56,25 +56,14 @@ int plot_svg(const struct plot *p, int number, FILE *to)
     snprintf(terminal, sizeof terminal, "svg size 860,440 dynamic name 'chart%d' font 'sans,12'",
              number);
     const struct plot_look look = {.terminal = terminal, .key = "outside above left Left reverse"};
-    FILE *script = tmpfile(), *chart = tmpfile();
-    int rc = script && chart ? 0 : ERR(-errno, "cannot draw: %s", strerror(errno));
-    if (rc == 0) {
-        plot_script(p, &look, script);
-        if (fflush(script) || ferror(script))
-            rc = ERR(-EIO, "cannot draw: no room for temporary files");
-        rewind(script);
-    }
-    if (rc == 0)
-        rc = plot_gnuplot(NULL, fileno(script), fileno(chart));
+    FILE *chart = NULL;
+    int rc = plot_draw(p, &look, &chart);
     if (rc == 0) {
         rewind(chart);
         rc = copy(chart, number == 1, to);
         if (rc < 0)
             (void)ERR(rc, "cannot draw: gnuplot left off midway");
-    }
-    if (script)
-        fclose(script);
-    if (chart)
         fclose(chart);
+    }
     return rc;
 }
