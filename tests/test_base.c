@@ -4,8 +4,10 @@
 #include "base/callers.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "check.h"
 #include <netinet/in.h>
+#include <iconv.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,8 +197,47 @@ static void test_callers(void)
     close(callers.listener);
 }
 
+/* Every text of one to four bytes that begins with these, against the C library's own reading. */
+static void test_characters(void)
+{
+    static const unsigned char bytes[] = {0x01, 0x1b, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
+                                          0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1,
+                                          0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xf8, 0xff};
+    enum { N = sizeof bytes, ALL = N * N * N * N };
+    iconv_t to = iconv_open("UTF-32LE", "UTF-8");
+    CHECK(to != (iconv_t)-1, "no iconv");
+    for (int i = 0; i < ALL; i++) {
+        const char at[] = {(char)bytes[i % N], (char)bytes[i / N % N], (char)bytes[i / N / N % N],
+                           (char)bytes[i / N / N / N], 0};
+        unsigned code = 0, want = 0;
+        char *from = (char *)(uintptr_t)at, *into = (char *)&want;
+        size_t left = 4, room = 4; /* of one character */
+        (void)iconv(to, &from, &left, &into, &room);
+        const int n = text_character(at, &code), right = room ? 0 : (int)(from - at);
+        CHECK(n == right && code == want, "%02x %02x %02x %02x: %d bytes, not %d: %x, not %x",
+              bytes[i % N], bytes[i / N % N], bytes[i / N / N % N], bytes[i / N / N / N], n, right,
+              code, want);
+    }
+    iconv_close(to);
+}
+
+static void say_odd(void)
+{
+    err_hold();
+    (void)ERR(-EINVAL, "odd '%s'", "a\nb\x1b[2J\xc2\x9b\xff\xc3\xa9");
+    err_add(", %s", "\r\x7f");
+    err_release(true);
+    err_warn("%s", "\t");
+    err_news("%s", "\b");
+}
+
 int main(void)
 {
+    test_characters();
+    hear(say_odd);
+    CHECK(!strcmp(text, "narrowcast: odd 'a?b?[2J???\xc3\xa9', ??\nnarrowcast: warning: ?\n"
+                        "narrowcast: warning: ?\n"),
+          "'%s'", text);
     hear(say_two);
     CHECK(!strcmp(text, "narrowcast: cannot open ring of 1 ranks: need at least 2\nnarrowcast: "
                         "warning: slot late\n"),

@@ -58,6 +58,27 @@ static void test_round_trip(void)
     jsonl_in_close(&in);
 }
 
+/* What is no UTF-8 becomes the sign for that, in keys and values; controls are escaped. */
+static void test_odd_bytes(void)
+{
+    struct jsonl j;
+    char line[256] = "";
+    CHECK(jsonl_open(&j, path, false) == 0, "open");
+    jsonl_begin(&j, "odd");
+    jsonl_text(&j, "\xff\x1b",
+               "a\xc3(\xed\xa0\x80\xc3\xa9\x7f\xc2\x9b\\\"\xf0\x9f\x98\x80\xe2\x82");
+    CHECK(jsonl_end(&j) == 0, "end");
+    jsonl_close(&j);
+    FILE *f = fopen(path, "r");
+    CHECK(f && fgets(line, sizeof line, f), "read");
+    if (f)
+        fclose(f);
+    CHECK(!strcmp(line,
+                  "{\"kind\":\"odd\",\"\\ufffd\\u001b\":\"a\\ufffd(\\ufffd\\ufffd\\ufffd\xc3\xa9"
+                  "\\u007f\\u009b\\\\\\\"\xf0\x9f\x98\x80\\ufffd\\ufffd\"}\n"),
+          "%s", line);
+}
+
 static void test_plain(void)
 {
     static const char *const pairs[][2] = {
@@ -172,6 +193,7 @@ int main(void)
     struct capture cap;
     close(mkstemp(path));
     test_round_trip();
+    test_odd_bytes();
     test_plain();
     test_lists();
     test_refusals();

@@ -222,7 +222,7 @@ if ! without plot accuracy aps.jsonl --out none.gp 2>said || [ ! -s none.gp ]; t
 
 # what moves a cursor on a terminal is not printed
 printf '{"kind":"run","codec":"\033[2Jx"}\n{"kind":"epoch","epoch":1,"test_accuracy":1}\n' >cursor
-table 'epoch cursor: _[2Jx (test accuracy, %)
+table 'epoch cursor: ?[2Jx (test accuracy, %)
 1 100' accuracy cursor
 
 # --- files of others ---

@@ -1,6 +1,7 @@
 /* doctor.c : what checks are made of: facts of ranks, and words about them. */
 #include "app/doctor.h"
 #include "base/number.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ void doctor_say(struct doctor_finding *f, enum doctor_grade grade, const char *f
     va_start(ap, format);
     vsnprintf(f->what, sizeof f->what, format, ap);
     va_end(ap);
+    text_clean(f->what);
 }
 
 void doctor_mend(struct doctor_finding *f, const char *format, ...)
@@ -50,4 +52,5 @@ void doctor_mend(struct doctor_finding *f, const char *format, ...)
     va_start(ap, format);
     vsnprintf(f->mend, sizeof f->mend, format, ap);
     va_end(ap);
+    text_clean(f->mend);
 }

@@ -1,5 +1,6 @@
 /* info.c : a fact more for `narrowcast info`. */
 #include "app/info.h"
+#include "base/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -13,4 +14,6 @@ void info_add(struct info *info, const char *key, const char *format, ...)
     snprintf(fact->key, sizeof fact->key, "%s", key);
     vsnprintf(fact->value, sizeof fact->value, format, ap);
     va_end(ap);
+    text_clean(fact->key);
+    text_clean(fact->value);
 }

@@ -31,33 +31,19 @@ static const char style[] =
 /* ---- text ---- */
 
 /* How many bytes the character takes; 0: it is no UTF-8, or none that a page may have. */
-static int character(const unsigned char *at)
+static int character(const char *at)
 {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const int n = at[0] < 0x80       ? 1
-                  : at[0] >> 5 == 6  ? 2
-                  : at[0] >> 4 == 14 ? 3
-                  : at[0] >> 3 == 30 ? 4
-                                     : 0;
-    unsigned code = n > 1 ? at[0] & (0xffu >> (n + 1)) : at[0];
-    for (int i = 1; i < n; i++) {
-        if (at[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    if (n == 1)
-        return code >= 0x20 || code == '\n' || code == '\t';
-    return n && code >= least[n] && code >= 0xa0 && code < 0x110000 && code >> 11 != 27 &&
-                   (code & 0xfffe) != 0xfffe
-               ? n
-               : 0;
+    unsigned code = 0;
+    const int n = *at == '\n' || *at == '\t' ? 1 : text_printable(at);
+    (void)text_character(at, &code);
+    return (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
 /* plain: no tags of ours stand in it. */
 static void put(const char *text, bool plain, FILE *to)
 {
     for (const char *at = text; *at;) {
-        const int n = character((const unsigned char *)at);
+        const int n = character(at);
         if (n == 0)
             fputs("\xef\xbf\xbd", to); /* the sign for what is no character */
         else if (plain && *at == '<')

@@ -1,6 +1,7 @@
 /* plot_data.c : files become series of points. */
 #include "app/plot.h"
 #include "base/err.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 static void clean(char to[PLOT_NAME], const char *from)
 {
     snprintf(to, PLOT_NAME, "%s", from);
+    text_clean(to);
     for (char *c = to; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f || strchr("'`\\\"", *c))
+        if (strchr("'`\\\"", *c))
             *c = '_';
 }
 

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -87,12 +88,16 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* A text between single quotes, its own ones doubled; a line's end in it would end the command. */
+/* A text between single quotes, its own ones doubled. A line's end would end the command, and other
+ * control characters or wrong UTF-8 would spoil the SVG: blanks take their place. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
-    for (const char *c = text; *c; c++)
-        fputs(*c == '\'' ? "''" : (char[]){*c == '\n' || *c == '\r' ? ' ' : *c, '\0'}, to);
+    for (const char *at = text; *at;) {
+        const int n = text_printable(at);
+        fprintf(to, "%s%.*s", *at == '\'' ? "'" : "", n ? n : 1, n ? at : " ");
+        at += n ? n : 1;
+    }
     fputc('\'', to);
 }
 

@@ -131,6 +131,7 @@ static bool next_wire(char **at, char **name, char **value)
     char *line = strsep(at, "\n"), *space = line ? strchr(line, ' ') : NULL;
     if (!space)
         return false;
+    text_clean(line);
     *space = 0;
     *name = line;
     *value = space + 1;

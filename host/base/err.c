@@ -1,6 +1,7 @@
 /* err.c : one line for every failure. The only state: what is held, and by whom; under a lock, since a
  * rank's threads may fail at once. */
 #include "base/err.h"
+#include "base/text.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,11 +25,20 @@ static void put(const struct err_lines *err, bool error, const char *text)
         fprintf(stderr, "narrowcast: %s%s\n", error ? "" : "warning: ", text);
 }
 
+enum { TEXT_BYTES = 448 };
+
+/* A line may quote a file, a peer or a name: no byte of theirs moves a cursor or ends the line. */
+static void write_line(char text[TEXT_BYTES], const char *format, va_list ap)
+{
+    vsnprintf(text, TEXT_BYTES, format, ap);
+    text_clean(text);
+}
+
 static void say(bool error, const char *format, va_list ap)
 {
     struct err_lines *err = lines();
-    char text[448];
-    vsnprintf(text, sizeof text, format, ap);
+    char text[TEXT_BYTES];
+    write_line(text, format, ap);
     pthread_mutex_lock(&err_lock);
     const bool held = err->held;
     if (held && (!err->full || (error && !err->full_of_error))) {
@@ -55,10 +65,10 @@ int err_say(int code, const char *format, ...)
 void err_add(const char *format, ...)
 {
     struct err_lines *err = lines();
-    char text[448];
+    char text[TEXT_BYTES];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
+    write_line(text, format, ap);
     va_end(ap);
     pthread_mutex_lock(&err_lock);
     if (err->held && err->full_of_error) {
@@ -81,10 +91,10 @@ void err_warn(const char *format, ...)
 
 void err_news(const char *format, ...)
 {
-    char text[448];
+    char text[TEXT_BYTES];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
+    write_line(text, format, ap);
     va_end(ap);
     put(lines(), false, text);
 }

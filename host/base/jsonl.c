@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -37,16 +38,23 @@ int jsonl_close(struct jsonl *j)
     return f && fclose(f) ? failed(j, errno) : 0;
 }
 
+/* A byte that is no UTF-8, which JSON cannot hold, becomes U+FFFD. Control characters are escaped. */
 static void quoted(FILE *f, const char *text)
 {
+    unsigned code;
     fputc('"', f);
-    for (const char *c = text; *c; c++)
-        if (*c == '"' || *c == '\\')
-            fprintf(f, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            fprintf(f, "\\u%04x", (unsigned char)*c);
-        else
-            fputc(*c, f);
+    for (const char *at = text; *at;) {
+        const int n = text_character(at, &code);
+        if (n == 0)
+            fputs("\\ufffd", f);
+        else if (!text_printable(at))
+            fprintf(f, "\\u%04x", code);
+        else {
+            fputs(code == '"' || code == '\\' ? "\\" : "", f);
+            fwrite(at, 1, (size_t)n, f);
+        }
+        at += n ? n : 1;
+    }
     fputc('"', f);
 }
 

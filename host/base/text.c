@@ -1,4 +1,4 @@
-/* text.c : words put one behind the other into a buffer of fixed size. */
+/* text.c : words put one behind the other into a buffer of fixed size, and UTF-8. */
 #include "base/text.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,4 +20,42 @@ void text_add(struct text *t, const char *format, ...)
     va_end(ap);
     t->full = n < 0 || (size_t)n >= t->size - t->n;
     t->n += t->full ? strlen(t->to + t->n) : (size_t)n;
+}
+
+int text_character(const char *at, unsigned *code)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *byte = (const unsigned char *)at;
+    const int n = byte[0] < 0x80       ? 1
+                  : byte[0] >> 5 == 6  ? 2
+                  : byte[0] >> 4 == 14 ? 3
+                  : byte[0] >> 3 == 30 ? 4
+                                       : 0;
+    unsigned number = n > 1 ? byte[0] & (0xffu >> (n + 1)) : byte[0];
+    for (int i = 1; i < n; i++) {
+        if (byte[i] >> 6 != 2)
+            return 0;
+        number = number << 6 | (byte[i] & 0x3f);
+    }
+    if (!n || number < least[n] || number > 0x10ffff || number >> 11 == 27) /* 27: surrogates */
+        return 0;
+    *code = number;
+    return n;
+}
+
+int text_printable(const char *at)
+{
+    unsigned code;
+    const int n = text_character(at, &code);
+    return n && (code < 0x20 || (code >= 0x7f && code < 0xa0)) ? 0 : n;
+}
+
+void text_clean(char *text)
+{
+    for (char *at = text; *at;) {
+        const int n = text_printable(at);
+        if (n == 0)
+            *at = '?';
+        at += n ? n : 1;
+    }
 }
