@@ -47,6 +47,32 @@ model --ranks 64,128 --size 1M --algo ring,offload --json >out 2>&1 || fail "128
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
 [ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
 
+# --- only sums that are rounded in the same way are compared: "best" is the fastest of its own rounding ---
+model --json --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,group-master:2,group-scatter:2,gather,offload >out || fail failed
+awk '
+    function field(name) {
+        if (!match($0, "\"" name "\":(\"[^\"]*\"|[^,}]*)")) return ""
+        word = substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3)
+        gsub(/"/, "", word)
+        return word
+    }
+    { key = field("type") ", " field("ranks") " ranks, " field("rounding"); s = field("step_s") + 0 }
+    /"kind":"model"/ { rounding[field("type") field("ranks") field("algo")] = field("rounding"); if (!(key in least) || s < least[key]) least[key] = s; n++ }
+    /"kind":"best"/ { best++; if (field("rounding") == "" || s != least[key]) { print "not the fastest of its rounding: " key; bad = 1 } }
+    END {
+        split("e5m2 e4m3 bf16", types)
+        for (i in types) for (ranks = 4; ranks <= 32; ranks += 28) {
+            of = types[i] ranks
+            if (rounding[of "direct"] == rounding[of "ring"]) { print of ": direct and ring are compared"; bad = 1 }
+            if (rounding[of "ring"] !~ /nearest sums/) { print of ": ring: " rounding[of "ring"]; bad = 1 }
+            if (rounding[of "direct"] != rounding[of "gather"]) { print of ": direct and gather are not compared"; bad = 1 }
+        }
+        exit bad || n < 30 || best < 12
+    }' out >said || fail "roundings: $(cat said)"
+model --ranks 4,32 --size 16M --link 1G --format e5m2,e4m3,bf16 --algo direct,ring,offload >out || fail failed
+awk '/bit\/s, .* sums in/ { exact = / exact sums / } exact && /^ ranks .* ring/ { bad = 1 } / sums in / { n++ } END { exit bad || n != 6 }' out ||
+    fail "exact sums and those of a ring share a table: $(cat out)"
+
 # --- layers of a file are layers of a network; fewer buckets, fewer steps; what is computed hides what travels ---
 "$B/narrowcast" train --data synthetic:240,3 --batch 24 --steps 1 --model resnet8 --dump-gradients dump --dump-steps 1 >/dev/null 2>&1 ||
     fail 'no dump'

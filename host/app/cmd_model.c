@@ -103,10 +103,13 @@ static const struct opt_command command = {
         "backward pass hides. Bytes and steps are those of the algorithms and codecs of train; "
         "speeds are given.\n"
         "\n"
-        "Columns: ms of a step by each algorithm (-: not with so many ranks, or not with this "
-        "format) and of fp32 by\n"
-        "its best one; the best, how many times faster than fp32, and up to which link it is "
-        "faster.\n",
+        "A table holds the algorithms whose sums are rounded in the same way; only these are "
+        "compared. Exact sums\n"
+        "are rounded once; of nearest sums each partial one is rounded. Columns: ms of a step by "
+        "the fastest algorithm\n"
+        "in fp32 and by each of these (-: not with so many ranks); the best, how many times faster "
+        "than fp32, and up to\n"
+        "which link it is faster.\n",
     .examples =
         "  build/narrowcast model\n"
         "  build/narrowcast model --ranks 256 --size 64k,64M --algo ring,group-master:16\n"

@@ -108,6 +108,7 @@ struct predict_way {
     const struct algo *algo;
     int group;
     bool chooses, by_card;
+    char rounding[CODEC_TEXT_BYTES]; /* codec_describe() of codecs[0]: how its sums are rounded */
 };
 
 /* type: "FORMAT" or "FORMAT/OUT". Returns 0 or -EINVAL with a line: it does not go together. */
@@ -142,9 +143,20 @@ struct predict {
     const char *what; /* the layers, in words */
 };
 
-/* A way's time on so many ranks with this link. Returns 1, 0: it does not work there, or -ENOMEM. */
-int predict_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
-                 double link_bps, struct cost *out);
+/* All-reduces of a type whose sums are rounded in the same way. Only these are compared. */
+struct predict_group {
+    char rounding[CODEC_TEXT_BYTES];
+    bool has[PREDICT_LIST]; /* of p->algos: with one of the numbers of ranks at least */
+};
+
+/* Find the groups of a type, in the order of p->algos, and write them to out. Return how many. */
+int predict_groups(const struct predict *p, const char *type,
+                   struct predict_group out[PREDICT_LIST]);
+
+/* Compute an all-reduce's time. rounding: it must belong to this group; NULL: any group will do.
+ * Returns 1, 0 if there is no such all-reduce with so many ranks, or -ENOMEM. */
+int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
+                 int n_ranks, double link_bps, struct cost *out);
 
 /* All of it. Returns 0 or a negative errno with a line. */
 int predict_show(const struct predict *p);

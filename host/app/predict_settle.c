@@ -29,6 +29,36 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
         return ERR(-EINVAL, "%s", why);
     const struct codec_adder by = algo_adder(way.algo, way.group);
     way.codecs[1] = codec_fp32(&way.codecs[0], &by);
+    codec_describe(&way.codecs[0], way.rounding);
     *out = way;
     return 0;
+}
+
+static struct predict_group *group_of(struct predict_group *groups, int *n, const char *rounding)
+{
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(groups[i].rounding, rounding))
+            return &groups[i];
+    if (*n == PREDICT_LIST)
+        return NULL;
+    groups[*n] = (struct predict_group){.has = {false}};
+    memcpy(groups[*n].rounding, rounding, CODEC_TEXT_BYTES);
+    return &groups[(*n)++];
+}
+
+int predict_groups(const struct predict *p, const char *type,
+                   struct predict_group out[PREDICT_LIST])
+{
+    struct predict_way way;
+    int n = 0;
+    for (int i = 0; i < p->algos.n; i++)
+        for (int r = 0; r < p->n_ranks; r++) {
+            err_hold();
+            const int rc = predict_settle(p->o, p->algos.word[i], type, p->ranks[r], &way);
+            err_release(false);
+            struct predict_group *group = rc < 0 ? NULL : group_of(out, &n, way.rounding);
+            if (group)
+                group->has[i] = true;
+        }
+    return n;
 }

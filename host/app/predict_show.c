@@ -1,5 +1,5 @@
-/* predict_show.c : every all-reduce on every cluster: a table for each link and format, or JSON
- * lines; which is best, and up to which link it beats fp32. */
+/* predict_show.c : prints every all-reduce on every cluster: a table for each link, format and
+ * rounding of sums, or JSON lines; which is best, and up to which link it beats fp32. */
 #include "app/predict.h"
 #include "base/err.h"
 #include "base/jsonl.h"
@@ -22,15 +22,15 @@ static struct cost_rates rates_of(const struct predict *p, const struct predict_
     return r;
 }
 
-int predict_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
-                 double link_bps, struct cost *out)
+int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
+                 int n_ranks, double link_bps, struct cost *out)
 {
     struct predict_way way;
     struct cost_cluster cluster = p->cluster;
     err_hold();
     const int rc = predict_settle(p->o, algo, type, n_ranks, &way);
     err_release(false);
-    if (rc < 0)
+    if (rc < 0 || (rounding && strcmp(rounding, way.rounding)))
         return 0;
     const struct predict_messages messages = predict_messages_of(&p->rates, algo, type);
     for (int i = 0; i < 2; i++)
@@ -54,19 +54,26 @@ int predict_cost(const struct predict *p, const char *algo, const char *type, in
     return 1;
 }
 
-/* ---- the best of the list ---- */
+/* ---- the best of a group ---- */
+
+/* What is held against fp32: a type, of which one group. fp32 itself may be rounded in any way. */
+struct rival {
+    const char *type, *rounding;
+};
+static const struct rival any_fp32 = {"fp32", NULL};
 
 struct best {
     int algo; /* -1: none works */
     struct cost cost;
 };
-static int best_of(const struct predict *p, const char *type, int n_ranks, double link_bps,
+static int best_of(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                    struct best *out)
 {
     *out = (struct best){.algo = -1};
     for (int i = 0; i < p->algos.n; i++) {
         struct cost cost;
-        const int rc = predict_cost(p, p->algos.word[i], type, n_ranks, link_bps, &cost);
+        const int rc =
+            predict_cost(p, p->algos.word[i], of->type, of->rounding, n_ranks, link_bps, &cost);
         TRY(rc);
         if (rc && (out->algo < 0 || cost.step_s < out->cost.step_s))
             *out = (struct best){i, cost};
@@ -74,35 +81,35 @@ static int best_of(const struct predict *p, const char *type, int n_ranks, doubl
     return 0;
 }
 
-/* How much longer fp32's best takes than the type's; 0 where one has none. */
-static int ahead(const struct predict *p, const char *type, int n_ranks, double link_bps,
+/* How much longer fp32's best takes than the rival's; 0 where one has none. */
+static int ahead(const struct predict *p, const struct rival *of, int n_ranks, double link_bps,
                  double *seconds)
 {
     struct best narrow, fp32;
-    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
-    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
+    TRY(best_of(p, of, n_ranks, link_bps, &narrow));
+    TRY(best_of(p, &any_fp32, n_ranks, link_bps, &fp32));
     *seconds = narrow.algo < 0 || fp32.algo < 0 ? 0 : fp32.cost.step_s - narrow.cost.step_s;
     return 0;
 }
 
-/* The link up to which the type pays; 0: none, infinite: any. It pays on slow links, if anywhere. */
+/* The link up to which the rival pays; 0: none, infinite: any. It pays on slow links, if anywhere. */
 static const double slowest_bps = 1e5, fastest_bps = 1e14;
-static int break_even(const struct predict *p, const char *type, int n_ranks, double *bps)
+static int break_even(const struct predict *p, const struct rival *of, int n_ranks, double *bps)
 {
     double low = slowest_bps, high = fastest_bps, s;
-    TRY(ahead(p, type, n_ranks, low, &s));
+    TRY(ahead(p, of, n_ranks, low, &s));
     if (s <= 0) {
         *bps = 0;
         return 0;
     }
-    TRY(ahead(p, type, n_ranks, high, &s));
+    TRY(ahead(p, of, n_ranks, high, &s));
     if (s > 0) {
         *bps = (double)INFINITY;
         return 0;
     }
     while (high / low > 1.001) {
         const double middle = sqrt(low * high);
-        TRY(ahead(p, type, n_ranks, middle, &s));
+        TRY(ahead(p, of, n_ranks, middle, &s));
         *(s > 0 ? &low : &high) = middle;
     }
     *bps = low;
@@ -123,18 +130,19 @@ static void print_bps(double bps, char text[24])
         snprintf(text, 24, "%.3gM", bps / 1e6);
 }
 
-static void print_head(const struct predict *p, const char *before)
-{
-    printf("%6s%s", "ranks", before);
-    for (int i = 0; i < p->algos.n; i++)
-        printf(" %*s", (int)strlen(p->algos.word[i]) > 9 ? (int)strlen(p->algos.word[i]) : 9,
-               p->algos.word[i]);
-}
-
 static void print_cell(const struct predict *p, int i, const char *text)
 {
     const int width = (int)strlen(p->algos.word[i]);
     printf(" %*s", width > 9 ? width : 9, text);
+}
+
+/* has: the algorithms that have a column; NULL: all. */
+static void print_head(const struct predict *p, const bool *has, const char *before)
+{
+    printf("%6s%s", "ranks", before);
+    for (int i = 0; i < p->algos.n; i++)
+        if (!has || has[i])
+            print_cell(p, i, p->algos.word[i]);
 }
 
 static int print_steps(const struct predict *p)
@@ -142,13 +150,14 @@ static int print_steps(const struct predict *p)
     struct cost cost;
     int rc = 0;
     printf("\nsteps that wait for each other, %s\n", p->formats.word[0]);
-    print_head(p, "");
+    print_head(p, NULL, "");
     printf("\n");
     for (int r = 0; r < p->n_ranks; r++) {
         printf("%6d", p->ranks[r]);
         for (int i = 0; i < p->algos.n; i++) {
             char text[24] = "-";
-            rc = predict_cost(p, p->algos.word[i], p->formats.word[0], p->ranks[r], 1e9, &cost);
+            rc = predict_cost(p, p->algos.word[i], p->formats.word[0], NULL, p->ranks[r], 1e9,
+                              &cost);
             TRY(rc);
             if (rc)
                 snprintf(text, sizeof text, "%llu", (unsigned long long)cost.steps);
@@ -159,20 +168,25 @@ static int print_steps(const struct predict *p)
     return 0;
 }
 
-static int print_row(const struct predict *p, const char *type, int n_ranks, double link_bps)
+static int print_row(const struct predict *p, const char *type, const struct predict_group *group,
+                     int n_ranks, double link_bps)
 {
+    const struct rival *of = &(struct rival){type, group->rounding};
     struct best fp32, narrow;
     double even;
     char text[24] = "-";
-    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
-    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
-    TRY(break_even(p, type, n_ranks, &even));
+    TRY(best_of(p, &any_fp32, n_ranks, link_bps, &fp32));
+    TRY(best_of(p, of, n_ranks, link_bps, &narrow));
+    TRY(break_even(p, of, n_ranks, &even));
     if (fp32.algo >= 0)
         snprintf(text, sizeof text, "%.4g", 1e3 * fp32.cost.step_s);
     printf("%6d %9s", n_ranks, text);
     for (int i = 0; i < p->algos.n; i++) {
         struct cost cost = {.steps = 0};
-        const int rc = predict_cost(p, p->algos.word[i], type, n_ranks, link_bps, &cost);
+        if (!group->has[i])
+            continue;
+        const int rc =
+            predict_cost(p, p->algos.word[i], type, group->rounding, n_ranks, link_bps, &cost);
         TRY(rc);
         snprintf(text, sizeof text, rc ? "%.4g" : "-", 1e3 * cost.step_s);
         print_cell(p, i, text);
@@ -191,30 +205,39 @@ static int print_row(const struct predict *p, const char *type, int n_ranks, dou
     return 0;
 }
 
+static int print_groups(const struct predict *p, const char *link, const char *type)
+{
+    struct predict_group groups[PREDICT_LIST];
+    const int n = predict_groups(p, type, groups);
+    double bps;
+    TRY(predict_rate("link", link, &bps));
+    for (int g = 0; g < n; g++) {
+        printf("\n%sbit/s, %s: ms of a step\n", link, groups[g].rounding);
+        print_head(p, groups[g].has, "      fp32");
+        printf("  %-16s %8s %10s\n", "best", "to fp32", "up to");
+        for (int r = 0; r < p->n_ranks; r++)
+            TRY(print_row(p, type, &groups[g], p->ranks[r], bps));
+    }
+    return 0;
+}
+
 static int print_tables(const struct predict *p)
 {
     TRY(print_steps(p));
     for (int l = 0; l < p->links.n; l++)
-        for (int f = 0; f < p->formats.n; f++) {
-            double bps;
-            TRY(predict_rate("link", p->links.word[l], &bps));
-            printf("\n%sbit/s, %s: ms of a step\n", p->links.word[l], p->formats.word[f]);
-            print_head(p, "      fp32");
-            printf("  %-16s %8s %10s\n", "best", "to fp32", "up to");
-            for (int r = 0; r < p->n_ranks; r++)
-                TRY(print_row(p, p->formats.word[f], p->ranks[r], bps));
-        }
+        for (int f = 0; f < p->formats.n; f++)
+            TRY(print_groups(p, p->links.word[l], p->formats.word[f]));
     return 0;
 }
 
 /* ---- JSON ---- */
 
-static int json_cost(const struct predict *p, const char *algo, const char *type, int n_ranks,
+static int json_cost(const struct predict *p, const char *algo, const struct rival *of, int n_ranks,
                      double link_bps)
 {
     struct cost cost;
     struct jsonl j;
-    const int rc = predict_cost(p, algo, type, n_ranks, link_bps, &cost);
+    const int rc = predict_cost(p, algo, of->type, of->rounding, n_ranks, link_bps, &cost);
     if (rc <= 0)
         return rc;
     jsonl_to(&j, stdout);
@@ -222,8 +245,9 @@ static int json_cost(const struct predict *p, const char *algo, const char *type
     jsonl_text(&j, "layers", p->what);
     jsonl_int(&j, "ranks", n_ranks);
     jsonl_real(&j, "link_bps", link_bps);
-    jsonl_text(&j, "type", type);
+    jsonl_text(&j, "type", of->type);
     jsonl_text(&j, "algo", algo);
+    jsonl_text(&j, "rounding", of->rounding);
     jsonl_int(&j, "buckets", cost.n_buckets);
     jsonl_uint(&j, "steps", cost.steps);
     jsonl_uint(&j, "bytes", cost.bytes);
@@ -239,21 +263,22 @@ static int json_cost(const struct predict *p, const char *algo, const char *type
     return jsonl_end(&j);
 }
 
-static int json_best(const struct predict *p, const char *type, int n_ranks, double link_bps)
+static int json_best(const struct predict *p, const struct rival *of, int n_ranks, double link_bps)
 {
     struct best fp32, narrow;
     double even;
     struct jsonl j;
-    TRY(best_of(p, "fp32", n_ranks, link_bps, &fp32));
-    TRY(best_of(p, type, n_ranks, link_bps, &narrow));
-    TRY(break_even(p, type, n_ranks, &even));
+    TRY(best_of(p, &any_fp32, n_ranks, link_bps, &fp32));
+    TRY(best_of(p, of, n_ranks, link_bps, &narrow));
+    TRY(break_even(p, of, n_ranks, &even));
     jsonl_to(&j, stdout);
     jsonl_begin(&j, "best");
     jsonl_text(&j, "layers", p->what);
     jsonl_int(&j, "ranks", n_ranks);
     jsonl_real(&j, "link_bps", link_bps);
-    jsonl_text(&j, "type", type);
+    jsonl_text(&j, "type", of->type);
     jsonl_text(&j, "algo", narrow.algo < 0 ? NULL : p->algos.word[narrow.algo]);
+    jsonl_text(&j, "rounding", of->rounding);
     jsonl_text(&j, "fp32_algo", fp32.algo < 0 ? NULL : p->algos.word[fp32.algo]);
     jsonl_real(&j, "step_s", narrow.algo < 0 ? (double)NAN : narrow.cost.step_s);
     jsonl_real(&j, "fp32_step_s", fp32.algo < 0 ? (double)NAN : fp32.cost.step_s);
@@ -262,17 +287,27 @@ static int json_best(const struct predict *p, const char *type, int n_ranks, dou
     return jsonl_end(&j);
 }
 
+static int json_groups(const struct predict *p, const char *type, int n_ranks, double link_bps)
+{
+    struct predict_group groups[PREDICT_LIST];
+    const int n = predict_groups(p, type, groups);
+    for (int g = 0; g < n; g++) {
+        const struct rival of = {type, groups[g].rounding};
+        for (int i = 0; i < p->algos.n; i++)
+            TRY(json_cost(p, p->algos.word[i], &of, n_ranks, link_bps));
+        TRY(json_best(p, &of, n_ranks, link_bps));
+    }
+    return 0;
+}
+
 static int print_json(const struct predict *p)
 {
     for (int l = 0; l < p->links.n; l++)
         for (int f = 0; f < p->formats.n; f++)
             for (int r = 0; r < p->n_ranks; r++) {
-                const char *type = p->formats.word[f];
                 double bps;
                 TRY(predict_rate("link", p->links.word[l], &bps));
-                for (int i = 0; i < p->algos.n; i++)
-                    TRY(json_cost(p, p->algos.word[i], type, p->ranks[r], bps));
-                TRY(json_best(p, type, p->ranks[r], bps));
+                TRY(json_groups(p, p->formats.word[f], p->ranks[r], bps));
             }
     return 0;
 }
