@@ -73,7 +73,7 @@ ask() {
     cores=$(nproc)
     # netlab.sh's ports are token buckets
     burst=$(sed -n 's/^nodes=.* burst=\([0-9]*k\)b .*/\1/p' bench/netlab.sh)
-    words=(--burst "$burst" --ranks "$NODES" --algo "direct,ring,offload" --format "e5m2,e3m0/e3m0" --scale aps --rates "$rates" --card-rate measured
+    words=(--burst "$burst" --ranks "$NODES" --algo "direct,ring,offload" --format "e5m2,e3m0/e3m0" --scale aps --rates "$rates" --card-link none --card-rate measured
         --ranks-per-core "$(awk -v p="$NODES" -v c="$cores" 'BEGIN { print (p > c ? p / c : 1) }')")
     "$B/narrowcast" model "${words[@]}" --size 1M --link 1G | sed -n '1,/^$/p'
     sed -n 's/.*"label":"\([0-9.]*\)\([mg]\)bit".*"size":\([0-9]*\),.*/\1 \2 \3/p' "$points" | sort -u | while read -r number unit size; do

@@ -210,8 +210,11 @@ static void test_burst(void)
 static void test_card(void)
 {
     const size_t frames = 10, each = 22 * 64; /* of an MTU of 1500 */
-    struct ask q = {
-        .algo = "direct", .n_ranks = 4, .by_card = true, .layers = {{.n = frames * each}}};
+    struct ask q = {.algo = "direct",
+                    .n_ranks = 4,
+                    .by_card = true,
+                    .cluster = {.card_link_bps = (double)INFINITY},
+                    .layers = {{.n = frames * each}}};
     const double rounds = 2 * (a + 1 / payload) + 2 * (a + 8 / payload); /* exponents, vote */
     const double frame = each + 64 + 28, wire = (double)frames * (frame + 38) * 8 / 1e9;
     same("card", answer(&q).reduce_s, wire + 2 * a + rounds);
@@ -225,9 +228,20 @@ static void test_card(void)
     q.cluster.card_slots = 2, q.cluster.latency_s = 1e-3; /* 5 windows, one behind the other */
     same("far card", answer(&q).reduce_s,
          5 * 2e-3 + 2e-3 + 2 * (1e-3 + 1 / payload) + 2 * (1e-3 + 8 / payload));
-    q.cluster = (struct cost_cluster){0};
+    q.cluster = (struct cost_cluster){.card_link_bps = (double)INFINITY};
     q.format = "e3m0"; /* results of e4m3: as many elements in a frame, half the bytes up */
     same("wider results", answer(&q).reduce_s, wire + 2 * a + rounds);
+
+    q.format = "e5m2"; /* all ranks' packets pass through the card's port */
+    q.cluster.card_link_bps = 0;
+    same("a port as a rank's", answer(&q).reduce_s, 4 * wire + 2 * a + rounds);
+    q.cluster.card_link_bps = 2.5e9;
+    same("a port of its own", answer(&q).reduce_s, 4 / 2.5 * wire + 2 * a + rounds);
+    q.cluster.card_link_bps = 100e9;
+    same("a port that is fast enough", answer(&q).reduce_s, wire + 2 * a + rounds);
+    q.cluster.card_link_bps = 2.5e9;
+    q.n_ranks = 2;
+    same("two ranks", answer(&q).reduce_s, wire + 2 * a + (a + 1 / payload) + (a + 8 / payload));
 }
 
 /* ---- steps ---- */

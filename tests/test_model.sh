@@ -188,6 +188,21 @@ holds "$(field fp32_step_s '"kind":"best"') > 3.99 * $(field step_s '"kind":"bes
 model --ranks 4 --size 64M --link 1G --algo offload --format e5m2 >out || fail failed
 grep -q '^ *4  *- .* offload  *-  *-$' out || fail "a card adds no fp32: $(cat out)"
 
+# --- a card's port carries all ranks' packets: as fast as a rank's, or as --card-link says ---
+for link in 100M 1G 10G 100G; do
+    for ranks in 4 32; do
+        model --json --ranks $ranks --size 16M --link $link --algo offload --format e5m2 >out || fail failed
+        own=$(field step_s '"kind":"model"') bps=$(field link_bps '"kind":"model"')
+        holds "$own >= $ranks * 4194304 * 8 / $bps" "$ranks ranks, $link: the codes of all of them in $own s"
+        case $link in *0G) continue ;; esac # there the card's window is what limits
+        model --json --ranks $ranks --size 16M --link $link --card-link none --algo offload --format e5m2 >out || fail failed
+        holds "$(field step_s '"kind":"model"') < 1.5 * $own / $ranks" "$ranks ranks, $link: no limit"
+    done
+done
+model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --format e5m2 >out || fail failed
+holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
+refused "--card-link 'wide': want a speed above 0" model --card-link wide
+
 # --- nonsense ---
 refused "--ranks '0': want 1 to 4096" model --ranks 0
 refused "--ranks '8..4': want FROM..TO" model --ranks 8..4

@@ -28,6 +28,10 @@ static const struct opt opts[] = {
      "Bytes that a port sends at once when a step begins, before its rate holds: of one that a "
      "token bucket shapes, as a virtual machine's. Of the links of --rates, too.",
      OPT_SIZE, AT(burst), 0, 1e12, 0},
+    {"card-link", "RATE|link|none", "link",
+     "Bits a second of a card's port, each way, which all ranks' packets share; link: as --link; "
+     "none: no limit. Of the times in --rates, too.",
+     OPT_TEXT, AT(card_link), 0, 0, 0},
     {"card-rate", "RATE", NULL,
      "Bytes a second that a card takes from all ranks, for --algo offload; measured: as those of "
      "--rates. Default: a beat a clock of the core.",
@@ -136,6 +140,10 @@ static int given_rates(const struct predict_options *o, struct predict *p)
             TRY(predict_rate(rates[i].name, rates[i].word, rates[i].to));
     if (o->message)
         TRY(predict_time("message", o->message, &p->message_s));
+    if (!strcmp(o->card_link, "none"))
+        p->cluster.card_link_bps = (double)INFINITY;
+    else if (strcmp(o->card_link, "link") != 0)
+        TRY(predict_rate("card-link", o->card_link, &p->cluster.card_link_bps));
     return predict_time("compute", o->compute, &p->compute_s);
 }
 
@@ -181,6 +189,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     p->rates.latency_s = -1;
     if (o->rates) {
         TRY(predict_rates_read(o->rates, &p->rates));
+        p->rates.card_link_bps = p->cluster.card_link_bps;
         predict_fit(o, &p->rates);
     }
     p->unhidden = opt_given(&command, parsed, "unhidden") ? o->unhidden : -1;
@@ -245,6 +254,26 @@ static void say_messages(const struct predict *p, const char *algo, const char *
     }
 }
 
+static void say_card(const struct predict *p)
+{
+    const double port = p->cluster.card_link_bps;
+    bool asked = false;
+    for (int i = 0; i < p->algos.n; i++)
+        asked = asked || !strcmp(p->algos.word[i], "offload");
+    if (!asked)
+        return;
+    if (port == 0)
+        printf("card           a port as fast as a rank's");
+    else if (isinf(port))
+        printf("card           a port without limit");
+    else
+        printf("card           a port of %.4g Gbit/s", 1e-9 * port);
+    if (p->card_measured)
+        printf("; --rates says how fast it adds\n");
+    else
+        printf("; adds %.3g GB/s from all ranks\n", 1e-9 / cost_at(&p->cluster.card_s, 0));
+}
+
 static void say_rates(const struct predict *p)
 {
     const struct predict_rates *r = &p->rates;
@@ -256,6 +285,7 @@ static void say_rates(const struct predict *p)
                p->cast_bytes_s > 0 ? "" : p->o->rates);
     if (p->port_bytes_s > 0)
         printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
+    say_card(p);
     for (int i = 0; i < r->n_of; i++)
         if (*r->of[i].type && (r->of[i].port_s.n > 0 || r->of[i].card_s.n > 0))
             say_messages(p, r->of[i].algo, r->of[i].type);

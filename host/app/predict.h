@@ -12,8 +12,8 @@ enum { PREDICT_RANKS = 64, PREDICT_LIST = 16, PREDICT_WORD = 48, PREDICT_RANKS_M
 
 struct predict_options {
     const char *ranks, *link, *node_link, *latency, *network, *layers, *size, *format, *out_format,
-        *acc_format, *scale, *sum, *algo, *card_rate, *rates, *compute, *cast_rate, *add_rate,
-        *port_rate, *message;
+        *acc_format, *scale, *sum, *algo, *card_link, *card_rate, *rates, *compute, *cast_rate,
+        *add_rate, *port_rate, *message;
     double overlap, ranks_per_core, unhidden;
     double width;
     int64_t image, classes, mtu, card_slots, rates_cores;
@@ -81,6 +81,7 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
+    double card_link_bps; /* as struct cost_cluster has it: of the times through a card */
     /* what the times tell (predict_fit.c); negative, or without a point: nothing */
     double latency_s, card_rtt_s;
     /* of all, then of each algorithm, then of each of its types */

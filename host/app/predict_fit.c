@@ -39,6 +39,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                          .burst_bytes = (double)o->burst,
                                          .latency_s = what == LATENCY ? x : fmax(r->latency_s, 0),
                                          .mtu = (int)o->mtu,
+                                         .card_link_bps = r->card_link_bps,
                                          .card_s = cost_flat(what == CARD ? x : 0),
                                          .card_rtt_s =
                                              what == CARD_RTT ? x : fmax(r->card_rtt_s, 0),

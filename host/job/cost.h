@@ -10,7 +10,8 @@
  *     direct              2(P-1)n/PB + 2a
  *     group-master:K      4(K-1)(a + n/KB) + 2(P/K-1)(a + nK/PB)
  *     group-scatter:K     its two levels, exact sums wide across nodes
- *     card                n/B + RTT: packets go up while results come down
+ *     card                n/B + RTT, or Pn/B of the card's port: packets go up while results come
+ *                         down, and all P ranks' pass through that port
  *     exponents           a log2 P
  *
  * A port that waits gets its burst back. A link carries as many bytes each way at a time. What the wire and the CPU do at a time takes as
@@ -38,6 +39,7 @@ struct cost_cluster {
     double burst_bytes; /* that a port sends at once when a step begins: of a shaped one; else 0 */
     double latency_s;   /* of a message without bytes, one way */
     int mtu;            /* of Ethernet: how much of a link is payload */
+    double card_link_bps;     /* of a card's port, each way; 0: as link_bps; may be infinite */
     struct cost_curve card_s; /* a byte of codes that a card takes from all ranks; 0: no time */
     double card_rtt_s;        /* until a card answers a packet; 0: two latencies */
     int card_slots;           /* packets of a rank that are under way */

@@ -2,6 +2,7 @@
 #include "hls/card.h"
 #include "hls/packet.h"
 #include "job/cost.h"
+#include <math.h>
 
 enum {
     UDP_HEADERS = 28, /* IP and UDP */
@@ -13,6 +14,13 @@ static int frame_beats(int mtu)
 {
     const int room = (mtu - UDP_HEADERS - PKT_HEADER_BYTES) / PKT_BEAT_BYTES;
     return room < 1 ? 1 : room < CARD_BEATS ? room : CARD_BEATS;
+}
+
+/* Return the rate of a rank's packets: that of its own port, or of its share of the card's. */
+static double rank_bps(const struct cost_cluster *cluster)
+{
+    const double port = cluster->card_link_bps > 0 ? cluster->card_link_bps : cluster->link_bps;
+    return fmin(cluster->link_bps, port / cluster->n_ranks);
 }
 
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
@@ -29,7 +37,7 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
                  down = (double)vec_bytes(codes->out, n) + headers;
     const double rtt = cluster->card_rtt_s > 0 ? cluster->card_rtt_s : 2 * cluster->latency_s;
     const double carried = (up > down ? up : down) + frames * ETHERNET;
-    const double wire = cost_wire_s(cluster, sum, carried, cluster->link_bps / 8);
+    const double wire = cost_wire_s(cluster, sum, carried, rank_bps(cluster) / 8);
     const double window = cluster->card_slots > 0 ? frames / cluster->card_slots * rtt : 0;
     const double bytes = 4 * (double)n;
     const double card =
