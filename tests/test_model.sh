@@ -43,7 +43,7 @@ for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
 grep -q '^ *8 .* - ' out || fail "groups of 16 among 8 ranks: $(cat out)"
 grep -q 'take no time here' out || fail "does not say that casts are left out: $(cat out)"
-model --ranks 64,128 --size 1M --algo ring,offload --json >out 2>&1 || fail "128 ranks: $(cat out)"
+model --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json >out 2>&1 || fail "128 ranks: $(cat out)"
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
 [ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
 
@@ -202,6 +202,22 @@ done
 model --json --ranks 4 --size 16M --link 10G --card-link 5G --algo offload --format e5m2 >out || fail failed
 holds "$(field step_s '"kind":"model"') > 4 * 4194304 * 8 / 5e9" 'a port of 5 Gbit/s for four of 10'
 refused "--card-link 'wide': want a speed above 0" model --card-link wide
+
+# --- formats of a short range are named with a scale, and never without one ---
+for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
+    model --json --ranks 4 --size 1M --link 1G --algo direct,ring --format $format >out 2>&1 || fail "$format: $(cat out)"
+    grep -q '"kind":"best".*, scale aps, ' out || fail "$format has no scale: $(cat out)"
+    grep -q 'scale none' out && fail "$format without a scale: $(cat out)"
+    for scale in none const:1; do
+        refused "cannot recommend format $format with --scale $scale: trainings fail" model --ranks 4 --format $format --scale $scale
+    done
+    model --ranks 4 --format $format --scale const:1024 >out 2>&1 || fail "$format by const:1024: $(cat out)"
+done
+model >out || fail 'the defaults failed'
+grep -q 'e3m0, scale aps, ' out || fail "no e3m0 with a scale: $(cat out)"
+for format in e5m2 fp16 bf16 fp32; do
+    model --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
+done
 
 # --- nonsense ---
 refused "--ranks '0': want 1 to 4096" model --ranks 0

@@ -57,7 +57,9 @@ static const struct opt opts[] = {
      OPT_TEXT, AT(format), 0, 0, 0},
     {"out-format", "F", NULL, "Of the sums where --format names none: as in train.", OPT_TEXT,
      AT(out_format), 0, 0, 0},
-    {"scale", "S", "none", "As in train: some formats have no room for many ranks with aps.",
+    {"scale", "S", "aps",
+     "As in train: some formats have no room for many ranks with aps. none: of formats with 5 bits "
+     "of exponent or more.",
      OPT_TEXT, AT(scale), 0, 0, 0},
     {"sum", "RULE", NULL, "As in train.", OPT_TEXT, AT(sum), 0, 0, 0},
     {"acc-format", "F", NULL, "As in train: partial sums travel in it.", OPT_TEXT, AT(acc_format),

@@ -5,6 +5,22 @@
 #include "offload/offload.h"
 #include <string.h>
 
+/* Refuse codes that are casts of x itself in a format whose range is too short for gradients.
+ * Trainings failed with these (bench/papers, bench/codec_accuracy): e4m3 and e3m0, e5m2 not. */
+static int check_scale(const struct predict_options *o, const struct codec *codec)
+{
+    enum { LEAST_EXPONENT_BITS = 5 };
+    const struct mf_fmt in = codec_sum(codec)->in;
+    struct vec_cast cast;
+    char name[CODEC_NAME_BYTES];
+    if (in.e >= LEAST_EXPONENT_BITS || !codec_cast(codec, &cast) || codec_guess(codec) != 0)
+        return 0;
+    return ERR(-EINVAL,
+               "cannot recommend format %s with --scale %s: trainings fail with it, as gradients "
+               "leave its range; take aps or aps-tight",
+               codec_format_name(in, name), o->scale);
+}
+
 int predict_settle(const struct predict_options *o, const char *algo, const char *type, int n_ranks,
                    struct predict_way *out)
 {
@@ -25,6 +41,7 @@ int predict_settle(const struct predict_options *o, const char *algo, const char
     if (!way.algo->legs)
         return ERR(-EINVAL, "cannot model \"%s\": what it sends is MPI's own", way.algo->name);
     TRY(algo_settle(way.algo, way.group, n_ranks, &way.codecs[0]));
+    TRY(check_scale(o, &way.codecs[0]));
     if (way.by_card && offload_check(codec_card_sum(&way.codecs[0]), n_ranks, why, sizeof why) < 0)
         return ERR(-EINVAL, "%s", why);
     const struct codec_adder by = algo_adder(way.algo, way.group);
