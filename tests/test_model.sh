@@ -3,7 +3,14 @@
 set -u
 # shellcheck source=tests/in_folder.sh
 . "$(dirname "$0")/in_folder.sh"
-model() { "$B/narrowcast" model "$@"; }
+# model WORDS...: with a CPU that takes no time, unless rates are given: nothing is measured
+free=(--cast-rate 100000T --add-rate 100000T --port-rate 100000T)
+model() {
+    case "$*" in
+    *-rate*) "$B/narrowcast" model "$@" ;;
+    *) "$B/narrowcast" model "${free[@]}" "$@" ;;
+    esac
+}
 # field KEY WORDS...: of the one line that has all the words
 field() {
     local key=$1 lines
@@ -42,7 +49,6 @@ model --ranks 8..64 --size 1M --link 1G --algo ring,group-scatter:16,offload --f
 for ranks in 8 16 32 64; do grep -q "^ *$ranks  *[0-9]" out || fail "no row of $ranks ranks: $(cat out)"; done
 grep -q '^ *128 ' out && fail "128 ranks: $(cat out)"
 grep -q '^ *8 .* - ' out || fail "groups of 16 among 8 ranks: $(cat out)"
-grep -q 'take no time here' out || fail "does not say that casts are left out: $(cat out)"
 model --ranks 64,128 --size 1M --algo direct,offload --scale aps-tight --json >out 2>&1 || fail "128 ranks: $(cat out)"
 grep '"ranks":128' out | grep -q '"algo":"offload"' && fail 'a card of 128 ranks'
 [ "$(grep -c '"kind":"model".*"algo":"offload"' out)" = 6 ] || fail "not 64 ranks, 3 links, 2 formats: $(cat out)"
@@ -123,6 +129,28 @@ for side in 0.95 1.05; do
     model "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.0f\", $even * $side }")" >out || fail failed
     holds "$side < 1 ? $(field step_s '"kind":"best"') < $(field fp32_step_s '"kind":"best"') : $(field step_s '"kind":"best"') > $(field fp32_step_s '"kind":"best"')" \
         "on the side $side of the break-even link"
+done
+
+# --- rates that are not given are measured: nothing is free; given back they make the same times ---
+"$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 >measured || fail 'cannot measure'
+for kind in cast_s add_s port_s; do
+    grep '"kind":"model"' measured | grep -v '"algo":"offload"' | grep -q "\"$kind\":0[,}]" && fail "$kind is free: $(cat measured)"
+done
+for kind in cast_s port_s; do grep '"algo":"offload"' measured | grep -q "\"$kind\":0[,}]" && fail "$kind to a card is free: $(cat measured)"; done
+grep -q '"algo":"offload"' measured || fail "no card: $(cat measured)"
+model --json --ranks 4 --size 64M --link 1G --algo direct,ring,offload --format e5m2,e3m0,fp32 --rates measured >again || fail 'cannot read what was measured'
+grep -E '"kind":"(model|best)"' measured | paste -d '\n' - again | awk '
+    { n = split($0, word, /[,:{}]/) }
+    NR % 2 { for (i = 1; i <= n; i++) before[i] = word[i]; next }
+    { for (i = 1; i <= n; i++) if (word[i] != before[i] && (word[i] + 0 == 0 || word[i] / before[i] > 1.000001 || word[i] / before[i] < 0.999999)) { print before[i], word[i]; bad = 1 } }
+    END { exit bad || NR != 28 }' >said || fail "not the same times by the same rates: $(cat said measured again)"
+"$B/narrowcast" model --ranks 4 --size 64M --link 1G --format e5m2 --algo direct >out || fail failed
+grep -q '^casts, sums  *measured on this machine' out || fail "does not say that it measured: $(cat out)"
+grep -q '^  *fp32 -> e5m2: [0-9.]*$' out || fail "does not say what it measured: $(cat out)"
+grep -q '^messages  *[0-9.]* GB/s by a core over 127.0.0.1' out || fail "no messages: $(cat out)"
+for option in cast-rate add-rate port-rate; do # one of the three does not stop the others from being measured
+    "$B/narrowcast" model --json --ranks 4 --size 64M --link 1G --algo direct --format e5m2 --$option 100000T >out || fail failed
+    grep -q '"cast_s":0[,}]\|"add_s":0[,}]\|"port_s":0[,}]' out && fail "--$option by itself: something is free: $(cat out)"
 done
 
 # --- a fit finds the numbers that made the times ---
@@ -230,7 +258,9 @@ refused "--link '1G,,2G': want words" model --link 1G,,2G
 refused "--latency '20': want a time" model --latency 20
 refused "--latency '-1us': want a time" model --latency -1us
 refused "--compute 'nan': want a time" model --compute nan
-model --ranks 1 --size 64k --link 1G --algo ring --format e5m2 >out || fail "one rank"
+echo '{"kind":"allreduce","algo":"ring","type":"e5m2","ranks":2,"size":1048576,"time_us":1000}' >only_times
+model --ranks 1 --size 64k --link 1G --algo ring --format e5m2 --rates only_times >out || fail "one rank"
+grep -q "take no time of their own here: 'only_times' has no rows of them" out || fail "does not say that casts are left out: $(cat out)"
 [ "$(tail -n 1 out | xargs)" = "1 0 0 ring - -" ] || fail "one rank, to which nothing compares: $(tail -n 1 out)"
 refused "--overlap 0.5 needs --compute" model --overlap 0.5
 refused 'give one' model --size 1M --layers layers

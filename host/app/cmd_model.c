@@ -76,8 +76,10 @@ static const struct opt opts[] = {
      "on; 0: they travel behind it.",
      OPT_REAL, AT(overlap), 0, 1, 0},
     {"rates", "FILE", NULL,
-     "How fast casts, sums and messages are: what bench_cast --json and bench_allreduce --json "
-     "print, the latter with the speed of its links as --label (1gbit), or without a limit.",
+     "How fast casts, sums and messages are: what bench_cast --json, bench_allreduce --json and "
+     "model --json print, bench_allreduce with the speed of its links as --label (1gbit), or "
+     "without a limit. Default: measured on this machine for half a second, messages over "
+     "127.0.0.1, which are cheaper than those over a network card.",
      OPT_TEXT, AT(rates), 0, 0, 0},
     {"rates-cores", "N", NULL, "Cores that the ranks of --rates had. Default: this machine's.",
      OPT_INT, AT(rates_cores), 1, 4096, 0},
@@ -107,7 +109,8 @@ static const struct opt_command command = {
         "How long a step takes on a cluster that is not there: casts, exponents, messages and "
         "additions, less what the\n"
         "backward pass hides. Bytes and steps are those of the algorithms and codecs of train; "
-        "speeds are given.\n"
+        "speeds are given, or\n"
+        "measured on one core of this machine.\n"
         "\n"
         "A table holds the algorithms whose sums are rounded in the same way; only these are "
         "compared. Exact sums\n"
@@ -188,7 +191,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     p->cluster.card_slots = (int)o->card_slots;
     p->cluster.burst_bytes = (double)o->burst;
     TRY(given_rates(o, p));
-    p->rates.latency_s = -1;
+    p->rates.latency_s = p->rates.card_rtt_s = -1;
     if (o->rates) {
         TRY(predict_rates_read(o->rates, &p->rates));
         p->rates.card_link_bps = p->cluster.card_link_bps;
@@ -227,70 +230,15 @@ static int check_words(const struct predict *p, bool named)
     return 0;
 }
 
-/* Seconds a byte as GB/s, from the shortest all-reduce to the longest. */
-static void say_speeds(const struct cost_curve *c)
+/* Measure the rates that are not given, as nothing is known of them. */
+static int measure(struct predict *p)
 {
-    for (int i = 0; i < c->n; i++)
-        printf("%s%.3g", i ? ", " : "", 1e-9 / c->at[i]);
-    printf(" GB/s");
-}
-
-static void say_messages(const struct predict *p, const char *algo, const char *type)
-{
-    const struct predict_messages m = predict_messages_of(&p->rates, algo, type);
-    if (!strcmp(algo, "offload")) {
-        if (!p->card_measured)
-            return;
-        printf("card           %s: ", type);
-        say_speeds(&m.card_s);
-        printf(" from all ranks, an answer in %.4g us\n",
-               1e6 *
-                   (p->cluster.card_rtt_s > 0 ? p->cluster.card_rtt_s : 2 * p->cluster.latency_s));
-    } else if (m.port_s.n > 0 && p->port_bytes_s <= 0) {
-        printf("messages       %s %s: ", algo, type);
-        say_speeds(&m.port_s);
-        printf(" by a core; ");
-        for (int i = 0; i < m.unhidden.n; i++)
-            printf("%s%.2g", i ? ", " : "", p->unhidden >= 0 ? p->unhidden : m.unhidden.at[i]);
-        printf("%s of what wire and CPU do at a time is not hidden\n", m.unhidden.n ? "" : "0");
-    }
-}
-
-static void say_card(const struct predict *p)
-{
-    const double port = p->cluster.card_link_bps;
-    bool asked = false;
-    for (int i = 0; i < p->algos.n; i++)
-        asked = asked || !strcmp(p->algos.word[i], "offload");
-    if (!asked)
-        return;
-    if (port == 0)
-        printf("card           a port as fast as a rank's");
-    else if (isinf(port))
-        printf("card           a port without limit");
-    else
-        printf("card           a port of %.4g Gbit/s", 1e-9 * port);
-    if (p->card_measured)
-        printf("; --rates says how fast it adds\n");
-    else
-        printf("; adds %.3g GB/s from all ranks\n", 1e-9 / cost_at(&p->cluster.card_s, 0));
-}
-
-static void say_rates(const struct predict *p)
-{
-    const struct predict_rates *r = &p->rates;
-    printf("latency        %.4g us\n", 1e6 * p->cluster.latency_s);
-    if (!p->o->rates && p->cast_bytes_s <= 0)
-        printf("casts, sums    take no time here: --rates FILE says how much\n");
-    else
-        printf("casts, sums    %s%s\n", p->cast_bytes_s > 0 ? "as given" : "by ",
-               p->cast_bytes_s > 0 ? "" : p->o->rates);
-    if (p->port_bytes_s > 0)
-        printf("messages       %.3g GB/s by a core\n", 1e-9 * p->port_bytes_s);
-    say_card(p);
-    for (int i = 0; i < r->n_of; i++)
-        if (*r->of[i].type && (r->of[i].port_s.n > 0 || r->of[i].card_s.n > 0))
-            say_messages(p, r->of[i].algo, r->of[i].type);
+    const double budget_s = 0.25; /* each */
+    if (p->cast_bytes_s <= 0 || p->add_bytes_s <= 0)
+        TRY(predict_measure(p, budget_s, &p->rates));
+    if (p->port_bytes_s <= 0)
+        TRY(predict_measure_ports((int)p->o->mtu, budget_s, p->rates.port_s));
+    return 0;
 }
 
 static int show_layers(struct predict *p, const char *what)
@@ -321,7 +269,9 @@ static int run(const struct predict_options *o, struct predict *p)
                       : predict_layers_network(o, &p->layers, &p->n_layers));
     }
     if (!o->json)
-        say_rates(p);
+        predict_say_rates(p);
+    else if (!o->rates)
+        TRY(predict_rates_write(&p->rates));
     if (!o->size)
         return show_layers(p, o->layers ? o->layers : o->network);
     for (int i = 0; i < sizes.n; i++) {
@@ -350,6 +300,8 @@ int cmd_model(int argc, char **argv)
     int rc = settle(&o, &parsed, p);
     if (rc == 0)
         rc = check_words(p, opt_given(&command, &parsed, "algo"));
+    if (rc == 0 && !o.rates)
+        rc = measure(p);
     if (rc == 0)
         rc = run(&o, p);
     free(p);

@@ -52,6 +52,7 @@ int predict_layers_size(uint64_t bytes, struct reducer_layer **layers, int *n);
 
 /* ---- rates (predict_rates.c, predict_fit.c) ---- */
 
+struct predict;
 enum predict_kind { PREDICT_ENCODE, PREDICT_DECODE, PREDICT_ADD, PREDICT_SUM, PREDICT_KINDS };
 enum { PREDICT_RATES = 64, PREDICT_TIMES = 2048, PREDICT_MESSAGES = 48 };
 
@@ -81,6 +82,7 @@ struct predict_rates {
     struct predict_rate_row rows[PREDICT_RATES];
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
+    double port_s[2];     /* a byte of messages sent or got: to ranks, to a card; 0: not known */
     double card_link_bps; /* as struct cost_cluster has it: of the times through a card */
     /* what the times tell (predict_fit.c); negative, or without a point: nothing */
     double latency_s, card_rtt_s;
@@ -89,13 +91,34 @@ struct predict_rates {
     int n_of;
 };
 
-/* Reads what bench_cast --json and bench_allreduce --json print; lines of other kinds are passed
- * over. Returns 0 or a negative errno with a line. */
+/* Reads what bench_cast --json, bench_allreduce --json and model --json print of rates; lines of other
+ * kinds are passed over. Returns 0 or a negative errno with a line. */
 int predict_rates_read(const char *path, struct predict_rates *out);
+
+/* A row's name and speed as bench_cast prints them. */
+const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD]);
+double predict_row_gbs(const struct predict_rate_row *row);
+
+/* Write the rows and port rates to stdout, as JSON lines that predict_rates_read() reads. Return 0 or a
+ * negative errno with a line. */
+int predict_rates_write(const struct predict_rates *r);
 
 /* Of a settled codec: what the rows say of its formats; the slowest row of that kind where they have
  * none. Each is 0 where there is no row of a kind. */
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec);
+
+/* Return how these sums are measured: one by one (PREDICT_ADD) or all at once (PREDICT_SUM). */
+enum predict_kind predict_adds(const struct vec_sum *sum);
+
+/* ---- measuring (predict_measure.c, predict_port.c): rates of one core, in CPU time ---- */
+
+/* Measure casts and sums of all formats of p, and of fp32, for budget_s seconds together. Add the
+ * rows to *out. Return 0 or -ENOMEM. */
+int predict_measure(const struct predict *p, double budget_s, struct predict_rates *out);
+
+/* Measure messages over 127.0.0.1 for budget_s seconds: by TCP as to ranks, by UDP as to a card,
+ * with frames for this MTU. Write port_s [2]. Return 0 or a negative errno. */
+int predict_measure_ports(int mtu, double budget_s, double *port_s);
 
 /* All takes so many times as long. */
 void predict_share_core(struct cost_rates *rates, double ranks);
@@ -158,6 +181,9 @@ int predict_groups(const struct predict *p, const char *type,
  * Returns 1, 0 if there is no such all-reduce with so many ranks, or -ENOMEM. */
 int predict_cost(const struct predict *p, const char *algo, const char *type, const char *rounding,
                  int n_ranks, double link_bps, struct cost *out);
+
+/* Print the rates that all of it rests on, in words (predict_say.c). */
+void predict_say_rates(const struct predict *p);
 
 /* All of it. Returns 0 or a negative errno with a line. */
 int predict_show(const struct predict *p);

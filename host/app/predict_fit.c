@@ -168,6 +168,9 @@ struct predict_messages predict_messages_of(const struct predict_rates *r, const
         if (m->card_s.n > 0)
             out.card_s = m->card_s;
     }
+    const double port_s = r->port_s[!strcmp(algo, "offload")];
+    if (out.port_s.n == 0 && port_s > 0)
+        out.port_s = cost_flat(port_s);
     return out;
 }
 

@@ -2,6 +2,7 @@
  * benches print. */
 #include "app/predict.h"
 #include "base/err.h"
+#include "base/jsonl.h"
 #include "base/jsonl_read.h"
 #include <string.h>
 
@@ -65,6 +66,15 @@ static void take_cast(const struct jsonl_in *in, struct predict_rates *r)
         r->rows[r->n_rows++] = row;
 }
 
+/* A row of model --json: messages that a core sends and receives. */
+static void take_port(const struct jsonl_in *in, struct predict_rates *r)
+{
+    char to[8];
+    double gbs;
+    if (jsonl_in_text(in, "to", to, sizeof to) && jsonl_in_real(in, "gbs", &gbs) && gbs > 0)
+        r->port_s[!strcmp(to, "card")] = 1e-9 / gbs;
+}
+
 static int take_time(const struct jsonl_in *in, struct predict_rates *r)
 {
     struct predict_time_row row = {.bps = 0};
@@ -95,6 +105,8 @@ int predict_rates_read(const char *path, struct predict_rates *out)
     while ((rc = jsonl_in_next(&in)) > 0) {
         if (jsonl_in_is(&in, "cast"))
             take_cast(&in, out);
+        else if (jsonl_in_is(&in, "port"))
+            take_port(&in, out);
         else if (jsonl_in_is(&in, "allreduce") && (rc = take_time(&in, out)) < 0)
             break;
     }
@@ -103,6 +115,51 @@ int predict_rates_read(const char *path, struct predict_rates *out)
         rc = ERR(-EINVAL,
                  "cannot use '%s': want rows of bench_cast --json or bench_allreduce --json", path);
     return rc;
+}
+
+const char *predict_row_name(const struct predict_rate_row *row, char name[PREDICT_WORD])
+{
+    char f[CODEC_NAME_BYTES];
+    snprintf(f, sizeof f, "e%dm%d%s", row->fmt.e, row->fmt.m, row->fmt.fn ? "fn" : "");
+    switch (row->kind) {
+    case PREDICT_ENCODE:
+        snprintf(name, PREDICT_WORD, "fp32 -> %s", f);
+        break;
+    case PREDICT_DECODE:
+        snprintf(name, PREDICT_WORD, "%s -> fp32", f);
+        break;
+    case PREDICT_ADD:
+        snprintf(name, PREDICT_WORD, "%s += %s nearest", f, f);
+        break;
+    default:
+        snprintf(name, PREDICT_WORD, "8 ranks %s, at once", f);
+    }
+    return name;
+}
+
+double predict_row_gbs(const struct predict_rate_row *row)
+{
+    return 1e-9 * row->n / row->seconds * (row->kind == PREDICT_ADD ? 1.5 : 1);
+}
+
+int predict_rates_write(const struct predict_rates *r)
+{
+    char name[PREDICT_WORD];
+    struct jsonl j;
+    jsonl_to(&j, stdout);
+    for (int i = 0; i < r->n_rows; i++) {
+        jsonl_begin(&j, "cast");
+        jsonl_text(&j, "name", predict_row_name(&r->rows[i], name));
+        jsonl_real(&j, "gbs", predict_row_gbs(&r->rows[i]));
+        TRY(jsonl_end(&j));
+    }
+    for (int i = 0; i < 2 && r->port_s[i] > 0; i++) {
+        jsonl_begin(&j, "port");
+        jsonl_text(&j, "to", i ? "card" : "ranks");
+        jsonl_real(&j, "gbs", 1e-9 / r->port_s[i]);
+        TRY(jsonl_end(&j));
+    }
+    return 0;
 }
 
 /* The row of this format, or the slowest of the kind: seconds a byte. */
@@ -121,14 +178,18 @@ static double seconds_of(const struct predict_rates *r, enum predict_kind kind, 
     return slowest;
 }
 
+enum predict_kind predict_adds(const struct vec_sum *sum)
+{
+    return sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC ? PREDICT_ADD : PREDICT_SUM;
+}
+
 struct cost_rates predict_rates_of(const struct predict_rates *r, const struct codec *codec)
 {
     const struct vec_sum *sum = codec_sum(codec);
-    const bool one_by_one = sum->rule == VEC_NEAREST || sum->rule == VEC_TRUNC;
     return (struct cost_rates){
         .encode_s = seconds_of(r, PREDICT_ENCODE, sum->in),
         .decode_s = seconds_of(r, PREDICT_DECODE, sum->out),
-        .add_s = seconds_of(r, one_by_one ? PREDICT_ADD : PREDICT_SUM, sum->in),
+        .add_s = seconds_of(r, predict_adds(sum), sum->in),
     };
 }
 

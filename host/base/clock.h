@@ -1,4 +1,4 @@
-/* clock.h : monotonic seconds. */
+/* clock.h : monotonic seconds, and those that this thread had a core for. */
 #ifndef CLOCK_H
 #define CLOCK_H
 #include <time.h>
@@ -7,6 +7,13 @@ static inline double clock_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline double clock_cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -104,6 +104,9 @@ double cost_together(double x, double y, double unhidden);
  * *sum, its reduce_s too. */
 void cost_messages(const struct cost_job *job, const struct cost_cluster *cluster, int kind,
                    const struct fold *f, size_t n, struct cost *sum);
+/* Return the bytes of a frame to a card on a network of this MTU, its header included. */
+size_t cost_frame_bytes(int mtu);
+
 /* The same through a card. */
 void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, size_t n,
                struct cost *sum);

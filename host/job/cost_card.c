@@ -16,6 +16,11 @@ static int frame_beats(int mtu)
     return room < 1 ? 1 : room < CARD_BEATS ? room : CARD_BEATS;
 }
 
+size_t cost_frame_bytes(int mtu)
+{
+    return PKT_HEADER_BYTES + (size_t)frame_beats(mtu) * PKT_BEAT_BYTES;
+}
+
 /* Return the rate of a rank's packets: that of its own port, or of its share of the card's. */
 static double rank_bps(const struct cost_cluster *cluster)
 {
