@@ -6,7 +6,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* MPI can be begun and ended once in a process, so what is known of it is the process's. */
@@ -17,16 +16,16 @@ static struct {
     bool taken; /* comm_take_turn() */
 } mpi_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Open MPI (4.1) unloads its components while a thread of its own may still have an event of one of
- * them to handle: seldom, on a busy machine, that ended a finished run in code that was no longer
- * there. So what is loaded stays. Of another MPI there is none by that name. */
-static void keep_components(void)
+/* Open MPI 4.1 unloads its components while one of its threads may still have to handle an event of
+ * one of them. On a busy machine that sometimes crashed a finished run in code that was no longer
+ * mapped. Therefore every library that is loaded now stays loaded. */
+static void keep_loaded(void)
 {
     struct link_map *l = NULL;
     void *self = dlopen(NULL, RTLD_NOW);
     if (self && !dlinfo(self, RTLD_DI_LINKMAP, &l))
         for (; l; l = l->l_next)
-            if (l->l_name && strstr(l->l_name, "/mca_"))
+            if (l->l_name && *l->l_name)
                 (void)dlopen(l->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -36,7 +35,7 @@ static void keep_components(void)
 static void finalize(void)
 {
     const double start = clock_s(), most = 10;
-    keep_components();
+    keep_loaded();
     MPI_Finalize();
     const double took = clock_s() - start;
     if (took > 1)
