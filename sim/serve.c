@@ -7,6 +7,7 @@
 #include "sim/serve.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/err_line.h"
 #include "base/inet.h"
 #include "base/stop.h"
 #include "hls/lease.h"
@@ -131,10 +132,11 @@ static void report(void *arg, struct text *to)
     const double busy_s = (double)s->busy_ns * 1e-9;
     text_add(to,
              "model %s\njobs %d\ncontrollers %d\nframes_in %llu\nbusy_us %llu\nclock_hz "
-             "%.0f\nqueue_full %llu\n",
+             "%.0f\nqueue_full %llu\nlines_left_out %llu\n",
              s->model, control_jobs(s->control), control_peers(s->control),
              (unsigned long long)frames, (unsigned long long)s->busy_ns / 1000,
-             busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full);
+             busy_s > 0 ? (double)s->ticks / busy_s : 0.0, (unsigned long long)s->in_full,
+             (unsigned long long)err_left_out());
     s->net_ops->report(s->net, to);
     if (s->ops->report)
         s->ops->report(s->shell, to);
@@ -349,8 +351,10 @@ int serve(const struct shell_ops *ops, const struct serve_options *o)
         return -ENOMEM;
     s->listener = s->signals = -1;
     int rc = open_all(s, ops, o);
+    err_never_wait();
     if (!rc)
         rc = loop(s);
+    err_strangers_end();
     if (!rc && s->pcap.failed)
         rc = s->pcap.failed;
     close_all(s);

@@ -1,11 +1,13 @@
-/* test_base.c : one line for a failure, held or not; memory that is aligned, zero and refused with
- * its size; callers of a socket, heard all at once. */
+/* test_base.c : one line for a failure, held or not, read or not, few about strangers; memory that
+ * is aligned, zero and refused with its size; callers of a socket, heard all at once. */
 #include "base/buf.h"
 #include "base/callers.h"
 #include "base/err.h"
+#include "base/err_line.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "check.h"
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <iconv.h>
 #include <stdint.h>
@@ -13,8 +15,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
+enum { STRANGERS = 1000 };
 static char text[4096];
 
 /* Runs f with stderr going to a file; what it said is in text. */
@@ -119,6 +123,115 @@ static void test_memory(void)
           (unsigned long long)memory_peak(), (unsigned long long)before);
     CHECK(memory_available() > 0, "no memory is free");
     free(p);
+}
+
+/* ---- a stderr that nobody reads ---- */
+
+/* Makes fd stderr for three lines that find no room, makes room, and says one more. Returns what a reader
+ * of `from` has then got, behind the bytes that filled it. */
+static const char *unread(int fd, int from, void (*shut)(int fd, bool shut))
+{
+    static char got[1 << 16];
+    const int saved = dup(2);
+    size_t n = 0;
+    dup2(fd, 2);
+    shut(fd, true);
+    for (int i = 0; i < 3; i++)
+        err_warn("unread %d", i);
+    shut(from, false);
+    err_warn("read");
+    dup2(saved, 2);
+    close(saved);
+    fcntl(from, F_SETFL, O_NONBLOCK);
+    for (ssize_t more; (more = read(from, got + n, sizeof got - 1 - n)) > 0;)
+        n += (size_t)more;
+    got[n] = 0;
+    return got;
+}
+
+/* Fills a pipe or a socket, or empties it. */
+static void fill(int fd, bool shut)
+{
+    static char bytes[1 << 16];
+    const int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    while ((shut ? write(fd, bytes, 1) : read(fd, bytes, sizeof bytes)) > 0)
+        ;
+    fcntl(fd, F_SETFL, flags);
+}
+
+/* As ^S and ^Q do. */
+static void stop_terminal(int fd, bool shut)
+{
+    static int terminal;
+    terminal = shut ? fd : terminal;
+    CHECK(tcflow(terminal, shut ? TCOOFF : TCOON) == 0, "tcflow: %s", strerror(errno));
+}
+
+static void test_unread(void)
+{
+    static const char want[] = "narrowcast: warning: 3 lines are missing here: nobody read stderr";
+    int ends[2];
+    const char *got;
+    CHECK(pipe(ends) == 0, "no pipe");
+    got = unread(ends[1], ends[0], fill);
+    CHECK(!strncmp(got, want, sizeof want - 1) && strstr(got, "\nnarrowcast: warning: read\n"),
+          "a pipe: '%s'", got);
+    close(ends[0]);
+    const int saved = dup(2);
+    dup2(ends[1], 2);
+    err_warn("to nobody"); /* no SIGPIPE */
+    dup2(saved, 2);
+    close(saved);
+    close(ends[1]);
+    err_warn("a line of this test about lines that are missing");
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no sockets");
+    got = unread(ends[1], ends[0], fill);
+    CHECK(strstr(got, want) && strstr(got, "\nnarrowcast: warning: read\n"), "a socket: '%s'", got);
+    close(ends[0]);
+    close(ends[1]);
+    ends[0] = posix_openpt(O_RDWR | O_NOCTTY);
+    if (ends[0] < 0 || grantpt(ends[0]) || unlockpt(ends[0]) ||
+        (ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY)) < 0) {
+        puts("skip: no terminals: one that is stopped");
+        return;
+    }
+    got = unread(ends[1], ends[0], stop_terminal);
+    CHECK(strstr(got, want) && strstr(got, "warning: read\r\n"), "a terminal: '%s'", got);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static int n_lines(void)
+{
+    int n = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        n++;
+    return n;
+}
+
+static void meet_strangers(void)
+{
+    for (int i = 0; i < STRANGERS; i++)
+        CHECK(ERR_STRANGER(-EPROTO, "stranger %d", i) == -EPROTO, "code");
+}
+
+/* Few lines, and a count of the others. */
+static void test_strangers(void)
+{
+    const uint64_t before = err_left_out();
+    unsigned n = 0;
+    hear(meet_strangers);
+    const int said = n_lines();
+    CHECK(said >= ERR_STRANGERS && said < STRANGERS / 10, "%d lines about strangers", said);
+    CHECK((uint64_t)said + err_left_out() - before == STRANGERS, "%llu were left out",
+          (unsigned long long)(err_left_out() - before));
+    hear(err_strangers_end);
+    CHECK(sscanf(text, "narrowcast: warning: %u more lines like these were left out\n", &n) == 1 &&
+              said + (int)n == STRANGERS,
+          "'%s' after %d lines", text, said);
+    hear(err_strangers_end);
+    CHECK(!text[0], "said twice: '%s'", text);
 }
 
 /* ---- callers ---- */
@@ -273,5 +386,10 @@ int main(void)
     CHECK(strstr(text, "cannot allocate") && strstr(text, " bytes\n"), "'%s'", text);
     test_memory();
     test_callers();
+    alarm(100); /* nothing hangs */
+    test_strangers();
+    test_unread();
+    err_never_wait();
+    test_unread();
     DONE();
 }

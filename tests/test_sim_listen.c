@@ -265,6 +265,35 @@ static void own_card(void)
     CHECK(lines_said(&p) == 0, "it said something");
 }
 
+/* Strangers make the card write more than its stderr holds, and nobody reads it: the card goes on, answers
+ * and obeys. What it says is little, and it counts the rest. */
+static void unread(void)
+{
+    const char *const words[] = {"--listen", "127.0.0.1:0", "--model", "c", NULL};
+    struct process p;
+    struct client c;
+    char text[512];
+    if (start(&p, -1, words))
+        return;
+    fcntl(p.said, F_SETPIPE_SZ, 4096);
+    CHECK(!client_open(&c, p.ip, p.port), "no card");
+    memset(text, 'x', sizeof text);
+    int n = 0;
+    for (int64_t left_out = 0; n < 3000 && left_out < 100; n++) {
+        struct client stranger = {.fd = -1};
+        CHECK(!client_open(&stranger, p.ip, p.port) && !sock_send(stranger.fd, text, sizeof text) &&
+                  sock_recv(stranger.fd, text, 1),
+              "stranger %d", n);
+        close(stranger.fd);
+        left_out = check_bad ? 100 : client_wire(&c, "lines_left_out");
+    }
+    CHECK(n >= 100 && n < 200, "%d strangers until 100 lines were left out", n);
+    CHECK(client_read(&c, REG_ID) == REG_ID_VALUE, "the card does not answer");
+    CHECK(stop(&p, SIGTERM) == 0, "SIGTERM does not end it");
+    close(c.fd);
+    CHECK(lines_said(&p) >= 1, "it said nothing");
+}
+
 /* IP lengths of a capture, record by record. */
 static void whole_capture(const char *path, long least)
 {
@@ -354,6 +383,7 @@ int main(int argc, char **argv)
     bad_network(bad_c, 12);
     unreachable();
     own_card();
+    unread();
     files("c", "--pcap", pcap);
     whole_capture(pcap, 2 * 2 * CLIENT_RANKS * 2);
     if (has_rtl()) {

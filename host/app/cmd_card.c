@@ -3,6 +3,7 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/err_line.h"
 #include "base/inet.h"
 #include "base/opt.h"
 #include "base/stop.h"
@@ -70,8 +71,9 @@ static int card_failed(const struct server *s, int rc)
 static void report(void *arg, struct text *to)
 {
     const struct server *s = arg;
-    text_add(to, "model xrt\njobs %d\ncontrollers %d\n", control_jobs(s->control),
-             control_peers(s->control));
+    text_add(to, "model xrt\njobs %d\ncontrollers %d\nlines_left_out %llu\n",
+             control_jobs(s->control), control_peers(s->control),
+             (unsigned long long)err_left_out());
 }
 
 static int open_listener(uint32_t ip, uint16_t *port)
@@ -165,8 +167,10 @@ int cmd_card(int argc, char **argv)
         return opt_help(&command, stdout), 0;
     struct server s = {.listener = -1, .signals = -1};
     int rc = open_all(&s, &o);
+    err_never_wait();
     if (!rc)
         rc = serve(&s);
+    err_strangers_end();
     close_all(&s);
     return rc;
 }

@@ -1,6 +1,8 @@
-/* err.c : one line for every failure. The only state: what is held, and by whom; under a lock, since a
- * rank's threads may fail at once. */
+/* err.c : one line for every failure. The only state: what is held, and by whom, and how many lines
+ * about strangers were said; under a lock, since a rank's threads may fail at once. */
 #include "base/err.h"
+#include "base/clock.h"
+#include "base/err_line.h"
 #include "base/text.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -10,6 +12,11 @@
 static struct err_lines err_own;
 static _Thread_local struct err_lines *err_mine; /* NULL: err_own */
 static pthread_mutex_t err_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    double since_s; /* when these began to be counted */
+    int said;
+    uint64_t unsaid, ever_unsaid;
+} strangers;
 
 static struct err_lines *lines(void)
 {
@@ -19,10 +26,13 @@ static struct err_lines *lines(void)
 /* Says a line to whom it may concern. Not locked: the caller's function may take its time. */
 static void put(const struct err_lines *err, bool error, const char *text)
 {
-    if (err->to)
+    char line[ERR_LINE_BYTES / 2 + 64];
+    if (err->to) {
         err->to(err->arg, error, text);
-    else
-        fprintf(stderr, "narrowcast: %s%s\n", error ? "" : "warning: ", text);
+        return;
+    }
+    snprintf(line, sizeof line, "narrowcast: %s%s\n", error ? "" : "warning: ", text);
+    err_line(line);
 }
 
 enum { TEXT_BYTES = 448 };
@@ -97,6 +107,64 @@ void err_news(const char *format, ...)
     write_line(text, format, ap);
     va_end(ap);
     put(lines(), false, text);
+}
+
+/* May one more line about strangers be said? *unsaid: how many were not, which is to be said first. */
+static bool may_say(uint64_t *unsaid)
+{
+    const double now = clock_s();
+    pthread_mutex_lock(&err_lock);
+    if (!strangers.said || now - strangers.since_s >= ERR_STRANGERS_S) {
+        strangers.said = 0;
+        strangers.since_s = now;
+    }
+    const bool may = strangers.said < ERR_STRANGERS;
+    *unsaid = may ? strangers.unsaid : 0;
+    if (may) {
+        strangers.said++;
+        strangers.unsaid = 0;
+    } else {
+        strangers.unsaid++;
+        strangers.ever_unsaid++;
+    }
+    pthread_mutex_unlock(&err_lock);
+    return may;
+}
+
+static void say_unsaid(uint64_t n)
+{
+    if (n)
+        err_warn("%llu more lines like these were left out", (unsigned long long)n);
+}
+
+int err_stranger(int code, const char *format, ...)
+{
+    uint64_t unsaid;
+    va_list ap;
+    if (!may_say(&unsaid))
+        return code;
+    say_unsaid(unsaid);
+    va_start(ap, format);
+    say(false, format, ap);
+    va_end(ap);
+    return code;
+}
+
+void err_strangers_end(void)
+{
+    pthread_mutex_lock(&err_lock);
+    const uint64_t unsaid = strangers.unsaid;
+    strangers.unsaid = 0;
+    pthread_mutex_unlock(&err_lock);
+    say_unsaid(unsaid);
+}
+
+uint64_t err_left_out(void)
+{
+    pthread_mutex_lock(&err_lock);
+    const uint64_t n = strangers.ever_unsaid;
+    pthread_mutex_unlock(&err_lock);
+    return n + err_lines_left_out();
 }
 
 void err_hold(void)

@@ -3,12 +3,14 @@
 #define ERR_H
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Says one line ("narrowcast: " + message + newline, on stderr) and returns code, so that a caller
  * can write
  *     return ERR(-EINVAL, "cannot open ring of %d ranks: need at least 2", n_ranks);
  * code      negative errno, handed back unchanged
- * message   lower case, no full stop, subject in quotes, then why */
+ * message   lower case, no full stop, subject in quotes, then why
+ * A stderr that nobody reads delays a line by a second at most (err_line.h). */
 #define ERR(code, ...) err_say((code), __VA_ARGS__)
 
 /* Passes a failure up in silence: its cause has been said already. Only where nothing is held. */
@@ -31,6 +33,18 @@ void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same at once, even while lines are held: for what one rank alone says, of a job that goes
  * on. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Warns about a stranger: somebody whom nobody here has asked, such as one who calls a port. Any number
+ * of them may come, so only ERR_STRANGERS of these lines are said in ERR_STRANGERS_S seconds. The
+ * others are counted, and the count is said with the next line or by err_strangers_end(), which a
+ * server calls last. Returns code. */
+enum { ERR_STRANGERS = 10, ERR_STRANGERS_S = 10 };
+int err_stranger(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void err_strangers_end(void);
+#define ERR_STRANGER(code, ...) err_stranger((code), __VA_ARGS__)
+
+/* How many lines have not been said so far: those about strangers, and those that nobody read. */
+uint64_t err_left_out(void);
 
 /* While held, lines are kept instead of printed: the first error wins. N ranks hold while each of
  * them may find the same mistake; comm_agree() then lets one of them speak, and N equal lines

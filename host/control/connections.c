@@ -84,7 +84,7 @@ int connections_adopt(struct connections *c, int fd)
 static void refuse(int fd, const char *name)
 {
     uint8_t bytes[SIMLINK_BYTES];
-    err_warn("%s is refused: there are %d already", name, CONTROL_PEERS);
+    ERR_STRANGER(0, "%s is refused: there are %d already", name, CONTROL_PEERS);
     simlink_put(
         (struct simlink){.kind = SIMLINK_HELLO, .status = SIMLINK_FULL, .a = SIMLINK_VERSION},
         bytes);
