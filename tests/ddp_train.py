@@ -3,7 +3,9 @@
 #     ddp_train.py train FOLDER [DATA]    trains a small CNN on 4 ranks: fp32 without the hook, then e4m3 aps, e3m0 and onebit through it
 #     ddp_train.py mean FOLDER RANKS      a checksum of the means of gradients that are known, in e4m3 aps
 #     ddp_train.py mean-c RANK RANKS      the same through nc_open over MPI: by mpirun
-#     ddp_train.py faults FOLDER          a nan, a rank that is killed in mid-step, wrong words, a state saved and loaded
+#     ddp_train.py faults FOLDER          a nan, a rank that is killed in mid-step, wrong words, a child that exits, a state saved and
+#                                        loaded
+import atexit
 import gzip
 import os
 import signal
@@ -239,6 +241,13 @@ def faults(rank, folder, n_ranks):
     if rank == 1:
         bad[2][0, 0, 0, 0] = float("nan")
     check(torch.isnan(step(bad)).all() and state.skipped == 1, "a nan on a rank")
+    child = os.fork()
+    if child == 0:  # its exit is not the end of this rank
+        atexit._run_exitfuncs()
+        state.__del__()
+        state.close()
+        os._exit(0)
+    check(os.waitpid(child, 0)[1] == 0, "a forked child's exit")
     saved = {k: v.clone() for k, v in state.state_dict().items()}
     first = step(known_grads(rank, 2))
     other = step(known_grads(rank, 2))

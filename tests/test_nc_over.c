@@ -92,6 +92,35 @@ static int refused(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+/* A forked child that ends, and what it calls on the way, is nothing to the others. */
+static int forked(const struct nc_transport *t, void *ctx)
+{
+    static float x[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    struct nc *nc = NULL;
+    int status = 0;
+    (void)ctx;
+    o.deadline_s = 60;
+    point(x, sizeof *x, list);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_wait(nc, NULL) == 0, "%s", nc_last_error(nc));
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        check_bad = 0;
+        nc_abort(nc, -EIO);
+        CHECK(nc_async_error(nc) == 0 && nc_allreduce(nc, list, NULL) == -EPERM, "it may call");
+        nc_close(nc);
+        exit(check_bad);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child: %d", status);
+    CHECK(nc_allreduce(nc, list, NULL) == 0, "behind it: %s", nc_last_error(nc));
+    CHECK(nc_iallreduce(nc, list) == 0 && nc_wait(nc, NULL) == 0, "%s", nc_last_error(nc));
+    nc_close(nc);
+    return 0;
+}
+
 /* A send that fails says nothing about its receiver, who hears of it at once; nc_abort() between calls is heard
  * by the others, who are in one; lists that are NULL. */
 static int fails_now;
@@ -202,6 +231,7 @@ int main(void)
         CHECK(over_run(p, steps, (char[]){"onebit"}) == 0, "%d ranks, onebit", p);
     }
     CHECK(over_run(3, refused, NULL) == 0, "refused");
+    CHECK(over_run(3, forked, NULL) == 0, "a forked child");
     CHECK(over_run(2, heard_at_once, (char[]){"send"}) == 0, "a send that fails");
     CHECK(over_run(3, heard_at_once, (char[]){"abort"}) == 0, "an abort between calls");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)

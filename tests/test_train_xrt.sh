@@ -56,6 +56,7 @@ for model in c $rtl; do
     rm -f log
 done
 export NARROWCAST_SIM_MODEL=c
+LD_LIBRARY_PATH=$B mpirun -np 2 "$B/tests/test_nc_fork_mpi" xrt >out 2>&1 || fail "forked children that exit: $(tail -n 3 out)"
 
 # --- a process owns it, for two jobs at once ---
 served one

@@ -28,6 +28,7 @@ sees 0 '' "$xclbin" memory
 sees 0 '' "$xclbin" runs 10000
 sees 0 '' "$xclbin" twice
 sees 0 '^same$' "$xclbin" uuid
+sees 0 '' "$xclbin" forks
 if NARROWCAST_SIM_MODEL=rtl "$try" "$xclbin" about >/dev/null 2>&1; then
     export NARROWCAST_SIM_MODEL=rtl
     sees 0 'frames to 7f000001:[1-9]' "$xclbin" registers

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What the library was asked to do. */
 static _Atomic double sleep_s;
@@ -140,11 +143,40 @@ static void check_late_open(void)
     sleep_s = 0;
 }
 
+/* A child ends without what was registered before the device was opened: XRT's handlers, in which it would
+ * wait for threads that it has not. */
+static bool is_child;
+static void as_xrt(void)
+{
+    if (is_child)
+        _exit(7);
+}
+
+static void check_fork(void)
+{
+    struct xrt_work *w = start();
+    struct xrt_task t = {.kind = XRT_WORK_READ, .kernel = KERNEL_REDUCE_MM};
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        is_child = true;
+        exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3,
+          "a child's exit: status %d", status);
+    CHECK(xrt_work_do(w, &t, 5) && t.rc == 0, "the parent reads: %d", t.rc);
+    xrt_work_end(w, 5);
+    CHECK(closed == 1, "closed %d", closed);
+}
+
 int main(void)
 {
+    atexit(as_xrt);
     check_calls();
     check_late();
     check_late_open();
+    check_fork();
     xrt_work_end(NULL, 1);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the threads' last words */
     DONE();

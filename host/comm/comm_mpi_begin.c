@@ -11,6 +11,7 @@
 /* MPI can be begun and ended once in a process, so what is known of it is the process's. */
 static struct {
     pthread_mutex_t lock;
+    pid_t pid;  /* the process that began, or met, MPI: a child that it forks has none */
     bool begun; /* here, so it is ended here */
     int n_open; /* jobs */
     bool taken; /* comm_take_turn() */
@@ -47,6 +48,8 @@ static void finalize(void)
 void comm_mpi_end(void)
 {
     int ended = 0;
+    if (mpi_here.pid != getpid()) /* at the exit of a forked child */
+        return;
     pthread_mutex_lock(&mpi_here.lock);
     MPI_Finalized(&ended);
     if (mpi_here.begun && mpi_here.n_open == 0 && !ended)
@@ -92,11 +95,10 @@ enum comm_level comm_mpi_level(int mpi_level)
 
 int comm_begin(bool many)
 {
-    static pid_t pid; /* the process that began, or met, MPI: a child that it forks has none */
     int level = MPI_THREAD_SINGLE, rc = 0;
     pthread_mutex_lock(&mpi_here.lock);
-    pid = pid ? pid : getpid();
-    if (pid != getpid())
+    mpi_here.pid = mpi_here.pid ? mpi_here.pid : getpid();
+    if (mpi_here.pid != getpid())
         rc = ERR(-EPERM, "cannot join the job from a forked child: MPI is its parent's");
     if (rc == 0)
         rc = begin_mpi(many, &level);

@@ -250,7 +250,7 @@ NC_API void nc_close(struct nc *nc);
  * it ends the job's processes at once, with a status that is not 0, as MPI_Abort does, and does not
  * return. Over a transport of the caller's it does: a call of this rank that is under way and all later
  * ones return code, and soon those of all ranks do. nc_close() remains to be called, by whoever knows that
- * nc_abort() has returned. NULL is legal. */
+ * nc_abort() has returned. After fork() it does nothing. NULL is legal. */
 NC_API void nc_abort(struct nc *nc, int code);
 
 /* 0, or what the communicator has failed with, in a call or in its own thread: a negative errno, which all

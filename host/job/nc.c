@@ -354,7 +354,7 @@ void nc_close(struct nc *nc)
 
 void nc_abort(struct nc *nc, int code)
 {
-    if (!nc)
+    if (!nc || getpid() != nc->pid)
         return;
     code = code < 0 && code > -4096 ? code : -ECANCELED;
     if (!comm_give_in(nc->comm, code))

@@ -36,21 +36,23 @@ static _Atomic int n_busy; /* calls that are waited for: a signal may end the pr
 
 /* XRT's own handlers would take away what such a thread stands in, or wait for it: the process ends
  * without them. What was to be done at its end was registered later than XRT, or is done by now
- * (MPI). */
+ * (MPI). A forked child has none of XRT's threads, and some of its handlers wait for them. */
+static pid_t owner; /* that opened devices */
 static void leave(int status, void *arg)
 {
     (void)arg;
-    if (n_lost == 0 && n_busy == 0)
+    if (n_lost == 0 && n_busy == 0 && getpid() == owner)
         return;
     fflush(NULL);
     _exit(status);
 }
 
-/* Again whenever XRT may have registered more. */
-static void register_leave(void)
+/* Again whenever XRT may have registered more, which it does at the first call of some kinds. */
+static void register_leave(int kind)
 {
-    static _Atomic int times;
-    if (times++ < 4)
+    static _Atomic int times[XRT_WORK_CLOSE + 1];
+    owner = getpid();
+    if (times[kind] < 4 && times[kind]++ < 4)
         (void)on_exit(leave, NULL);
 }
 
@@ -59,7 +61,7 @@ static void leave_behind(struct xrt_work *w)
     w->lost = true;
     n_lost++;
     pthread_detach(w->thread);
-    register_leave();
+    register_leave(w->task.kind);
 }
 
 int xrt_work_lost(void)
@@ -233,8 +235,8 @@ bool xrt_work_do(struct xrt_work *w, struct xrt_task *task, double timeout_s)
     }
     n_busy--;
     pthread_mutex_unlock(&w->lock);
-    if (done && task->kind == XRT_WORK_OPEN)
-        register_leave();
+    if (done)
+        register_leave(task->kind);
     return done;
 }
 

@@ -219,7 +219,7 @@ class State:
     Raises RuntimeError with the library's own line, here and in the backward pass; after that only close() may follow."""
 
     def __init__(self, model, process_group=None, **options):
-        self.lib, self.nc = _load(), c_void_p()
+        self.lib, self.nc, self.pid = _load(), c_void_p(), os.getpid()
         words = _settings(self.lib, options)
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and p.numel() > 0]
@@ -317,7 +317,7 @@ class State:
 
     def close(self):
         """Leaves, with all ranks. Twice is legal."""
-        if not self.nc:
+        if not self.nc or os.getpid() != self.pid:  # a forked child's exit is not the training's
             return
         self.lib.nc_close(self.nc)
         self.nc = c_void_p()
@@ -327,7 +327,7 @@ class State:
 
     def _give_up(self):
         """At exit, and when nobody has the state any more: the others do not wait for this rank."""
-        if self.nc:
+        if self.nc and os.getpid() == self.pid:
             self.own_group = False
             self.lib.nc_abort(self.nc, -errno.ECANCELED)
             self.close()

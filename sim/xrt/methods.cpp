@@ -14,6 +14,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <new>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -314,10 +315,14 @@ __attribute__((constructor)) void load()
     s.system->give_to(*singleton);
 }
 
+const pid_t loader = getpid();
+
 // What still runs is aborted, so that XRT's own threads, which wait for it, end.
 __attribute__((destructor)) void unload()
 {
     std::vector<std::shared_ptr<Board>> all;
+    if (getpid() != loader)  // the exit of a forked child, whose parent goes on with the card
+        return;
     {
         std::lock_guard<std::mutex> held(state().lock);
         for (const auto &o : state().opened)

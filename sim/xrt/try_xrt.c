@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <xrt.h>
@@ -323,6 +324,26 @@ static int speed(const char *xclbin, unsigned n)
     return xrtDeviceClose(o.device);
 }
 
+/* A forked child that exits leaves the parent's card alone. */
+static int forks(const char *xclbin, unsigned n)
+{
+    struct opened o = open_card(xclbin, NULL);
+    uint32_t ctrl = 9;
+    int status = 0;
+    (void)n;
+    fflush(NULL); /* XRT itself hangs in the exits of children that are forked later */
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        exit(0);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    xrtKernelHandle k = xrtPLKernelOpenExclusive(o.device, o.uuid, "nic_core");
+    MUST(k && xrtKernelReadRegister(k, REG_CTRL, &ctrl) == 0);
+    MUST(xrtKernelClose(k) == 0);
+    return xrtDeviceClose(o.device);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -332,13 +353,14 @@ int main(int argc, char **argv)
                {"runs", runs},     {"memory", memory},     {"hold", hold},
                {"reload", reload}, {"dies", dies},         {"fails", fails},
                {"stuck", stuck},   {"uuid", uuid},         {"twice", twice},
-               {"speed", speed}};
+               {"speed", speed},   {"forks", forks}};
     for (size_t i = 0; argc >= 3 && i < sizeof all / sizeof *all; i++)
         if (!strcmp(argv[2], all[i].name))
             return all[i].run(argv[1], argc > 3 ? (unsigned)atoi(argv[3]) : 0);
     fprintf(
         stderr,
         "usage: try XCLBIN "
-        "about|identity|registers|runs|memory|hold|reload|dies|fails|stuck|uuid|twice|speed [N]\n");
+        "about|identity|registers|runs|memory|hold|reload|dies|fails|stuck|uuid|twice|speed|forks "
+        "[N]\n");
     return 1;
 }
