@@ -4,6 +4,7 @@
 #include "base/opt.h"
 #include "sim/drive.h"
 #include "sim/serve.h"
+#include <signal.h>
 #include <string.h>
 
 struct sim_options {
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
 {
     struct sim_options o = {0};
     struct opt_parsed p;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failure with a line */
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;
     if (p.help)

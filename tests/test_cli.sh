@@ -157,9 +157,34 @@ head -c 10 x.f32 >cut.f32
 refused "cannot cast 'cut.f32': 10 bytes" "$n" cast cut.f32 out
 refused "no plain file" sh -c "cat x.f32 | '$n' cast --scale aps /dev/stdin out"
 refused "cannot write 'no/folder/out'" "$n" cast x.f32 no/folder/out
-refused "File too large" sh -c "trap '' XFSZ; ulimit -f 8; '$n' cast big.f32 out"    # in mid-writing
+# a limit on the size of files: in mid-writing, and when what is left is flushed at the end
+# shellcheck disable=SC2016 # the other shell's
+limited() { refused "File too large" sh -c 'ulimit -f "$0"; exec "$@"' "$@"; }
 head -c 12000 big.f32 >small.f32
-refused "File too large" sh -c "trap '' XFSZ; ulimit -f 1; '$n' cast small.f32 out"  # when it is flushed at the end
+limited 8 "$n" cast big.f32 out
+limited 1 "$n" cast small.f32 out
+limited 8 "$n" uncast --format e4m3 big out
+limited 1 "$n" uncast --format e4m3 r0 out
+limited 8 "$n" reduce --format e4m3 big big out
+limited 1 "$n" reduce --format fp32 small.f32 small.f32 out
+printf '{"kind":"step","step":1,"loss":1}\n' >steps
+for i in 1 2 3 4 5 6 7 8 9; do sed "s/:1,/:1$i,/" steps >next && cat next steps >both && mv both steps; done
+refused 'no room for temporary files' sh -c "ulimit -f 1; exec '$n' plot step-loss steps --out out.gp"
+if command -v gnuplot >/dev/null; then
+    refused 'gnuplot left off midway' sh -c "ulimit -f 30; exec '$n' plot step-loss steps --out out.svg"
+    refused 'gnuplot left off midway' sh -c "ulimit -f 4; exec '$n' plot step-loss steps --out out.png"
+    refused 'gnuplot left off midway' sh -c "ulimit -f 30; exec '$n' report steps --out out"
+fi
+for what in '--help' 'emulate --help' "info --json" 'model --json' 'sim --help'; do
+    rm -f out
+    # shellcheck disable=SC2086 # words
+    said=$(sh -c 'ulimit -f 0; "$@" 2>&1 >out; echo "ends with $?"' - "$n" $what)
+    case $said in
+    "narrowcast: cannot write "*'
+ends with 1') ;;
+    *) fail "a file that may not grow: $what: $said" ;;
+    esac
+done
 mkfifo pipe
 timeout 10 cat pipe >piped &
 "$n" cast --format e4m3 finite.f32 pipe

@@ -67,7 +67,6 @@ int cmd_emulate(int argc, char **argv)
     struct train_options o = {0};
     struct opt_parsed parsed = {0};
     signal(SIGPIPE, SIG_IGN); /* as of train */
-    signal(SIGXFSZ, SIG_IGN);
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&emulate_command, stdout), 0;
