@@ -239,6 +239,17 @@ static void test_card(void)
     same("a port of its own", answer(&q).reduce_s, 4 / 2.5 * wire + 2 * a + rounds);
     q.cluster.card_link_bps = 100e9;
     same("a port that is fast enough", answer(&q).reduce_s, wire + 2 * a + rounds);
+
+    q.cluster = (struct cost_cluster){.card_link_bps = (double)INFINITY, .card_on_host = true};
+    q.rates = (struct cost_rates){.port_s = cost_flat(1e-8), .add_s = 2e-8, .message_s = 1e-6};
+    const double messages = 2 * (double)frames * ((frame)*1e-8 + 1e-6); /* up and down */
+    const double adds = (double)(frames * each) * 2e-8;
+    same("a process on the ranks' cores", answer(&q).reduce_s,
+         2 * messages + adds + 2 * a + rounds + 4e-6);
+    q.cluster.card_on_host = false;
+    same("a card elsewhere", answer(&q).reduce_s,
+         (messages > wire ? messages : wire) + 2 * a + rounds + 4e-6);
+    q.rates = (struct cost_rates){0};
     q.cluster.card_link_bps = 2.5e9;
     q.n_ranks = 2;
     same("two ranks", answer(&q).reduce_s, wire + 2 * a + (a + 1 / payload) + (a + 8 / payload));

@@ -32,9 +32,10 @@ static const struct opt opts[] = {
      "Bits a second of a card's port, each way, which all ranks' packets share; link: as --link; "
      "none: no limit. Of the times in --rates, too.",
      OPT_TEXT, AT(card_link), 0, 0, 0},
-    {"card-rate", "RATE", NULL,
-     "Bytes a second that a card takes from all ranks, for --algo offload; measured: as those of "
-     "--rates. Default: a beat a clock of the core.",
+    {"card-rate", "RATE|host|measured", NULL,
+     "Bytes a second that a card takes from all ranks, for --algo offload; host: it is a process "
+     "on the ranks' cores, as `narrowcast sim`, and takes its time from theirs; measured: as those "
+     "of --rates. Default: a beat a clock of the core.",
      OPT_TEXT, AT(card_rate), 0, 0, 0},
     {"card-slots", "N", "64", "Packets of a rank that may be under way to a card.", OPT_INT,
      AT(card_slots), 8, 1024, 0},
@@ -152,11 +153,20 @@ static int given_rates(const struct predict_options *o, struct predict *p)
     return predict_time("compute", o->compute, &p->compute_s);
 }
 
+static bool card_on_host(const struct predict_options *o)
+{
+    return o->card_rate && !strcmp(o->card_rate, "host");
+}
+
 /* The card's core takes a beat a clock, by its estimate. */
 static int card_rate(const struct predict_options *o, struct predict *p)
 {
     double bytes_s = 1e6 * CARD_MHZ * PKT_BEAT_BYTES;
     const bool measured = o->card_rate && !strcmp(o->card_rate, "measured");
+    p->cluster.card_rtt_s = fmax(p->rates.card_rtt_s, 0);
+    p->cluster.card_on_host = card_on_host(o);
+    if (p->cluster.card_on_host)
+        return 0;
     if (o->card_rate && !measured)
         TRY(predict_rate("card-rate", o->card_rate, &bytes_s));
     p->cluster.card_s = cost_flat(1 / bytes_s);
@@ -166,7 +176,6 @@ static int card_rate(const struct predict_options *o, struct predict *p)
     if (predict_messages_of(&p->rates, "offload", "").card_s.n == 0)
         return ERR(-EINVAL, "--card-rate measured: --rates has no all-reduce through a card of "
                             "256 KiB at least");
-    p->cluster.card_rtt_s = fmax(p->rates.card_rtt_s, 0);
     return 0;
 }
 
@@ -195,6 +204,7 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     if (o->rates) {
         TRY(predict_rates_read(o->rates, &p->rates));
         p->rates.card_link_bps = p->cluster.card_link_bps;
+        p->rates.card_on_host = card_on_host(o);
         predict_fit(o, &p->rates);
     }
     p->unhidden = opt_given(&command, parsed, "unhidden") ? o->unhidden : -1;

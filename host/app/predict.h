@@ -83,7 +83,8 @@ struct predict_rates {
     struct predict_time_row times[PREDICT_TIMES];
     int n_rows, n_times;
     double port_s[2];     /* a byte of messages sent or got: to ranks, to a card; 0: not known */
-    double card_link_bps; /* as struct cost_cluster has it: of the times through a card */
+    double card_link_bps; /* as struct cost_cluster has them: of the times through a card */
+    bool card_on_host;
     /* what the times tell (predict_fit.c); negative, or without a point: nothing */
     double latency_s, card_rtt_s;
     /* of all, then of each algorithm, then of each of its types */

@@ -40,6 +40,7 @@ static double formula(const struct predict_options *o, const struct predict_rate
                                          .latency_s = what == LATENCY ? x : fmax(r->latency_s, 0),
                                          .mtu = (int)o->mtu,
                                          .card_link_bps = r->card_link_bps,
+                                         .card_on_host = r->card_on_host,
                                          .card_s = cost_flat(what == CARD ? x : 0),
                                          .card_rtt_s =
                                              what == CARD_RTT ? x : fmax(r->card_rtt_s, 0),
@@ -79,20 +80,21 @@ static bool depends(const struct predict_options *o, const struct predict_rates 
     return least > 0 && formula(o, r, row, what, most) > 1.001 * least;
 }
 
-static bool tells(const struct predict_time_row *row, enum fitted what)
+static bool tells(const struct predict_rates *r, const struct predict_time_row *row,
+                  enum fitted what)
 {
-    const bool by_card = !strcmp(row->algo, "offload");
+    const bool by_card = !strcmp(row->algo, "offload"), by_cpu = !by_card || r->card_on_host;
     switch (what) {
     case LATENCY:
         return row->bytes <= SHORT && !by_card && row->n_ranks > 1;
     case PORT:
-        return row->bytes >= LONG && row->bps == 0 && !by_card && row->n_ranks > 1;
+        return row->bytes >= LONG && row->bps == 0 && by_cpu && row->n_ranks > 1;
     case UNHIDDEN:
-        return row->bytes >= LONG && row->bps > 0 && !by_card && row->n_ranks > 1;
+        return row->bytes >= LONG && row->bps > 0 && by_cpu && row->n_ranks > 1;
     case CARD_RTT:
         return row->bytes <= SHORT && by_card;
     default:
-        return row->bytes >= LONG && by_card;
+        return row->bytes >= LONG && by_card && !r->card_on_host;
     }
 }
 
@@ -118,7 +120,7 @@ static double median_of(const struct predict_options *o, const struct predict_ra
     size_t n = 0;
     for (int i = 0; i < r->n_times; i++) {
         const struct predict_time_row *row = &r->times[i];
-        if (is_of(m, row->algo, row->type) && tells(row, what) &&
+        if (is_of(m, row->algo, row->type) && tells(r, row, what) &&
             (bytes == 0 || row->bytes == bytes) && depends(o, r, row, what, most))
             found[n++] = meet(o, r, row, what, most);
     }

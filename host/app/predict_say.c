@@ -14,7 +14,7 @@ static void say_speeds(const struct cost_curve *c)
 static void say_messages(const struct predict *p, const char *algo, const char *type)
 {
     const struct predict_messages m = predict_messages_of(&p->rates, algo, type);
-    if (!strcmp(algo, "offload")) {
+    if (!strcmp(algo, "offload") && !p->cluster.card_on_host) {
         if (!p->card_measured)
             return;
         printf("card           %s: ", type);
@@ -46,7 +46,9 @@ static void say_card(const struct predict *p)
         printf("card           a port without limit");
     else
         printf("card           a port of %.4g Gbit/s", 1e-9 * port);
-    if (p->card_measured)
+    if (p->cluster.card_on_host)
+        printf("; adds on the ranks' cores\n");
+    else if (p->card_measured)
         printf("; --rates says how fast it adds\n");
     else
         printf("; adds %.3g GB/s from all ranks\n", 1e-9 / cost_at(&p->cluster.card_s, 0));

@@ -40,6 +40,7 @@ struct cost_cluster {
     double latency_s;   /* of a message without bytes, one way */
     int mtu;            /* of Ethernet: how much of a link is payload */
     double card_link_bps;     /* of a card's port, each way; 0: as link_bps; may be infinite */
+    bool card_on_host;        /* it is a process that shares the ranks' cores; card_s is 0 */
     struct cost_curve card_s; /* a byte of codes that a card takes from all ranks; 0: no time */
     double card_rtt_s;        /* until a card answers a packet; 0: two latencies */
     int card_slots;           /* packets of a rank that are under way */

@@ -47,8 +47,11 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
     const double bytes = 4 * (double)n;
     const double card =
         cluster->n_ranks * (up - frames * UDP_HEADERS) * cost_at(&cluster->card_s, bytes);
-    const double port =
+    const double messages =
         (up + down) * cost_at(&rates->port_s, bytes) + 2 * frames * rates->message_s;
+    /* a card on the ranks' cores receives, adds and sends for each rank what that sends and gets */
+    const double adds = cluster->card_on_host ? (double)vec_bytes(codes->in, n) * rates->add_s : 0;
+    const double port = cluster->card_on_host ? 2 * messages : messages;
     const double decodes = bytes * rates->decode_s;
     const double slowest = wire > window   ? wire > card ? wire : card
                            : window > card ? window
@@ -56,6 +59,7 @@ void cost_card(const struct cost_job *job, const struct cost_cluster *cluster, s
     sum->steps += 2;
     sum->bytes += (uint64_t)(up > down ? up : down);
     sum->latency_s += rtt, sum->wire_s += slowest;
-    sum->port_s += port, sum->cast_s += decodes;
-    sum->reduce_s += rtt + cost_together(slowest, port + decodes, cost_at(&rates->unhidden, bytes));
+    sum->port_s += port, sum->add_s += adds, sum->cast_s += decodes;
+    sum->reduce_s +=
+        rtt + cost_together(slowest, port + adds + decodes, cost_at(&rates->unhidden, bytes));
 }
