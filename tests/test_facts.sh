@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_facts.sh : READMEs say the numbers of hls/*.def, and no list has a line beyond 100 columns.
+# test_facts.sh : READMEs say the numbers of hls/*.def and of the tables of bench, with their settings, and no list has a line beyond 100
+# columns.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bad=0
@@ -22,6 +23,29 @@ says rtl/README.md packet MAX_RANKS 'any that % ranks can make'
 says rtl/README.md packet USUAL_BEATS 'for the % beats of an MTU of 1500'
 says host/offload/README.md card BEATS 'as the cards take (%)'
 says sim/README.md regs COUNTERS 'all % counters'
+
+# --- figures of bench, each with the setting that it was measured with ---
+
+# says_text FILE TEXT: the file has the text; lines end anywhere
+says_text() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || { echo "$1: does not say '$2'" && bad=1; }; }
+
+# A figure of 4 bits names the format of the results, one of a card the card's port: item by item, row by row.
+settings() { # settings FILE SECTION
+    awk -v section="$2" '
+        function judge() {
+            if (item ~ /e3m0|4 bits/ && item !~ /result/) { print "no format of results: " substr(item, 1, 90); bad = 1 }
+            if (item ~ /through (a|the) card/ && item !~ /port has no limit/) { print "no speed of the port of the card: " substr(item, 1, 90); bad = 1 }
+            item = ""
+        }
+        /^#/ { judge(); on = index($0, section) > 0 }
+        /^- |^$/ { judge() }
+        on { item = item " " $0 }
+        END { judge(); exit bad }' "$1" || { echo "$1: $2: figures without their setting" && bad=1; }
+}
+settings README.md 'What is measured'
+for said in 'those of e3m0 in e4m3' 'Sums of e3m0 and e1m2 travel back in e4m3'; do says_text bench/codec_accuracy/README.md "$said"; done
+says_text bench/allreduce/README.md 'the card, in plain C, has a port without limit in all rows'
+says_text bench/allreduce/README.md 'e3m0: sums travel back in e4m3'
 
 awk 'length > 100 {print FILENAME ":" FNR ": " length " columns"; bad = 1} END {exit bad}' hls/*.def || bad=1
 [ "$(grep -c '^COUNTER(' hls/regs.def)" = "$(fact regs COUNTERS)" ] || { echo "hls/regs.def: not $(fact regs COUNTERS) counters" && bad=1; }
