@@ -115,6 +115,8 @@ EOF
 ask=(--json --size 64M --link 1G --format e5m2 --latency 20us)
 model "${ask[@]}" --ranks 2 --algo ring --rates rates >out || fail failed
 # 67108864 bytes of fp32 by 2.667 and 8 GB/s; 16777216 bytes of addends, 2 of 3 bytes moved at 3 GB/s
+"$B/narrowcast" model --ranks 2 --size 1M --link 1G --algo ring --format e5m2 --rates rates | grep -q "^messages  *take no CPU time here: 'rates' has no rows" ||
+    fail 'does not say that messages are left out'
 cast=$(field cast_s '"kind":"model"') add=$(field add_s '"kind":"model"')
 holds "$cast > 0.99999 * 67108864 * (0.375e-9 + 0.125e-9) && $cast < 1.00001 * 67108864 * 0.5e-9" casts
 holds "$add > 0.99999 * 16777216 / 2e9 && $add < 1.00001 * 16777216 / 2e9" additions

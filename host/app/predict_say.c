@@ -76,6 +76,8 @@ void predict_say_rates(const struct predict *p)
     else if (r->port_s[0] > 0)
         printf("messages       %.3g GB/s by a core over 127.0.0.1; to a card %.3g\n",
                1e-9 / r->port_s[0], 1e-9 / r->port_s[1]);
+    else if (predict_messages_of(r, "", "").port_s.n == 0)
+        printf("messages       take no CPU time here: '%s' has no rows of them\n", p->o->rates);
     say_card(p);
     for (int i = 0; i < r->n_of; i++)
         if (*r->of[i].type && (r->of[i].port_s.n > 0 || r->of[i].card_s.n > 0))
