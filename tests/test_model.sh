@@ -276,6 +276,9 @@ for format in e4m3 e4m3fn e3m0 e3m4 e2m5; do
 done
 model >out || fail 'the defaults failed'
 grep -q 'e3m0, scale aps, ' out || fail "no e3m0 with a scale: $(cat out)"
+model --ranks 256 --size 64k,64M --algo ring,group-master:16 >out 2>&1 || fail "256 ranks, for which e3m0 has no room: $(cat out)"
+grep -q e3m0 out && fail "e3m0 with aps on 256 ranks: $(cat out)"
+refused 'leaves room for 63' model --ranks 256 --algo ring --format e5m2,e3m0
 for format in e5m2 fp16 bf16 fp32; do
     model --ranks 4 --format $format --scale none >out 2>&1 || fail "$format without a scale: $(cat out)"
 done

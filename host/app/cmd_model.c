@@ -214,12 +214,12 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Each format must work by some algorithm with some number of ranks, and each algorithm that was
- * named with some format. */
-static int check_words(const struct predict *p, bool named)
+/* Each format that was named must work by some algorithm with some number of ranks, and each algorithm
+ * that was named with some format. Of the usual formats one will do. */
+static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;
-    bool algo_works[PREDICT_LIST] = {0};
+    bool algo_works[PREDICT_LIST] = {0}, any_works = false;
     for (int f = 0; f < p->formats.n; f++) {
         bool works = false;
         for (int i = 0; i < p->algos.n; i++)
@@ -231,10 +231,11 @@ static int check_words(const struct predict *p, bool named)
                 works = works || rc == 0;
                 algo_works[i] = algo_works[i] || rc == 0;
             }
-        if (!works)
+        any_works = any_works || works;
+        if (!works && (named_formats || (f == p->formats.n - 1 && !any_works)))
             return predict_settle(p->o, p->algos.word[0], p->formats.word[f], p->ranks[0], &way);
     }
-    for (int i = 0; i < p->algos.n && named; i++)
+    for (int i = 0; i < p->algos.n && named_algos; i++)
         if (!algo_works[i])
             return predict_settle(p->o, p->algos.word[i], p->formats.word[0], p->ranks[0], &way);
     return 0;
@@ -309,7 +310,8 @@ int cmd_model(int argc, char **argv)
     p->o = &o;
     int rc = settle(&o, &parsed, p);
     if (rc == 0)
-        rc = check_words(p, opt_given(&command, &parsed, "algo"));
+        rc = check_words(p, opt_given(&command, &parsed, "format"),
+                         opt_given(&command, &parsed, "algo"));
     if (rc == 0 && !o.rates)
         rc = measure(p);
     if (rc == 0)
