@@ -233,7 +233,8 @@ static int parse_addresses(const struct serve_options *o, uint32_t *ip, uint8_t 
     struct in_addr at;
     char rest;
     if (inet_pton(AF_INET, o->ip, &at) != 1)
-        return ERR(-EINVAL, "cannot read '%s' as an address: --ip is as 10.0.0.9", o->ip);
+        return ERR(-EINVAL, "cannot read '%s' as an address: %sneed --ip as 10.0.0.9", o->ip,
+                   inet_hint(o->ip));
     const uint32_t own = ntohl(at.s_addr), net = own >> 24;
     if (own == *ip || net == 0 || net == 127 || net >= 224)
         return ERR(-EINVAL,

@@ -9,7 +9,7 @@ int card_words_check(const char *on, const char *card, const char *xclbin)
     if (!strcmp(on, "xrt"))
         return !card || xrt_card_name_fits(card)
                    ? 0
-                   : ERR(-EINVAL, "unknown --card '%s': need xrt, xrt:1 or xrt:BDF", card);
+                   : ERR(-EINVAL, "unknown --card '%s': need xrt, xrt:1 or xrt:65:00.1", card);
     if (card)
         return ERR(-EINVAL, "--card '%s' needs --on xrt", card);
     if (xclbin)

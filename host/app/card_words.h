@@ -4,9 +4,9 @@
 #define CARD_WORDS_H
 
 /* name, metavar, fallback, help of a row; text, NULL where not given */
-#define CARD_WORDS_CARD                                                                        \
-    "card", "xrt[:BDF]", NULL,                                                                 \
-        "Which card (--on xrt): xrt, the first; xrt:1, the second; xrt:0000:65:00.1, the one " \
+#define CARD_WORDS_CARD                                                                   \
+    "card", "xrt[:BDF]", NULL,                                                            \
+        "Which card (--on xrt): xrt, the first; xrt:1, the second; xrt:65:00.1, the one " \
         "there."
 #define CARD_WORDS_XCLBIN                                                                     \
     "xclbin", "FILE", NULL,                                                                   \

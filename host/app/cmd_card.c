@@ -23,7 +23,7 @@ struct card_options {
 #define AT(field) offsetof(struct card_options, field)
 static const struct opt opts[] = {
     {"xrt", "CARD", "0",
-     "Which card: its number, or its place on the bus, as 0000:65:00.1; @10.0.0.9 behind it gives "
+     "Which card: its number, or its place on the bus, as 65:00.1; @10.0.0.9 behind it gives "
      "it that IP address. `narrowcast info` lists them.",
      OPT_TEXT, AT(xrt), 0, 0, 0},
     {"xclbin", "FILE", NULL,
@@ -44,7 +44,7 @@ static const struct opt_command command = {
              "host that its Ethernet port can be reached from, until it is interrupted. Their "
              "frames go to the card\n"
              "itself; here it is only told who takes part.",
-    .examples = "  build/narrowcast card --xrt 0000:65:00.1@10.0.0.9 --xclbin narrowcast.xclbin "
+    .examples = "  build/narrowcast card --xrt 65:00.1@10.0.0.9 --xclbin narrowcast.xclbin "
                 "--listen 10.0.0.1:4711\n"
                 "  host/ranks.sh 4 build/narrowcast train --offload udp://10.0.0.1:4711\n",
     .opts = opts,

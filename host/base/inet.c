@@ -7,28 +7,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-int inet_parse(const char *text, uint32_t *ip, uint16_t *port)
+const char *inet_hint(const char *text)
 {
-    const char *colon = strrchr(text, ':');
-    char host[256], *end = NULL;
-    const unsigned long number =
-        colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
-    if (!colon || !end || *end || number > 65535 || colon == text ||
-        colon - text >= (int)sizeof host)
-        return ERR(-EINVAL, "cannot read '%s' as an address: it is HOST:PORT, as 127.0.0.1:4711",
-                   text);
-    memcpy(host, text, (size_t)(colon - text));
-    host[colon - text] = 0;
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    int rc = getaddrinfo(host, NULL, &hints, &found);
-    if (rc)
-        return ERR(-EINVAL, "cannot find host '%s': %s", host, gai_strerror(rc));
+    const size_t n = strspn(text, "0123456789abcdefABCDEF:.");
+    const char *first = memchr(text, ':', n);
+    const bool colons = first && memchr(first + 1, ':', n - (size_t)(first + 1 - text));
+    return *text == '[' || (colons && (!text[n] || text[n] == '%')) ? "IPv6 is not supported, "
+                                                                    : "";
+}
+
+int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port)
+{
+    const char *colon = strchr(text, ':');
+    const size_t n = colon ? (size_t)(colon - text) : 0;
+    if (!n || n >= INET_HOST_BYTES || *text == '[' || colon[1] < '0' || colon[1] > '9')
+        return -EINVAL;
+    for (const char *c = text; c < colon; c++)
+        if (*c <= ' ' || *c == 0x7f)
+            return -EINVAL;
+    char *end;
+    const unsigned long number = strtoul(colon + 1, &end, 10);
+    if (*end || number > UINT16_MAX)
+        return -EINVAL;
+    memcpy(host, text, n);
+    host[n] = 0;
+    *port = (uint16_t)number;
+    return 0;
+}
+
+int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES])
+{
+    const struct addrinfo four = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM},
+                          six = {.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
     struct sockaddr_in at;
+    const int rc = getaddrinfo(host, NULL, &four, &found);
+    if (rc && rc != EAI_AGAIN && !getaddrinfo(host, NULL, &six, &found)) {
+        freeaddrinfo(found);
+        snprintf(why, INET_WHY_BYTES, "'%.64s' has only IPv6 addresses, need an IPv4 address",
+                 host);
+        return -ENXIO;
+    }
+    if (rc) {
+        snprintf(why, INET_WHY_BYTES, "cannot find host '%.64s': %s", host, gai_strerror(rc));
+        return -ENXIO;
+    }
     memcpy(&at, found->ai_addr, sizeof at);
     freeaddrinfo(found);
     *ip = ntohl(at.sin_addr.s_addr);
-    *port = (uint16_t)number;
     return 0;
+}
+
+int inet_parse(const char *text, uint32_t *ip, uint16_t *port)
+{
+    char host[INET_HOST_BYTES], why[INET_WHY_BYTES];
+    if (inet_split(text, host, port))
+        return ERR(-EINVAL, "cannot read '%s' as an address: %sneed HOST:PORT, as 127.0.0.1:4711",
+                   text, inet_hint(text));
+    return inet_find(host, ip, why) ? ERR(-EINVAL, "%s", why) : 0;
 }
 
 const char *inet_text(uint32_t ip, uint16_t port, char to[INET_TEXT])

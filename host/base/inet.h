@@ -3,9 +3,20 @@
 #define INET_H
 #include <stdint.h>
 
+enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
+
 /* HOST: a name or four numbers; PORT: 0..65535. 127.0.0.1 is 0x7f000001. Returns 0, or -EINVAL with
  * a line. */
 int inet_parse(const char *text, uint32_t *ip, uint16_t *port);
+
+/* The two steps of inet_parse(), which print nothing. inet_split() cuts the text and asks nobody:
+ * it returns 0 or -EINVAL. inet_find() resolves the host: it returns 0, or -ENXIO with why. */
+int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port);
+int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES]);
+
+/* Return "IPv6 is not supported, " if the text looks like an IPv6 address (in brackets or not, with
+ * or without a port), else "". An error message has it before "need ...". */
+const char *inet_hint(const char *text);
 
 /* "127.0.0.1:4711" into to, which is returned. */
 enum { INET_TEXT = 24 };

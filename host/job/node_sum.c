@@ -27,7 +27,7 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
     if (!node_sum_wanted(word))
         return 0;
     if (!xrt_card_name_fits(word))
-        return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:BDF", word);
+        return ERR(-EINVAL, "unknown --node-sum '%s': need cpu, xrt or xrt:65:00.1", word);
     if (algo != &algo_group_scatter)
         return ERR(
             -EINVAL,

@@ -1,6 +1,7 @@
 /* fpga.c : finds the backend of a card's name. */
 #include "offload/fpga.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -15,15 +16,22 @@ static const struct fpga_ops *backend_of(const char *where)
     return NULL;
 }
 
+/* The part of a name that may be an address of the network. */
+static const char *address_in(const char *where)
+{
+    const char *scheme = strstr(where, "://"), *at = strchr(where, '@');
+    return scheme ? scheme + 3 : at ? at + 1 : where;
+}
+
 int fpga_check_name(const char *where)
 {
     const struct fpga_ops *ops = backend_of(where);
     const bool fits = ops && ops->name_fits(where + strlen(ops->prefix));
     return fits ? 0
                 : ERR(-EINVAL,
-                      "'%s' is no card: need sim, sim:c, udp://host:port, eth://host:port, xrt or "
-                      "xrt:0000:65:00.1",
-                      where);
+                      "'%s' is no card: %sneed sim, sim:c, udp://host:port, eth://host:port, xrt "
+                      "or xrt:65:00.1",
+                      where, inet_hint(address_in(where)));
 }
 
 int fpga_open(struct fpga *card, const char *where, const char *xclbin, double timeout_s)

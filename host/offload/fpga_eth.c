@@ -106,7 +106,7 @@ static int eth_open(struct fpga *card, const char *name, double timeout_s)
 {
     const double until = clock_s() + timeout_s;
     struct sockaddr_in at;
-    TRY(fpga_host_find(card, name, SOCK_DGRAM, &at));
+    TRY(fpga_host_find(card, name, &at));
     struct eth_card *e = calloc(1, sizeof *e);
     if (!e)
         return fpga_failed(card, -ENOMEM, "no memory for card %s", card->name);

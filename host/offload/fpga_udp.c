@@ -56,7 +56,7 @@ static int udp_open(struct fpga *card, const char *name, double timeout_s)
 {
     const double until = clock_s() + timeout_s;
     struct sockaddr_in peer;
-    TRY(fpga_host_find(card, name, SOCK_STREAM, &peer));
+    TRY(fpga_host_find(card, name, &peer));
     int fd = connect_to(&peer, until);
     if (fd < 0)
         return fpga_failed(card, fd, "cannot reach card %s: %s", card->name, strerror(-fd));

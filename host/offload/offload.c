@@ -2,6 +2,7 @@
 #include "offload/offload.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/inet.h"
 #include "offload/wire_local.h"
 #include "offload/xrt_card.h"
 #include "offload/offload_inside.h"
@@ -61,7 +62,8 @@ static int read_options(struct offload *o, const struct offload_options *words)
                    words->slots);
     if (words->local &&
         (strlen(words->local) >= sizeof o->local || wire_local(words->local, 0, 0, &ip)))
-        return ERR(-EINVAL, "'%s' is no IPv4 address or interface of this host", words->local);
+        return ERR(-EINVAL, "cannot bind to '%s': %sneed an IPv4 address or interface of this host",
+                   words->local, inet_hint(words->local));
     if (o->group.ip && words->provider && strcmp(words->provider, "socket"))
         return ERR(-EINVAL, "a group is heard by sockets alone, not by '%s'", words->provider);
     if (wire_check(words->provider, why) ||

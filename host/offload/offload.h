@@ -17,7 +17,7 @@ struct offload;
 enum { OFFLOAD_MOST_CARDS = 16 };
 
 struct offload_options {
-    /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "xrt[:0000:65:00.1][@10.0.0.9]": rank 0 owns it;
+    /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "xrt[:65:00.1][@10.0.0.9]": rank 0 owns it;
      * "udp://host:port[,udp://host:port...]", "eth://..." likewise */
     const char *where;
     /* of a card that rank 0 owns: the container that makes a card of it; NULL:

@@ -25,7 +25,8 @@ int offload_group_parse(const char *words, struct fpga_rank *out)
     if ((colon && !(end && !*end)) || port < 1 || port > UINT16_MAX ||
         inet_pton(AF_INET, address, &found) != 1)
         return ERR(-EINVAL,
-                   "'%s' is no group: need an IPv4 address, as 239.1.1.1 or 239.1.1.1:5000", words);
+                   "'%s' is no group: %sneed an IPv4 address, as 239.1.1.1 or 239.1.1.1:5000",
+                   words, inet_hint(words));
     const uint32_t ip = ntohl(found.s_addr);
     if (ip >> 28 != PKT_GROUPS || (ip & 255) == 255) /* a shell takes .255 for a broadcast */
         return ERR(-EINVAL,

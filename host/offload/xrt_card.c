@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BDF_BYTES = 32 };                     /* "0000:65:00.1", with room for any values */
 static const double call_s = 5, close_s = 2; /* of what does not wait for a kernel */
 
 static struct {
@@ -149,10 +150,28 @@ int xrt_card_about(struct xrt_card *card, struct xrt_about *out)
 
 /* ---- opening ---- */
 
+/* "0000:65:00.1", or "65:00.1" as lspci prints it, as XRT wants it: with the domain. */
+static bool read_bdf(const char *text, char bdf[BDF_BYTES])
+{
+    unsigned domain = 0, bus, device, function;
+    int n = 0;
+    const bool with_domain = strchr(text, ':') != strrchr(text, ':');
+    if (text[strspn(text, "0123456789abcdefABCDEF:.")]) /* sscanf takes signs and spaces */
+        return false;
+    if (with_domain && sscanf(text, "%4x:%n", &domain, &n) != 1)
+        return false;
+    text += n;
+    n = 0;
+    if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &n) != 3 || text[n] ||
+        device > 31 || function > 7)
+        return false;
+    snprintf(bdf, BDF_BYTES, "%04x:%02x:%02x.%x", domain, bus, device, function);
+    return true;
+}
+
 bool xrt_card_name_fits(const char *name)
 {
-    unsigned domain, bus, device, function;
-    int n = 0;
+    char bdf[BDF_BYTES];
     if (strncmp(name, "xrt", 3) || (name[3] && name[3] != ':'))
         return false;
     const char *where = name + 4;
@@ -161,8 +180,7 @@ bool xrt_card_name_fits(const char *name)
     const size_t digits = strspn(where, "0123456789");
     if (!where[digits])
         return digits && digits <= 3 && atoi(where) <= 255 && (where[0] != '0' || digits == 1);
-    return sscanf(where, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &n) == 4 &&
-           !where[n];
+    return read_bdf(where, bdf);
 }
 
 /* The container that is to be in the card, sound and of this version. */
@@ -201,7 +219,8 @@ static int open_device(struct xrt_card *card, struct xclbin *container, double t
         return rc;
     }
     const char *where = card->name[3] ? card->name + 4 : "";
-    card->work = xrt_work_start(state.library, where, container);
+    char bdf[BDF_BYTES];
+    card->work = xrt_work_start(state.library, read_bdf(where, bdf) ? bdf : where, container);
     if (!card->work)
         return failed(card, -ENOMEM, "no memory for card %s", card->name);
     rc = ask(card, &t, timeout_s);
@@ -237,7 +256,7 @@ int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, d
     *card = (struct xrt_card){0};
     snprintf(card->name, sizeof card->name, "%s", name);
     if (!xrt_card_name_fits(name))
-        return failed(card, -EINVAL, "'%s' is no card: need xrt, xrt:1 or xrt:0000:65:00.1", name);
+        return failed(card, -EINVAL, "'%s' is no card: need xrt, xrt:1 or xrt:65:00.1", name);
     TRY(read_container(card, xclbin, &container));
     memcpy(uuid, container->uuid, sizeof uuid);
     TRY(open_device(card, container, timeout_s));

@@ -31,11 +31,12 @@ struct xrt_card_value {
     uint32_t value;
 };
 
-/* name: "xrt", "xrt:1", "xrt:0000:65:00.1". xclbin: the container's file; NULL: NARROWCAST_XCLBIN names
+/* name: "xrt", "xrt:1", "xrt:65:00.1". xclbin: the container's file; NULL: NARROWCAST_XCLBIN names
  * it. -ENOENT: no library, no file; -ELIBACC, -ELIBBAD: a library that does not load, or is of another
  * build; -EINVAL: no container; -ENODEV, -EBUSY, -ETIMEDOUT, ... */
 int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, double timeout_s);
-/* "xrt", "xrt:1" (0 to 255) or "xrt:0000:65:00.1". */
+/* "xrt", "xrt:1" (0 to 255), or "xrt:65:00.1" as lspci prints it; "xrt:0000:65:00.1" is the
+ * same, with its domain. */
 bool xrt_card_name_fits(const char *name);
 
 /* Is there a container to open a card with, sound and of this version? As xrt_card_open() would find

@@ -113,10 +113,12 @@ int xrt_nic_open(struct xrt_nic *n, const char *name, const char *xclbin, double
     uint32_t ip;
     *n = (struct xrt_nic){0};
     if (!parse(name, device, &ip)) {
-        snprintf(n->card.why, sizeof n->card.why,
-                 "'%s' is no card: need xrt, xrt:1 or xrt:0000:65:00.1, and @10.0.0.9 behind it "
-                 "for its own address",
-                 name);
+        const char *at = strchr(name, '@');
+        snprintf(
+            n->card.why, sizeof n->card.why,
+            "'%s' is no card: %sneed xrt, xrt:1 or xrt:65:00.1, and then @10.0.0.9 for its own "
+            "address",
+            name, inet_hint(at ? at + 1 : ""));
         return -EINVAL;
     }
     int rc = xrt_card_open(&n->card, device, xclbin, timeout_s);

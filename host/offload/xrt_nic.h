@@ -9,7 +9,7 @@ struct xrt_nic {
     struct xrt_card card; /* card.why: of the last call that failed, here too */
 };
 
-/* Is this a name of one: "xrt", "xrt:1", "xrt:0000:65:00.1", each with "@10.0.0.9" behind it? */
+/* Is this a name of one: "xrt", "xrt:1", "xrt:65:00.1", each with "@10.0.0.9" behind it? */
 bool xrt_nic_name_fits(const char *name);
 
 /* Opens the card by that name; an address behind @ becomes the card's own. Returns as xrt_card_open()

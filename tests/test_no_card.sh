@@ -1,0 +1,87 @@
+#!/bin/bash
+# test_no_card.sh : addresses and cards that cannot be. Every option that takes an address or a place on the bus refuses a wrong
+# one in one line, and names IPv6 where the address is one.
+set -eu
+# shellcheck source=tests/card_net.sh
+. "$(dirname "$0")/card_net.sh"
+sim=$B/narrowcast-sim
+export NARROWCAST_XCLBIN=$B/narrowcast.sim.xclbin
+
+# one_line CODE WORDS COMMAND...: the command fails (CODE: fails, or 0) and prints one line of ours, with these words
+one_line() {
+    local code=0 want=$1 words=$2
+    shift 2
+    timeout 60 "$@" >out 2>err || code=$?
+    case $want in
+    fails) case $code in 0 | 124) fail "exit $code: $*" ;; esac ;;
+    *) [ $code = "$want" ] || fail "exit $code: $*: $(cat err)" ;;
+    esac
+    if [ "$(grep -c '^narrowcast' err)" != 1 ] || ! grep -q "^narrowcast.*$words" err; then
+        fail "did not say '$words' in one line: $*: $(cat err)"
+    fi
+}
+train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 --scale aps-tight --steps 2"
+# shellcheck disable=SC2206 # words
+train=($train)
+
+# --- IPv6 addresses, wherever an address is read ---
+for ip in '[::1]' '::1' '[fe80::1%eth0]' 'fe80::1%eth0' '2001:db8:0:0:0:0:0:1' '[::ffff:10.0.0.9]' '::ffff:10.0.0.9'; do
+    for scheme in udp eth; do
+        one_line fails "'$scheme://.* is no card: IPv6 is not supported" "${train[@]}" --offload "$scheme://$ip:4711"
+    done
+    one_line fails 'is no card: IPv6 is not supported' "${train[@]}" --offload "udp://127.0.0.1:9,udp://$ip:4711"
+    one_line fails 'is no card: IPv6 is not supported' "${train[@]}" --offload "xrt:1@$ip"
+    one_line fails 'is no card: IPv6 is not supported' env NARROWCAST_OFFLOAD="udp://$ip:4711" "${train[@]}"
+    one_line fails 'IPv6 is not supported' "${train[@]}" --offload sim:c --fabric-address "$ip"
+    one_line fails 'is no group: IPv6 is not supported' "${train[@]}" --offload sim:c --card-group "$ip"
+    one_line fails 'is no card: IPv6 is not supported' "$n" doctor --offload "$ip:4711"
+    one_line fails 'is no card: IPv6 is not supported' "$n" card --listen 127.0.0.1:0 --xrt "0@$ip"
+    for program in "$n card" "$n sim" "$sim"; do
+        # shellcheck disable=SC2086 # words
+        one_line fails 'as an address: IPv6 is not supported' $program --listen "$ip:4711"
+    done
+    one_line fails 'as an address: IPv6 is not supported' "$n" sim --listen 127.0.0.1:0 --tap none --ip "$ip"
+    one_line fails 'as an address: IPv6 is not supported' "$n" sim --counters "$ip:4711"
+    one_line fails 'is no card: IPv6 is not supported' "$n" sim --counters "eth://$ip:4711"
+done
+# a name that has an IPv6 address only, in a /etc/hosts of our own
+printf '127.0.0.1 localhost\n2001:db8::1 six.test\n' >hosts
+# shellcheck disable=SC2016 # the inner shell's words
+in_hosts=(unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh)
+if "${in_hosts[@]}" true 2>/dev/null; then
+    one_line fails "'six.test' has only IPv6 addresses" "${in_hosts[@]}" "$n" sim --listen six.test:0
+else
+    echo 'skip: no namespace of our own: a name with an IPv6 address only'
+fi
+
+# --- addresses that are malformed ---
+for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b:4711' g:1:2; do
+    one_line fails "'udp://$at' is no card: need" "${train[@]}" --offload "udp://$at"
+    one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
+done
+one_line fails "is no card: need" "${train[@]}" --offload udp://127.0.0.1:0
+[ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
+
+# --- places on the bus: with and without the domain, for every option that takes one ---
+export XILINX_XRT="$B/xrt" NARROWCAST_SIM_MODEL=c
+ranks_in "$dir" # simulated devices see there who has them
+head -c 4000 /dev/zero >zeros
+for at in 00:00.0 0000:00:00.0; do
+    "${train[@]}" --offload "xrt:$at" >out 2>err || fail "--offload xrt:$at: exit $?"
+    grep -q "^all-reduce: offload through 1 card (xrt:$at)" err || fail "--offload xrt:$at: $(cat err)"
+    "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at" >out 2>err || fail "--node-sum xrt:$at: exit $?"
+    grep -q "added by card xrt:$at" err || fail "--node-sum xrt:$at: $(cat err)"
+    "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes >out 2>err || fail "--card xrt:$at: $(cat err)"
+done
+for at in 65:00.1 0000:65:00.1 C1:1f.7; do # is nobody's here: XRT is asked for the whole of it
+    whole=$(printf '%s' "${at#0000:}" | tr '[:upper:]' '[:lower:]')
+    one_line fails "device 0000:$whole" "$n" card --listen 127.0.0.1:0 --xrt "$at@10.0.0.9"
+    one_line fails "device 0000:$whole" "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes
+done
+for at in 65:00 65:00.8 65:20.1 165:00.1 65:00.1.1 ' 65:00.1' +5:00.1 0x:00.1 0000:65:00 00000:65:00.1 :65:00.1 65:00.; do
+    one_line fails 'is no card: need' "${train[@]}" --offload "xrt:$at"
+    one_line fails 'is no card: need' "$n" card --listen 127.0.0.1:0 --xrt "$at"
+    one_line fails 'unknown --card' "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes
+    one_line fails 'unknown --node-sum' "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at"
+done
+exit $bad
