@@ -164,10 +164,19 @@ table_of() {
 }
 
 # steps_of WHAT: print a row for each of the names on standard input that $steps has; its last line of a name counts.
-# Trainings of before the slope was measured have none.
+# The column of slopes is there if one of these rows has a slope: earlier trainings did not measure it.
 steps_of() {
     [ -s "$steps" ] || return 0
     awk -F '\t' -v what="$1" '
-        NR == FNR { row[$1] = sprintf("| %s | %.1f | %.4f | %s | %.2f |", $1, 100 * $2, $3, NF > 4 ? sprintf("%.3f", $5) : "-", 100 * $4); next }
-        $0 in row { if (!n++) print "\n| " what " | L2 error of a step, % | cosine | slope | cast to 0, % |\n|---|---|---|---|---|"; print row[$0] }' "$steps" -
+        NR == FNR { l2[$1] = $2; cosine[$1] = $3; lost[$1] = $4; slope[$1] = $5; next }
+        $0 in l2 { names[++n] = $0; with_slope = with_slope || slope[$0] != "" }
+        END { if (!n) exit
+              print "\n| " what " | L2 error of a step, % | cosine | " (with_slope ? "slope | " : "") "cast to 0, % |"
+              print "|---|---|---|---|" (with_slope ? "---|" : "")
+              for (i = 1; i <= n; i++) {
+                  name = names[i]
+                  printf "| %s | %.1f | %.4f | ", name, 100 * l2[name], cosine[name]
+                  if (with_slope) printf slope[name] == "" ? "- | " : "%.3f | ", slope[name]
+                  printf "%.2f |\n", 100 * lost[name]
+              } }' "$steps" -
 }
