@@ -124,6 +124,36 @@ static void check_damage(struct fixture *x, int file, const char *from, const ch
     fixture_write(x, good->name, good->data, good->bytes);
 }
 
+/* Sizes that a program leaves behind which writes to a pipe: the samples are all that follows. */
+static void check_pipes(void)
+{
+    static const char *const sizes[] = {"\xff\xff\xff\xff", "\x00\xf0\xff\x7f", "\0\0\0\0"};
+    struct fixture *x = fixture_open_an4(false);
+    const struct fixture_file *good = &x->files[4];
+    char said[1024];
+    struct dataset *d = NULL;
+    CHECK(fixture_dataset_open(x->spec, 0, &d, said) == 0, "%s", said);
+    const uint32_t crc = d ? dataset_crc(d) : 0;
+    dataset_close(d);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        static uint8_t piped[FIXTURE_BYTES_MAX];
+        memcpy(piped, good->data, good->bytes);
+        memcpy(piped + 4, sizes[i], 4);
+        memcpy(piped + 40, sizes[i], 4);
+        fixture_write(x, good->name, piped, good->bytes);
+        d = NULL;
+        CHECK(fixture_dataset_open(x->spec, 0, &d, said) == 0 && dataset_crc(d) == crc,
+              "size %zu: %s", i, said);
+        dataset_close(d);
+        fixture_write(x, good->name, piped, 60);
+        fixture_refused(x->spec, 0, "a.wav' offset 44", "8 samples, expected");
+        memcpy(piped + 16, sizes[i], 4); /* only the samples may go on to the end */
+        fixture_write(x, good->name, piped, good->bytes);
+        fixture_refused(x->spec, 0, "a.wav' offset", i == 2 ? "a format of 0 bytes" : "are left");
+    }
+    fixture_close(x);
+}
+
 static void check_damages(void)
 {
     struct fixture *x = fixture_open_an4(false);
@@ -187,6 +217,7 @@ static void check_text(void)
 int main(void)
 {
     check_an4();
+    check_pipes();
     check_damages();
     check_text();
     DONE();

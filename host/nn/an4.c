@@ -23,11 +23,15 @@ struct lines {
     size_t bytes, at, start; /* at: behind the line that was taken last */
 };
 
+static const char where[] =
+    "AN4 (www.speech.cs.cmu.edu/databases/an4) in this folder: etc/an4_train.fileids, "
+    "etc/an4_train.transcription, the same of an4_test, and wav/ with the sounds as .wav of 16 kHz";
+
 static int lines_open(const char *dir, const char *name, struct lines *l)
 {
     uint8_t *text = NULL;
     *l = (struct lines){.at = 0};
-    TRY(datafile_open(dir, name, &l->f));
+    TRY(datafile_open_any(dir, (const char *const[]){name, NULL}, where, &l->f));
     int rc = datafile_slurp(&l->f, TEXT_MAX, &text, &l->bytes);
     if (rc == 0)
         rc = datafile_end(&l->f);

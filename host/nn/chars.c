@@ -128,7 +128,10 @@ int text_load(const char *path, struct dataset *d)
     d->samples = &sample_chars;
     if (slash)
         snprintf(dir, sizeof dir, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    TRY(datafile_open(dir, name, &f));
+    TRY(datafile_open_any(dir, (const char *const[]){name, NULL},
+                          "a text, as Tiny Shakespeare (github.com/karpathy/char-rnn, its folder "
+                          "data/tinyshakespeare): input.txt",
+                          &f));
     int rc = datafile_slurp(&f, BYTES_MAX, &c->class, &bytes);
     if (rc == 0)
         rc = datafile_end(&f);

@@ -60,12 +60,16 @@ static int append(const uint8_t *records, size_t n, uint8_t **x, uint16_t **y, s
     return 0;
 }
 
+static const char where[] =
+    "CIFAR-10 (www.cs.toronto.edu/~kriz/cifar.html), its binary version, in this folder: "
+    "data_batch_1.bin to data_batch_5.bin, test_batch.bin";
+
 static int load_file(const char *dir, const char *name, uint8_t **x, uint16_t **y, size_t *n)
 {
     struct datafile f;
     uint8_t *records = NULL;
     size_t bytes;
-    TRY(datafile_open(dir, name, &f));
+    TRY(datafile_open_any(dir, (const char *const[]){name, NULL}, where, &f));
     int rc = datafile_slurp(&f, (size_t)N_MAX * RECORD, &records, &bytes);
     if (rc == 0)
         rc = datafile_end(&f);

@@ -122,9 +122,11 @@ static int list_folder(const char *path, struct dirent ***list)
 {
     const int n = scandir(path, list, is_visible, by_name);
     if (n < 0)
-        return ERR(-errno,
-                   "cannot read folder '%s': %s (expected Cityscapes' leftImg8bit and gtFine)",
-                   path, strerror(errno));
+        return ERR(
+            -errno,
+            "cannot read folder '%s': %s: want Cityscapes (www.cityscapes-dataset.com) in this "
+            "folder: leftImg8bit/ and gtFine/, with labelTrainIds",
+            path, strerror(errno));
     return n;
 }
 

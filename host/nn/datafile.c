@@ -21,29 +21,33 @@ int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     return ERR(-EINVAL, "'%s' offset %llu: %s", f->path, (unsigned long long)at, text);
 }
 
-/* open(), that tries DIR/NAME and then DIR/NAME.gz. Returns a descriptor or -errno, nothing said.
- * path = the last one tried. */
-static int open_either(const char *dir, const char *name, char path[PATH_MAX])
+/* Like open(), but for the first of names that is in dir, plain or .gz. Returns a descriptor or -errno,
+ * and prints nothing. path = the last one tried. */
+static int open_any(const char *dir, const char *const *names, char path[PATH_MAX])
 {
-    static const char *const endings[] = {"", ".gz"};
-    for (size_t i = 0; i < 2; i++) {
-        if (snprintf(path, PATH_MAX, "%s/%s%s", dir, name, endings[i]) >= PATH_MAX)
-            return -ENAMETOOLONG;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
-        if (fd >= 0)
-            return fd;
-        if (errno != ENOENT)
-            break;
-    }
-    return -errno;
+    for (; *names; names++)
+        for (int gz = 0; gz < 2; gz++) {
+            if (snprintf(path, PATH_MAX, "%s/%s%s", dir, *names, gz ? ".gz" : "") >= PATH_MAX)
+                return -ENAMETOOLONG;
+            int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never waits for a pipe */
+            if (fd >= 0 || errno != ENOENT)
+                return fd >= 0 ? fd : -errno;
+        }
+    return -ENOENT;
 }
 
 int datafile_open(const char *dir, const char *name, struct datafile *out)
 {
-    int fd = open_either(dir, name, out->path);
+    return datafile_open_any(dir, (const char *const[]){name, NULL}, NULL, out);
+}
+
+int datafile_open_any(const char *dir, const char *const *names, const char *where,
+                      struct datafile *out)
+{
+    int fd = open_any(dir, names, out->path);
     if (fd == -ENOENT)
-        return ERR(fd, "cannot open '%s/%s' or '%s/%s.gz': %s", dir, name, dir, name,
-                   strerror(-fd));
+        return ERR(fd, "cannot open '%s/%s' or its .gz: %s%s%s", dir, *names, strerror(-fd),
+                   where ? ": want " : "", where ? where : "");
     if (fd < 0)
         return ERR(fd, "cannot open '%s': %s", out->path, strerror(-fd));
     struct stat st;

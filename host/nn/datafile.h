@@ -20,9 +20,13 @@ struct datafile {
 int datafile_err(const struct datafile *f, uint64_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Opens DIR/NAME, or DIR/NAME.gz when the former does not exist. Returns 0, -ENOENT (the line has
- * both names), another negative errno. */
+/* Opens DIR/NAME, or DIR/NAME.gz when the former does not exist. Returns 0 or a negative errno with a
+ * line. */
 int datafile_open(const char *dir, const char *name, struct datafile *out);
+/* The same for a file that people have under several names (NULL ends them), the usual one first.
+ *   where   the data set's name, its site and its files: ends the line if there is no such file */
+int datafile_open_any(const char *dir, const char *const *names, const char *where,
+                      struct datafile *out);
 void datafile_close(struct datafile *f);
 
 /* Where the next byte comes from. */

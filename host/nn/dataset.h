@@ -4,7 +4,8 @@
  * A source (sources.def) fills the samples in; what kind they are of (struct sample_ops) says how
  * they become numbers, and which labels they have. Images of bytes with one label each, 28..64
  * pixels a side:
- *   idx:DIR         MNIST, Fashion-MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte
+ *   idx:DIR         MNIST, Fashion-MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte;
+ *                   images.idx3 and labels.idx1 as well
  *   cifar10:DIR     the binary version: data_batch_{1..5}.bin, test_batch.bin
  *   synthetic[:n,seed]   n generated 28x28 training images (n/4 for the test) that no linear model
  *                        can separate

@@ -98,12 +98,24 @@ static int read_pair(struct datafile *images, struct datafile *labels, struct da
     return 0;
 }
 
-static int load_pair(const char *dir, const char *images_name, const char *labels_name,
-                     struct dataset *d, uint8_t **x, uint16_t **y, size_t *n)
+static const char where[] =
+    "MNIST (yann.lecun.com/exdb/mnist) or Fashion-MNIST (github.com/zalandoresearch/fashion-mnist) "
+    "in this folder: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
+    "t10k-labels-idx1-ubyte";
+
+/* The files' names as they are published, and as some programs unpack them. */
+static const char *const names[2][2][3] = {
+    {{"train-images-idx3-ubyte", "train-images.idx3-ubyte", NULL},
+     {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte", NULL}},
+    {{"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte", NULL},
+     {"t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte", NULL}}};
+
+static int load_pair(const char *dir, const char *const pair[2][3], struct dataset *d, uint8_t **x,
+                     uint16_t **y, size_t *n)
 {
     struct datafile images, labels;
-    TRY(datafile_open(dir, images_name, &images));
-    int rc = datafile_open(dir, labels_name, &labels);
+    TRY(datafile_open_any(dir, pair[0], where, &images));
+    int rc = datafile_open_any(dir, pair[1], where, &labels);
     if (rc < 0)
         goto close_images;
     rc = read_pair(&images, &labels, d, x, y, n);
@@ -118,8 +130,6 @@ int idx_load(const char *dir, struct dataset *d)
     d->c = 1;
     d->n_classes = CLASSES;
     d->samples = &sample_images;
-    TRY(load_pair(dir, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", d, &d->train_x,
-                  &d->train_y, &d->n_train));
-    return load_pair(dir, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", d, &d->test_x,
-                     &d->test_y, &d->n_test);
+    TRY(load_pair(dir, names[0], d, &d->train_x, &d->train_y, &d->n_train));
+    return load_pair(dir, names[1], d, &d->test_x, &d->test_y, &d->n_test);
 }

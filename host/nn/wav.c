@@ -12,6 +12,13 @@
 
 enum { HEAD = 12, CHUNK = 8, FORMAT = 16, PCM = 1, BITS = 16 };
 
+/* A program that writes to a pipe does not know the size yet: ffmpeg leaves 0xffffffff there, sox
+ * 0x7ffff000, others 0. No file that is read here is as long. */
+static bool is_unknown(size_t size)
+{
+    return size == 0 || size >= 0x7ffff000;
+}
+
 static uint32_t le16(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8;
@@ -49,8 +56,10 @@ static int find(const struct datafile *f, const uint8_t *all, size_t bytes, unsi
             return datafile_err(f, at, "the file ends, expected a chunk '%s'",
                                 known ? "data" : "fmt ");
         const uint8_t *chunk = all + at;
-        const size_t size = le32(chunk + 4);
+        size_t size = le32(chunk + 4);
         at += CHUNK;
+        if (!memcmp(chunk, "data", 4) && is_unknown(size))
+            size = bytes - at;
         if (size > bytes - at)
             return datafile_err(f, at - 4, "a chunk of %zu bytes, but %zu are left", size,
                                 bytes - at);
