@@ -79,7 +79,7 @@ int fpga_process_run(struct fpga_process *card, const char *path, const char *co
                      bool silent, double timeout_s, char why[FPGA_WHY_BYTES])
 {
     int ends[2], rc = 0;
-    *card = (struct fpga_process){0};
+    *card = (struct fpga_process){.owner = getpid()};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
         rc = -errno;
         snprintf(why, FPGA_WHY_BYTES, "cannot make a socket for the simulated card: %s",
@@ -107,8 +107,10 @@ int fpga_process_run(struct fpga_process *card, const char *path, const char *co
 
 void fpga_process_close(struct fpga_process *card)
 {
-    fpga_link_close(&card->link);
-    if (card->pid > 0)
-        (void)reap(card);
+    if (card->owner == getpid()) {
+        fpga_link_close(&card->link);
+        if (card->pid > 0)
+            (void)reap(card);
+    }
     *card = (struct fpga_process){0};
 }

@@ -11,7 +11,7 @@
 
 struct fpga_process {
     struct fpga_link link;
-    pid_t pid;
+    pid_t pid, owner; /* its own; the process that started it */
 };
 
 /* Starts narrowcast-sim --fd N and words [a list, NULL behind the last], beside this program's own
@@ -24,7 +24,8 @@ int fpga_process_start(struct fpga_process *card, const char *const *words, bool
 int fpga_process_run(struct fpga_process *card, const char *path, const char *const *words,
                      bool silent, double timeout_s, char why[FPGA_WHY_BYTES]);
 
-void fpga_process_close(struct fpga_process *card); /* legal when zeroed */
+/* Legal when zeroed. In a forked child of the owner it ends nothing: the card goes on. */
+void fpga_process_close(struct fpga_process *card);
 
 /* In one line, why the card at the other end is gone: how its process ended. Returns -ENOENT, -EIO,
  * or -ECHILD: it has said on stderr what was wrong. */
