@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, UNCAST_PER_SM)
     __shared__ float table[256];
     __shared__ uint32_t words[UNCAST_THREADS / 32][129];
     if (u.width <= 8)
-        uncast_table(&u, by.shift, table);
+        uncast_table(&u, &by, table);
     for (size_t tile = blockIdx.x; tile * UNCAST_TILE < n; tile += gridDim.x)
         uncast_tile<W, ADD>(&u, &by, table, words[threadIdx.x / 32], codes, n, x, VEC_FLOAT, tile,
                             as_it_is::span());
@@ -52,7 +52,7 @@ int vec_gpu_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
     if (n == 0)
         return 0;
     const struct uncast u = uncast_make(fmt, divisor);
-    const struct uncast_shift by = uncast_shift_make(fmt, shift);
+    const struct uncast_shift by = uncast_shift_make(&u, shift);
     return add ? launch<true>(&u, &by, codes, n, x, s) : launch<false>(&u, &by, codes, n, x, s);
 }
 

@@ -33,18 +33,19 @@ struct uncast {
     uint32_t width, nan, inf; /* of a code; mask of all without the sign; from here on no number */
     uint32_t inf_bits;        /* what `inf` itself is in fp32 */
     uint32_t up, sign_left;   /* 23 - m; code << this has the sign on top */
-    float divisor, times;     /* times: 1 / divisor where that is exact, else 0 */
+    float divisor;
 };
 
-/* 2^shift, on top of the exponent's mending. */
+/* 2^shift / divisor, on top of the exponent's mending, as vec_quotient() splits it. */
 struct uncast_shift {
-    float factor[3]; /* their product is it; only the last one rounds, or the result is 0 */
+    float factor[3]; /* their product is 2^shift; only the last one rounds, or the result is 0 */
     bool far;        /* factor[0] and [1] are not 1 */
     int shift;
+    float divisor, times; /* times: 1 / divisor where that is exact, else 0 */
 };
 
 /* 1 / x where x is a power of two and both are normal, else 0. */
-static float exact_inverse(float x)
+static __host__ __device__ inline float exact_inverse(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -65,7 +66,6 @@ static struct uncast uncast_make(struct mf_fmt f, float divisor)
     u.up = 23u - f.m;
     u.sign_left = 31u - f.e - f.m;
     u.divisor = divisor;
-    u.times = exact_inverse(divisor);
     return u;
 }
 
@@ -74,10 +74,15 @@ static __host__ __device__ inline int clamp(int x, int limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-static __host__ __device__ inline struct uncast_shift uncast_shift_make(struct mf_fmt f, int shift)
+static __host__ __device__ inline struct uncast_shift uncast_shift_make(const struct uncast *u,
+                                                                        int shift)
 {
+    const struct mf_fmt f = u->fmt;
+    const struct vec_quotient q = vec_quotient(f, clamp(shift, SHIFT_MOST), u->divisor);
     struct uncast_shift s;
-    s.shift = clamp(shift, SHIFT_MOST);
+    s.shift = q.shift;
+    s.divisor = q.divisor;
+    s.times = exact_inverse(q.divisor);
     int left = clamp(127 - mf_bias(f) + s.shift, 378);
     for (int i = 2; i >= 0; i--) {
         const int part = clamp(left, 126);
@@ -89,11 +94,11 @@ static __host__ __device__ inline struct uncast_shift uncast_shift_make(struct m
     return s;
 }
 
-UNCAST_FN float uncast_divide(const struct uncast *u, float x)
+UNCAST_FN float uncast_divide(const struct uncast_shift *by, float x)
 {
-    if (u->times != 0)
-        return __fmul_rn(x, u->times);
-    return __fdiv_rn(x, u->divisor);
+    if (by->times != 0)
+        return __fmul_rn(x, by->times);
+    return __fdiv_rn(x, by->divisor);
 }
 
 /* A nan's sign stays, which the arithmetic would not promise. */
@@ -106,16 +111,16 @@ UNCAST_FN float uncast_value(const struct uncast *u, const struct uncast_shift *
     x = __fmul_rn(x, by->factor[2]);
     uint32_t bits = __float_as_uint(x);
     bits = mag < u->inf ? bits : u->inf_bits;
-    x = uncast_divide(u, __uint_as_float(bits | sign));
+    x = uncast_divide(by, __uint_as_float(bits | sign));
     return mag > u->inf || (mag == u->inf && u->fmt.fn) ? __uint_as_float(0x7fffffffu | sign) : x;
 }
 
 /* Of all codes of at most 8 bits, by threads of their own. */
-UNCAST_FN void uncast_table(const struct uncast *u, int shift, float *table)
+UNCAST_FN void uncast_table(const struct uncast *u, const struct uncast_shift *by, float *table)
 {
     for (uint32_t code = threadIdx.x; code < 1u << u->width; code += UNCAST_THREADS) {
-        const uint32_t bits = mf_dec(u->fmt, code, shift);
-        const float x = uncast_divide(u, __uint_as_float(bits));
+        const uint32_t bits = mf_dec(u->fmt, code, by->shift);
+        const float x = uncast_divide(by, __uint_as_float(bits));
         table[code] = (bits & 0x7fffffffu) > 0x7f800000u ? __uint_as_float(bits) : x;
     }
     __syncthreads();
@@ -236,11 +241,12 @@ static __global__ void __launch_bounds__(UNCAST_THREADS, W == 0 ? TO::PER_SM_ANY
         for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int i = span_list_find(&list, n, tile);
             const struct vec_out *span = &list.span[i];
-            const struct uncast_shift by = uncast_shift_make(u.fmt, span->shift);
-            if (u.width <= 8 && by.shift != made) {
+            const struct uncast_shift by = uncast_shift_make(&u, span->shift);
+            const int shift = clamp(span->shift, SHIFT_MOST);
+            if (u.width <= 8 && shift != made) {
                 __syncthreads(); /* the one before has been read */
-                made = by.shift;
-                uncast_table(&u, made, table);
+                made = shift;
+                uncast_table(&u, &by, table);
             }
             if (TO::LOOKS && from + i != now) {
                 __syncthreads();

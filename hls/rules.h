@@ -36,6 +36,25 @@ MF_FN struct mf_fmt vec_acc_fmt(const struct vec_sum *sum)
     return sum->acc.e != 0 ? sum->acc : sum->in;
 }
 
+/* Split code * 2^shift / divisor into a product and a quotient. Moves as much of the divisor's power
+ * of two into the shift as the format's largest number needs to fit fp32. The product then overflows
+ * only where the quotient does, and no code loses a bit: the smallest one stays above 2^-149. */
+struct vec_quotient {
+    int shift;
+    float divisor;
+};
+
+MF_FN struct vec_quotient vec_quotient(struct mf_fmt f, int shift, float divisor)
+{
+    struct vec_quotient q = {shift, divisor};
+    const int over = mf_bias(f) + f.fn + shift - 127;
+    for (int i = 0; i < 128 && i < over && q.divisor > 1.0f; i++) {
+        q.shift--;
+        q.divisor *= 0.5f;
+    }
+    return q;
+}
+
 /* How partial sums add up among themselves. */
 MF_FN struct vec_sum vec_sum_of_partials(const struct vec_sum *sum)
 {
@@ -85,7 +104,7 @@ struct vec_span {
 
 /* One layer on its way back. */
 struct vec_out {
-    void *x; /* out: [n] of `type` = fp32(code) * 2^shift / divisor, as vec_ops.decode */
+    void *x; /* out: [n] of `type` = code * 2^shift / divisor, as vec_ops.decode */
     enum vec_type type;
     const uint8_t *codes; /* of n elements; begin on a byte */
     size_t n;

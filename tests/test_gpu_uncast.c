@@ -115,13 +115,15 @@ static size_t make_spans(struct mf_fmt fmt, int n_spans, size_t longest, bool fe
                          float divisor, float *want)
 {
     static const int far[] = {0, -3, 9, -149, 127, 300, -300, 1 << 20};
+    /* about which the largest values leave fp32's range, and with a divisor do not */
+    const int large = 127 - mf_bias(fmt) - fmt.fn;
     size_t at_x = draw(4), at_code = draw(4), sum = 0;
     memset(want, FILL, N * sizeof *want);
     for (int i = 0; i < n_spans; i++) {
         const size_t n = draw(4) ? draw((uint32_t)longest + 1) : draw(4), bytes = vec_bytes(fmt, n);
         const bool room = at_x + n + 4 <= N && at_code + bytes + 4 <= 4 * N;
         const int shift = few_shifts ? (int)draw(2) - 1
-                          : draw(8)  ? (int)draw(20) - 10
+                          : draw(8)  ? (int)draw(20) - 10 + (i % 2 ? large : 0)
                                      : far[draw(8)];
         spans[i] = (struct vec_out){
             .x = x_gpu + at_x, .codes = codes + at_code, .n = room ? n : 0, .shift = shift};

@@ -119,12 +119,14 @@ static void check_shift(struct mf_fmt fmt, int shift, size_t n_inputs)
 }
 
 /* Every format; shifts of all sizes, and those about which its smallest values leave fp32's
- * normals. */
+ * normals and its largest ones fp32's range. */
 static void check_all(size_t n_inputs)
 {
     static const int shifts[] = {0,    1,   -1,  5,    -20, 24,   60,  -90, 110,
                                  -126, 128, 141, -149, 260, -300, 400, -400};
     static const int steps[] = {-1, 0, 1, 2, 4, 9};
+    /* about which its largest values leave fp32's range */
+    static const int large[] = {-11, -10, -3, -2, -1, 0, 1};
     for (unsigned e = 1; e <= 8; e++)
         for (unsigned m = e == 1; m <= 23; m++) /* e1m0 has no number but 0 */
             for (unsigned fn = 0; fn <= (m > 0 && e < 8); fn++) {
@@ -134,6 +136,8 @@ static void check_all(size_t n_inputs)
                     check_shift(fmt, shifts[s], n_inputs);
                 for (unsigned s = 0; s < sizeof steps / sizeof *steps; s++)
                     check_shift(fmt, leaves + steps[s], n_inputs);
+                for (unsigned s = 0; s < sizeof large / sizeof *large; s++)
+                    check_shift(fmt, mf_bias(fmt) + fmt.fn - 127 + large[s], n_inputs / 4);
             }
     for (unsigned s = 0; s < sizeof shifts / sizeof *shifts; s++)
         check_boundaries((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, shifts[s],

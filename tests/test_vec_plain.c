@@ -44,6 +44,24 @@ static float any_float(uint64_t i)
     return i % 4 == 0 ? from_bits(r) : from_bits((r & 0x83ffffff) | 0x3c000000);
 }
 
+/* code * 2^shift / divisor in fp64, which has room for the product. The second rounding of a normal
+ * fp32 is harmless: fp64 has more than twice its bits. Small products may end as subnormals, so they
+ * are rounded as vec.h says. */
+static float quotient(struct mf_fmt f, uint32_t code, int shift, float divisor)
+{
+    const double product = ldexp((double)from_bits(mf_dec(f, code, 0)), shift);
+    return fabs(product) < 1 ? from_bits(mf_dec(f, code, shift)) / divisor
+                             : (float)(product / (double)divisor);
+}
+
+static void check_value(struct mf_fmt f, uint32_t code, int shift, float divisor, float got)
+{
+    const float want = quotient(f, code, shift, divisor);
+    CHECK(to_bits(got) == to_bits(want) || (isnan(got) && isnan(want)),
+          "e%um%u%s: code %x * 2^%d / %g is %a, want %a", f.e, f.m, f.fn ? "fn" : "", code, shift,
+          (double)divisor, (double)got, (double)want);
+}
+
 static void check_cast(struct vec_cast cast, size_t n, int shift)
 {
     const size_t at = 40, bytes = vec_bytes(cast.fmt, n);
@@ -72,12 +90,8 @@ static void check_cast(struct vec_cast cast, size_t n, int shift)
 
     x[n] = 42;
     vec_plain.decode(cast.fmt, box + offset + 1, n, -shift, 3, x);
-    for (size_t i = 0; i < n; i++) {
-        float want = from_bits(mf_dec(cast.fmt, codes[i], -shift)) / 3;
-        CHECK(to_bits(x[i]) == to_bits(want) || (isnan(x[i]) && isnan(want)),
-              "e%um%u shift %d: decode %x is %a, want %a", cast.fmt.e, cast.fmt.m, shift, codes[i],
-              (double)x[i], (double)want);
-    }
+    for (size_t i = 0; i < n; i++)
+        check_value(cast.fmt, codes[i], -shift, 3, x[i]);
     CHECK(x[n] == 42, "decode wrote beyond %zu", n);
 }
 
@@ -94,6 +108,31 @@ static void check_casts(void)
     for (int l = 0; l < N_LENGTHS; l++)
         for (int s = 0; s < N_SHIFTS; s++)
             check_cast((struct vec_cast){.fmt = {5, 2, 0}, .trunc = true}, lengths[l], shifts[s]);
+}
+
+/* Means near fp32's largest number. Every divisor meets every shift from the one at which all codes
+ * fit fp32 to the one at which even the smallest quotients overflow. */
+static void check_large(void)
+{
+    static const float divisors[] = {1, 2, 3, 4, 5, 7, 8, 16, 255, 256, 1000, 0x1p31f, 0.75f, 0.5f};
+    for (int f = 0; f < N_FORMATS; f++) {
+        const struct mf_fmt fmt = formats[f];
+        uint32_t codes[MAX_N];
+        uint8_t packed[MAX_N * 4];
+        float x[MAX_N];
+        for (uint32_t i = 0; i < MAX_N; i++) /* the largest, the smallest, and any */
+            codes[i] = (i % 3 == 0   ? mf_inf(fmt) - i / 6
+                        : i % 3 == 1 ? i / 6
+                                     : philox_u32(SEED + 1, i)) &
+                       (mf_nan(fmt) * 2 + 1);
+        pack_write(mf_width(fmt), codes, MAX_N, packed);
+        for (size_t d = 0; d < sizeof divisors / sizeof *divisors; d++)
+            for (int shift = 120 - mf_bias(fmt); shift < 175 + mf_bias(fmt); shift++) {
+                vec_plain.decode(fmt, packed, MAX_N, shift, divisors[d], x);
+                for (size_t i = 0; i < MAX_N; i++)
+                    check_value(fmt, codes[i], shift, divisors[d], x[i]);
+            }
+    }
 }
 
 /* The element's place in its layer counts the random bits, not its place in a call. */
@@ -163,6 +202,7 @@ int main(void)
 {
     printf("seed %d\n", SEED);
     check_casts();
+    check_large();
     check_chunks();
     check_unbiased();
     check_absmax();

@@ -86,8 +86,9 @@ static const struct opt opts[] = {
     {TEXT(
         "scale", "S", "aps", scale, TRAIN_BITS,
         "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
-        "aps-tight (needs exact); or quantile[:q=X,every=N,samples=N], as relgrad has it: a factor "
-        "that makes it the format's largest number.")},
+        "aps-tight (needs exact), for gradients up to 2^126 / ranks and 2^126; or "
+        "quantile[:q=X,every=N,samples=N], as relgrad has it: a factor that makes it the format's "
+        "largest number.")},
     {TEXT("sum", "RULE", "auto", sum, TRAIN_BITS,
           "exact (one rounding in all), fp32, nearest (every add rounded), kahan or trunc (e5m2); "
           "auto: exact where format and algorithm allow, else fp32, else nearest.")},

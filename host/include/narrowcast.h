@@ -109,7 +109,10 @@ struct nc_options {
     const char *quantise;   /* large: the smallest layers travel in fp32; all: none; auto */
     const char *acc_format; /* auto, or of partial sums (sum nearest or kahan): e5m2 in e6m9 */
     int rescale; /* not 0: scale aps, sum nearest, algo group-*:K: groups' sums are scaled anew */
-    const char *op; /* mean, or sum (of kinds of codec that know sums) */
+    /* mean, or sum (of kinds of codec that know sums). A mean that fits fp32 is finite, though the sum
+     * does not fit. A result that the format rounds to 2^128 or more is inf. Gradients above
+     * 2^126 / ranks (scale aps) or 2^126 (aps-tight) leave the scale's range: `overflow` is for them. */
+    const char *op;
     /* fp32, or, with device cpu: fp64, fp16, bf16. Such gradients become fp32 on the way in (fp64:
      * rounded to nearest, what is too large is inf) and are rounded to nearest on the way out. */
     const char *type;

@@ -98,8 +98,9 @@ static bool stays_normal(struct mf_fmt f, int shift)
 
 struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
 {
-    shift = clamp(shift, 1000);
-    const int by = log2_exact(divisor); /* -126..126 where dividing is multiplying by a normal */
+    const struct vec_quotient q = vec_quotient(f, clamp(shift, 1000), divisor);
+    shift = q.shift;
+    const int by = log2_exact(q.divisor); /* -126..126 where dividing is multiplying by a normal */
     struct dec_plan p = {
         .nan = mf_nan(f),
         .inf = mf_inf(f),
@@ -108,7 +109,7 @@ struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
         .up = 23u - f.m,
         .divided = by < -126 || by > 126,
         .factor[3] = 1,
-        .divisor = divisor,
+        .divisor = q.divisor,
     };
     int inside = 0, outside = shift; /* the part of the shift in rebias and unit, and the rest */
     if (f.e < 8 && stays_normal(f, shift)) {

@@ -86,17 +86,18 @@ static __attribute__((noinline)) void divide(float *x, size_t n, float divisor)
 static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
                          float divisor, float *x)
 {
+    const struct vec_quotient q = vec_quotient(fmt, shift, divisor);
     uint32_t block[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t k = block_at(i, n);
         pack_read(mf_width(fmt), codes + byte_at(fmt, i), k, block);
         for (size_t j = 0; j < k; j++)
-            block[j] = mf_dec(fmt, block[j], shift);
+            block[j] = mf_dec(fmt, block[j], q.shift);
         memcpy(x + i, block, k * sizeof *x);
     }
     const uint64_t mode = fp_mode_ieee();
-    if (divisor != 1)
-        divide(x, n, divisor);
+    if (q.divisor != 1)
+        divide(x, n, q.divisor);
     fp_mode_back(mode);
 }
 

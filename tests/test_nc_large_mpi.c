@@ -1,0 +1,158 @@
+/* test_nc_large_mpi.c : gradients near fp32's largest number. Their mean fits fp32, so it arrives as a
+ * finite number for every algorithm, format, scale, sum, codec, op and type of gradients. */
+/* RANKS: 1 3 4 */
+#include <narrowcast.h>
+#include "check.h"
+#include <float.h>
+#include <math.h>
+#include <mpi.h>
+#include <string.h>
+
+enum { N = 100, N_FP32 = 10, LARGEST = 128 };
+static float x[N + N_FP32], weights[N];
+static double x64[N + N_FP32];
+static int n_ranks;
+
+static void quiet(void *arg, int level, const char *line)
+{
+    (void)arg, (void)level, (void)line;
+}
+
+/* 1.5 * 2^e, or fp32's largest number. */
+static float large(int e)
+{
+    return e < LARGEST ? ldexpf(1.5f, e) : FLT_MAX;
+}
+
+/* The mean, or sum, of one number on all ranks. */
+static int reduce(struct nc *nc, int fp64, float value)
+{
+    void *const list32[] = {x, x + N}, *const list64[] = {x64, x64 + N};
+    for (int i = 0; i < N + N_FP32; i++) {
+        x[i] = i % 2 ? -value : value;
+        x64[i] = (double)x[i];
+    }
+    const int rc = nc_allreduce(nc, fp64 ? list64 : list32, NULL);
+    for (int i = 0; fp64 && i < N + N_FP32; i++)
+        x[i] = (float)x64[i];
+    return rc;
+}
+
+static void say(char text[200], const struct nc_options *o)
+{
+    snprintf(text, 200, "%s %s %s %s %s %s %s %s", o->codec, o->algo, o->format, o->scale, o->sum,
+             o->out_format, o->op, o->type);
+}
+
+/* Can these words round FLT_MAX up to 2^128? All others saturate below. */
+static int may_round_up(const struct nc_options *o)
+{
+    return o->scale && (!strncmp(o->scale, "const", 5) || !strcmp(o->scale, "quantile"));
+}
+
+/* m: fraction bits of the format, or -1 where nothing is promised but finite numbers. */
+static void check_values(struct nc *nc, const struct nc_options *o, int m)
+{
+    const int sums = !strcmp(o->op, "sum"), fp64 = !strcmp(o->type, "fp64");
+    /* every addend, partial sum and result is rounded once, to the format or to fewer bits */
+    const double room = pow(1 + ldexp(1, -m - 1), n_ranks + 2);
+    char what[200];
+    say(what, o);
+    for (int e = 121; e <= LARGEST - may_round_up(o); e++) {
+        const double each = (double)large(e), want = each * (sums ? n_ranks : 1);
+        if (want * (sums ? room : 1) > (double)FLT_MAX)
+            return; /* the sum need not fit */
+        CHECK(reduce(nc, fp64, large(e)) == 0, "%s: %g is skipped", what, each);
+        for (int i = 0; i < N + N_FP32; i++) {
+            const double got = (double)(i % 2 ? -x[i] : x[i]);
+            CHECK(isfinite(got) && got > 0, "%s, %d ranks: element %d of %g becomes %g", what,
+                  n_ranks, i, each, got);
+            if (m >= 0 && each * n_ranks < 0x1p126)
+                CHECK(got <= want * room && got >= want / room, "%s, %d ranks: %g becomes %g", what,
+                      n_ranks, want, got);
+        }
+    }
+}
+
+static void check(struct nc_options o, int m)
+{
+    const struct nc_layer layers[] = {{.name = "narrow", .n = N, .weights = weights},
+                                      {.name = "fp32", .n = N_FP32, .fp32 = 1}};
+    struct nc *nc = NULL;
+    o.log = quiet;
+    if (nc_open(&o, layers, 2, &nc) < 0)
+        return; /* these words do not go together */
+    check_values(nc, &o, m);
+    nc_close(nc);
+}
+
+static struct nc_options options(const char *algo)
+{
+    struct nc_options o = nc_options_default();
+    o.algo = algo;
+    o.quantise = "all";
+    o.codec = "minifloat", o.format = "e4m3", o.scale = "aps-tight", o.sum = "auto";
+    o.out_format = "auto", o.op = "mean", o.type = "fp32";
+    return o;
+}
+
+/* m of a format in which every scale leaves equal gradients their leading bits. */
+static const struct {
+    const char *format;
+    int m;
+} formats[] = {{"e5m2", 2},  {"e4m3", 3}, {"e4m3fn", 3}, {"e3m0", 0}, {"e6m9", 9},
+               {"fp16", 10}, {"bf16", 7}, {"fp32", 22},  {"e8m3", 3}, {"e7m4", 4}};
+static const char *const scales[] = {"aps-tight", "aps", "none", "const:0x1p-104", "quantile"};
+static const char *const sums[] = {"auto", "nearest"};
+static const char *const outs[] = {"auto", "fp32"};
+static const char *const ops[] = {"mean", "sum"};
+
+enum { N_FORMATS = sizeof formats / sizeof *formats, WAYS = 5 * 2 * 2 * 2 };
+
+/* All ways but those that bring a format only its overflow: nothing that large fits e < 8 unscaled. */
+static void check_minifloat(const char *algo)
+{
+    for (int f = 0; f < N_FORMATS; f++)
+        for (int w = 0; w < WAYS; w++) {
+            struct nc_options o = options(algo);
+            o.format = formats[f].format;
+            o.scale = scales[w % 5], o.sum = sums[w / 5 % 2];
+            o.out_format = outs[w / 10 % 2], o.op = ops[w / 20];
+            const int scaled = !strncmp(o.scale, "aps", 3);
+            check(o, scaled ? formats[f].m : -1);
+        }
+}
+
+static void check_others(const char *algo)
+{
+    static const char *const codecs[] = {"qsgd:4", "qsgd:8,norm=2", "onebit:64", "ternary",
+                                         "relgrad"};
+    for (int i = 0; i < 2 * 5; i++) {
+        struct nc_options o = options(algo);
+        o.codec = codecs[i % 5], o.op = ops[i / 5];
+        o.format = o.scale = o.sum = o.out_format = NULL;
+        check(o, -1);
+    }
+    static const char *const types[] = {"fp64", "bf16"};
+    struct nc_options o = options(algo);
+    o.type = types[0];
+    check(o, 3);
+    o.op = "sum";
+    check(o, 3);
+}
+
+int main(void)
+{
+    static const char *const algos[] = {"direct", "ring",       "group-master:2", "group-scatter:2",
+                                        "gather", "gather-sum", "native",         "self"};
+    MPI_Init(NULL, NULL);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    for (int i = 0; i < N; i++)
+        weights[i] = (float)(i % 7) / 8;
+    for (size_t a = 0; a < sizeof algos / sizeof *algos; a++) {
+        check_minifloat(algos[a]);
+        check_others(algos[a]);
+    }
+    MPI_Finalize();
+    DONE();
+}
