@@ -81,7 +81,7 @@ static void no_card_answers(struct drive *d)
 {
     void *comm = NULL;
     CHECK(ranks_connect(d, &comm) != NCCL_SUCCESS && !comm, "connects without a card");
-    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "no card answers"),
+    CHECK(ranks_own ? !*said() : ranks_lines(said()) == 1 && strstr(said(), "needs every card"),
           "%s", said());
 }
 

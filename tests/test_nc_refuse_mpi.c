@@ -82,6 +82,40 @@ static void test_ranks_differ(void)
     refused(&o, fine, 2, n_ranks > 1 ? -EINVAL : 0, "one rank has a wrong format");
 }
 
+static void refused_card(const char *where, const char *algo, int want, const char *what)
+{
+    struct nc_options o = nc_options_default();
+    o.algo = algo;
+    o.offload = where;
+    refused(&o, fine, 2, want, what);
+    o.offload = "auto";
+    setenv("NARROWCAST_OFFLOAD", where, 1);
+    refused(&o, fine, 2, want, what);
+    unsetenv("NARROWCAST_OFFLOAD");
+}
+
+/* A card that cannot exist, and one that does not answer. */
+static void test_cards(void)
+{
+    refused_card("udp://no.invalid:4711", NULL, -ENXIO, "an unknown host");
+    refused_card("udp://127.0.0.1:9,eth://no.invalid:4711", NULL, -ENXIO,
+                 "an unknown host after a dead port");
+    refused_card("udp://[::1]:4711", NULL, -EINVAL, "an IPv6 address");
+    refused_card("udp://127.0.0.1:9", "offload", -ENOTCONN, "a dead port, needed");
+    setenv("NARROWCAST_XCLBIN", "nosuch.xclbin", 1);
+    refused_card("xrt", NULL, -EINVAL, "a container that is not there");
+    unsetenv("NARROWCAST_XCLBIN");
+    struct capture cap;
+    struct nc *nc = NULL;
+    struct nc_options o = nc_options_default();
+    o.offload = "udp://127.0.0.1:9";
+    capture_begin(&cap);
+    const int rc = nc_open(&o, fine, 2, &nc);
+    capture_end(&cap);
+    CHECK(rc == 0 && lines_of_all(cap.text) == 1, "a dead port: %d, said \"%s\"", rc, cap.text);
+    nc_close(nc);
+}
+
 /* The mean of the same gradients, rounded stochastically with a seed. */
 static void mean_with_seed(uint64_t seed, float mean[30])
 {
@@ -142,6 +176,7 @@ int main(void)
     refused(&o, fine, 2, -EINVAL, "no deadline");
     refused(NULL, fine, 2, 0, "the defaults are fine");
     test_ranks_differ();
+    test_cards();
     test_seed();
     MPI_Finalize();
     DONE();

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test_no_card.sh : addresses and cards that cannot be. Every option that takes an address or a place on the bus refuses a wrong
-# one in one line, and names IPv6 where the address is one.
+# one in one line, and names IPv6 where the address is one. A card that cannot exist ends a run in one line of one rank; a card
+# that does not answer does so with --algo offload, and costs one warning without. The summary says what added.
 set -eu
 # shellcheck source=tests/card_net.sh
 . "$(dirname "$0")/card_net.sh"
@@ -20,7 +21,7 @@ one_line() {
         fail "did not say '$words' in one line: $*: $(cat err)"
     fi
 }
-train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 --scale aps-tight --steps 2"
+train="$n train --data synthetic:240,3 --batch 24 --model lenet5 --format e5m2 --scale aps-tight --steps 2 --card-deadline 1"
 # shellcheck disable=SC2206 # words
 train=($train)
 
@@ -60,11 +61,62 @@ for at in nowhere :4711 127.0.0.1: 127.0.0.1:x 127.0.0.1:65536 127.0.0.1:-1 'a b
     one_line fails "cannot read '$at' as an address: need HOST:PORT" "$n" sim --listen "$at"
 done
 one_line fails "is no card: need" "${train[@]}" --offload udp://127.0.0.1:0
+# --- cards that cannot exist, on 1 and on 3 ranks, named by an option and by the environment ---
+ranks_in "$dir" # simulated devices see there who has them
+# runs.sh N OPTIONS...: a short training
+# shellcheck disable=SC2016 # its own words
+printf 'mpirun -np "$1" %s "${@:2}"\n' "${train[*]}" >runs.sh
+# cannot_be WORDS CARD [VARIABLE=VALUE...]
+cannot_be() {
+    local words=$1 card=$2
+    shift 2
+    one_line fails "$words" env "$@" "${train[@]}" --offload "$card"
+    one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
+    one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
+}
+for scheme in udp eth; do
+    cannot_be "cannot find host 'no.invalid'" "$scheme://no.invalid:4711"
+    cannot_be "cannot find host 'no.invalid'" "sim:c,$scheme://no.invalid:4711"
+    cannot_be 'is no card: need' "$scheme://nowhere"
+done
+cannot_be 'nosuch.xclbin' xrt NARROWCAST_XCLBIN=nosuch.xclbin
+cannot_be 'needs the container' xrt NARROWCAST_XCLBIN=
+mkdir alone && cp "$n" alone/
+sed "s|$n|$dir/alone/narrowcast|" runs.sh >alone.sh
+for ranks in 1 3; do
+    one_line fails 'cannot find the simulated card' bash alone.sh $ranks --offload sim:c
+done
+one_line fails "cannot find host 'no.invalid'" "$n" sim --counters no.invalid:4711
+one_line fails "cannot find host 'no.invalid'" "$n" sim --counters eth://no.invalid:4711
+one_line fails "cannot find host 'no.invalid'" "$n" sim --listen no.invalid:4711
+mpirun -np 2 "$n" doctor --offload udp://no.invalid:4711 >out 2>err && fail 'doctor: a host that is unknown: exit 0'
+grep -q "^fail  cards  .*cannot find host 'no.invalid'" out || fail "doctor: $(cat out err)"
+
+# --- cards that do not answer: fatal with --algo offload, else one warning; the summary says what added ---
+# dead CARD [VARIABLE=VALUE...]
+dead() {
+    local card=$1
+    shift
+    for ranks in 1 3; do
+        one_line fails 'needs every card' env "$@" bash runs.sh $ranks --algo offload --offload "$card"
+        one_line 0 'warning: ' env "$@" bash runs.sh $ranks --offload "$card"
+        added "$card" "$([ $ranks = 1 ] && echo self || echo direct)"
+    done
+    one_line 0 'warning: ' env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
+    added "$card" direct
+}
+# added WHAT ALGORITHM: the summary of the last run names it
+added() { grep -q "^gradients .*, all-reduce $2\$" out || fail "$1: $(grep '^gradients' out)"; }
+dead udp://127.0.0.1:9
+dead eth://127.0.0.1:9
+one_line fails 'needs every card' bash runs.sh 3 --algo offload --offload sim:c,udp://127.0.0.1:9
+one_line 0 '1 of 2 cards go on' bash runs.sh 3 --offload sim:c,udp://127.0.0.1:9
+added 'one card of two' offload
+
 [ -e "$B/xrt/lib/libxrt_core.so.2" ] || { echo 'skip: no simulated XRT device in this build: places on the bus'; exit $bad; }
 
 # --- places on the bus: with and without the domain, for every option that takes one ---
 export XILINX_XRT="$B/xrt" NARROWCAST_SIM_MODEL=c
-ranks_in "$dir" # simulated devices see there who has them
 head -c 4000 /dev/zero >zeros
 for at in 00:00.0 0000:00:00.0; do
     "${train[@]}" --offload "xrt:$at" >out 2>err || fail "--offload xrt:$at: exit $?"
@@ -84,4 +136,11 @@ for at in 65:00 65:00.8 65:20.1 165:00.1 65:00.1.1 ' 65:00.1' +5:00.1 0x:00.1 00
     one_line fails 'unknown --card' "$n" cast --on xrt --card "xrt:$at" --format e5m2 zeros codes
     one_line fails 'unknown --node-sum' "${train[@]}" --algo group-scatter:1 --node-sum "xrt:$at"
 done
+
+# --- XRT that is not there, and a device that does not answer ---
+cannot_be 'device 7' xrt:7
+cannot_be 'device 0000:65:00.1' xrt:65:00.1
+cannot_be 'XILINX_XRT is not set' xrt XILINX_XRT=
+cannot_be '/no/where.so' xrt NARROWCAST_XRT=/no/where.so
+dead xrt NARROWCAST_SIM_FAULT=read-hangs:0
 exit $bad

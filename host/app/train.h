@@ -47,10 +47,10 @@ struct train {
     /* The emulated rank (train_emulate.c) whose data, network, optimiser and `host` this one uses;
      * NULL: they are its own. */
     struct train *lead;
-    bool low_memory;           /* gradients are the lead's, too, and made twice a step */
-    real *spare_stats;         /* [n_stats] low memory: what the second time does to statistics */
-    struct train_core *core;   /* of the lead; NULL: none (train_core.h) */
-    bool again;                /* it is that time */
+    bool low_memory;         /* gradients are the lead's, too, and made twice a step */
+    real *spare_stats;       /* [n_stats] low memory: what the second time does to statistics */
+    struct train_core *core; /* of the lead; NULL: none (train_core.h) */
+    bool again;              /* it is that time */
     /* of all who use this one's, in this step: forward and backward, casts, images made ready */
     double computed_s, cast_s, input_s;
     /* the failure that ends the run has been said, and all ranks know of it */
@@ -184,6 +184,9 @@ void train_device_close(struct train *t);
 
 void train_offload_say(struct train *t);         /* what was chosen and why, one line of rank 0 */
 void train_offload_print(const struct train *t); /* lines of the final table */
+/* Write what added the gradients: "direct", "group-scatter:2", "offload", or, if cards were lost,
+ * "offload in 7 of 12 steps, else direct". */
+void train_offload_added(const struct train *t, struct text *to);
 
 /* ---- the timeline (train_trace.c); nothing without --trace ---- */
 

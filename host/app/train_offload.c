@@ -13,6 +13,21 @@ void train_offload_say(struct train *t)
         fprintf(stderr, "all-reduce: %s\n", line);
 }
 
+void train_offload_added(const struct train *t, struct text *to)
+{
+    const struct report *r = &t->report;
+    if (r->steps_by_way > 0)
+        text_add(to, "offload");
+    if (r->steps_by_way > 0 && (double)r->steps_by_way >= r->all.steps)
+        return;
+    if (r->steps_by_way > 0)
+        text_add(to, " in %llu of %.0f steps, else ", (unsigned long long)r->steps_by_way,
+                 r->all.steps);
+    text_add(to, "%s", t->job.algo->name);
+    if (t->job.group)
+        text_add(to, ":%d", t->job.group);
+}
+
 static void print_cards(struct offload *offload)
 {
     for (int i = 0; i < offload_n_cards(offload); i++) {

@@ -121,8 +121,9 @@ static const struct opt opts[] = {
 
     {GROUP("all-reduce")},
     {TEXT("algo", "A", "auto", algo, TRAIN_BITS,
-          "An algorithm of those below, or offload (cards in the network); auto: offload where a "
-          "card is named and answers, else direct, gather-sum for short steps, or self for one "
+          "An algorithm of those below, or offload (cards in the network, which must all answer at "
+          "the start); auto: offload where a card is named and answers, else direct, gather-sum "
+          "for short steps, or self for one "
           "rank. Exact sums have the same bits by all of them.")},
     {"bucket-bytes", "N", "1M", "Layers are fused until their codes fill this.", OPT_SIZE,
      AT(bucket_bytes), 1, 1e12, TRAIN_BITS},

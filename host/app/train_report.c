@@ -272,11 +272,10 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     printf("run            %d rank%s, %llu steps of %llu images, seed %llu\n", t->n_ranks,
            t->n_ranks > 1 ? "s" : "", (unsigned long long)t->state.step,
            (unsigned long long)t->o->batch, (unsigned long long)t->o->seed);
-    char group[16] = "";
-    if (t->job.group)
-        snprintf(group, sizeof group, ":%d", t->job.group);
-    printf("gradients      %s, all-reduce %s%s\n", codec_describe(&t->job.codec, codec),
-           t->job.offload ? "offload" : t->job.algo->name, group);
+    char line[128];
+    struct text added = text_in(line, sizeof line);
+    train_offload_added(t, &added);
+    printf("gradients      %s, all-reduce %s\n", codec_describe(&t->job.codec, codec), line);
     train_offload_print(t);
     print_accuracy(t, e);
     print_until(t, sent_bytes);

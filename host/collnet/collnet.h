@@ -64,13 +64,11 @@ int collnet_check(const struct collnet_words *w, enum collnet_kind kind);
 
 struct collnet_sum;
 
-/* All ranks; a line by one of them. A card that is not there is no failure: collnet_sum_by_card(). */
+/* All ranks; a line by one of them. needs_card: fails with -ENOTCONN if no card answers; else sums
+ * are made by messages until one does. */
 int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
-                     struct collnet_sum **out);
+                     bool needs_card, struct collnet_sum **out);
 void collnet_sum_close(struct collnet_sum *s);
-
-/* Is there a card? why: known to rank 0 alone. */
-bool collnet_sum_by_card(const struct collnet_sum *s, const char **why);
 
 /* So far: all-reduces, and those among them of which every bit came from a card. */
 struct collnet_count {

@@ -54,9 +54,11 @@ int collnet_takes(int type, int op, int *yes)
 
 /* ---- the thread ---- */
 
-static int open_kind(struct group *g, enum collnet_kind kind)
+static int open_kind(struct group *g, enum collnet_kind kind, bool needs_card)
 {
-    return g->sums[kind] ? 0 : collnet_sum_open(g->comm, collnet_words(), kind, &g->sums[kind]);
+    return g->sums[kind]
+               ? 0
+               : collnet_sum_open(g->comm, collnet_words(), kind, needs_card, &g->sums[kind]);
 }
 
 static int run(struct group *g, const struct request *r)
@@ -64,7 +66,7 @@ static int run(struct group *g, const struct request *r)
     enum collnet_kind kind;
     (void)collnet_type(r->type, &kind);
     if (!g->failed)
-        g->failed = open_kind(g, kind);
+        g->failed = open_kind(g, kind, false);
     if (!g->failed)
         g->failed = collnet_sum_run(g->sums[kind], r->type, r->send, r->recv, r->n);
     if (g->failed)
@@ -157,18 +159,10 @@ int collnet_close_listen(void *listening)
     return NCCL_SUCCESS;
 }
 
-/* All ranks: there is a card, now. */
+/* All ranks. Without a card that answers now this fails, and sums are NCCL's own. */
 static int find_card(struct group *g)
 {
-    const enum collnet_kind kind = collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN;
-    const char *why;
-    TRY(open_kind(g, kind));
-    err_hold();
-    int rc = 0;
-    if (!collnet_sum_by_card(g->sums[kind], &why))
-        rc = comm_rank(g->comm) == 0 ? ERR(-EIO, "no card answers, sums are NCCL's own: %s", why)
-                                     : -EIO;
-    return comm_agree(g->comm, rc);
+    return open_kind(g, collnet_words()->format ? COLLNET_WORDS : COLLNET_E4M3FN, true);
 }
 
 static int begin(struct group *g, void *handles[], int n_ranks, int rank,

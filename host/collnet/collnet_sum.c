@@ -85,9 +85,11 @@ static int open_fp32(struct collnet_sum *s)
 }
 
 /* All ranks. */
-static int open_sum(struct comm *c, const struct job_words *words, struct collnet_sum *s)
+static int open_sum(struct comm *c, const struct job_words *words, bool needs_card,
+                    struct collnet_sum *s)
 {
     TRY(job_settle(c, words, &s->job));
+    s->job.cards.needed = needs_card;
     err_hold();
     TRY(comm_agree(c, open_fp32(s)));
     err_hold();
@@ -95,7 +97,7 @@ static int open_sum(struct comm *c, const struct job_words *words, struct collne
 }
 
 int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet_kind kind,
-                     struct collnet_sum **out)
+                     bool needs_card, struct collnet_sum **out)
 {
     const struct job_words words = words_of(w, kind);
     err_hold();
@@ -103,7 +105,7 @@ int collnet_sum_open(struct comm *c, const struct collnet_words *w, enum collnet
     int rc = comm_agree(c, s ? 0 : -ENOMEM);
     if (rc == 0) {
         s->kind = kind;
-        rc = open_sum(c, &words, s);
+        rc = open_sum(c, &words, needs_card, s);
     }
     if (rc < 0)
         collnet_sum_close(s);
@@ -123,12 +125,6 @@ void collnet_sum_close(struct collnet_sum *s)
     free(s->scratch);
     free(s->floats);
     free(s);
-}
-
-bool collnet_sum_by_card(const struct collnet_sum *s, const char **why)
-{
-    *why = offload_why(s->offload);
-    return offload_is_open(s->offload);
 }
 
 struct collnet_count collnet_sum_counted(const struct collnet_sum *s)

@@ -91,10 +91,11 @@ struct nc_options {
     const char *out_format; /* auto or a format: what the sum travels back in */
     const char *overflow;   /* saturate inf */
     const char *round;      /* nearest stochastic zero */
-    /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4 */
+    /* auto, offload, or one that `narrowcast train --help` lists: direct, ring, group-master:4.
+     * offload: nc_open fails unless every card answers; auto: sums go over MPI until one does */
     const char *algo;
     /* cards that add packets: udp://host:port,... or eth://host:port,..., sim or xrt; off; auto:
-     * NARROWCAST_OFFLOAD names them */
+     * NARROWCAST_OFFLOAD names them. A card that cannot exist makes nc_open fail */
     const char *offload;
     size_t bucket_bytes; /* layers are fused into messages of this size; > 0 */
     double deadline_s;   /* a rank that another waits for so long is gone; > 0 */
@@ -186,7 +187,8 @@ struct nc; /* a communicator: opened by nc_open, closed by nc_close */
  *   options   NULL for the defaults      layers   [n_layers], the same on every rank
  *   *out   closed by nc_close; NULL after a failure
  * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM,
- * -EIO; with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
+ * -EIO, -ENXIO (a card that cannot exist), -ENOTCONN (a card that does not answer, with algo
+ * "offload"); with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
  * it); alone -EPERM and -EBUSY (threads, above). After a failure nothing is left, and it may be called
  * again; MPI goes on, and ends when the process exits if nc_open began it. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,

@@ -29,6 +29,7 @@ static int read_words(const struct job_words *w, struct job *j, struct codec *co
     TRY(node_sum_check(w->node_sum, j->algo, j->group, n_ranks, codec));
     TRY(choice_cards(algo, w->cards.where ? w->cards.where : "off", codec, n_ranks, &j->cards.where,
                      j->no_cards, sizeof j->no_cards));
+    j->cards.needed = !strcmp(algo, "offload");
     if (comm_is_virtual(j->comm))
         j->cards.where = NULL, j->no_cards[0] = 0;
     return 0;
@@ -208,8 +209,6 @@ void job_path(struct job *j, struct text *to)
 {
     if (j->offload && offload_is_open(j->offload))
         text_add(to, "offload through %s", offload_describe(j->offload));
-    else if (j->offload)
-        text_add(to, "%s until a card answers: %s", j->algo->name, offload_why(j->offload));
     else if (*j->no_cards)
         text_add(to, "%s: %s", j->algo->name, j->no_cards);
     else if (j->node) {

@@ -66,7 +66,7 @@ static bool add(void *arg, const uint8_t *const *parts, int n_parts, size_t n, u
     return true;
 }
 
-/* A container that is none is a mistake; a card that does not answer is not. */
+/* A card that cannot exist is an error; for one that does not answer the ranks add. */
 static int open_card(struct node_sum *s, const char *word, const char *xclbin,
                      const struct vec_sum *sum, int n_ranks, double timeout_s)
 {
@@ -75,6 +75,8 @@ static int open_card(struct node_sum *s, const char *word, const char *xclbin,
     if (rc)
         return ERR(-EINVAL, "--node-sum %s: %s", word, s->mm.why);
     rc = card_mm_open(&s->mm, word, xclbin, sum, n_ranks, 0, timeout_s);
+    if (xrt_card_cannot_be(rc))
+        return ERR(-ENXIO, "--node-sum %s: %s", word, s->mm.why);
     s->algo.gone = rc != 0;
     if (rc)
         err_warn("--node-sum %s: %s; the ranks add, the bits are the same", word, s->mm.why);

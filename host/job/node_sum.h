@@ -25,7 +25,7 @@ int node_sum_check(const char *word, const struct algo *algo, int group, int n_r
 
 /* All ranks, with what node_sum_check() liked; sum is copied. o: xclbin; a card may be silent for
  * card_deadline_s, or half of the ranks' deadline_s. Returns 0, with a card or without; or on one
- * rank -EINVAL with a line (no card can have that name, no container), -ENOMEM, -EIO. */
+ * rank -EINVAL (no container), -ENXIO (no such card), both after reporting, -ENOMEM, -EIO. */
 int node_sum_open(struct comm *c, const char *word, const struct offload_options *o,
                   const struct vec_sum *sum, struct node_sum **out);
 void node_sum_close(struct node_sum *s); /* NULL is legal */

@@ -37,7 +37,8 @@ struct fpga_ops {
     /* Can a card have this name? name: without the prefix, here and below. */
     bool (*name_fits)(const char *name);
 
-    /* Connects to card->name . Blocks for timeout_s at most. Returns 0 or a negative errno. */
+    /* Connects to card->name . Blocks for timeout_s at most. Returns 0 or a negative errno: -ENXIO
+     * if there can be no such card (an unknown host, a missing program, library or device). */
     int (*open)(struct fpga *card, const char *name, double timeout_s);
 
     /* Does ops [n] in order, nobody else's between them. *done: how many, up to the first that the

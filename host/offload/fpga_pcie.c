@@ -60,7 +60,7 @@ static int pcie_open(struct fpga *card, const char *name, double timeout_s)
         rc = enable(p);
     if (!rc)
         return 0;
-    rc = failed(card, rc);
+    rc = failed(card, xrt_card_cannot_be(rc) ? -ENXIO : rc);
     xrt_nic_close(&p->nic);
     free(p);
     card->own = NULL;

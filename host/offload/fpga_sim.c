@@ -23,7 +23,7 @@ static int start(struct fpga *card, const char *const *words, bool silent, doubl
     int rc = fpga_process_start(sim, words, silent, timeout_s, card->why);
     if (rc) {
         free(sim);
-        return rc;
+        return rc == -ENOENT ? -ENXIO : rc;
     }
     card->own = sim;
     return 0;

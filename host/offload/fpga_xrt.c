@@ -235,7 +235,7 @@ static int kernel_open(struct xrt_device *d, enum kernel which, struct xrt_kerne
         listen_to_xrt();
         k->own = xrtPLKernelOpenExclusive(d->own, uuid, unit);
         if (!k->own)
-            rc = failed(why, -ENOENT, "cannot open kernel %s of device %s", k->name, d->where);
+            rc = failed(why, -EBUSY, "cannot open kernel %s of device %s", k->name, d->where);
     }
     if (rc)
         free(k);

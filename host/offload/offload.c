@@ -19,7 +19,6 @@ int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size
     return card_fit_of(sum, n_ranks, "ranks", &fit, why, size);
 }
 
-/* A card that is missing is no mistake of the user's; a container that is none is. */
 static int check_container(const struct offload *o, const char *card)
 {
     char why[XRT_WHY_BYTES];
@@ -81,6 +80,21 @@ static int read_options(struct offload *o, const struct offload_options *words)
     return 0;
 }
 
+/* All ranks, after the first attempt to join: is that enough for the user? */
+static int settle_members(struct offload *o, bool needed)
+{
+    const bool first = comm_rank(o->comm) == 0;
+    if (needed && o->n_members < o->n_cards)
+        return !first ? -ENOTCONN
+                      : ERR(-ENOTCONN,
+                            "%s; algorithm offload needs every card, auto goes over MPI until it "
+                            "answers",
+                            offload_why_not_all(o));
+    if (first)
+        offload_say_state(o);
+    return 0;
+}
+
 int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *words,
                  struct offload **out)
 {
@@ -94,14 +108,15 @@ int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload
         o->sum = *sum;
         rc = read_options(o, words);
     }
-    int8_t failed = rc != 0;
-    int agreed = comm_max_i8(c, &failed, 1);
-    if (!agreed && failed)
-        agreed = rc ? rc : -ECANCELED;
+    if (!rc && comm_rank(c) == 0)
+        rc = offload_reach_first(o, fmax(open_s, o->card_deadline_s));
+    int agreed = comm_agree(c, rc);
     if (!agreed)
         agreed = comm_check_equal(c, &o->group, sizeof o->group, "--card-group");
     if (!agreed)
-        agreed = offload_join(o, fmax(open_s, o->card_deadline_s));
+        agreed = offload_join(o);
+    if (agreed >= 0)
+        agreed = settle_members(o, words->needed);
     if (agreed < 0) {
         offload_close(o);
         return agreed;

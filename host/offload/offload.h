@@ -4,9 +4,10 @@
  *     offload_check: could any card?   offload_open: is there one?   way: begin, max, sum, end of
  *                                                                    each step
  *
- * Rank 0 controls the cards and registers the job; every rank sends its own packets. A card that is
- * missing, refuses or falls silent closes the way, which is no error: begin() tries again, at most
- * once a second, then every ten. */
+ * Rank 0 controls the cards and registers the job; every rank sends its own packets. A card that
+ * cannot exist (an unknown host, a missing file or device) is an error of offload_open(). A card that
+ * refuses or falls silent closes the way, which is no error unless `needed` says so: begin() tries
+ * again, at most once a second, then every ten. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 #include "reduce/way.h"
@@ -20,6 +21,7 @@ struct offload_options {
     /* "sim", "sim:rtl", "sim:c": rank 0 starts one; "xrt[:65:00.1][@10.0.0.9]": rank 0 owns it;
      * "udp://host:port[,udp://host:port...]", "eth://..." likewise */
     const char *where;
+    bool needed; /* every card must take part at the start, else offload_open() fails */
     /* of a card that rank 0 owns: the container that makes a card of it; NULL:
      * the environment's NARROWCAST_XCLBIN */
     const char *xclbin;
@@ -42,8 +44,10 @@ struct offload_options {
 int offload_check(const struct vec_sum *sum, int n_ranks, char *why, size_t size);
 
 /* All ranks call it, with the same options and a sum that offload_check() liked, which is copied.
- * Whether the way is open or closed for now: offload_is_open(). Returns 0, or on all ranks -EINVAL
- * (a `where` or `local` that no card can have; rank 0 speaks), -ENOMEM, -EIO. */
+ * Whether the way is open or closed for now: offload_is_open(). If it is closed, or a card is left
+ * out, rank 0 has printed one warning. Returns 0, or on all ranks, after one rank has reported:
+ * -EINVAL (a malformed option), -ENXIO (a card that cannot exist), -ENOTCONN (a card is needed and
+ * does not take part), -ENOMEM, -EIO. */
 int offload_open(struct comm *c, const struct vec_sum *sum, const struct offload_options *o,
                  struct offload **out);
 

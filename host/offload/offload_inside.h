@@ -12,6 +12,7 @@ enum { OFFLOAD_WHY_BYTES = 224, OFFLOAD_NAME_BYTES = 64 };
 /* When rank 0 tries again to reach a card that is out. */
 struct offload_retry {
     double at, wait_s;
+    int rc;    /* of the last attempt */
     bool said; /* that it is out */
 };
 
@@ -27,7 +28,6 @@ struct offload {
     double card_deadline_s, deadline_s;
 
     bool open;    /* the same on all ranks */
-    bool opened;  /* it has ever been open */
     bool failed;  /* rank 0 has said that it is closed */
     bool gave_up; /* this rank, in this step */
     /* rank 0: those whose ops are not NULL are reached */
@@ -70,9 +70,9 @@ void offload_group_give_up(struct offload *o, const char *why);
 
 /* ---- offload_join.c ---- */
 
-/* All ranks, while closed: tries to open. budget_s: what rank 0 may spend on reaching cards.
- * Returns 1, 0 or a negative errno. */
-int offload_join(struct offload *o, double budget_s);
+/* All ranks, while closed: tries to open with the cards that rank 0 has reached. Returns 1, 0 or a
+ * negative errno. */
+int offload_join(struct offload *o);
 
 /* Back to closed, on this rank; cards stay reached, without a job. */
 void offload_leave(struct offload *o);
@@ -82,14 +82,19 @@ void offload_leave(struct offload *o);
 /* Reaches cards that are out and whose time has come. Returns how many answered; else o->why. */
 int offload_reach(struct offload *o, double budget_s);
 
+/* The first attempt to reach them. Returns 0, or -ENXIO after reporting a card that cannot exist. */
+int offload_reach_first(struct offload *o, double budget_s);
+
+/* Some card that does not take part, for messages: why. */
+const char *offload_why_not_all(const struct offload *o);
+
 /* These cards, a bit each (0: all), are out, because of o->why, which took so long to find. */
 void offload_blame(struct offload *o, uint32_t cards, double spent_s);
 
 int offload_n_reached(const struct offload *o);
 
-/* One line when it is closed; one for each card that is out or back, when it is open. */
-void offload_say_closed(struct offload *o);
-void offload_say_members(struct offload *o);
+/* One line when it has become closed; while it is open, one for each card that is out or back. */
+void offload_say_state(struct offload *o);
 
 /* ---- offload_drive.c ---- */
 

@@ -253,25 +253,18 @@ static int join_reached(struct offload *o, const struct hello *hello)
     return rc;
 }
 
-int offload_join(struct offload *o, double budget_s)
+int offload_join(struct offload *o)
 {
     const bool first = comm_rank(o->comm) == 0;
-    if (first)
-        (void)offload_reach(o, budget_s);
     for (int rc = 0; !rc;) {
         struct hello hello = {0};
         if (first)
             greet(o, &hello);
         TRY(comm_bcast(o->comm, &hello, sizeof hello, 0));
-        if (!hello.n_members) {
-            if (first && o->opened)
-                offload_say_closed(o);
+        if (!hello.n_members)
             return 0;
-        }
         TRY(rc = join_reached(o, &hello));
     }
-    o->open = o->opened = true;
-    if (first)
-        offload_say_members(o);
+    o->open = true;
     return 1;
 }

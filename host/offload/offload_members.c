@@ -40,7 +40,8 @@ int offload_reach(struct offload *o, double budget_s)
         const double left = until - clock_s();
         if (o->cards[i].ops || clock_s() < o->retry[i].at)
             continue;
-        if (reach(o, i, left > 0.05 ? left : 0.05)) {
+        o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
+        if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
             put_off(o, i, 0);
         } else {
@@ -48,6 +49,23 @@ int offload_reach(struct offload *o, double budget_s)
         }
     }
     return n;
+}
+
+int offload_reach_first(struct offload *o, double budget_s)
+{
+    (void)offload_reach(o, budget_s);
+    for (int i = 0; i < o->n_cards; i++)
+        if (o->retry[i].rc == -ENXIO)
+            return ERR(-ENXIO, "%s", o->cards[i].why);
+    return 0;
+}
+
+const char *offload_why_not_all(const struct offload *o)
+{
+    for (int i = 0; i < o->n_cards; i++)
+        if (!o->cards[i].ops && o->cards[i].why[0])
+            return o->cards[i].why;
+    return o->why;
 }
 
 void offload_blame(struct offload *o, uint32_t cards, double spent_s)
@@ -84,14 +102,16 @@ int offload_n_reached(const struct offload *o)
     return n;
 }
 
-void offload_say_closed(struct offload *o)
+static void say_closed(struct offload *o)
 {
     if (!o->failed)
-        err_news("offload given up: %s; sums go over MPI, the bits are the same", o->why);
+        err_news(
+            "offload given up: %s; sums go over MPI until a card answers, the bits are the same",
+            o->why);
     o->failed = true;
 }
 
-void offload_say_members(struct offload *o)
+static void say_members(struct offload *o)
 {
     const int n = offload_n_reached(o);
     if (o->failed)
@@ -107,4 +127,12 @@ void offload_say_members(struct offload *o)
             o->retry[i].wait_s = 1;
     }
     o->failed = false;
+}
+
+void offload_say_state(struct offload *o)
+{
+    if (o->open)
+        say_members(o);
+    else
+        say_closed(o);
 }

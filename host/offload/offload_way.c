@@ -6,15 +6,21 @@
 
 static const double reach_s = 0.2;
 
-/* Without some of the cards: begins again with one that is back. */
+/* Without some of the cards: begins again if one is back. */
 static int regain(struct offload *o)
 {
-    int8_t n_back = comm_rank(o->comm) == 0 ? (int8_t)offload_reach(o, reach_s) : 0;
-    TRY(comm_bcast(o->comm, &n_back, sizeof n_back, 0));
-    if (!n_back)
-        return 1;
-    offload_leave(o);
-    return offload_join(o, reach_s);
+    const bool first = comm_rank(o->comm) == 0;
+    int8_t n_back = first ? (int8_t)offload_reach(o, reach_s) : 0;
+    if (o->open) {
+        TRY(comm_bcast(o->comm, &n_back, sizeof n_back, 0));
+        if (!n_back)
+            return 1;
+        offload_leave(o);
+    }
+    const int rc = offload_join(o);
+    if (rc >= 0 && first)
+        offload_say_state(o);
+    return rc;
 }
 
 static int way_begin(void *way)
@@ -22,9 +28,7 @@ static int way_begin(void *way)
     struct offload *o = way;
     o->gave_up = false;
     o->gave_up_why[0] = 0;
-    if (!o->open)
-        return offload_join(o, reach_s);
-    return o->n_members == o->n_cards ? 1 : regain(o);
+    return o->open && o->n_members == o->n_cards ? 1 : regain(o);
 }
 
 /* Drives what was started. Who has a reason to give up tells the others; who heard of it need
@@ -79,7 +83,7 @@ static int way_end(void *way, bool failed)
         offload_blame(o, o->blamed, 0);
     offload_leave(o);
     if (comm_rank(o->comm) == 0 && !offload_n_reached(o))
-        offload_say_closed(o);
+        offload_say_state(o);
     return 0;
 }
 

@@ -266,6 +266,11 @@ int xrt_card_open(struct xrt_card *card, const char *name, const char *xclbin, d
     return failed(card, -EPROTO, "card %s has another xclbin than the one it was given", name);
 }
 
+bool xrt_card_cannot_be(int rc)
+{
+    return rc == -ENOENT || rc == -ELIBACC || rc == -ELIBBAD || rc == -EINVAL || rc == -ENODEV;
+}
+
 void xrt_card_close(struct xrt_card *card)
 {
     xrt_work_end(card->work, close_s);

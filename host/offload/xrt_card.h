@@ -43,6 +43,10 @@ bool xrt_card_name_fits(const char *name);
  * it. -ENOENT, -EINVAL, ... with why [XRT_WHY_BYTES]. */
 int xrt_card_check(const char *name, const char *xclbin, char *why);
 
+/* Does this result of xrt_card_open() mean that the card cannot exist (no library, container or
+ * device of that name), instead of being busy or silent? */
+bool xrt_card_cannot_be(int rc);
+
 /* The same without a container: for xrt_card_about() and card->uuid, of what is in it (0: nothing). */
 int xrt_card_look(struct xrt_card *card, const char *name, double timeout_s);
 
