@@ -4,6 +4,8 @@
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=host/ranks.sh
 . "$here/../host/ranks.sh"
+# shellcheck source=tests/same_state.sh
+. "$here/same_state.sh"
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 n=$B/narrowcast

@@ -15,7 +15,7 @@ same() {
     "$n" emulate $common "$@" --save without.ck >out 2>&1 || fail "$*: $(tail -n 1 out)"
     # shellcheck disable=SC2086
     "$n" emulate $common "$@" --save with.ck --reduce-on "$on" >out 2>&1 || fail "--reduce-on $on $*: $(tail -n 1 out)"
-    cmp without.ck with.ck || fail "--reduce-on $on changes the checkpoint: $*"
+    same_state without.ck with.ck || fail "--reduce-on $on changes the checkpoint: $*"
     grep -q "^reduced on     $sums sums of layers, the same bytes as the ranks'; ${on%%:*}: " out || fail "--reduce-on $on $*: $(grep '^reduced on' out)"
 }
 same 9 $rtl:stem --ranks 4 --model resnet8 --format e5m2 --scale aps                    # a convolution and its norm

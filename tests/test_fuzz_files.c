@@ -72,7 +72,7 @@ static void seed_text(int which)
 enum { TEXTS = 8 };
 
 /* Sections that nobody knows, that are missing, too many, in another order, named without an end,
- * or of sizes that are right in sum alone. */
+ * or of sizes that are right in sum alone; the id of a run that is not one. */
 static void seed_sections(int which)
 {
     static const char *const names[] = {"momenta", "weights\001", "12345678901234567890"};
@@ -87,13 +87,17 @@ static void seed_sections(int which)
     } else if (which == 5) {
         plan.entries[0] = fuzz_plan.entries[1];
         plan.entries[1] = fuzz_plan.entries[0];
+    } else if (which == 6) {
+        plan.run[0] = '\033';
+    } else if (which == 7) {
+        plan.run[15] = 0;
     } else {
         plan.entries[1].n_parts = 1u << 31;
         plan.entries[1].bytes = (1ull << 33) + 40;
     }
     seed_plan(&plan, (uint32_t)strlen(fuzz_text));
 }
-enum { SECTIONS = 7, CHECKPOINTS = TEXTS + SECTIONS };
+enum { SECTIONS = 9, CHECKPOINTS = TEXTS + SECTIONS };
 
 /* Two images of 28x28 to train, one to test. */
 static void seed_idx(void)
@@ -254,7 +258,7 @@ int main(int argc, char **argv)
           "a good file was refused");
     CHECK(fuzz.refused[CHECKPOINT] == CHECKPOINTS - 1, "a bad checkpoint was taken");
     printf("seed %d\n", SEED);
-    for (uint32_t i = 0; i < (is_long ? 1000000u : 20000u); i++) {
+    for (uint32_t i = 0; i < (is_long ? 1000000u : 25000u); i++) {
         /* half of them of those that are good: the first, and those behind the checkpoints */
         const int good = (int)draw_below(&draw, GOOD + 1) - 1;
         seed(i % 2 ? (good < 0 ? 0 : CHECKPOINTS + good) : (int)draw_below(&draw, SEEDS));

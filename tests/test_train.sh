@@ -70,28 +70,28 @@ on 2 $long --save-every 7 --save ck --log part.jsonl >part.txt 2>>stderr
 # shellcheck disable=SC2086
 equal "twice" "$(sed -n 's/^weights checksum //p' whole.txt)" "$(sed -n 's/^weights checksum //p' part.txt)"
 cp ck end.ck
-# resumed WHAT: the run that goes on from ck ends as the whole one did, to the last byte of its checkpoint
+# resumed WHAT LOG: the run that goes on from ck ends as the whole one did, to the last byte of its checkpoint
 resumed() {
     rm -f resumed.ck
     # shellcheck disable=SC2086
-    on 2 $long --resume ck --save resumed.ck --log part.jsonl >resumed.txt 2>>stderr
+    on 2 $long --resume ck --save resumed.ck --log "$2" >resumed.txt 2>>stderr
     for file in whole resumed; do grep -E '^(accuracy|loss|skipped|weights)' $file.txt | cut -d, -f1 >$file.end; done
     cmp -s whole.end resumed.end || fail "resumed $1: $(cat whole.end resumed.end)"
-    cmp -s whole.ck resumed.ck || fail "resumed $1: another checkpoint at the end"
+    same_state whole.ck resumed.ck || fail "resumed $1: another checkpoint at the end"
 }
 # failed at step 10 (a folder is where its dump should be), behind the save of step 7
 rm -f ck
 mkdir -p stop/step000010.rank0.f32
 # shellcheck disable=SC2086
-if on 2 $long --save-every 7 --save ck --dump-gradients stop --dump-first 10 --dump-steps 1 >/dev/null 2>>stderr; then
+if on 2 $long --save-every 7 --save ck --log failed.jsonl --dump-gradients stop --dump-first 10 --dump-steps 1 >/dev/null 2>>stderr; then
     fail "did not stop at step 10"
 fi
-resumed "from the middle"
+resumed "from the middle" failed.jsonl
 [ "$(grep ^loss whole.txt)" = "$(grep ^loss resumed.txt)" ] || fail "resumed from the middle: $(grep ^loss whole.txt resumed.txt)"
 # killed at any time behind the save of step 7: what is on the disk is whole
 rm -f ck
 # shellcheck disable=SC2086
-on 2 $long --save-every 7 --save ck >/dev/null 2>&1 &
+on 2 $long --save-every 7 --save ck --log killed.jsonl >/dev/null 2>&1 &
 run=$!
 while [ ! -e ck ]; do
     kill -0 $run 2>/dev/null || break
@@ -100,10 +100,10 @@ done
 kill -9 $run 2>/dev/null || true
 wait $run 2>/dev/null || true
 [ -e ck ] || fail "no checkpoint by --save-every"
-resumed "after a kill"
+resumed "after a kill" killed.jsonl
 rm -f narrowcast.*.tmp # a rank that is killed while it saves leaves one
 mv end.ck ck
-resumed "at the end"
+resumed "at the end" part.jsonl
 # a longer run by a rate that knows no end: 5 steps and 7 more are 12, though a test of the weights came between
 scaled="--model lenet5 --width 0.4 --image 36 --augment crop --schedule exp:0.5/3 --warmup 0.2 --warmup-from 0.01 --bias-lr 2"
 short="--model resnet8 --schedule const --momentum 0.5 --nesterov"
@@ -112,7 +112,7 @@ for way in "$scaled" "$short"; do
     on 2 $way --steps 5 --save five.ck
     on 2 $way --steps 12 --save twelve.ck
     on 2 $way --steps 12 --save more.ck --resume five.ck
-    cmp -s twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
+    same_state twelve.ck more.ck || fail "5 steps and 7 more: another checkpoint at the end: $way"
 done >/dev/null 2>>stderr
 
 # --- images, and networks that want others ---
@@ -147,9 +147,16 @@ resume_refused "damaged or truncated" flip.ck
 signed() { cat >unsigned; { cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >"$1"; }
 head -c -4 five.ck | { head -c 8; printf '\2'; tail -c +2; } | signed two.ck
 head -c -4 five.ck | LC_ALL=C sed 's/velocities/velocitiez/' | signed sections.ck
+head -c -4 five.ck | { head -c 24; head -c 16 | tr '0-9a-f' 'G-V'; cat; } | signed id.ck
+# as version 3 was, without the id of a run: it still goes on to the same bits
+head -c -4 five.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } | signed three.ck
+# shellcheck disable=SC2086
+on 2 $short --steps 12 --resume three.ck --save old.ck >/dev/null 2>>stderr || fail "a checkpoint of version 3"
+same_state twelve.ck old.ck || fail "a checkpoint of version 3 goes on to another state"
 head -c -4 five.ck | signed same.ck
 cmp five.ck same.ck || fail "the checksum that this test makes is wrong"
-resume_refused "'two.ck': it has version 2, this program reads 3" two.ck
+resume_refused "'two.ck': it has version 2, this program reads 3 and 4" two.ck
+resume_refused "'id.ck': the id of its run is not 16 hex digits" id.ck
 resume_refused "it has a section 'velocitiez' that this run does not have" sections.ck
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
@@ -213,13 +220,15 @@ if [ $code -eq 0 ] || [ "$(ours)" != "narrowcast: unknown option '--momentun': d
 fi
 
 # --- log, dump, bytes ---
-# the run that was killed may have been saved in front of where the one that failed was: then that one's line is cut off with its steps
-[ "$(grep -c '"kind":"run"' part.jsonl)" -ge 3 ] || fail "--resume does not append to the log"
+for log in part failed killed; do
+    ids=$(sed -n 's/^{"kind":"run","run_id":"\([0-9a-f]\{16\}\)",.*/\1/p' $log.jsonl)
+    [ "$(echo "$ids" | wc -l) $(echo "$ids" | sort -u | wc -l)" = "2 1" ] || fail "$log.jsonl: not one run, begun and resumed: $ids"
+done
 [ "$(grep -c '"kind":"step"' whole.jsonl)" -eq 20 ] || fail "the log has not one line a step"
 [ "$(grep -c '"kind":"epoch"' whole.jsonl)" -eq 2 ] || fail "the log has not one line an epoch"
 grep '"kind":"epoch"' whole.jsonl | tail -n 1 | grep -q "$(sed -n 's/^weights checksum //p' whole.txt)" || fail "checksum in the log"
 if command -v python3 >/dev/null; then
-    python3 - whole.jsonl part.jsonl <<'END' || fail "the log is not what it should be"
+    python3 - whole.jsonl part.jsonl failed.jsonl killed.jsonl <<'END' || fail "the log is not what it should be"
 import json, sys
 for path in sys.argv[1:]:
     lines = [json.loads(line) for line in open(path)]

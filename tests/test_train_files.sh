@@ -122,4 +122,76 @@ on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
 printf 'a note of mine' >note
 refused "'note': it is no log" --resume seven.ck --log note --steps 12
 [ "$(cat note)" = "a note of mine" ] || fail "a file that is no log has changed"
+
+# --- with --resume, only a file of the checkpoint's own run is cut: others stay as they are, to the last byte ---
+# kept WORDS FILE OPTIONS...: refused for --log and for --stats, and the file is untouched
+kept() {
+    said_words=$1 file=$2
+    shift 2
+    cp "$file" before
+    for o in log stats; do
+        refused "cannot append to '$file': $said_words" "--$o" "$file" --steps 12 "$@"
+        cmp -s before "$file" || fail "--$o: '$file' has changed, though it was refused"
+    done
+}
+on --steps 40 --seed 7 --save other.ck --log other.log --stats other.stats --stats-every 1 >/dev/null 2>&1
+on --steps 40 --log twin.log >/dev/null 2>&1 # the same options as seven.ck: another run all the same
+of_another() { echo "it is of run $(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "$1"), and checkpoint '$2' is not known to be of that run; name another file"; }
+for file in other.log other.stats twin.log; do kept "$(of_another $file seven.ck)" $file --resume seven.ck; done
+# of an older version: a log without an id, and a checkpoint without one, however they are paired
+sed '1s/"run_id":"[0-9a-f]*",//' log >old.log
+head -c -4 seven.ck | { head -c 8; printf '\3'; tail -c +2 | { head -c 15; tail -c +17; }; } >unsigned
+{ cat unsigned; gzip -c unsigned | tail -c 8 | head -c 4; } >old.ck
+kept 'its first line has no run_id' old.log --resume seven.ck
+kept 'its first line has no run_id' old.log --resume old.ck
+kept "$(of_another log old.ck)" log --resume old.ck
+# no logs at all
+head -c 5000 "$n" >binary
+printf '{' >brace
+printf '{"kind":"run"' >torn
+printf '{"kind":"info","version":"0"}\n' >info
+echo >blank
+tail -n +2 other.log >headless
+for file in note binary brace torn info blank headless seven.ck; do kept 'it is no log' $file --resume twelve.ck; done
+for o in log stats; do
+    for file in new empty; do
+        rm -f "$o.$file"
+        [ $file = new ] || : >"$o.$file"
+        on --steps 12 --resume seven.ck "--$o" "$o.$file" >/dev/null 2>said || fail "--$o $file: $(cat said)"
+        grep -q "$(grep -o '"run_id":"[0-9a-f]*"' log | head -n 1)" "$o.$file" || fail "--$o $file: not the id of the run: $(head -c 80 "$o.$file")"
+        [ "$(grep -c '"kind":"run"' "$o.$file")" = 1 ] || fail "--$o $file: $(cut -c1-40 "$o.$file")"
+    done
+done
+# a checkpoint of an older version gives a new log an id, which later checkpoints have
+on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
+on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"
+
+# --- two runs at once: each file has one writer; the second run is refused before it changes anything ---
+# begin LOG OPTIONS...: a long run, $first, that is in its first steps
+begin() {
+    timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --schedule const --steps 1000000 --log "$@" >/dev/null 2>&1 &
+    first=$!
+    until grep -qs '"kind":"step"' "$1"; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
+}
+# busy OPTION FILE: the first run holds the file until it is stopped
+busy() {
+    begin first.log "--$1" "$2"
+    head -n 3 "$2" >begun 2>/dev/null
+    refused "'$2': another process is writing to it; give this run a name of its own" "--$1" "$2" --seed 5
+    kill -TERM $first
+    wait $first
+    head -n 3 "$2" 2>/dev/null | cmp -s begun - || fail "--$1: the second run changed what the first had written"
+    [ ! -f "$2" ] || [ "$(grep -cv '^{.*}$' "$2") $(grep -c '"kind":"run"' "$2")" = "0 1" ] || fail "--$1: two runs in one file"
+    on --steps 3 "--$1" "$2" >/dev/null 2>said || fail "--$1: the file is still locked: $(cat said)"
+    rm -f first.log
+}
+busy log first.log
+busy stats shared.stats
+busy dump-gradients shared.dump
+# a run that takes the place of one that is ending waits for it
+begin turn.log
+{ sleep 1; kill -TERM $first; } &
+on --steps 3 --log turn.log >/dev/null 2>said || fail "the next run did not wait: $(cat said)"
+wait
+[ "$(grep -c '"kind":"step"' turn.log)" = 3 ] || fail "the log of the next run: $(tail -n 3 turn.log)"
 exit $bad

@@ -41,10 +41,10 @@ both() {
     name=$1 && shift
     mpirun -np 2 "$n" train "$@" --steps 6 --log "$name.jsonl" --save real.ck >"$name.out" 2>&1 || fail "$name: $(tail -n 3 "$name.out")"
     "$n" emulate --ranks 2 "$@" --steps 6 --log "$name-virtual.jsonl" --save virtual.ck >out 2>&1 || fail "$name emulated: $(tail -n 3 out)"
-    cmp real.ck virtual.ck || fail "$name: two ranks and two emulated ones end in other bits"
+    same_state real.ck virtual.ck || fail "$name: two ranks and two emulated ones end in other bits"
     "$n" emulate --ranks 2 "$@" --steps 4 --save half.ck >out 2>&1 || fail "$name: $(tail -n 3 out)"
     "$n" emulate --ranks 2 "$@" --steps 6 --resume half.ck --save whole.ck >out 2>&1 || fail "$name resumed: $(tail -n 3 out)"
-    cmp whole.ck virtual.ck || fail "$name: a run that is resumed ends in other bits"
+    same_state whole.ck virtual.ck || fail "$name: a run that is resumed ends in other bits"
 }
 
 # shellcheck disable=SC2086  # options are words

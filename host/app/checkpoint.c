@@ -34,6 +34,7 @@ static int kit_init(struct kit *k, const struct train *t)
     if (schedule_by_length(&t->schedule))
         text_add(&text, "steps in all=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;
+    memcpy(k->plan.run, t->run_id, sizeof k->plan.run);
     k->plan.n_ranks = (uint32_t)t->n_ranks;
     for (int i = 0; i < checkpoint_n_sections; i++) {
         const struct checkpoint_section *s = &checkpoint_sections[i];
@@ -142,7 +143,8 @@ int checkpoint_load(struct train *t)
     struct file_in in = {.f = NULL};
     int rc = train_agree(t, kit_init(&k, t));
     if (rc == 0)
-        rc = train_agree(t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan));
+        rc = train_agree(
+            t, t->rank > 0 ? 0 : checkpoint_in_open(&in, t->o->resume, &k.plan, t->run_id));
     for (int i = 0; i < checkpoint_n_sections && rc == 0; i++)
         rc = train_agree(t, load_section(t, &checkpoint_sections[i], k.part, &in));
     file_in_close(&in);

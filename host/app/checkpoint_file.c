@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 static const char magic[8] = "nc-ckpt\n";
-enum { VERSION = 3, CRC_BLOCK = 1 << 16 };
+enum { VERSION = 4, VERSION_WITHOUT_RUN = 3, CRC_BLOCK = 1 << 16 };
 
 struct checkpoint_head {
     char magic[8];
@@ -31,6 +31,7 @@ static int put_head(struct checkpoint_out *out, const struct checkpoint_plan *pl
     };
     memcpy(head.magic, magic, sizeof magic);
     TRY(checkpoint_out_put(out, &head, sizeof head));
+    TRY(checkpoint_out_put(out, plan->run, sizeof plan->run));
     TRY(checkpoint_out_put(out, plan->text, head.text_bytes));
     return checkpoint_out_put(out, plan->entries, plan->n_entries * sizeof *plan->entries);
 }
@@ -185,16 +186,32 @@ static uint64_t bytes_of_sections(const struct checkpoint_plan *plan)
     return bytes;
 }
 
+/* The id of the run: hex digits, or zeros. */
+static int get_run(struct file_in *in, uint32_t version, char run[CHECKPOINT_RUN_BYTES])
+{
+    static const char none[CHECKPOINT_RUN_BYTES];
+    char id[sizeof none + 1] = "";
+    if (version == VERSION)
+        TRY(checkpoint_in_get(in, id, sizeof none));
+    if (memcmp(id, none, sizeof none) && strspn(id, "0123456789abcdef") != sizeof none)
+        return damaged(in, "the id of its run is not 16 hex digits");
+    memcpy(run, id, sizeof none);
+    return 0;
+}
+
 /* All but what stands in the sections. */
-static int check_all(struct file_in *in, const struct checkpoint_plan *plan)
+static int check_all(struct file_in *in, const struct checkpoint_plan *plan,
+                     char run[CHECKPOINT_RUN_BYTES])
 {
     struct checkpoint_head head;
     uint64_t bytes;
     TRY(check_crc(in, &bytes));
     TRY(checkpoint_in_get(in, &head, sizeof head));
-    if (head.version != VERSION)
-        return ERR(-EINVAL, "cannot resume '%s': it has version %" PRIu32 ", this program reads %d",
-                   in->path, head.version, VERSION);
+    if (head.version != VERSION && head.version != VERSION_WITHOUT_RUN)
+        return ERR(-EINVAL,
+                   "cannot resume '%s': it has version %" PRIu32 ", this program reads %d and %d",
+                   in->path, head.version, VERSION_WITHOUT_RUN, VERSION);
+    TRY(get_run(in, head.version, run));
     TRY(check_text(in, head.text_bytes, plan->text));
     if (head.n_ranks != plan->n_ranks)
         return ERR(-EINVAL,
@@ -206,14 +223,15 @@ static int check_all(struct file_in *in, const struct checkpoint_plan *plan)
     return 0;
 }
 
-int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan)
+int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
+                       char run[CHECKPOINT_RUN_BYTES])
 {
     struct stat st;
     /* to open it would be to wait for who writes it */
     if (!stat(path, &st) && S_ISFIFO(st.st_mode))
         return ERR(-EINVAL, "cannot resume '%s': it is no plain file", path);
     TRY(file_in_open(in, path));
-    int rc = check_all(in, plan);
+    int rc = check_all(in, plan, run);
     if (rc < 0)
         file_in_close(in);
     return rc;

@@ -1,7 +1,7 @@
 /* checkpoint_file.h : a checkpoint on the disk: written whole or not at all, read as bytes that
  * anybody may have made.
  *
- *     head (struct checkpoint_head) | text: the options that matter for bits, "name=value" lines |
+ *     head (struct checkpoint_head) | id of the run | text: the options that matter for bits, "name=value" lines |
  *     an entry for each section (struct checkpoint_entry) | sections, in this order: of each its
  *     parts, rank after rank | crc32 of all before                                little endian */
 #ifndef CHECKPOINT_FILE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CHECKPOINT_ENTRIES_MAX = 16 };
+enum { CHECKPOINT_ENTRIES_MAX = 16, CHECKPOINT_RUN_BYTES = 16 };
 
 /* A section, as it stands in the file. */
 struct checkpoint_entry {
@@ -19,8 +19,10 @@ struct checkpoint_entry {
     uint64_t bytes;   /* of a part */
 };
 
-/* What a run's checkpoint is made of. The file that it goes on from must be made of the same. */
+/* What a run's checkpoint is made of. The file that it goes on from must be made of the same, but
+ * for the id of the run. */
 struct checkpoint_plan {
+    char run[CHECKPOINT_RUN_BYTES]; /* hex digits, no zero at the end; all zero: unknown */
     const char *text;
     uint32_t n_ranks, n_entries;
     struct checkpoint_entry entries[CHECKPOINT_ENTRIES_MAX];
@@ -40,8 +42,10 @@ int checkpoint_out_commit(struct checkpoint_out *out);
 void checkpoint_out_discard(struct checkpoint_out *out); /* legal when zeroed and after commit */
 
 /* Takes a file that is undamaged and made of what the plan says; then its parts are got in the
- * plan's order. Return 0 or a negative errno with a line. */
-int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan);
+ * plan's order. *run: the id of the run that wrote the file; all zero: the file is of version 3,
+ * which had none. Return 0 or a negative errno with a line. */
+int checkpoint_in_open(struct file_in *in, const char *path, const struct checkpoint_plan *plan,
+                       char run[CHECKPOINT_RUN_BYTES]);
 int checkpoint_in_get(struct file_in *in, void *to, size_t bytes);
 
 #endif

@@ -3,6 +3,7 @@
 #include "app/train.h"
 #include "base/err.h"
 #include "base/file.h"
+#include <dirent.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,14 +41,31 @@ static void print_layers(const struct train *t, struct file_out *out)
                        t->params[i].n, t->params[i].column, t->params[i].stride);
 }
 
+static int lock_folder(struct train *t)
+{
+    t->dump = opendir(t->o->dump_dir);
+    const int rc = t->dump ? file_lock(dirfd(t->dump)) : -errno;
+    if (rc)
+        return ERR(rc, "cannot write to folder '%s': %s", t->o->dump_dir, file_why(-rc));
+    return 0;
+}
+
 int grad_dump_open(struct train *t)
 {
     if (t->rank > 0)
         return 0;
     if (mkdir(t->o->dump_dir, 0777) && errno != EEXIST)
         return ERR(-errno, "cannot make folder '%s': %s", t->o->dump_dir, strerror(errno));
+    TRY(lock_folder(t));
     TRY(write_text(t, "meta.txt", print_meta));
     return write_text(t, "layers.txt", print_layers);
+}
+
+void grad_dump_close(struct train *t)
+{
+    if (t->dump)
+        closedir(t->dump);
+    t->dump = NULL;
 }
 
 /* All of them, from where the network lives. */

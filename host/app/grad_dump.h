@@ -12,9 +12,10 @@
 
 struct train;
 
-/* Rank 0 makes the folder (its parent must be there) and the two text files. Returns 0 or a
- * negative errno with a line. */
+/* Rank 0 makes the folder (its parent must be there), locks it until grad_dump_close(), and writes
+ * the two text files. Returns 0 or a negative errno with a line. */
 int grad_dump_open(struct train *t);
+void grad_dump_close(struct train *t);
 
 /* Writes this rank's gradients, rank 0 the weights as well, if this step (t->state.step) is one to
  * dump. Returns 0 or a negative

@@ -28,9 +28,7 @@ static int open_lead(struct train *t, struct grad_stats *s)
     TRY(round_off_open(&s->layer.error));
     TRY(round_off_open(&s->network.error));
     TRY(grad_outputs_open(t, s));
-    if (t->o->resume)
-        TRY(train_log_cut(t, t->o->stats));
-    TRY(jsonl_open(&s->file, t->o->stats, t->o->resume != NULL));
+    TRY(train_log_open(t, t->o->stats, &s->file));
     report_run(t, &s->file);
     return jsonl_end(&s->file);
 }

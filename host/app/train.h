@@ -12,6 +12,7 @@
  * has been printed. */
 #ifndef TRAIN_H
 #define TRAIN_H
+#include "app/checkpoint_file.h"
 #include "app/train_options.h"
 #include "app/train_report.h"
 #include "base/stop.h"
@@ -24,8 +25,10 @@
 #include "nn/model.h"
 #include "nn/optim.h"
 #include "nn/round_ops.h"
+#include <dirent.h>
 
 enum { TRAIN_SKIPS_MAX = 20 }; /* steps skipped in a row that end the run */
+enum { TRAIN_RUN_ID = CHECKPOINT_RUN_BYTES + 1 };
 
 /* Of this rank's labels of the epoch so far (one an image, or one for each pixel), without those of
  * skipped steps. */
@@ -64,6 +67,9 @@ struct train {
     /* NULL: no rank has been asked to stop before its last step */
     const struct stop_signal *stopped_by;
     char lines[TRAIN_LINES_MAX]; /* opt_lines() of all options */
+    /* Rank 0: the id that the run has had since its first step, in its logs and checkpoints; with
+     * CHECKPOINT_RUN_BYTES hex digits. "" until train_open() has it. */
+    char run_id[TRAIN_RUN_ID];
 
     struct job job;          /* the all-reduce of the gradients */
     const struct nn_ops *nn; /* the backend of the network, or what rounds in front of it */
@@ -111,6 +117,7 @@ struct train {
     struct train_state state;
     struct report report;
     struct grad_stats *grad_stats; /* NULL: none */
+    DIR *dump;                     /* rank 0: the folder of --dump-gradients; NULL: none */
     struct trace *trace;           /* NULL: none */
     struct trace_span *trace_block;
 };
@@ -203,9 +210,15 @@ static inline uint32_t train_data_crc(const struct train *t)
     return (t->lead ? t->lead : t)->data_crc;
 }
 
-/* Behind train_open(): cuts a log (--log, --stats) to what comes before this run's first step.
- * Returns 0 or a negative errno with a line. */
-int train_log_cut(const struct train *t, const char *path);
+/* ---- the files that a run appends to: --log, --stats (train_log.c) ---- */
+
+/* Rank 0, after a checkpoint was loaded: gives the run an id if it has none yet. */
+void train_run_id_set(struct train *t);
+
+/* Opens such a file and locks it. With --resume the file must be empty, new, or this run's, and is
+ * cut to the lines before the run's first step. The caller writes the first line (report_run()).
+ * Returns 0 or a negative errno with a line; then nothing in the file has changed. */
+int train_log_open(const struct train *t, const char *path, struct jsonl *log);
 
 /* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by.
  * Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */

@@ -248,6 +248,8 @@ int train_open(struct train *t)
     TRY(train_agree(t, t->o->save ? checkpoint_check(t) : 0));
     if (t->o->resume)
         TRY(checkpoint_load(t));
+    if (t->rank == 0)
+        train_run_id_set(t);
     TRY(train_agree(t, t->o->dump_dir ? grad_dump_open(t) : 0));
     TRY(train_agree(t, grad_stats_open(t)));
     TRY(train_agree(t, report_open(t)));
@@ -260,6 +262,7 @@ void train_close(struct train *t)
 {
     report_close(t);
     grad_stats_close(t);
+    grad_dump_close(t);
     train_core_close(t->core);
     job_close(&t->job);
     train_trace_close(t);

@@ -210,7 +210,7 @@ static const struct opt opts[] = {
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
           "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what "
-          "came before its step.")},
+          "came before its step, in a log of the same run only.")},
     {TEXT(
         "stats", "FILE", NULL, stats, 0,
         "JSON lines: what narrow floats do to the gradients of a step, layer by layer: exponents, "
@@ -297,13 +297,13 @@ const struct opt_command train_command = {
 const struct opt_command emulate_command = {
     .name = "emulate",
     .args = "",
-    .about =
-        "Trains as P ranks do, in one process and one after the other: weights, bytes and "
-        "checkpoints are those of\n"
-        "`narrowcast train` on P ranks, bit for bit. Algorithms are run by all P ranks, which copy "
-        "memory where real ones\n"
-        "send; where a card is named they add as it would. Options are those of train, and "
-        "--ranks.",
+    .about = "Trains as P ranks do, in one process and one after the other: weights, bytes and "
+             "checkpoints (except for\n"
+             "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. "
+             "Algorithms are run by all P ranks, which copy "
+             "memory where real ones\n"
+             "send; where a card is named they add as it would. Options are those of train, and "
+             "--ranks.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 "
                 "--data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"

@@ -35,6 +35,7 @@ static void log_option(struct jsonl *log, const struct opt *o, const void *value
 void report_run(const struct train *t, struct jsonl *log)
 {
     jsonl_begin(log, "run");
+    jsonl_text(log, "run_id", t->run_id);
     jsonl_text(log, "version", APP_VERSION);
     jsonl_text(log, "command", train_is_emulated(t) ? "emulate" : "train");
     jsonl_int(log, "ranks", t->n_ranks);
@@ -52,9 +53,7 @@ int report_open(struct train *t)
     progress_init(&r->progress, t->rank == 0);
     if (t->rank > 0 || !t->o->log)
         return 0;
-    if (t->o->resume)
-        TRY(train_log_cut(t, t->o->log));
-    TRY(jsonl_open(&r->log, t->o->log, t->o->resume != NULL));
+    TRY(train_log_open(t, t->o->log, &r->log));
     report_run(t, &r->log);
     return jsonl_end(&r->log);
 }

@@ -50,10 +50,15 @@ void file_out_discard(struct file_out *out); /* legal when zeroed and after comm
 int file_out_check(const char *path);
 
 /* Opens a file, a device or a pipe to be written from its start, or its end. A pipe's reader is waited
- * for, some seconds, as none may ever come. Returns NULL with errno, which file_why() has words for. */
+ * for, some seconds, as none may ever come. A regular file is locked until it is closed, before
+ * anything in it changes. Returns NULL with errno, which file_why() has words for. */
 FILE *file_writer(const char *path, bool append);
 int file_open_writer(const char *path, int flags); /* O_...; returns fd or -errno */
 const char *file_why(int code);
+/* Locks an open file or folder for this process until fd is closed. Only processes that use this
+ * function are kept out. Waits some seconds for another process that is about to end. Returns 0 or
+ * -EWOULDBLOCK: another process has it. */
+int file_lock(int fd);
 
 /* Do both names lead to one file, though it be there only when it has been written, so that what is
  * written by one is lost to the other? Not where both may write as they go: devices, pipes of /dev. */
