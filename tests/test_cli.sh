@@ -241,7 +241,7 @@ grep -q "^  native  *MPI's own" help.train || fail "train --help does not say wh
 "$n" --version | grep -q '^narrowcast [0-9]' || fail "--version"
 if "$n" 2>stderr; then fail "no command at all was taken"; fi
 "$n" info >about
-for key in compiler "vec backend" MPI CBLAS zlib CUDA CPU cores memory; do
+for key in commit compiler "vec backend" MPI CBLAS zlib CUDA CPU cores memory; do
     grep -q "^$key " about || fail "info lacks $key"
 done
 for isa in scalar avx2 avx512 avx512vbmi; do

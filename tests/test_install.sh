@@ -48,6 +48,34 @@ fi
 if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     make -C "$tree" -s B="$dir" dist >"$dir/said" 2>&1 || fail "make dist: $(tail -n 5 "$dir/said")"
     tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
+
+    # --- the commit: one object has it, and a new commit rebuilds no other ---
+    said_commit=$("$n" info | sed -n 's/^commit  *//p')
+    [ "$said_commit" = "$(git -C "$tree" describe --always --dirty --abbrev=12 --exclude='*')" ] || fail "info: built of commit '$said_commit'"
+    mkdir "$dir/outer" && git -C "$dir/outer" init -q && tar xzf "$dir/narrowcast-$version.tar.gz" -C "$dir/outer"
+    unpacked=$dir/outer/narrowcast-$version
+    # built: what make compiles, and the commit that it finds
+    built() {
+        make -C "$unpacked" -s B="$dir/of" TOOLS=no OPT=-O0 VERILATOR= CXX= NVCC= "$dir"/of/o/host/{app/main,base/number}.o 2>"$dir/said" |
+            sed -n 's/^cc *//p' | LC_ALL=C sort | tr '\n' ' ' && cat "$dir/of/commit"
+    }
+    commit() { git -C "$unpacked" -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m "$1" && git -C "$unpacked" rev-parse --short=12 HEAD; }
+    git -C "$dir/outer" -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m outer
+    is() { [ "$2" = "$3" ] || fail "the commit, $1: '$2', not '$3': $(cat "$dir/said")"; }
+    is 'of a tarball in a repository' "$(built)" 'host/app/main.c host/base/number.c unknown'
+    is 'built again' "$(built)" unknown
+    git -C "$unpacked" init -q && git -C "$unpacked" add -A && first=$(commit first)
+    is 'the first' "$(built)" "host/app/main.c $first"
+    is 'the first again' "$(built)" "$first"
+    second=$(commit second)
+    is 'the second' "$(built)" "host/app/main.c $second"
+    echo >>"$unpacked/LICENSE"
+    is 'a changed file' "$(built)" "host/app/main.c $second-dirty"
+    cp "$dir/of/o/host/app/main.o" "$dir/main.o" && rm "$dir/of/o/host/app/main.o"
+    is 'compiled anew' "$(built)" "host/app/main.c $second-dirty"
+    cmp "$dir/main.o" "$dir/of/o/host/app/main.o" || fail 'the commit: the same one makes another object'
+    mkdir "$dir/refuses" && printf '#!/bin/sh\nexit 128\n' >"$dir/refuses/git" && chmod +x "$dir/refuses/git"
+    is 'when git refuses' "$(PATH=$dir/refuses:$PATH built)" "$second-dirty"
 else
     echo 'not run: make dist (no git here)'
 fi

@@ -4,6 +4,10 @@
 
 #define APP_VERSION "0.1.0"
 
+/* The commit that was built, with "-dirty" if files of it had changed; "unknown" without git. main()
+ * sets it: no other object depends on the commit, so a new one rebuilds only main.o. */
+extern const char *app_commit;
+
 /* argv[0..argc): the words after the subcommand. Each returns 0, a negative errno with its cause
  * said on one rank, or the exit status of a run that was stopped by a signal. */
 int cmd_train(int argc, char **argv);

@@ -10,11 +10,14 @@
 #include "vec/vec.h"
 #include <zlib.h>
 
+const char *app_commit = "unknown";
+
 void info_build(struct info *info)
 {
     char mpi[160];
     comm_library(mpi, sizeof mpi);
     info_add(info, "narrowcast", APP_VERSION);
+    info_add(info, "commit", "%s", app_commit);
 #ifdef __clang__
     info_add(info, "compiler", "%s", __VERSION__);
 #else

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef APP_COMMIT /* see the Makefile */
+#define APP_COMMIT "unknown"
+#endif
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -81,6 +85,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failure with a line */
+    app_commit = APP_COMMIT;
     int rc = run(argc, argv);
     errno = 0;
     if (!rc && (fflush(stdout) || ferror(stdout)))
