@@ -1,21 +1,29 @@
 /* control_port.c : a UDP port of a simulated card where it is controlled by datagrams: socket, bad
  * network, responder, time.
  *
- *     socket --> faults --> responder (one request at a time) --> faults --> socket */
+ *     socket --> faults --> queue --> responder (one request at a time) --> faults --> socket
+ *
+ * The responder gets a ration of the card's time (base/ration.h). The socket holds few more than a
+ * responder in hardware does: what comes meanwhile is lost, and the hosts ask again. */
 #include "sim/control_port.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/ration.h"
 #include "hls/lease.h"
 #include "sim/net.h"
 #include <stdlib.h>
+#include <sys/socket.h>
 
-enum { TICK_NS = LEASE_TICK_MS * 1000000, AT_ONCE = 64 };
+enum { TICK_NS = LEASE_TICK_MS * 1000000, AT_ONCE = 64, SOCKET_BYTES = 1 << 16 };
 
 struct control_port {
     void *net;
     struct responder *responder;
     struct netfault in_faults, out_faults;
     uint64_t now_ns, tick_ns; /* tick_ns: when the next tick is due; 0: nothing has come yet */
+    struct frame_queue in;    /* requests for the responder */
+    struct ration ration;
     int failed;
 };
 
@@ -31,8 +39,7 @@ static void answer(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, 
 static void request(struct control_port *c, uint32_t ip, uint16_t port, const uint8_t *bytes,
                     size_t n)
 {
-    if (!c->failed)
-        c->failed = responder_take(c->responder, ip, port, bytes, n);
+    (void)frame_queue_put(&c->in, (struct queued_frame){.ip = ip, .port = port, .n = n}, bytes);
 }
 
 static void take(void *arg, uint32_t ip, uint16_t port, const uint8_t *bytes, size_t n)
@@ -55,6 +62,21 @@ static void pass_due(struct control_port *c)
         net_datagrams.send(c->net, f->ip, f->port, bytes, f->n);
 }
 
+/* Answers requests until the ration is spent. */
+static void respond(struct control_port *c)
+{
+    const struct queued_frame *f = frame_queue_first(&c->in);
+    if (!f || ration_rests(&c->ration, clock_s()))
+        return;
+    ration_begin(&c->ration, clock_s());
+    for (; f && !c->failed && !ration_is_spent(&c->ration, clock_s());
+         f = frame_queue_first(&c->in)) {
+        c->failed = responder_take(c->responder, f->ip, f->port, c->in.bytes + f->at, f->n);
+        frame_queue_drop(&c->in);
+    }
+    ration_end(&c->ration, clock_s());
+}
+
 /* A process that was stopped does not make up for it: the card's clock stood still, too. */
 static void pass_time(struct control_port *c)
 {
@@ -69,9 +91,10 @@ int control_port_serve(struct control_port *c, uint64_t now_ns)
     if (!c)
         return 0;
     c->now_ns = now_ns;
-    for (int n = 0, got = 1; n < AT_ONCE && got > 0; n += got)
+    for (int n = 0, got = 1; n < AT_ONCE && got > 0 && !frame_queue_first(&c->in); n += got)
         got = net_datagrams.receive(c->net, take, c);
     pass_due(c);
+    respond(c);
     pass_time(c);
     (void)net_datagrams.flush(c->net);
     return c->failed;
@@ -82,13 +105,15 @@ uint64_t control_port_due(const struct control_port *c)
     if (!c)
         return UINT64_MAX;
     const uint64_t in = netfault_due(&c->in_faults), out = netfault_due(&c->out_faults),
-                   first = in < out ? in : out;
-    return first < c->tick_ns ? first : c->tick_ns;
+                   first = in < out ? in : out, tick = first < c->tick_ns ? first : c->tick_ns,
+                   rested = frame_queue_first(&c->in) ? (uint64_t)(c->ration.rest_until * 1e9)
+                                                      : UINT64_MAX;
+    return rested < tick ? rested : tick;
 }
 
 int control_port_fd(const struct control_port *c)
 {
-    return c ? net_datagrams.fd(c->net) : -1;
+    return c && !frame_queue_first(&c->in) ? net_datagrams.fd(c->net) : -1;
 }
 
 int control_port_open(const struct control_ops *ops, void *card, uint32_t ip, uint16_t *port,
@@ -101,6 +126,11 @@ int control_port_open(const struct control_ops *ops, void *card, uint32_t ip, ui
     netfault_init(&c->in_faults, rates, seed, 2);
     netfault_init(&c->out_faults, rates, seed, 3);
     int rc = datagrams_open(ip, port, NULL, &c->net);
+    if (!rc)
+        rc = setsockopt(net_datagrams.fd(c->net), SOL_SOCKET, SO_RCVBUF, &(int){SOCKET_BYTES},
+                        sizeof(int))
+                 ? -errno
+                 : 0;
     if (!rc)
         rc = responder_open(ops, card, frame_port, answer, c, &c->responder);
     if (rc) {
@@ -120,5 +150,6 @@ void control_port_close(struct control_port *c)
         net_datagrams.close(c->net);
     netfault_fini(&c->in_faults);
     netfault_fini(&c->out_faults);
+    frame_queue_free(&c->in);
     free(c);
 }

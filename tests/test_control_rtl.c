@@ -2,11 +2,17 @@
  * it, byte for byte:
  * host/control in C, in front of a card of its own, is the oracle. Requests of nine hosts for
  * seven leases, in order, repeated, stale, forged and damaged; silence; what a card has seen of a
- * job. 3 * 10^4 datagrams, with `long` 3 * 10^6. */
+ * job. 3 * 10^4 datagrams, with `long` 3 * 10^6. At a port, many requests do not hold a card up. */
+#include "base/clock.h"
+#include "base/ration.h"
 #include "card_frames.h"
 #include "control_oracle.h"
 #include "rtl_rand.h"
+#include "sim/control_port.h"
 #include "sim/responder.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum { SEED = 20, HOSTS = 9 };
 static uint64_t rnd = SEED;
@@ -264,6 +270,61 @@ static void by_chance(int n)
     }
 }
 
+/* ---- the port of a simulated card ---- */
+
+static uint64_t slow_reads;
+
+/* Takes as long as the ration of a turn. */
+static int slow_read(void *arg, uint32_t at, uint32_t *value)
+{
+    const double until = clock_s() + RATION_SLICE_S;
+    while (clock_s() < until)
+        ;
+    slow_reads++;
+    return side_read(arg, at, value);
+}
+
+/* Requests that come together do not hold the card up: each turn of its loop serves one of those that
+ * take long, and the others wait. */
+static void turns_of_port(void)
+{
+    enum { ASKED = 20 };
+    const struct control_ops slow = {side_write, slow_read, side_time};
+    struct lease_message m = {.kind = LEASE_OPEN, .secret = 77, .sequence = 1};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct control_port *control;
+    uint8_t bytes[LEASE_BYTES];
+    uint16_t port = 0;
+    int n_answers = 0;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (control_port_open(&slow, &real, INADDR_LOOPBACK, &port, FRAME_PORT,
+                          (struct netfault_rates){0}, SEED, &control)) {
+        CHECK(false, "no port");
+        return;
+    }
+    to.sin_port = htons(port);
+    CHECK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "cannot connect");
+    for (int i = 0; i <= ASKED; i++, m.sequence++) {
+        CHECK(send(fd, bytes, put(m, bytes), 0) > 0, "cannot send");
+        m.kind = LEASE_DO;
+        m.n = 1;
+        m.at[0] = REG_ID | LEASE_READ;
+    }
+    slow_reads = 0;
+    for (const double until = clock_s() + 20; n_answers <= ASKED && clock_s() < until;) {
+        const uint64_t before = slow_reads;
+        CHECK(control_port_serve(control, (uint64_t)(clock_s() * 1e9)) == 0, "the card fails");
+        CHECK(slow_reads - before <= 1, "%llu requests in a turn",
+              (unsigned long long)(slow_reads - before));
+        while (recv(fd, bytes, sizeof bytes, 0) > 0)
+            n_answers++;
+    }
+    CHECK(n_answers == ASKED + 1 && slow_reads == ASKED, "%d answers, %llu reads", n_answers,
+          (unsigned long long)slow_reads);
+    control_port_close(control);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const bool is_long = argc > 1 && !strcmp(argv[1], "long");
@@ -280,6 +341,7 @@ int main(int argc, char **argv)
     printf("%u malformed, %u leases expired, %d jobs run\n", malformed, expired,
            control_jobs_running(&jobs));
     CHECK(malformed > 100 && expired > 5, "too little happens");
+    turns_of_port();
     responder_close(responder);
     card_close(real.card);
     card_close(model.card);

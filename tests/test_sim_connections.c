@@ -1,6 +1,6 @@
 /* test_sim_connections.c : the sockets of those who control a card, by a clock of the test's own:
- * those who ask nothing are dropped, who finds no room is told, and when the system has no descriptor
- * left the card does not spin. */
+ * those who ask nothing are dropped, who finds no room is told, those who only ask get a ration of the
+ * card's time, and when the system has no descriptor left the card does not spin. */
 #include "base/err.h"
 #include "control/connections.h"
 #include "sim/shell.h"
@@ -14,6 +14,20 @@ static struct control *control;
 static struct connections connections;
 static uint16_t port;
 static double now = 1000;
+static double read_s; /* that a register takes to be read; by the test's clock */
+static uint64_t reads;
+
+static double test_clock(void)
+{
+    return now;
+}
+
+static int slow_read(void *card, uint32_t at, uint32_t *value)
+{
+    now += read_s;
+    reads++;
+    return shell_fast.control.read(card, at, value);
+}
 
 static void ignore(void *arg, uint32_t ip, uint16_t to, const uint8_t *bytes, size_t n)
 {
@@ -136,6 +150,62 @@ static void dawdler(void)
     close(fd);
 }
 
+static void ask_often(int fd, int n, bool batches)
+{
+    uint8_t body[8 * SIMLINK_BATCH_MOST] = {0};
+    for (int i = 0; i < SIMLINK_BATCH_MOST; i++)
+        pkt_put_uint(body + 8 * i, 1u << 31 | REG_ID, 4);
+    for (int i = 0; i < n; i++) {
+        say(fd, (struct simlink){.kind = batches ? SIMLINK_BATCH : SIMLINK_READ,
+                                 .a = REG_ID,
+                                 .bytes = batches ? sizeof body : 0});
+        CHECK(!batches || send(fd, body, sizeof body, MSG_NOSIGNAL) == sizeof body, "cannot send");
+    }
+}
+
+/* Peers that ask without end, in a turn of the card's loop: its work is bounded, then it rests, and has a
+ * third of the time at most. One that asks little does not wait for all of them. */
+static void greedy(bool batches, double seconds)
+{
+    enum { GREEDY = 8, OFTEN = 40, TURNS = 3 * GREEDY };
+    const uint64_t most = batches ? SIMLINK_BATCH_MOST : (uint64_t)(RATION_SLICE_S / seconds) + 1;
+    struct pollfd polls[CONNECTIONS_POLLS];
+    int fd[GREEDY + 1];
+    bool is_heard = false;
+    for (int i = 0; i <= GREEDY; i++) {
+        fd[i] = call();
+        serve_all();
+        CHECK(hello(fd[i]).kind == SIMLINK_HELLO, "no hello for connection %d", i);
+    }
+    for (int i = 0; i < GREEDY; i++)
+        ask_often(fd[i], batches ? OFTEN / 5 : OFTEN, batches);
+    read_s = seconds;
+    reads = 0;
+    const double start = now;
+    for (int turn = 0; turn < TURNS; turn++) {
+        const uint64_t before = reads;
+        const int n = connections_polls(&connections, now, polls);
+        CHECK(poll(polls, (nfds_t)n, 0) > 0, "nobody asks");
+        CHECK(connections_serve(&connections, polls, n, now) == 0, "the card fails");
+        CHECK(reads > before && reads - before <= most, "%llu reads in a turn, %llu at most",
+              (unsigned long long)(reads - before), (unsigned long long)most);
+        CHECK(connections_polls(&connections, now, polls) == 0, "no rest");
+        if (turn == GREEDY)
+            say(fd[GREEDY], (struct simlink){.kind = SIMLINK_TIME});
+        is_heard = is_heard || (turn == GREEDY + 2 && hello(fd[GREEDY]).kind == SIMLINK_DONE);
+        now = connections_due(&connections);
+    }
+    const double busy = (double)reads * seconds;
+    CHECK(busy <= (now - start) / RATION_REST, "%g of %g s are theirs", busy, now - start);
+    CHECK(is_heard, "who asks once waits for those who ask without end");
+    for (int i = 0; i <= GREEDY; i++)
+        close(fd[i]);
+    read_s = 0;
+    for (int i = 0; i < 1000 && control_peers(control); i++)
+        serve_all();
+    CHECK(control_peers(control) == 0, "somebody is left");
+}
+
 /* Somebody has connected, and there is no descriptor for it: the listener stays readable. */
 static void no_descriptors(void)
 {
@@ -167,17 +237,23 @@ int main(void)
 {
     struct sockaddr_in at = client_at(0x7f000001, 0);
     socklen_t n = sizeof at;
+    struct control_ops ops = shell_fast.control;
+    ops.read = slow_read;
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (bind(listener, (struct sockaddr *)&at, n) || listen(listener, 128) ||
         getsockname(listener, (struct sockaddr *)&at, &n))
         return 1;
     port = ntohs(at.sin_port);
     if (shell_fast.open(NULL, ignore, NULL, &shell) ||
-        control_open(&shell_fast.control, shell, true, NULL, NULL, &control))
+        control_open(&ops, shell, true, NULL, NULL, &control))
         return 1;
     connections_init(&connections, control, listener, 0, port);
+    connections.clock = test_clock;
     idle_ones();
     dawdler();
+    greedy(false, RATION_SLICE_S / 10);
+    greedy(false, 10 * RATION_SLICE_S);
+    greedy(true, RATION_SLICE_S);
     no_descriptors();
     connections_fini(&connections);
     control_close(control);

@@ -1,6 +1,7 @@
 /* connections.c : the sockets of those who control a card: accepted, read, written and closed
  * without ever blocking. */
 #include "control/connections.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/inet.h"
 #include <fcntl.h>
@@ -12,13 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 1 << 16 }; /* of one peer in one turn */
-
 void connections_init(struct connections *c, struct control *control, int listener, uint32_t ip,
                       uint16_t port)
 {
-    *c = (struct connections){
-        .control = control, .listener = listener, .owner = -1, .ip = ip, .port = port};
+    *c = (struct connections){.control = control,
+                              .listener = listener,
+                              .owner = -1,
+                              .ip = ip,
+                              .port = port,
+                              .clock = clock_s};
     for (int i = 0; i < CONTROL_PEERS; i++)
         c->fd[i] = -1;
 }
@@ -67,8 +70,10 @@ static void keep_alive(int fd)
 static int join(struct connections *c, int fd, const char *name, uint32_t ip)
 {
     const int peer = control_join(c->control, name, ip, c->port);
-    if (peer >= 0)
+    if (peer >= 0) {
         c->fd[peer] = fd;
+        c->served[peer] = 0;
+    }
     return peer;
 }
 
@@ -116,20 +121,25 @@ static void welcome(struct connections *c, double now)
         c->heard_at[peer] = now;
 }
 
-/* What has come from a peer. Only a whole message, which is answered, counts as asking: a byte now and
- * then does not keep a place. */
+/* Take one message of a peer, or as much of it as has come. Only a whole message, which is answered,
+ * counts as asking: a byte now and then does not keep a place. */
 static int listen_to(struct connections *c, int peer, double now)
 {
-    uint8_t bytes[READ_BYTES];
-    size_t before, after;
-    const ssize_t n = recv(c->fd[peer], bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return 0;
+    uint8_t bytes[SIMLINK_MOST];
+    size_t before, after, want;
+    ssize_t n;
+    int rc;
     (void)control_said(c->control, peer, &before);
-    const int rc = n > 0 ? control_take(c->control, peer, bytes, (size_t)n) : 1;
-    if (rc < 0)
-        return rc;
-    (void)control_said(c->control, peer, &after);
+    do {
+        want = control_wants(c->control, peer);
+        n = recv(c->fd[peer], bytes, want, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return 0;
+        rc = n > 0 ? control_take(c->control, peer, bytes, (size_t)n) : 1;
+        if (rc < 0)
+            return rc;
+        (void)control_said(c->control, peer, &after);
+    } while (!rc && after == before && n == (ssize_t)want);
     if (after > before)
         c->heard_at[peer] = now;
     const int gone = send_said(c, peer);
@@ -145,20 +155,23 @@ static bool is_idle(const struct connections *c, int peer)
 double connections_due(const struct connections *c)
 {
     double due = c->deaf_until > 0 ? c->deaf_until : INFINITY;
+    if (c->ration.rest_until > 0)
+        due = fmin(due, c->ration.rest_until);
     for (int i = 0; i < CONTROL_PEERS; i++)
         if (is_idle(c, i) && c->heard_at[i] + CONNECTIONS_IDLE_S < due)
             due = c->heard_at[i] + CONNECTIONS_IDLE_S;
     return due;
 }
 
-int connections_polls(const struct connections *c, double now, struct pollfd *polls)
+int connections_polls(struct connections *c, double now, struct pollfd *polls)
 {
+    const bool rests = ration_rests(&c->ration, now);
     int n = 0;
-    if (c->listener >= 0 && now >= c->deaf_until)
+    if (c->listener >= 0 && now >= c->deaf_until && !rests)
         polls[n++] = (struct pollfd){.fd = c->listener, .events = POLLIN};
     for (int i = 0; i < CONTROL_PEERS; i++) {
         size_t said = 0;
-        if (c->fd[i] < 0)
+        if (c->fd[i] < 0 || (rests && i != c->owner))
             continue;
         (void)control_said(c->control, i, &said);
         polls[n++] =
@@ -167,28 +180,94 @@ int connections_polls(const struct connections *c, double now, struct pollfd *po
     return n;
 }
 
-int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now)
+/* The events of each peer's socket, into ready [CONTROL_PEERS]. Return those of the listener. */
+static short sort_events(const struct connections *c, const struct pollfd *polls, int n,
+                         short *ready)
 {
-    if (now >= c->deaf_until)
-        c->deaf_until = 0;
+    short come = 0;
     for (int k = 0; k < n; k++) {
         int peer = 0;
-        if (!polls[k].revents || polls[k].fd == c->listener)
+        if (!polls[k].revents)
             continue;
         while (peer < CONTROL_PEERS && c->fd[peer] != polls[k].fd)
             peer++;
-        if (peer == CONTROL_PEERS)
-            continue;
-        if (polls[k].revents & POLLOUT && send_said(c, peer))
-            TRY(end(c, peer));
-        else if (polls[k].revents & ~POLLOUT)
-            TRY(listen_to(c, peer, now));
+        if (peer < CONTROL_PEERS)
+            ready[peer] = polls[k].revents;
+        else
+            come = polls[k].revents;
     }
+    return come;
+}
+
+static int serve_peer(struct connections *c, int peer, short ready, double now)
+{
+    if (ready & POLLOUT && send_said(c, peer))
+        return end(c, peer);
+    return ready & ~POLLOUT ? listen_to(c, peer, now) : 0;
+}
+
+static double start_of(const struct connections *c, int peer)
+{
+    return fmax(c->served[peer], c->served_to);
+}
+
+static bool is_before(const struct connections *c, int a, int b)
+{
+    const double at = start_of(c, a), other = start_of(c, b);
+    return at < other || (at == other && c->served[a] < c->served[b]);
+}
+
+/* The peer that is ready and has had least; -1: none is ready. */
+static int next_peer(const struct connections *c, const short *ready)
+{
+    int next = -1;
     for (int i = 0; i < CONTROL_PEERS; i++)
-        if (is_idle(c, i) && now >= c->heard_at[i] + CONNECTIONS_IDLE_S)
-            TRY(end(c, i));
-    for (int k = 0; k < n; k++)
-        if (polls[k].revents && polls[k].fd == c->listener)
-            welcome(c, now);
+        if (ready[i] && (next < 0 || is_before(c, i, next)))
+            next = i;
+    return next;
+}
+
+/* Serve a message each of those who are ready, until the ration is spent. The others stay ready. */
+static int serve_ration(struct connections *c, short *ready, double now)
+{
+    double before = c->clock(), after;
+    for (int peer; (peer = next_peer(c, ready)) >= 0; before = after) {
+        TRY(serve_peer(c, peer, ready[peer], now));
+        ready[peer] = 0;
+        after = c->clock();
+        c->served_to = start_of(c, peer);
+        c->served[peer] = c->served_to + after - before;
+        if (ration_is_spent(&c->ration, after))
+            break;
+    }
     return 0;
+}
+
+/* The ration of those who have come; now and then one is let in, or dropped for saying nothing. */
+static int serve_strangers(struct connections *c, short *ready, bool come, double now)
+{
+    const bool any = come || next_peer(c, ready) >= 0;
+    ration_begin(&c->ration, c->clock());
+    TRY(serve_ration(c, ready, now));
+    for (int i = 0; i < CONTROL_PEERS; i++)
+        if (is_idle(c, i) && !ready[i] && now >= c->heard_at[i] + CONNECTIONS_IDLE_S)
+            TRY(end(c, i));
+    if (come)
+        welcome(c, now);
+    if (any)
+        ration_end(&c->ration, c->clock());
+    return 0;
+}
+
+int connections_serve(struct connections *c, const struct pollfd *polls, int n, double now)
+{
+    short ready[CONTROL_PEERS] = {0};
+    const short come = sort_events(c, polls, n, ready);
+    if (now >= c->deaf_until)
+        c->deaf_until = 0;
+    if (c->owner >= 0 && ready[c->owner]) {
+        TRY(serve_peer(c, c->owner, ready[c->owner], now));
+        ready[c->owner] = 0;
+    }
+    return c->ration.rest_until > 0 ? 0 : serve_strangers(c, ready, come, now);
 }

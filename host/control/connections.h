@@ -4,9 +4,14 @@
  * There is room for CONTROL_PEERS. Who owns no job and has asked for nothing for CONNECTIONS_IDLE_S
  * is dropped, but for the program that started the card; who finds no room is told so (simlink.h).
  * When the system has no descriptor for who comes, nobody is let in for CONNECTIONS_DEAF_S. Times
- * are seconds of any one clock. */
+ * are seconds of any one clock.
+ *
+ * A card's frames must not wait for those who only ask: peers get a ration of the loop's time
+ * (base/ration.h). It is shared fairly by time, so one that asks little is served before those who
+ * ask without end. The program that started the card is served at once. */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
+#include "base/ration.h"
 #include "control/control.h"
 #include <poll.h>
 
@@ -19,6 +24,11 @@ struct connections {
     double heard_at[CONTROL_PEERS], deaf_until;
     int owner; /* the peer whose end is the card's end, or -1 */
     bool owner_left;
+    struct ration ration;
+    /* start-time fair queueing: seconds of service at which a peer's last message ended, and at which
+     * the message that was served last began */
+    double served[CONTROL_PEERS], served_to;
+    double (*clock)(void); /* clock_s(), unless a test has one of its own */
     uint32_t ip; /* where frames are sent to; 0: to the address that a peer is connected to */
     uint16_t port;
 };
@@ -32,7 +42,7 @@ int connections_adopt(struct connections *c, int fd);
 void connections_fini(struct connections *c);
 
 /* What to poll, into polls [CONNECTIONS_POLLS]; returns how many. */
-int connections_polls(const struct connections *c, double now, struct pollfd *polls);
+int connections_polls(struct connections *c, double now, struct pollfd *polls);
 /* When there is something to do though nothing comes; INFINITY: never. */
 double connections_due(const struct connections *c);
 /* With the revents of those polls: does what there is to do. Returns 0, or -EIO with a line: the

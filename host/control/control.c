@@ -154,14 +154,18 @@ static int whole(struct control *c, int peer, struct simlink m)
     return rc ? (rc == -EPROTO ? 1 : rc) : say(c, peer, answer, c->body);
 }
 
+size_t control_wants(const struct control *c, int peer)
+{
+    const struct peer *p = &c->peer[peer];
+    const size_t body = p->in_n >= SIMLINK_BYTES ? simlink_get(p->in).bytes : 0;
+    return SIMLINK_BYTES + body - p->in_n;
+}
+
 int control_take(struct control *c, int peer, const uint8_t *bytes, size_t n)
 {
     struct peer *p = &c->peer[peer];
     while (n) {
-        size_t want = SIMLINK_BYTES;
-        if (p->in_n >= SIMLINK_BYTES)
-            want += simlink_get(p->in).bytes;
-        const size_t take = want - p->in_n < n ? want - p->in_n : n;
+        const size_t want = control_wants(c, peer), take = want < n ? want : n;
         memcpy(p->in + p->in_n, bytes, take);
         p->in_n += take;
         bytes += take;

@@ -44,6 +44,10 @@ void control_attach(struct control *control, int peer, control_bus *bus, void *a
 int control_read(struct control *control, int peer, uint64_t at, uint32_t *value);
 int control_write(struct control *control, int peer, uint64_t at, uint32_t value);
 
+/* How many bytes complete a peer's next message, or its header, which says how long it is. Whoever reads no
+ * more at a time leaves later messages in the socket. */
+size_t control_wants(const struct control *control, int peer);
+
 /* Bytes from a peer. 0; 1: it has quit, or was told off in a line: close it; -EIO with a line: the
  * card does not answer. */
 int control_take(struct control *control, int peer, const uint8_t *bytes, size_t n);
