@@ -6,6 +6,7 @@
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
 #include "comm/comm_over.h"
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -105,6 +106,7 @@ static void *work(void *arg)
     struct group *g = arg;
     struct request *r;
     err_turn(&g->lines);
+    fesetenv(FE_DFL_ENV); /* a thread begins in the mode of the one that starts it */
     while ((r = next(g))) {
         r->rc = run(g, r);
         pthread_mutex_lock(&g->lock);
@@ -185,6 +187,9 @@ int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, voi
     struct err_lines lines = collnet_lines(), *before = err_turn(&lines);
     struct group *g = collnet_words() && listening ? buf_alloc(sizeof *g) : NULL;
     int rc = g ? 0 : -EINVAL;
+    fenv_t fp; /* NCCL's: words are read, and tables made, in IEEE's default mode */
+    fegetenv(&fp);
+    fesetenv(FE_DFL_ENV);
     if (g) {
         g->lines = collnet_lines();
         pthread_mutex_init(&g->lock, NULL);
@@ -200,6 +205,7 @@ int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, voi
         free(g);
     }
     err_turn(before);
+    fesetenv(&fp);
     if (rc == 0)
         *comm = g;
     return collnet_result(rc);

@@ -47,6 +47,10 @@
  * the call says so; a call that gets NULL elsewhere returns -EINVAL, and the communicator goes on.
  * Gradients have the alignment of their type.
  *
+ * Floating point: bits do not depend on the caller's rounding mode, flushing of subnormals or traps. A
+ * call works in IEEE's default mode, in which it also calls options.log and the calls of a transport, and
+ * restores the caller's.
+ *
  * Threads: one at a time makes calls of a communicator. Several communicators may be at work at once,
  * each in a thread of its own, where MPI allows MPI_THREAD_MULTIPLE: by the caller's MPI_Init_thread,
  * or by options.threads where nc_open begins MPI. With MPI_THREAD_SERIALIZED one communicator at a

@@ -285,8 +285,11 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                    struct nc **out)
 {
     struct opening a = {.nc = NULL};
+    fenv_t fp; /* the caller's: words are read, and tables made, in IEEE's default mode */
     if (out)
         *out = NULL;
+    fegetenv(&fp);
+    fesetenv(FE_DFL_ENV);
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
@@ -295,6 +298,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
                              : open_by_calls(&a, transport, layers, n_layers);
     err_turn(before);
     nc_open_failed(&lines, rc);
+    fesetenv(&fp);
     if (rc < 0) {
         give_back(a.nc);
         return rc;

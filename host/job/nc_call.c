@@ -102,6 +102,8 @@ int nc_enter(struct nc *nc)
         return ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
     nc->lines.first[0] = 0;
     nc->before = err_turn(&nc->lines);
+    fegetenv(&nc->fp);
+    fesetenv(FE_DFL_ENV);
     const int rc = may_call(nc);
     return rc < 0 ? nc_leave_refused(nc, rc) : 0;
 }
@@ -124,6 +126,7 @@ int nc_leave_refused(struct nc *nc, int rc)
         comm_give_turn();
     }
     err_turn(nc->before);
+    fesetenv(&nc->fp);
     atomic_store(&nc->busy, false);
     return rc;
 }

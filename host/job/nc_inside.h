@@ -4,6 +4,7 @@
 #include <narrowcast.h>
 #include "base/err.h"
 #include "job/job.h"
+#include <fenv.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -33,11 +34,13 @@ struct nc {
     pid_t pid;
     struct nc_options log; /* where lines go */
     struct err_lines lines, *before;
+    fenv_t fp; /* the caller's floating-point environment, during a call */
 };
 
 /* ---- nc_call.c: around each call ---- */
 
-/* Lines of this communicator go where its options say, until nc_leave(). A call that may not be made
+/* Until nc_leave() lines of this communicator go where its options say, and arithmetic is IEEE's
+ * default: rounded to nearest, with subnormals, without traps, whatever the caller has set. A call that may not be made
  * now, by this thread, returns -EBUSY, -EPERM, or what a call before it failed with; then there is
  * nothing to leave. */
 int nc_enter(struct nc *nc);

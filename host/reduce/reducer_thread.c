@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "reduce/reducer_meet.h"
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void *run(void *arg)
 {
     struct overlap *o = arg;
     err_turn(o->lines);
+    fesetenv(FE_DFL_ENV); /* a thread begins in the mode of the one that starts it */
     pthread_mutex_lock(&o->lock);
     for (;;) {
         while (o->state != RUNNING && !o->quit)
