@@ -8,7 +8,7 @@ ranks=${1:-2}
 shift $(($# > 0))
 . host/ranks.sh
 # The peer as its users run it: whether ranks are pinned, spin or copy by CMA is Open MPI's to choose.
-unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_mpi_yield_when_idle
+unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_mpi_yield_when_idle
 unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 
 with() {  # with ALGORITHM OPTION...: bench_native; ignore: Open MPI's own choice

@@ -2,11 +2,13 @@
 # ranks.sh : starts ranks on this machine, as many as you like, as root too, with Open MPI 4.1 or 5. The one place that says how.
 # usage: ranks.sh N COMMAND [ARG...]       or, for a script that calls mpirun itself:   . host/ranks.sh
 # On a cluster use what starts jobs there (mpirun -H, srun): nothing in the program depends on this script.
-# Ranks may outnumber cores: they yield while they wait, are not pinned, have one BLAS thread each, and speak by shared memory.
+# Ranks may outnumber cores: they yield while they wait, are not pinned, and have one BLAS thread each. They communicate by shared
+# memory, or by TCP on the loopback device where /dev/shm is too small. PMIx keeps its data in memory: with less than 8 MiB in TMPDIR
+# its files make mpirun 4 hang.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1                                          # a container's root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none                        # Open MPI 4
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none    # Open MPI 5
-export OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,self OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 PMIX_MCA_gds=hash
 export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # What is said of a rank that failed is said by the rank: not by mpirun again (Open MPI 4), nor by libevent of the pipes of a rank
 # that is gone; and nothing of a container's /sys by hwloc.
@@ -37,7 +39,10 @@ ranks.sh)
     trap '[ -n "$!" ] || exit 129; ask 129' HUP
     trap '[ -n "$!" ] || exit 130; ask 130' INT
     trap '[ -n "$!" ] || exit 143; ask 143' TERM
-    setsid setpriv --pdeathsig TERM mpirun -np "$@" &
+    # Only mpirun is quiet: in a rank the same setting would hide the reason why MPI cannot start.
+    n=$1
+    shift
+    setsid setpriv --pdeathsig TERM mpirun -np "$n" env -u OMPI_MCA_orte_execute_quiet "$@" &
     while :; do
         rc=0
         wait $! || rc=$?

@@ -25,6 +25,9 @@ static const char *const good[][2] = {
     {"huge pages", "always"},
     {"memlock", "8388608"},
     {"verbs", "no"},
+    {"/dev/shm", "67108864"},
+    {"TMPDIR", "/var/tmp"},
+    {"TMPDIR room", "1e10"},
     {"CUDA", "no: no libnarrowcast_cuda.so"},
     {"receive buffer", "4194304"},
     {"receive buffer wanted", "4194304"},
@@ -119,6 +122,17 @@ static const struct {
     {"huge pages", 1, "huge pages", "never", DOCTOR_WARN, "'never' on a", "echo always"},
     {"memlock", 1, "memlock", "65536", DOCTOR_OK, "8192 kB", ""},
     {"memlock", 1, "verbs", "yes", DOCTOR_WARN, "lets a process lock 8192 kB", "ulimit -l"},
+    {"shared memory", 0, NULL, NULL, DOCTOR_OK, "64 MiB of /dev/shm are free", ""},
+    {"shared memory", 2, "/dev/shm", "8388607", DOCTOR_WARN,
+     "/dev/shm of b has 8.0 MiB free, 2 ranks want 8 MiB", "size=1g"},
+    {"shared memory", 3, "/dev/shm", "8388608", DOCTOR_OK, "64 MiB", ""},
+    {"shared memory", 1, "/dev/shm", "none", DOCTOR_WARN, "/dev/shm of a cannot be written to",
+     "remount"},
+    {"TMPDIR", 0, NULL, NULL, DOCTOR_OK, "9537 MiB are free in '/var/tmp'", ""},
+    {"TMPDIR", 3, "TMPDIR room", "none", DOCTOR_FAIL,
+     "'/var/tmp' on b is no folder that can be written to", "export TMPDIR"},
+    {"TMPDIR", 1, "TMPDIR room", "1048576", DOCTOR_WARN, "'/var/tmp' on a has 1.0 MiB free",
+     "export TMPDIR"},
     {"GPUs", 3, "card 0000:01:00.0", "NVIDIA, device 1", DOCTOR_WARN,
      "b has an NVIDIA card that is not used: no: no lib", "nvidia-smi"},
     {"GPUs", 3, "CUDA", "/lib/libnarrowcast_cuda.so", DOCTOR_WARN,
@@ -191,6 +205,12 @@ static void test_combinations(void)
     make_good();
     ahead_s[2] = 86400;
     expect("clocks", DOCTOR_WARN, "86400.0 s ahead of", "timedatectl");
+
+    make_good(); /* segments of Open MPI 5 are larger */
+    for (int r = 0; r < RANKS; r++)
+        set(r, "MPI", "Open MPI v5.0.7"), set(r, "/dev/shm", "33554431");
+    expect("shared memory", DOCTOR_WARN, "/dev/shm of a has 32.0 MiB free, 2 ranks want 32 MiB",
+           "size");
 
     make_good(); /* all have one */
     for (int r = 0; r < RANKS; r++)

@@ -66,6 +66,37 @@ card=
 ends 1 mpirun -np 2 "$n" doctor --offload "udp://127.0.0.1:$port" --card-deadline 0.5
 has '^fail  cards         cannot reach card udp://127.0.0.1:.*; mend: '
 
+# --- little room for MPI's files; a reason of MPI's ---
+ranks=$here/../host/ranks.sh
+# in_room SHM TMPDIR COMMAND...: with so many bytes in /dev/shm and in TMPDIR; a limit, because mpirun may hang
+in_room() {
+    mkdir -p small
+    # shellcheck disable=SC2016 # for the other shell
+    TMPDIR=$PWD/small timeout -s KILL 100 unshare "${apart[@]}" sh -ec 'mount -t tmpfs -o size=$1 none /dev/shm
+        mount -t tmpfs -o size=$2 none "$TMPDIR"; shift 2; exec "$@"' sh "$@"
+}
+apart=(--mount)
+[ "$(id -u)" = 0 ] || apart+=(--map-root-user)
+if in_room 1m 1m true 2>/dev/null; then
+    train=(train --data 'synthetic:400,1' --model mlp --steps 2)
+    "$ranks" 4 "$n" "${train[@]}" 2>/dev/null | grep checksum >wanted
+    for room in '1m 64m' '9m 64m' '1g 64k' '1m 64k'; do
+        # shellcheck disable=SC2086 # two words
+        in_room $room "$ranks" 4 "$n" "${train[@]}" >out 2>said || fail "training with room of $room: $(cat out said)"
+        grep checksum out | cmp -s - wanted || fail "room of $room: $(cat out), not $(cat wanted)"
+    done
+    ends 0 in_room 1m 64m "$ranks" 4 "$n" doctor
+    has '^warn  shared memory /dev/shm of .* has 1.0 MiB free, 4 ranks want'
+    ends 0 in_room 1g 1m "$ranks" 2 "$n" doctor
+    has "^warn  TMPDIR        '$PWD/small' on .* has [01].[0-9] MiB free"
+    in_room 1g 64k "$n" doctor >out 2>said
+    grep -q "^narrowcast: TMPDIR: '$PWD/small' .* free: mpirun alone may hang" said || fail "a full TMPDIR: $(cat said)"
+else
+    echo 'not run: small /dev/shm and TMPDIR (unshare --mount is not allowed)'
+fi
+"$ranks" 2 env OMPI_MCA_btl=self "$n" doctor >out 2>said && fail 'ranks that cannot reach each other'
+grep -q 'unable to reach' said || fail "no reason of MPI: $(cat said)"
+
 # --- words that mean nothing ---
 for words in '--offload nonsense' '--fabric nothing --offload 127.0.0.1:9' '--card-deadline 0' 'x'; do
     # shellcheck disable=SC2086 # several words

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/jsonl.h"
 #include "base/opt.h"
+#include "comm/comm_library.h"
 #include <string.h>
 
 struct doctor_options {
@@ -113,6 +114,10 @@ int cmd_doctor(int argc, char **argv)
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
         return opt_help(&command, stdout), 0;
+    int rank;
+    comm_library_started(&rank);
+    if (rank == 0)
+        doctor_warn_early();
     const int level = comm_begin(true);
     TRY(level);
     TRY(comm_open(o.deadline, &c));

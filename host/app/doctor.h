@@ -54,6 +54,17 @@ void doctor_sockets(const struct doctor *d, struct doctor_finding *f);
 void doctor_mtu(const struct doctor *d, struct doctor_finding *f);
 void doctor_clocks(const struct doctor *d, struct doctor_finding *f);
 
+/* Of MPI's files (doctor_room.c). */
+void doctor_shm(const struct doctor *d, struct doctor_finding *f);
+void doctor_tmpdir(const struct doctor *d, struct doctor_finding *f);
+
+/* Add the facts that these two need. */
+void doctor_room(struct info *info);
+
+/* Print the finding of doctor_tmpdir() for this process to stderr unless it is ok. To be called before
+ * MPI begins, which may end or hang without room in TMPDIR. */
+void doctor_warn_early(void);
+
 /* What this process knows of itself and its machine: info's facts, and what only a doctor asks. level: of
  * comm_begin(). */
 void doctor_facts(struct info *info, int level);

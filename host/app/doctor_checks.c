@@ -304,6 +304,8 @@ const struct doctor_check doctor_checks[] = {
     {"cores", cores},
     {"huge pages", huge_pages},
     {"memlock", memlock},
+    {"shared memory", doctor_shm},
+    {"TMPDIR", doctor_tmpdir},
     {"GPUs", gpus},
     {"sockets", doctor_sockets},
     {"MTU", doctor_mtu},

@@ -139,5 +139,6 @@ void doctor_facts(struct info *info, int level)
     cpus(info);
     quota(info);
     limits(info);
+    doctor_room(info);
     sockets(info);
 }
