@@ -1,6 +1,7 @@
 /* test_nc_state_mpi.c : a job that loads what another one saved goes on to the same bits, with stochastic
  * rounding and with residuals; a state that is another job's, or was changed, is refused by all ranks. */
 /* RANKS: 1 3 */
+#include "base/crc.h"
 #include "nc_fixture.h"
 #include <errno.h>
 #include <mpi.h>
@@ -14,7 +15,8 @@ static void take_line(void *arg, int level, const char *text)
     snprintf(line, sizeof line, "%s", text);
 }
 
-static struct nc *open_as(const char *codec, uint64_t seed, int n_layers)
+static struct nc *open_layers(const char *codec, uint64_t seed, const struct nc_layer *of,
+                              int n_layers)
 {
     struct nc_options o = nc_options_default();
     struct nc *nc = NULL;
@@ -25,11 +27,16 @@ static struct nc *open_as(const char *codec, uint64_t seed, int n_layers)
     o.log = take_line;
     if (!codec)
         o.format = "e4m3", o.scale = "aps", o.round = "stochastic";
-    const int rc = nc_open(&o, layers, n_layers, &nc);
+    const int rc = nc_open(&o, of, n_layers, &nc);
     CHECK(rc == 0, "%s: %d %s", codec, rc, line);
     if (rc < 0)
         exit(1);
     return nc;
+}
+
+static struct nc *open_as(const char *codec, uint64_t seed, int n_layers)
+{
+    return open_layers(codec, seed, layers, n_layers);
 }
 
 static void run(struct nc *nc, uint64_t from, uint64_t to, float x[N_ALL])
@@ -84,6 +91,50 @@ static void refused(struct nc *nc, const void *state, size_t bytes, const char *
     CHECK(rank > 0 || strstr(line, words), "said \"%s\", not %s", line, words);
 }
 
+/* A number that is not finite, in the residuals of any layer of one rank. The checksum is right, and
+ * names of layers are gone by then. */
+static void test_not_finite(void)
+{
+    enum { SUM_AT = 40 };
+    static const uint32_t bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffffffff, 0x7f800001};
+    char own_names[N_LAYERS][8];
+    struct nc_layer own[N_LAYERS];
+    for (int l = 0; l < N_LAYERS; l++) {
+        own[l] = layers[l];
+        own[l].name = strcpy(own_names[l], layers[l].name);
+    }
+    struct nc *nc = open_layers("onebit", 1, own, N_LAYERS);
+    memset(own_names, 'z', sizeof own_names);
+    const size_t bytes = nc_state_bytes(nc);
+    char *state = malloc(bytes), *changed = malloc(bytes + 1) + 1; /* may lie anywhere */
+    static float x[N_ALL];
+    run(nc, 0, 2, x);
+    CHECK(nc_state_save(nc, state) == 0, "save");
+    const size_t keeps = 8 * 1000 < bytes ? 2 : 1; /* floats an element */
+    size_t at = 48;
+    for (int l = 3; l >= 0; l--) { /* layer 4 travels in fp32 and keeps nothing */
+        const size_t kept = keeps * 4 * layers[l].n;
+        for (unsigned b = 0; b < sizeof bad / sizeof *bad; b++) {
+            char words[80];
+            memcpy(changed, state, bytes);
+            if (rank == 0)
+                memcpy(changed + at + (b % 2 ? kept - 4 : 0), &bad[b], 4);
+            memset(changed + SUM_AT, 0, 4);
+            const uint32_t sum = crc_of(changed, bytes);
+            memcpy(changed + SUM_AT, &sum, 4);
+            snprintf(words, sizeof words, "layer \"%s\" holds inf or nan", layers[l].name);
+            refused(nc, changed, bytes, words);
+        }
+        at += (kept + 63) / 64 * 64;
+    }
+    CHECK(at == bytes, "%zu bytes, not %zu", bytes, at);
+    memcpy(changed, state, bytes);
+    CHECK(nc_state_load(nc, changed, bytes) == 0, "after all: %s", line);
+    nc_close(nc);
+    free(state);
+    free(changed - 1);
+}
+
 static void test_refused(void)
 {
     struct nc *nc = open_as("qsgd:4,bucket=32", 1, N_LAYERS);
@@ -133,6 +184,7 @@ int main(void)
     test_resume("qsgd:4", 0);
     test_resume("onebit", 1);
     test_refused();
+    test_not_finite();
     MPI_Finalize();
     DONE();
 }

@@ -161,6 +161,36 @@ resume_refused "it has a section 'velocitiez' that this run does not have" secti
 resume_refused "it was made with lr '0.05', this run has '0.2'" five.ck --lr 0.2
 resume_refused "it was made with seed '1', this run has '2'" five.ck --seed 2
 resume_refused "it has done 5 steps, this run ends after 4" five.ck
+# word FILE AT: 32 bits of it; last FILE SECTION: the place of a section's last number
+word() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
+last() {
+    at=$((24 + $(word "$1" 12))) left=$(word "$1" 20)
+    to=$((at + 32 * left))
+    while [ "$left" -gt 0 ]; do
+        to=$((to + $(word "$1" $((at + 20))) * $(word "$1" $((at + 24)))))
+        [ "$(tail -c +$((at + 1)) "$1" | head -c 20 | tr -d '\0')" != "$2" ] || echo $((to - 4))
+        at=$((at + 32)) left=$((left - 1))
+    done
+}
+# not_finite FILE SECTION WORDS OPTIONS...: inf, -inf and nan as the section's last number, with a right checksum, are refused
+not_finite() {
+    from=$1 words=$3 place=$(last "$1" "$2")
+    shift 3
+    for bits in '\0\0\0200\0177' '\0\0\0200\0377' '\01\0\0300\0177'; do
+        head -c -4 "$from" >bad
+        printf '%b' "$bits" | dd of=bad bs=1 seek="$place" conv=notrunc 2>/dev/null
+        signed bad.ck <bad
+        refused "$words" 2 "$@" --resume bad.ck
+    done
+}
+# shellcheck disable=SC2086
+on 2 $short --codec onebit:64 --quantise all --steps 2 --save bits.ck >bits.txt 2>>stderr
+# shellcheck disable=SC2086
+for what in weights velocities; do
+    not_finite bits.ck $what "cannot resume 'bad.ck': the $what of layer \"classifier.bias\" hold inf or nan" $short --codec onebit:64 --quantise all
+done
+# shellcheck disable=SC2086
+not_finite bits.ck codec 'cannot load a state: layer "stem.conv.weight" holds inf or nan' $short --codec onebit:64 --quantise all
 # shellcheck disable=SC2086
 refused "it was made by 2 ranks, this run has 4" 4 $short --resume five.ck
 

@@ -2,6 +2,7 @@
 #include "app/checkpoint_section.h"
 #include "app/train.h"
 #include "base/err.h"
+#include "vec/vec.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -61,8 +62,20 @@ static int weights_get(struct train *t, void *to)
     return nn_model_get(t->model, to, t->weights, t->n_weights);
 }
 
+/* What no update can mend is refused. from: [n_weights], aligned. */
+static int check_finite(const struct train *t, const void *from, const char *what)
+{
+    const float *x = from;
+    for (int i = 0; i < t->n_params; i++)
+        if (vec_best()->absmax(x + t->params[i].offset, t->params[i].n) >= 0x7f800000)
+            return ERR(-EINVAL, "cannot resume '%s': the %s of layer \"%s\" hold inf or nan",
+                       t->o->resume, what, t->params[i].name);
+    return 0;
+}
+
 static int weights_put(struct train *t, const void *from)
 {
+    TRY(check_finite(t, from, "weights"));
     return nn_model_put(t->model, t->weights, from, t->n_weights);
 }
 
@@ -77,6 +90,7 @@ static int velocities_put(struct train *t, const void *from)
 {
     size_t n;
     real *velocities = optim_state(t->optim, &n);
+    TRY(check_finite(t, from, "velocities"));
     return nn_model_put(t->model, velocities, from, n);
 }
 
@@ -153,6 +167,7 @@ static int codec_get(struct train *t, void *to)
 
 static int codec_put(struct train *t, const void *from)
 {
+    TRY(reducer_state_check(t->job.reducer, from));
     return reducer_state_put(t->job.reducer, from);
 }
 

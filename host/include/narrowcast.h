@@ -316,8 +316,8 @@ NC_API int nc_set_step(struct nc *nc, uint64_t step);
  * loads it goes on to the same bits. Between steps.
  *   nc_state_bytes   how much nc_state_save() writes to `to`
  *   nc_state_load    all ranks, each what the same rank of a job of as many ranks, of the same words and
- *                    layers has saved. Returns 0, or on all ranks -EPROTO: it is of another job, or
- *                    another step than others' */
+ *                    layers has saved. Returns 0, or on all ranks -EPROTO: it is of another job, of
+ *                    another step than others', or holds inf or nan */
 NC_API size_t nc_state_bytes(const struct nc *nc);
 NC_API int nc_state_save(struct nc *nc, void *to);
 NC_API int nc_state_load(struct nc *nc, const void *from, size_t bytes);

@@ -87,7 +87,7 @@ static int check(const struct nc *nc, const void *from, size_t bytes, uint64_t *
     if (got.crc != checksum(got, (const uint8_t *)from + sizeof got))
         return ERR(-EPROTO, "cannot load a state: its checksum is wrong");
     *step = got.step;
-    return 0;
+    return reducer_state_check(nc->job.reducer, (const uint8_t *)from + sizeof got);
 }
 
 int nc_state_load(struct nc *nc, const void *from, size_t bytes)

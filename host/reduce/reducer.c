@@ -6,13 +6,23 @@
 #include "reduce/reducer_parcel.h"
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- opening: everything a step needs is allocated here ---- */
 
+static const char *name_of(const struct reducer_layer *layer)
+{
+    return layer->name ? layer->name : "?";
+}
+
+/* Names follow the list in the same memory: later messages need them, the caller's may be gone. */
 static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
 {
     const size_t n = (size_t)r->n_layers;
-    r->layers = buf_alloc(n * sizeof *r->layers);
+    size_t names = 0;
+    for (size_t i = 0; i < n; i++)
+        names += strlen(name_of(&layers[i])) + 1;
+    r->layers = buf_alloc(n * sizeof *r->layers + names);
     r->exponents = buf_alloc(n);
     r->own_exponents = buf_alloc(n);
     r->own_maxima = buf_alloc(n * sizeof *r->own_maxima);
@@ -25,11 +35,14 @@ static int copy_layers(struct reducer *r, const struct reducer_layer *layers)
     if (!r->layers || !r->exponents || !r->own_exponents || !r->own_maxima || !r->maxima ||
         !r->guesses || !r->failed || !r->spans || !r->outs || !r->parts)
         return -ENOMEM;
+    char *name = (char *)(r->layers + n);
     for (size_t i = 0; i < n; i++) {
         if (layers[i].n == 0)
             return ERR(-EINVAL, "cannot reduce layer \"%s\": it has no elements",
-                       layers[i].name ? layers[i].name : "?");
+                       name_of(&layers[i]));
         r->layers[i] = layers[i];
+        r->layers[i].name = strcpy(name, name_of(&layers[i]));
+        name += strlen(name) + 1;
         r->fp32_bytes += 4 * (uint64_t)layers[i].n;
         r->guesses[i] = codec_guess(&r->codecs[layers[i].fp32]);
     }

@@ -21,9 +21,9 @@ struct way_ops;
 struct trace;
 
 struct reducer_layer {
-    const char *name;
-    size_t n;  /* elements, > 0 */
-    bool fp32; /* stays fp32 whatever the codec (--fp32-last-layer) */
+    const char *name; /* for messages; copied; NULL: none */
+    size_t n;         /* elements, > 0 */
+    bool fp32;        /* stays fp32 whatever the codec (--fp32-last-layer) */
     /* Its weights' columns, for codecs that cut by them: so many elements, so far apart; 0: not
      * known. */
     size_t column, stride;
@@ -139,9 +139,11 @@ void reducer_set_weights(struct reducer *r, const float *const *weights);
 
 /* What the codec keeps on this rank from step to step, as the last step that was taken left it:
  * bytes that only a reducer of the same layers, codec and ranks understands. Between steps. get and
- * put return 0 or a GPU's failure. */
+ * put return 0 or a GPU's failure. check returns 0, or -EPROTO with a line that names a layer whose
+ * bytes hold inf or nan, which no step leaves. */
 size_t reducer_state_bytes(const struct reducer *r);
 int reducer_state_get(const struct reducer *r, void *to);
+int reducer_state_check(const struct reducer *r, const void *from);
 int reducer_state_put(struct reducer *r, const void *from);
 
 /* means: [n_layers] pointers to floats, where gradients are: from now on means over ranks go there, and

@@ -8,6 +8,7 @@
 #include "codec/codec_kind.h"
 #include "reduce/reducer_inside.h"
 #include "vec/gpu.h"
+#include <string.h>
 
 enum { ALIGN = 64 };
 
@@ -87,6 +88,32 @@ static int copy(const struct reducer *r, void *to, const void *from)
 int reducer_state_get(const struct reducer *r, void *to)
 {
     return r->state_bytes ? copy(r, to, r->state[0]) : 0;
+}
+
+/* Bytes may lie anywhere, so words are copied out. Numbers of steps stay below an inf's bits. */
+static bool is_finite(const uint8_t *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+        uint32_t bits;
+        memcpy(&bits, from + i, sizeof bits);
+        if ((bits & 0x7f800000) == 0x7f800000)
+            return false;
+    }
+    return true;
+}
+
+int reducer_state_check(const struct reducer *r, const void *from)
+{
+    const struct plan *p = &r->plans[NARROW];
+    const uint8_t *at = from;
+    for (int i = r->n_layers - 1; i >= 0; i--) {
+        const size_t bytes = bytes_of(r, &p->placed[p->rank_of[i]]);
+        if (!is_finite(at, bytes))
+            return ERR(-EPROTO, "cannot load a state: layer \"%s\" holds inf or nan",
+                       r->layers[i].name);
+        at += bytes;
+    }
+    return 0;
 }
 
 int reducer_state_put(struct reducer *r, const void *from)
