@@ -125,7 +125,9 @@ static int open_held(const struct comm_members *o, struct comm_mpi *m)
         m->comm.n_ranks = n_ranks;
         m->comm.deadline_s = o->deadline_s;
     }
-    const int rc = agree(mpi, rank, fill(m, o));
+    int rc = agree(mpi, rank, fill(m, o));
+    if (rc == 0)
+        rc = comm_check_version(&m->comm);
     if (rc < 0)
         MPI_Comm_free(&mpi);
     return rc;

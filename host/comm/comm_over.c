@@ -98,8 +98,13 @@ int comm_over_open(const struct nc_transport *t, double deadline_s, struct comm 
     int rc = o->peers && o->heard && o->all ? comm_init(&o->comm) : -ENOMEM;
     if (rc == 0)
         rc = over_notes_begin(o);
-    if (rc < 0)
+    if (rc < 0) {
         give_back(o);
+        return rc;
+    }
+    rc = comm_check_version(&o->comm);
+    if (rc < 0)
+        comm_leave(&o->comm);
     else
         *out = &o->comm;
     return rc;

@@ -8,8 +8,9 @@
 #include "comm/comm.h"
 #include <narrowcast.h>
 
-/* t is copied; what it points to stays in use until comm_leave(). deadline_s: of comm_open(). Nothing
- * travels yet. Returns 0, -EINVAL (the table, the deadline) or -ENOMEM with a line. */
+/* t is copied; what it points to stays in use until comm_leave(). deadline_s: of comm_open(). All
+ * ranks call it. Returns 0, -EINVAL (the table, the deadline) or -ENOMEM on this rank alone, -EPROTO on all
+ * ranks if one has another library, or what a failure of messages says, with a line. */
 int comm_over_open(const struct nc_transport *t, double deadline_s, struct comm **out);
 
 #endif

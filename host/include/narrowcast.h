@@ -190,9 +190,9 @@ struct nc; /* a communicator: opened by nc_open, closed by nc_close */
  * in forward order.
  *   options   NULL for the defaults      layers   [n_layers], the same on every rank
  *   *out   closed by nc_close; NULL after a failure
- * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks differ), -ENOMEM,
- * -EIO, -ENXIO (a card that cannot exist), -ENOTCONN (a card that does not answer, with algo
- * "offload"); with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
+ * Every rank returns the same: 0, -EINVAL (words, combinations), -EPROTO (ranks, or the versions of their
+ * libraries, differ), -ENOMEM, -EIO, -ENXIO (a card that cannot exist), -ENOTCONN (a card that does not
+ * answer, with algo "offload"); with "cuda" also -ENODEV, -ENOENT, -ELIBACC, -ELIBBAD (no GPU, or no library that serves
  * it); alone -EPERM and -EBUSY (threads, above). After a failure nothing is left, and it may be called
  * again; MPI goes on, and ends when the process exits if nc_open began it. */
 NC_API int nc_open(const struct nc_options *options, const struct nc_layer *layers, int n_layers,
