@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "collnet/mesh.h"
 #include <arpa/inet.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -166,7 +167,14 @@ static inline int ranks_connect(struct drive *d, void **comm)
     ranks_meet();
     for (int r = 0; r < ranks_n; r++)
         handles[r] = ranks_shared->handles[r];
+    /* The caller's floating-point mode, which is not to be the plugin's. Some CPUs have no traps. */
+    fesetround(ranks_own % 2 ? FE_UPWARD : FE_TONEAREST);
+    feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_INEXACT);
+    const int traps = fegetexcept();
     const int rc = DRIVE_SAME(d, DRIVE_COLL, connect(handles, ranks_n, ranks_own, listening, comm));
+    CHECK(fegetexcept() == traps && (fegetround() == FE_UPWARD) == (ranks_own % 2 == 1),
+          "the caller's floating-point mode after connect");
+    fesetenv(FE_DFL_ENV);
     CHECK(DRIVE_SAME(d, DRIVE_COLL, close_listen(listening)) == NCCL_SUCCESS, "close_listen");
     return rc;
 }
