@@ -105,6 +105,8 @@ for _ in range(2):
         if len(head) < 40:
             break
         kind, _, n, _ = struct.unpack("<4I", head[:16])
+        if kind == 6:
+            break
         read(c, n)
         a, answer = 0, b""
         if kind == 8:
