@@ -4,6 +4,8 @@
 # Each finished training is a line of $TABLES/fashion-mnist.tsv and is not run again; --table only prints the table of what is there.
 # TABLES: the folder of the table (bench/codec_accuracy).
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

@@ -3,6 +3,8 @@
 # that is fastest on fp32 here. They are a setting of the process, so all are tried in turn, and the fastest takes part.
 # usage: bench/bench_native.sh [RANKS [OPTION OF bench_native...]]     environment: B, the build folder; ROUNDS of trials, 3
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 ranks=${1:-2}
 shift $(($# > 0))

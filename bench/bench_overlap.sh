@@ -7,6 +7,8 @@
 # which ranks wait for the slowest; hidden: the share of it that was done before the backward pass ended; waited: from then on
 # until the means were there. Where ranks outnumber cores a thread's wait for a core is part of `reduce`: look at `waited`.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 ranks=${1:-4}

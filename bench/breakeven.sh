@@ -5,6 +5,8 @@
 # A card in plain C takes part, on the port without limit: where a switch would be.
 # A machine of few cores carries all nodes' packets, so 10 Gbit/s are honest for 2 nodes only.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 size=${1:-16M}
 shift $(($# > 0))

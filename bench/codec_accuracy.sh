@@ -6,6 +6,8 @@
 # The last seed's trainings of resnet8 also compare the means that travelled with the fp64 means of the same gradients, ten times an
 # epoch (MODEL-steps.tsv). relgrad's mean is 0.76 times as long as the true one, so "relgrad,rate" has the rate of the others over 0.76.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

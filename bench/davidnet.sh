@@ -6,6 +6,8 @@
 # A GPU multiplies in tf32 (factors with the mantissa of e5m10, sums in fp32), for which its tensor cores are; -- --precision fp32 does not.
 # Sums are exact here; CPD's script rounds each addition, in the order of ranks: -- --algo gather --sum nearest.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 tsv=$B/davidnet.tsv

@@ -4,6 +4,8 @@
 # usage: bench/ddp_hooks.sh [NODES [RATE [IMAGE [BATCH [STEPS]]]]]      4 1gbit 64 4 9. Environment: B, the build folder; PYTHON, one with torch
 # A rank a node, each with one thread. `alone` is a model that has nothing but parameters. As root, as netlab.sh.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=$(realpath "${B:-build}")
 export PYTHON=${PYTHON:-/usr/bin/python3} NARROWCAST_LIBRARY=$B/libnarrowcast.so.0 OMP_NUM_THREADS=1

@@ -2,6 +2,8 @@
 # emulate.sh : what an emulated rank costs: its step against a plain step of the same images, both runs by turns.
 # usage: bench/emulate.sh [-n RUNS] RANKS [OPTION...]    options of train for both; 32 images a rank
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 runs=5
 [ "${1-}" != -n ] || { runs=$2 && shift 2; }
 [ $# -ge 1 ] || { echo "usage: bench/emulate.sh [-n RUNS] RANKS [OPTION...]" >&2; exit 2; }

@@ -15,6 +15,8 @@
 # environment: B, the build folder; PYTHON, which has PyTorch (python3); MIB and SECONDS_A_RUN make arrays and PyTorch's runs shorter;
 # EMULATED=1 tries the script where there is no GPU.
 set -u
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.." || exit 1
 export B=${B:-build}
 OUT=${OUT:-$B/gpu_all}

@@ -6,6 +6,8 @@
 #               gpu_pack/go bench/gpu_all.sh 1                 a part
 #               gpu_pack/go host/ranks.sh 2 build/narrowcast train --device cuda
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 out=${1:+$(realpath -m "$1")} # from where it is asked for
 cd "$(dirname "$0")/.."
 B=${B:-build}

@@ -8,6 +8,8 @@
 # (resnet110: fp32, none and adaptive, 3 over 5,000), seeds "1 2 3"; each finished one is a line of $TABLES/scale-MODEL.tsv and is not run again.
 # --table: what is there. TABLES: where they are kept (bench/loss_scale). SAMPLES, EPOCHS, RATE: others, for a table of its own.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 tables=${TABLES:-bench/loss_scale}

@@ -3,6 +3,8 @@
 # usage: bench/median.sh RUNS COMMAND...      COMMAND prints JSON rows with a ratio: bench_cast, bench_native, bench_allreduce --json
 # One run's median tells how its repetitions differ, not how runs do: buffers, ranks and cards are placed anew in each.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 [ $# -ge 2 ] || { echo 'usage: median.sh RUNS COMMAND...' >&2; exit 2; }
 runs=$1
 shift

@@ -13,6 +13,8 @@
 # environment: B; LINKS [1gbit 2.5gbit]; RUNS [3]; NODES [4]; CAST, options of bench_cast
 # All nodes share this machine's cores, and so does whatever else runs on it.
 set -euo pipefail
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
 rates=$B/model_rates.json points=$B/model_points.json asked=$B/model_asked.json

@@ -9,6 +9,8 @@
 #   oyama11         fp8 paper, Fig. 11: one all-reduce in trunc instead of two stages, on 2 and 8 nodes
 # What was measured stands in $TABLES (bench/papers) and is not measured again; --table prints what is there.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 table=''
 [ "${1-}" != --table ] || { table=--table && shift; }

@@ -7,6 +7,8 @@
 # "fp32 pure,swap"; EPOCHS, RATE (not of batches): another number, another rate than 0.1, for a table of its own.
 # The last seed's trainings say 16 times an epoch what explains them (pure-WHICH-steps.tsv), by --stats.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

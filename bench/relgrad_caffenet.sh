@@ -7,6 +7,8 @@
 # fp32's first training has in mid-run, stands in $TABLES/caffenet-shares.md. --table only prints what is there.
 # TABLES: where they are kept (bench/codec_accuracy). The gradients of one step take 730 MB below $B, until they are counted.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

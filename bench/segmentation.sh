@@ -5,6 +5,8 @@
 # Each finished training is a line of $TABLES/shapes-N.tsv and is not run again; --table only prints the table of what is there. TABLES: where it
 # is kept (bench/segmentation).
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

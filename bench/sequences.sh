@@ -7,6 +7,8 @@
 # LARS sets the step of each matrix to a share of its length: plain SGD, at the largest rate that its first steps survive, learns as much of AN4 in
 # 7 epochs as LARS in 2.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 only=''

@@ -6,6 +6,8 @@
 # Each finished row is a line of the table and is not run again; --table only prints what is there, and draws the chart.
 # Images are generated ones, 28 x 28 pixels, scaled up where a network wants more: what is learned does not matter here.
 set -eu
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 tsv=${TABLE:-$B/tradeoff.tsv}

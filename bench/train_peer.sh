@@ -3,6 +3,8 @@
 # their ratio: on one GPU, or on one core.
 # usage: bench/train_peer.sh [gpu|cpu [SECONDS of PyTorch's runs, 5 [TURNS, 1]]]       skips what is missing: a GPU, PyTorch
 set -euo pipefail
+# shellcheck source=bench/usage.sh
+. "$(dirname "$0")/usage.sh"
 cd "$(dirname "$0")/.."
 B=${B:-build}
 PYTHON=${PYTHON:-python3}
