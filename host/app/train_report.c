@@ -60,7 +60,7 @@ int report_open(struct train *t)
 
 void report_close(struct train *t)
 {
-    progress_clear(&t->report.progress);
+    progress_close(&t->report.progress);
     (void)jsonl_close(&t->report.log);
 }
 
@@ -82,14 +82,17 @@ static void say_progress(struct train *t, const struct report_step *step)
     const double rate = r->window.steps * (double)t->o->batch / r->window.seconds;
     const double ratio =
         r->fp32_sent_bytes ? (double)step->reduced.sent_bytes / (double)r->fp32_sent_bytes : 1;
-    char bytes[64] = ""; /* with low memory nothing is sent */
+    const double left_s = (double)(t->n_steps - t->state.step) * r->all.seconds / r->all.steps;
+    char bytes[64] = "", left[PROGRESS_TIME]; /* with low memory nothing is sent */
     if (!t->low_memory)
         snprintf(bytes, sizeof bytes, "  %.1f kB/step (%.3f of fp32)",
                  (double)step->reduced.sent_bytes / 1e3, ratio);
     progress_say(
-        &r->progress, "epoch %llu  step %llu/%llu  %.0f images/s  loss %.4f%s  all-reduce %.0f %%",
+        &r->progress,
+        "epoch %llu  step %llu/%llu  %s left  %.0f images/s  loss %.4f%s  all-reduce %.0f %%",
         (unsigned long long)step->epoch + 1, (unsigned long long)t->state.step,
-        (unsigned long long)t->n_steps, rate, step->loss, bytes, reduce_percent(&r->window));
+        (unsigned long long)t->n_steps, progress_time(left_s, left), rate, step->loss, bytes,
+        reduce_percent(&r->window));
     r->window = (struct report_time){0};
 }
 
