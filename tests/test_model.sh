@@ -128,7 +128,7 @@ model "${ask[@]}" --ranks 4 --algo ring --rates rates --link 1G >out || fail fai
 even=$(field up_to_bps '"kind":"best"')
 holds "$even > 1e9 && $even < 1e12" 'the break-even link'
 for side in 0.95 1.05; do
-    model "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.0f\", $even * $side }")" >out || fail failed
+    model "${ask[@]}" --ranks 4 --algo ring --rates rates --link "$(awk "BEGIN { printf \"%.6fM\", $even * $side / 1e6 }")" >out || fail failed
     holds "$side < 1 ? $(field step_s '"kind":"best"') < $(field fp32_step_s '"kind":"best"') : $(field step_s '"kind":"best"') > $(field fp32_step_s '"kind":"best"')" \
         "on the side $side of the break-even link"
 done
@@ -290,6 +290,10 @@ refused "--ranks '2,x'" model --ranks 2,x
 refused "--ranks '5000'" model --ranks 5000
 refused "--link 'fast': want a speed above 0" model --link fast
 refused "--link '0': want a speed above 0" model --link 0
+refused "--link '10': has no unit: want K, M, G or T after it, as 10G" model --link 10
+refused "--link '1e9': has no unit" model --link 1G,1e9
+refused "--node-link '3': has no unit" model --node-link 3
+for rate in cast add port card; do refused "--$rate-rate '3': has no unit" model --$rate-rate 3; done
 refused "--link '1G,,2G': want words" model --link 1G,,2G
 refused "--latency '20': want a time" model --latency 20
 refused "--latency '-1us': want a time" model --latency -1us

@@ -78,10 +78,15 @@ static bool read_unit(const char *text, const struct unit *units, int n_units, d
 
 int predict_rate(const char *option, const char *text, double *out)
 {
-    static const struct unit units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
-    return READ_UNIT(text, units, out)
-               ? 0
-               : ERR(-EINVAL, "--%s '%s': want a speed above 0 as 10G, 2.5G or 100M", option, text);
+    static const struct unit units[] = {{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
+    static const struct unit bare[] = {{"", 1}};
+    double number;
+    if (READ_UNIT(text, units, out))
+        return 0;
+    if (READ_UNIT(text, bare, &number))
+        return ERR(-EINVAL, "--%s '%s': has no unit: want K, M, G or T after it, as 10G", option,
+                   text);
+    return ERR(-EINVAL, "--%s '%s': want a speed above 0 as 10G, 2.5G or 100M", option, text);
 }
 
 int predict_time(const char *option, const char *text, double *out)
