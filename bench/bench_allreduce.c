@@ -321,7 +321,7 @@ int main(int argc, char **argv)
     if (!b.o.offload && strstr(b.o.algo, "offload"))
         return ERR(2, "--algo offload needs cards: --offload udp://HOST:PORT or sim");
     if (parsed.help) {
-        opt_help(&command, stdout);
+        opt_help(&command, &parsed, stdout);
         return 0;
     }
     peers_prepare();

@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
         return 2;
     if (parsed.help) {
-        opt_help(&command, stdout);
+        opt_help(&command, &parsed, stdout);
         return 0;
     }
     if (choose_isa(o.isa, &b.ops) < 0 || choose_ahead(o.ahead, &b.ops) < 0)

@@ -309,7 +309,7 @@ int main(int argc, char **argv)
     if (opt_parse(&command, argc - 1, argv + 1, &o, &parsed) < 0)
         return 2;
     if (parsed.help) {
-        opt_help(&command, stdout);
+        opt_help(&command, &parsed, stdout);
         return 0;
     }
     o.dir = parsed.args[0];

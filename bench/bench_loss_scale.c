@@ -289,7 +289,7 @@ int main(int argc, char **argv)
     if (opt_parse(&command, argc - 1, argv + 1, &b.o, &parsed) < 0)
         return 2;
     if (parsed.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &parsed, stdout), 0;
     nn_cpu_threads(1);
     int rc = open_bench(&b);
     if (rc == 0)

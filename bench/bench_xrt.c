@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
     if (!o.json)
         printf("%-34s %-14s %9s %9s\n", "", "card", "median us", "99 %");
     int rc = control_rows(&o, o.card);

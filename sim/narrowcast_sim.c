@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
     const bool rtl = strcmp(o.model, "c") != 0;
     const struct shell_ops *ops = o.shell ? &shell_eth : rtl ? &shell_rtl : &shell_fast;
     const struct kernel_ops *mm = rtl ? &mm_rtl : &kernel_c;

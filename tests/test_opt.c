@@ -169,6 +169,11 @@ static void test_refusals(void)
         {"--lr '0.1,': must be a finite number", "x", "--lr", "0.1,", NULL},
         {"--lr '11': must be from 0 to 10", "x", "--lr", "11", NULL},
         {"--round 'near': must be one of nearest|stochastic|zero", "x", "--round", "near", NULL},
+        {"--round 'Neares': must be one of nearest|stochastic|zero: did you mean 'nearest'?", "x",
+         "--round", "Neares", NULL},
+        {"no option, section or row 'epoch' in 'narrowcast try --help': did you mean 'epochs'?",
+         "--help", "epoch", NULL, NULL},
+        {"no option, section or row '' in", "--help=", NULL, NULL, NULL},
         {"--round 'nearest|zero': must be one of", "x", "--round", "nearest|zero", NULL},
         {"--round '': must be one of", "x", "--round", "", NULL},
         {"--verbose '1': must be yes or no", "x", "--verbose=1", NULL, NULL},
@@ -194,7 +199,7 @@ static void test_help(void)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    opt_help(&command, f);
+    opt_help(&command, &(struct opt_parsed){.help = true}, f);
     fclose(f);
     for (int i = 0; i < N_OPTS; i++) {
         char want[64];

@@ -164,7 +164,7 @@ int cmd_card(int argc, char **argv)
     struct opt_parsed p;
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
     struct server s = {.listener = -1, .signals = -1};
     int rc = open_all(&s, &o);
     err_never_wait();

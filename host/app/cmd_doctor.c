@@ -113,7 +113,7 @@ int cmd_doctor(int argc, char **argv)
     struct comm *c;
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &parsed, stdout), 0;
     int rank;
     comm_library_started(&rank);
     if (rank == 0)

@@ -69,7 +69,7 @@ int cmd_emulate(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* as of train */
     TRY(train_options_read(&emulate_command, argc, argv, &o, &parsed));
     if (parsed.help)
-        return opt_help(&emulate_command, stdout), 0;
+        return opt_help(&emulate_command, &parsed, stdout), 0;
     TRY(check_alone());
     return run(&o);
 }

@@ -49,7 +49,7 @@ int cmd_info(int argc, char **argv)
     struct opt_parsed p;
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
     TRY(vec_best_check());
     struct info info = {.n = 0};
     info_build(&info);

@@ -15,8 +15,9 @@ static const struct opt opts[] = {
     {"the cluster", NULL, NULL, NULL, OPT_GROUP, 0, 0, 0, 0},
     {"ranks", "LIST", "2..4096", "How many: FROM..TO, doubled each time, or with commas between.",
      OPT_TEXT, AT(ranks), 0, 0, 0},
-    {"link", "LIST", "1G,10G,100G", "Bits a second of a rank's port, each way.", OPT_TEXT, AT(link),
-     0, 0, 0},
+    {"link", "LIST", "1G,10G,100G",
+     "Bits a second of a rank's port, each way, with a unit: 100M, 10G.", OPT_TEXT, AT(link), 0, 0,
+     0},
     {"node-link", "RATE", NULL, "Within the groups of group-*:K. Default: as --link.", OPT_TEXT,
      AT(node_link), 0, 0, 0},
     {"latency", "TIME", NULL,
@@ -299,7 +300,7 @@ int cmd_model(int argc, char **argv)
     struct opt_parsed parsed;
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &parsed, stdout), 0;
     if (!o.rates_cores) {
         const long cores = sysconf(_SC_NPROCESSORS_ONLN);
         o.rates_cores = cores > 0 ? cores : 1;

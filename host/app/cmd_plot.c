@@ -61,7 +61,7 @@ int cmd_plot(int argc, char **argv)
     struct opt_parsed parsed;
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &parsed, stdout), 0;
     const struct plot_kind *kind = plot_kind_of(parsed.args[0]);
     if (!kind)
         return -EINVAL;

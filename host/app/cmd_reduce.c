@@ -159,7 +159,7 @@ int cmd_reduce(int argc, char **argv)
     struct opt_parsed p;
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
 
     struct reduce_job j = {.ops = strcmp(o.on, "cpu") ? &vec_plain : vec_best(),
                            .n_in = p.n_args - 1};

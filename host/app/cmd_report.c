@@ -75,7 +75,7 @@ int cmd_report(int argc, char **argv)
     struct opt_parsed parsed;
     TRY(opt_parse(&command, argc, argv, &o, &parsed));
     if (parsed.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &parsed, stdout), 0;
     TRY(check(&o, &parsed));
     struct page page = {.title = o.title, .paths = parsed.args, .n = parsed.n_args};
     page.runs = calloc((size_t)page.n, sizeof *page.runs);

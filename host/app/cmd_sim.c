@@ -90,7 +90,7 @@ int cmd_sim(int argc, char **argv)
     memcpy(words, argv, (size_t)argc * sizeof *argv);
     int rc = opt_parse(&command, argc, argv, &o, &p);
     if (!rc && p.help)
-        opt_help(&command, stdout);
+        opt_help(&command, &p, stdout);
     else if (!rc && o.counters)
         rc = sim_counters(o.counters, o.json);
     else if (!rc && o.json)

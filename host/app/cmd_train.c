@@ -25,7 +25,7 @@ int cmd_train(int argc, char **argv)
     err_hold();
     if (rc == 0 && parsed.help) {
         if (comm_rank(comm) == 0)
-            opt_help(&train_command, stdout);
+            opt_help(&train_command, &parsed, stdout);
     } else if (rc == 0) {
         struct train *t = buf_alloc(sizeof *t);
         if (!t)

@@ -105,7 +105,7 @@ int cmd_uncast(int argc, char **argv)
     struct opt_parsed p;
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
 
     if (!layer_file_is_minifloat(o.codec))
         return uncast_layer(&o, &p);

@@ -146,7 +146,7 @@ int cmd_xclbin(int argc, char **argv)
     struct opt_parsed p;
     TRY(opt_parse(&command, argc, argv, &o, &p));
     if (p.help)
-        return opt_help(&command, stdout), 0;
+        return opt_help(&command, &p, stdout), 0;
     if (!!o.make + !!p.n_args + !!o.kernel_xml != 1)
         return ERR(-EINVAL,
                    "xclbin: give a FILE to look into, or --make OUT, or --kernel-xml NAME");

@@ -44,10 +44,12 @@ static void usage(FILE *to)
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].about);
     fprintf(to, "\nnarrowcast COMMAND --help   every option of a command, with its default\n"
+                "narrowcast COMMAND --help WORD   only an option, a section or a row of a list\n"
+                "narrowcast help COMMAND [WORD]   the same\n"
                 "narrowcast --version\n\n"
-                "Start here:\n"
-                "  host/ranks.sh 4 build/narrowcast train     # a small network on generated "
-                "images, a minute\n");
+                "Start here:\n");
+    opt_print(to, "  host/ranks.sh 4 build/narrowcast train     # a small network on generated "
+                  "images, a minute\n");
 }
 
 static int unknown(const char *word)
@@ -63,9 +65,14 @@ static int unknown(const char *word)
 
 static int run(int argc, char **argv)
 {
+    static char help[] = "--help";
     if (argc < 2) {
         usage(stderr);
         return -EINVAL;
+    }
+    if (!strcmp(argv[1], "help") && (argc == 3 || argc == 4)) { /* as COMMAND --help [WORD] */
+        argv[1] = argv[2];
+        argv[2] = help;
     }
     for (int i = 0; i < N_COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) {

@@ -84,7 +84,7 @@ static const struct opt opts[] = {
           "fp32, fp16, bf16, e5m2, e4m3, e4m3fn, e3m0 or any eXmY (X 1..8, Y 0..23), packed at "
           "1+X+Y bits.")},
     {TEXT(
-        "scale", "S", "aps", scale, TRAIN_BITS,
+        "scale", "none|const:K|aps|aps-tight|quantile", "aps", scale, TRAIN_BITS,
         "Each layer's power of two: none, const:K, aps (largest that cannot overflow the sum) or "
         "aps-tight (needs exact), for gradients up to 2^126 / ranks and 2^126; or "
         "quantile[:q=X,every=N,samples=N], as relgrad has it: a factor that makes it the format's "
@@ -297,23 +297,27 @@ const struct opt_command train_command = {
 const struct opt_command emulate_command = {
     .name = "emulate",
     .args = "",
-    .about = "Trains as P ranks do, in one process and one after the other: weights, bytes and "
-             "checkpoints (except for\n"
-             "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. "
-             "Algorithms are run by all P ranks, which copy "
-             "memory where real ones\n"
-             "send; where a card is named they add as it would. Options are those of train, and "
-             "--ranks.",
+    .about =
+        "Trains as P ranks do, in one process and one after the other: weights, bytes and "
+        "checkpoints (except for\n"
+        "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. Algorithms are run by all P ranks, which copy "
+        "memory where real ones\n"
+        "send; where a card is named they add as it would. It takes the options of train and its "
+        "own, but not those\n"
+        "that mean nothing in one process: --deadline, --card-slots, --card-deadline, --fabric, "
+        "--fabric-address,\n"
+        "--xclbin and --trace.",
     .examples = "  build/narrowcast emulate --ranks 256 --model resnet20 --batch 8192 "
                 "--data cifar10:DIR --format e5m2 --algo group-master:16 --sum nearest\n"
                 "  build/narrowcast emulate --ranks 4 --save run.ckpt\n"
                 "  host/ranks.sh 4 build/narrowcast train --resume run.ckpt\n",
     .opts = opts,
     .n_opts = N_ROWS,
+    .shared = "train",
+    .n_shared = N_ROWS - EMULATE_ROWS,
     .more = list_tables,
 };
 
-/* What is said of how real ranks and cards are reached says nothing of emulated ones. */
 /* The words that are minifloat's say nothing of other kinds of codec, unless they were given: then
  * these refuse them. */
 static void forget_formats(struct train_options *o, const struct opt_parsed *p)

@@ -54,3 +54,10 @@ const char *beside(const char *name, char path[PATH_MAX])
         return path;
     return name;
 }
+
+bool beside_installed(void)
+{
+    char path[PATH_MAX];
+    const size_t n = program_folder(path) ? strlen(path) : 0;
+    return n >= 5 && !strcmp(path + n - 5, "/bin/");
+}

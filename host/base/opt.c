@@ -21,47 +21,6 @@ static int find(const struct opt_command *cmd, const char *name, size_t n)
     return -1;
 }
 
-/* Levenshtein distance, with a swap of neighbours as one edit; long words are far from
- * everything. */
-static int distance(const char *a, const char *b)
-{
-    int n = (int)strlen(a), m = (int)strlen(b);
-    if (n > NAME_MAX_LEN || m > NAME_MAX_LEN)
-        return NAME_MAX_LEN;
-    int d[NAME_MAX_LEN + 1][NAME_MAX_LEN + 1];
-    for (int i = 0; i <= n; i++)
-        d[i][0] = i;
-    for (int j = 0; j <= m; j++)
-        d[0][j] = j;
-    for (int i = 1; i <= n; i++)
-        for (int j = 1; j <= m; j++) {
-            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
-            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    return d[n][m];
-}
-
-const char *opt_nearest(const char *word, const char *const *names, int n)
-{
-    const char *nearest = NULL;
-    /* one edit in a short word, two from four letters, three from seven... */
-    int limit = (int)(strlen(word) + 5) / 3;
-    limit = limit > 4 ? 4 : limit;
-    for (int i = 0; i < n; i++) {
-        int d = distance(word, names[i]);
-        if (d < limit) {
-            nearest = names[i];
-            limit = d;
-        }
-    }
-    return nearest;
-}
-
 static int unknown(const struct opt_command *cmd, const char *word)
 {
     char name[NAME_MAX_LEN + 1];
@@ -99,13 +58,26 @@ static int parse_option(const struct opt_command *cmd, int argc, char **argv, in
     return opt_set(o, argv[++*i], values);
 }
 
+/* Is the first of these words --help or -h, and of which topic? Options may stand around it, so one
+ * that comes after it is a topic only as the last word. */
+static bool asks_help(int n, char **words, const char **topic)
+{
+    const bool is = !strncmp(words[0], "--help=", 7);
+    if (!is && strcmp(words[0], "--help") != 0 && strcmp(words[0], "-h") != 0)
+        return false;
+    *topic = is ? words[0] + 7 : n == 2 || (n > 2 && words[1][0] != '-') ? words[1] : NULL;
+    return true;
+}
+
 int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
               struct opt_parsed *out)
 {
     struct opt_parsed parsed = {.args = argv};
     assert(cmd->n_opts <= OPT_MOST);
-    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
-        parsed.help |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    for (int i = 0; i < argc && strcmp(argv[i], "--") && !parsed.help; i++)
+        parsed.help = asks_help(argc - i, argv + i, &parsed.topic);
+    if (parsed.topic)
+        TRY(opt_help_check(cmd, parsed.topic));
     for (int i = 0; i < cmd->n_opts; i++)
         if (cmd->opts[i].type != OPT_GROUP && cmd->opts[i].fallback)
             TRY(opt_set(&cmd->opts[i], cmd->opts[i].fallback, values));

@@ -47,10 +47,14 @@ struct opt_command {
     void (*more)(FILE *to); /* further groups of --help, below the options; NULL: none */
     const char *letter;     /* "o=out": -o is --out; NULL: there is none */
     bool alone;             /* a program of its own: messages say `name`, not `narrowcast name` */
+    const char
+        *shared; /* the command whose options the first n_shared are; NULL: all are its own */
+    int n_shared;
 };
 
 struct opt_parsed {
     bool help;            /* --help or -h stood there; nothing else was looked at */
+    const char *topic;    /* the word after it: an option, a section, a row; NULL: none */
     bool given[OPT_MOST]; /* opts[i] stood on the command line */
     char **args;          /* [n_args] positional arguments, the front of argv */
     int n_args;
@@ -64,9 +68,16 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
 /* Did the user give this option? name must be in the table. */
 bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, const char *name);
 
-/* Prints the help of a subcommand: usage, about, every option with its default by groups,
- * examples. */
-void opt_help(const struct opt_command *cmd, FILE *to);
+/* Print the help of a subcommand: usage, about, every option with its default by groups, examples.
+ * Options that are shared with another command are left out. With parsed->topic: only the option, the
+ * sections or the rows of that name, shared ones included. */
+void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FILE *to);
+/* Return 0 if the help has something of that name, else -EINVAL after an error. */
+int opt_help_check(const struct opt_command *cmd, const char *topic);
+
+/* Print text in which commands stand as they are typed in the source tree ("build/narrowcast", after
+ * "host/ranks.sh N"). An installed program prints them as they are typed where it is installed. */
+void opt_print(FILE *to, const char *text);
 
 /* For `more`: a row as those of options are. */
 void opt_help_row(FILE *to, const char *word, const char *help);
@@ -92,6 +103,11 @@ struct opt_difference {
 /* Holds two opt_lines() against each other, one of which may be anybody's bytes. first: filled when
  * true. */
 bool opt_lines_differ(const char *mine, const char *theirs, struct opt_difference *first);
+
+/* " did you mean 'e4m3'?" with a colon before it, for the word of `list` (blanks, commas, bars or "or"
+ * between them) that is nearest to `word` in any case of letters, else "". Returns to. */
+enum { OPT_GUESS = 64 };
+const char *opt_guess(const char *word, const char *list, char to[OPT_GUESS]);
 
 /* The name nearest to word among n names, or NULL when none is near enough to be meant. */
 const char *opt_nearest(const char *word, const char *const *names, int n);

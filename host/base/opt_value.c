@@ -73,7 +73,9 @@ static int set_choice(const struct opt *o, const char *text, const char **to)
             return 0;
         }
     }
-    return ERR(-EINVAL, "--%s '%s': must be one of %s", o->name, text, o->metavar);
+    char guess[OPT_GUESS];
+    return ERR(-EINVAL, "--%s '%s': must be one of %s%s", o->name, text, o->metavar,
+               opt_guess(text, o->metavar, guess));
 }
 
 static int set_flag(const struct opt *o, const char *text, bool *to)

@@ -2,6 +2,7 @@
  * layer from many. */
 #include "codec/codec.h"
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/word.h"
 #include "codec/codec_kind.h"
 #include "hls/crc32c.h"
@@ -25,11 +26,12 @@ const struct codec_kind *codec_kind_at(int i)
 
 static int refuse_unknown(const char *word)
 {
-    char list[256];
+    char list[256], guess[OPT_GUESS];
     struct text names = text_in(list, sizeof list);
     for (int i = 0; i < N_KINDS; i++)
         text_add(&names, " %s", kinds[i]->name);
-    return ERR(-EINVAL, "no codec \"%s\": need one of%s", word, list);
+    return ERR(-EINVAL, "no codec \"%s\": need one of%s%s", word, list,
+               opt_guess(word, list, guess));
 }
 
 int codec_parse(const struct codec_words *words, struct codec *out)

@@ -1,8 +1,10 @@
 /* format_name.c : names of formats and of rules of adding, there and back. */
 #include "base/err.h"
+#include "base/opt.h"
 #include "codec/codec.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *name;
@@ -51,6 +53,22 @@ static bool read_exmy(const char *word, struct mf_fmt *out)
     return false;
 }
 
+/* As opt_guess(), also for the names that other programs use. */
+static const char *guess_format(const char *word, char guess[OPT_GUESS])
+{
+    static const char *const others[][2] = {{"fp8", "e4m3' or 'e5m2"}, {"float8", "e4m3' or 'e5m2"},
+                                            {"float16", "fp16"},       {"half", "fp16"},
+                                            {"bfloat16", "bf16"},      {"float32", "fp32"},
+                                            {"float", "fp32"},         {"single", "fp32"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(word, others[i][0]) == 0) {
+            snprintf(guess, OPT_GUESS, ": did you mean '%s'?", others[i][1]);
+            return guess;
+        }
+    const char *line = strrchr(word, '_'); /* float8_e4m3fn */
+    return opt_guess(line ? line + 1 : word, format_names, guess);
+}
+
 int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
 {
     if (strcmp(word, "e1m0") == 0)
@@ -64,6 +82,7 @@ int codec_format_parse(const char *option, const char *word, struct mf_fmt *out)
         }
     if (read_exmy(word, out))
         return 0;
-    return ERR(-EINVAL, "unknown %s \"%s\": want one of %sor eXmY with X 1..8 and Y 0..23", option,
-               word, format_names);
+    char guess[OPT_GUESS];
+    return ERR(-EINVAL, "unknown %s \"%s\": want one of %sor eXmY with X 1..8 and Y 0..23%s",
+               option, word, format_names, guess_format(word, guess));
 }

@@ -1,6 +1,7 @@
 /* minifloat_words.c : the user's words to a minifloat codec, and back. */
 #include "base/err.h"
 #include "base/number.h"
+#include "base/opt.h"
 #include "base/word.h"
 #include "codec/codec_minifloat.h"
 #include <math.h>
@@ -10,6 +11,13 @@ static const char *const scales[] = {
     [CODEC_NONE] = "none", [CODEC_APS] = "aps", [CODEC_APS_TIGHT] = "aps-tight"};
 static const char *const rounds[] = {
     [MF_NEAREST] = "nearest", [MF_STOCHASTIC] = "stochastic", [MF_ZERO] = "zero"};
+
+static int refuse(const char *option, const char *word, const char *want)
+{
+    char guess[OPT_GUESS];
+    return ERR(-EINVAL, "unknown --%s \"%s\": want %s%s", option, word, want,
+               opt_guess(word, want, guess));
+}
 
 /* K of const:K; log2 K to *shift. */
 static int read_const(const char *word, const char *k, int *shift)
@@ -55,8 +63,7 @@ static int read_scale(const char *word, struct minifloat *m)
             m->scale = (enum codec_scale)i;
             return 0;
         }
-    return ERR(-EINVAL, "unknown --scale \"%s\": want none, const:K, aps, aps-tight or quantile",
-               word);
+    return refuse("scale", word, "none, const:K, aps, aps-tight or quantile");
 }
 
 static int read_sum(const char *word, struct minifloat *m)
@@ -69,8 +76,7 @@ static int read_sum(const char *word, struct minifloat *m)
             m->sum.rule = (enum vec_rule)i;
             return 0;
         }
-    return ERR(-EINVAL, "unknown --sum \"%s\": want auto, exact, fp32, nearest, kahan or trunc",
-               word);
+    return refuse("sum", word, "auto, exact, fp32, nearest, kahan or trunc");
 }
 
 /* The addends' own is as good as none: what means the same says the same. */
@@ -106,7 +112,7 @@ static int read_out(const char *word, struct minifloat *m)
 static int read_overflow(const char *word, struct minifloat *m)
 {
     if (strcmp(word, "saturate") != 0 && strcmp(word, "inf") != 0)
-        return ERR(-EINVAL, "unknown --overflow \"%s\": want saturate or inf", word);
+        return refuse("overflow", word, "saturate or inf");
     m->sum.overflow = strcmp(word, "inf") == 0 ? MF_INF : MF_SATURATE;
     return 0;
 }
@@ -118,7 +124,7 @@ static int read_round(const char *word, struct minifloat *m)
             m->round = (enum mf_round)i;
             return 0;
         }
-    return ERR(-EINVAL, "unknown --round \"%s\": want nearest, stochastic or zero", word);
+    return refuse("round", word, "nearest, stochastic or zero");
 }
 
 int minifloat_parse(const struct codec_words *words, const char *rest, struct codec *c)

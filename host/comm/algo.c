@@ -1,6 +1,7 @@
 /* algo.c : the list of all-reduce algorithms, found by name. */
 #include "comm/algo.h"
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/text.h"
 #include "base/word.h"
 #include "codec/codec_kind.h"
@@ -22,11 +23,12 @@ const struct algo *algo_at(int i)
 
 static int refuse_unknown(const char *word)
 {
-    char list[256];
+    char list[256], guess[OPT_GUESS];
     struct text names = text_in(list, sizeof list);
     for (int i = 0; i < N_ALGOS; i++)
         text_add(&names, " %s%s", table[i]->name, table[i]->grouped ? ":K" : "");
-    return ERR(-EINVAL, "no algorithm \"%s\": need one of auto%s", word, list);
+    return ERR(-EINVAL, "no algorithm \"%s\": need one of auto%s%s", word, list,
+               opt_guess(word, list, guess));
 }
 
 /* K behind the colon: digits alone. */

@@ -1,6 +1,7 @@
 /* quantise.c : leaves the smallest layers in fp32. Source: the 1-bit study, section 3. */
 #include "job/quantise.h"
 #include "base/err.h"
+#include "base/opt.h"
 #include "codec/codec_kind.h"
 #include <string.h>
 
@@ -13,7 +14,8 @@ int quantise_parse(const char *word, const struct codec *codec, bool *leaves_sma
     else if (!strcmp(word, "large") || !strcmp(word, "all"))
         *leaves_small = !strcmp(word, "large");
     else
-        return ERR(-EINVAL, "unknown --quantise \"%s\": want auto, large or all", word);
+        return ERR(-EINVAL, "unknown --quantise \"%s\": want auto, large or all%s", word,
+                   opt_guess(word, "auto large all", (char[OPT_GUESS]){0}));
     return 0;
 }
 

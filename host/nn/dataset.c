@@ -6,17 +6,18 @@
 #include <string.h>
 #include "base/crc.h"
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/text.h"
 #include "base/word.h"
 #include "nn/sources.h"
 
 static const struct {
-    const char *name, *more;
+    const char *name, *more, *means;
     enum nn_form form;
     enum nn_target_kind target;
     int (*load)(const char *arg, struct dataset *d);
 } sources[] = {
-#define SOURCE(name, more, form, target, means) {#name, more, form, target, name##_load},
+#define SOURCE(name, more, form, target, means) {#name, more, means, form, target, name##_load},
 #include "nn/sources.def"
 #undef SOURCE
 };
@@ -33,6 +34,24 @@ const char dataset_help[] = "One of"
                             " each read or made as a whole.";
 #undef SOURCE
 
+/* The source that is named like that, or the one of the data set of that name: mnist is one of idx's. */
+static const char *guess_source(const char *spec, char guess[OPT_GUESS])
+{
+    enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
+    const char *names[N], *nearest;
+    char word[OPT_GUESS];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(spec, ":"), spec);
+    for (int i = 0; i < N; i++)
+        names[i] = sources[i].name;
+    nearest = *word ? opt_nearest(word, names, N) : NULL;
+    *guess = 0;
+    for (int i = 0; i < N; i++)
+        if (nearest == names[i] ||
+            (!nearest && strlen(word) >= SHORTEST && strcasestr(sources[i].means, word) && !*guess))
+            snprintf(guess, OPT_GUESS, ": did you mean '%s%s'?", names[i], sources[i].more);
+    return guess;
+}
+
 static int load(const char *spec, struct dataset *d)
 {
     const char *arg;
@@ -45,7 +64,8 @@ static int load(const char *spec, struct dataset *d)
                        more);
         return sources[i].load(arg, d);
     }
-    return ERR(-EINVAL, "unknown data set '%s', expected one of %s", spec, specs + 2);
+    return ERR(-EINVAL, "unknown data set '%s', expected one of %s%s", spec, specs + 2,
+               guess_source(spec, (char[OPT_GUESS]){0}));
 }
 
 static uint32_t crc_list(uint32_t crc, const void *list, size_t n, size_t item)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/text.h"
 #include "nn/dataset.h"
 #include "nn/model_graph.h"
@@ -137,7 +138,8 @@ int graph_by_name(struct nn_model *m, const char *name, int n_classes)
     while (i < sizeof zoo / sizeof *zoo && strcmp(name, zoo[i].name))
         i++;
     if (i == sizeof zoo / sizeof *zoo)
-        return ERR(-EINVAL, "unknown model '%s': one of%s", name, names);
+        return ERR(-EINVAL, "unknown model '%s': one of%s%s", name, names,
+                   opt_guess(name, names, (char[OPT_GUESS]){0}));
     zoo[i].build(m, zoo[i].depth, n_classes);
     if (m->failed)
         return ERR(m->failed, "cannot build model '%s': no memory", name);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/number.h"
 #include "base/word.h"
 #include "nn/optim.h"
@@ -155,7 +156,8 @@ int schedule_parse(const char *word, struct schedule *out)
     const char *rest = NULL;
     const struct schedule_kind *kind = find(word, &rest);
     if (!kind || (rest && !kind->read))
-        return ERR(-EINVAL, "unknown schedule '%s': one of%s", word, words);
+        return ERR(-EINVAL, "unknown schedule '%s': one of%s%s", word, words,
+                   opt_guess(word, words, (char[OPT_GUESS]){0}));
     if (kind->read)
         TRY(kind->read(word, rest, out));
     out->kind = kind;
