@@ -15,7 +15,7 @@ function plain(s) {
     if (s ~ /^[.\047]/) s = "\\&" s
     return s
 }
-function typed(s) { gsub(/build\/narrowcast/, "narrowcast", s); gsub(/host\/ranks\.sh/, "mpirun -np", s); return s }
+function typed(s) { gsub(/build\//, "", s); gsub(/host\/ranks\.sh/, "mpirun -np", s); return s }
 function title(name, section) { printf ".TH \"%s\" %s \"\" \"%s\"\n.SH NAME\n", toupper(name), section, version }'
 
 # page COMMAND ABOUT: a page from --help. A headline stands behind an empty line, with an indented line behind it.
@@ -29,6 +29,7 @@ page() {
             s = line[i]
             headline = line[i - 1] == "" && line[i + 1] ~ /^  / && s !~ /^ /
             if (headline && s == "examples") { examples = 1; print ".SH EXAMPLES\n.nf" }
+            else if (s ~ /build\/bench_/) continue # benches are not installed
             else if (examples) print plain(typed(substr(s, 3)))
             else if (headline) { if (!options++) print ".SH OPTIONS"; printf ".SS %s\n", plain(s) }
             else if (s ~ /^  [^ ]/) {
@@ -82,33 +83,70 @@ awk -v version="$version" "$roff"'
     { if (!code) print ".PP"; code = 1; show(1); sub(/^NC_API /, ""); print plain($0) }
     END { show(0); print ".SH SEE ALSO\n.BR narrowcast (1)" }' "$header" >"$to/narrowcast.3"
 
-# Completion: commands, options of each, and the words of an option that has words.
+# Completion: commands, options of each, and the values of an option that has some: those of its metavar (a|b), those that its help begins
+# with ("a, b or c", "One of a b c."), and the rows of a list below ("kinds of --codec").
+values='
+function add(name, word) {
+    sub(/[[].*/, "", word)
+    if (word !~ /^[a-z0-9_-]+(:[^ ]*)?$/ || word == "or") return 0
+    sub(/:.*/, ":", word)
+    if (!((name, word) in known)) { known[name, word] = 1; words[name] = words[name] " " word }
+    return 1
+}
+function read_option(    n, i, part, one_of, last) {
+    if (option == "") return
+    n = split(metavar ~ /\|/ ? metavar : "", part, "|")
+    for (i = 1; i <= n; i++) add(option, part[i])
+    while (gsub(/\([^()]*\)|\[[^]]*\]/, "", help)) continue
+    one_of = sub(/^One of /, "", help)
+    if (n || !(one_of || help ~ /^[a-z0-9-]+ *, /)) { option = ""; return }
+    n = split(help, part, /[ ,]+/)
+    for (i = 1; i <= n && !last; i++) {
+        last = sub(/[.;:]$/, "", part[i])
+        if (part[i] ~ /^(any|each|behind|the)$/ || (part[i] != "or" && !add(option, part[i]))) break
+    }
+    option = ""
+}
+/^  --[a-z]/ { read_option(); options = options " " $1; option = $1; metavar = $2; help = $0; sub(/^  --[^ ]+( [^ ]+)?  +/, "", help); if (help == $0) help = ""; next }
+option != "" && /^      / { sub(/^ +/, ""); help = help (help == "" ? "" : " ") $0; next }
+{ read_option() }
+/^[a-z].* of --/ { list = $NF; next }
+/^kinds$/ { list = "KIND"; next }
+/^$/ { list = "" }
+list != "" && /^  [a-z]/ { add(list, $1) }
+END {
+    read_option()
+    topics = options; gsub(/--/, "", topics)
+    printf "    %s)\n        options=\047%s --help\047\n        case $before in\n", command, substr(options, 2)
+    n = split(options, order, " ")
+    for (i = 1; i <= n; i++) if (words[order[i]] != "") printf "        %s) words=\047%s\047 ;;\n", order[i], substr(words[order[i]], 2)
+    printf "        --help) words=\047%s\047 ;;\n        esac\n", substr(topics, 2)
+    if (words["KIND"] != "") printf "        [ \"$COMP_CWORD\" != 2 ] || words=\047%s\047\n", substr(words["KIND"], 2)
+    print "        ;;"
+}'
 {
+    names=$(echo "$commands" | tr '\n' ' ')
     echo "# narrowcast.bash : completion for $version"
     echo '_narrowcast()'
     echo '{'
-    echo '    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= words='
+    echo '    local at=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]} before options= words='
+    echo '    [ "$word" != = ] || word='
+    echo '    before=${COMP_WORDS[at-1]}'
+    echo '    [ "$before" != = ] || before=${COMP_WORDS[at-2]} # --option=value'
     echo '    if [ "$COMP_CWORD" = 1 ]; then'
-    echo "        COMPREPLY=(\$(compgen -W '$(echo "$commands" | tr '\n' ' ')--help --version' -- \"\$word\"))"
+    echo "        COMPREPLY=(\$(compgen -W '${names}help --help --version' -- \"\$word\"))"
     echo '        return'
     echo '    fi'
     echo '    case ${COMP_WORDS[1]} in'
+    echo "    help) words='${names% }' ;;"
     for command in $commands; do
-        "$program" "$command" --help | awk -v command="$command" '
-            /^  --[a-z]/ {
-                options = options " " $1
-                n = split($2 ~ /\|/ ? $2 : "", part, "|"); words = ""
-                for (i = 1; i <= n; i++) { sub(/[[].*/, "", part[i]); sub(/:.*/, "", part[i]); if (part[i] ~ /^[a-z0-9-]+$/) words = words " " part[i] }
-                if (words != "") cases = cases "        " $1 ") words=\047" substr(words, 2) "\047 ;;\n"
-            }
-            END { printf "    %s)\n        options=\047%s --help\047\n", command, substr(options, 2)
-                  if (cases != "") printf "        case $before in\n%s        esac\n", cases
-                  print "        ;;" }'
+        { [ "$command" != emulate ] || "$program" train --help; "$program" "$command" --help; } | awk -v command="$command" "$values"
     done
     cat <<'END'
     esac
     if [ -n "$words" ]; then
         COMPREPLY=($(compgen -W "$words" -- "$word"))
+        [[ ${COMPREPLY[0]-} != *: ]] || compopt -o nospace 2>/dev/null
     elif [ "${word:0:1}" = - ]; then
         COMPREPLY=($(compgen -W "$options" -- "$word"))
     else

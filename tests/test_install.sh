@@ -168,6 +168,21 @@ completes 'train' narrowcast tr
 completes '--overflow --overlap' narrowcast train --over
 completes 'saturate inf' narrowcast train --overflow ''
 completes '--json --help' narrowcast info -
+completes 'e5m2 e4m3 e4m3fn e3m0' narrowcast train --format e
+completes 'e4m3 e4m3fn' narrowcast train --format = e4
+completes 'saturate inf' narrowcast cast --overflow =
+completes 'resnet110 resnet18 resnet152' narrowcast emulate --model resnet1
+completes 'group-master: group-scatter:' narrowcast train --algo gr
+completes 'relgrad' narrowcast train --codec r
+completes 'synthetic shapes' narrowcast train --data s
+completes 'idx:' narrowcast emulate --data i
+completes 'const cosine' narrowcast emulate --schedule co
+completes 'aps aps-tight' narrowcast train --scale a
+completes 'phases' narrowcast plot p
+completes 'full low' narrowcast emulate --memory ''
+completes 'uncast' narrowcast help u
+completes 'json' narrowcast info --help j
+grep -lE 'build/|ranks\.sh' "$man"/*.1 >"$dir/said" && fail "manual pages show commands of the tree: $(cat "$dir/said")"
 
 # --- flags ---
 plan() { # plan WORD...
