@@ -151,7 +151,7 @@ install: $(placed)                      ## PREFIX=/usr/local DESTDIR=: program, 
 deb: $(placed)                          ## the same as a Debian package, $(B)/narrowcast_*.deb
 	$(Q)rm -rf $(B)/deb && host/install_files.sh $(B) /usr $(B)/deb '$(VERSION)' '$(mpi_link)' && host/deb.sh $(B) '$(VERSION)'
 dist:                                   ## what is committed, as $(B)/narrowcast-VERSION.tar.gz
-	$(Q)mkdir -p $(B); git archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
+	$(Q)mkdir -p $(B); umask 022; git -c tar.umask=022 archive --prefix=narrowcast-$(VERSION)/ -o $(B)/narrowcast-$(VERSION).tar.gz HEAD && echo 'dist  $(B)/narrowcast-$(VERSION).tar.gz'
 # chart NAME: of $(B)/NAME.json
 chart     = $(Q)if command -v gnuplot >/dev/null; then FILE='$(B)/$(1).json' gnuplot bench/$(1).gp >'$(B)/$(1).svg' && \
                 echo 'chart $(B)/$(1).svg'; else echo 'skip  gnuplot: not installed'; fi

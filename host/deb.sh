@@ -3,6 +3,7 @@
 # are of, on the machine that makes it.
 # usage: deb.sh BUILD VERSION     writes BUILD/narrowcast_VERSION_ARCHITECTURE.deb, of what is installed in BUILD/deb
 set -eu
+umask 022 # as install_files.sh
 [ $# = 2 ] || { echo "usage: deb.sh BUILD VERSION" >&2; exit 2; }
 build=$1 version=$2 root=$1/deb
 command -v dpkg-deb >/dev/null || { echo "deb.sh: there is no dpkg-deb" >&2; exit 1; }

@@ -16,9 +16,18 @@ make_install() { # make_install PREFIX DESTDIR
     }
 }
 
+# all_read LISTING: every line of `ls -l` or `tar -tv` is a link, or may be read by everyone, and written by its owner only
+all_read() {
+    [ -s "$1" ] || fail "$1 is empty"
+    ! grep -vE '^(l|-r.[-x]r-[-x]r-[-x]|dr.xr-xr-x)' "$1" >"$dir/private" || fail "files of umask 077 in $1: $(head -n 3 "$dir/private")"
+}
+
 # --- where ---
+umask 077 # whoever installs may keep files of their own private, but not these
 version=$("$n" --version | cut -d ' ' -f 2)
 make_install /opt/nc "$dir/root"
+(cd "$dir/root" && find ./opt -ls | awk '{ print $3, $NF }') >"$dir/listing"
+all_read "$dir/listing"
 (cd "$dir/root" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/placed"
 {
     echo ./opt/nc/bin/narrowcast ./opt/nc/bin/narrowcast-sim ./opt/nc/include/narrowcast.h ./opt/nc/lib/libnarrowcast-pmpi.so ./opt/nc/lib/libnccl-net-narrowcast.so ./opt/nc/lib/libnarrowcast.{a,so,so.0} \
@@ -39,6 +48,8 @@ if command -v dpkg-deb >/dev/null; then
     deb=$(awk '/^deb / { print $2 }' "$dir/said")
     dpkg-deb -x "$deb" "$dir/deb" && (cd "$dir/deb/usr" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/packed"
     sed 's,^\./opt/nc,.,' "$dir/wanted" | diff - "$dir/packed" || fail "the package: wanted (<), there (>)"
+    { dpkg-deb --ctrl-tarfile "$deb" | tar -tv; dpkg-deb -c "$deb"; ls -l "$deb"; } >"$dir/listing"
+    all_read "$dir/listing"
     case $(dpkg-deb -f "$deb" Depends) in *libc6*mpi* | *mpi*libc6*) ;; *) fail "the package depends on '$(dpkg-deb -f "$deb" Depends)'" ;; esac
     [ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "the package has version '$(dpkg-deb -f "$deb" Version)'"
     rm -f "$deb"
@@ -47,6 +58,8 @@ else
 fi
 if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
     make -C "$tree" -s B="$dir" dist >"$dir/said" 2>&1 || fail "make dist: $(tail -n 5 "$dir/said")"
+    { tar -tvzf "$dir/narrowcast-$version.tar.gz"; ls -l "$dir/narrowcast-$version.tar.gz"; } >"$dir/listing"
+    all_read "$dir/listing"
     tar tzf "$dir/narrowcast-$version.tar.gz" | grep -qx "narrowcast-$version/Makefile" || fail "make dist has no Makefile"
 
     # --- the commit: one object has it, and a new commit rebuilds no other ---
@@ -79,6 +92,8 @@ if git -C "$tree" rev-parse HEAD >/dev/null 2>&1; then
 else
     echo 'not run: make dist (no git here)'
 fi
+
+umask 022
 
 # --- programs from outside ---
 make_install "$dir/nc" ''
