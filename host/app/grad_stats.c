@@ -29,7 +29,7 @@ static int open_lead(struct train *t, struct grad_stats *s)
     TRY(round_off_open(&s->network.error));
     TRY(grad_outputs_open(t, s));
     TRY(train_log_open(t, t->o->stats, &s->file));
-    report_run(t, &s->file);
+    record_run(t, &s->file);
     return jsonl_end(&s->file);
 }
 

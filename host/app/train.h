@@ -216,7 +216,7 @@ static inline uint32_t train_data_crc(const struct train *t)
 void train_run_id_set(struct train *t);
 
 /* Opens such a file and locks it. With --resume the file must be empty, new, or this run's, and is
- * cut to the lines before the run's first step. The caller writes the first line (report_run()).
+ * cut to the lines before the run's first step. The caller writes the first line (record_run()).
  * Returns 0 or a negative errno with a line; then nothing in the file has changed. */
 int train_log_open(const struct train *t, const char *path, struct jsonl *log);
 

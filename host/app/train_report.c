@@ -1,4 +1,4 @@
-/* train_report.c : progress line, log and final table of a training run. */
+/* train_report.c : the progress line and the final table of a run. */
 #include "app/app.h"
 #include "app/train.h"
 #include "app/train_core.h"
@@ -20,33 +20,6 @@ static double hidden_percent(const struct report_time *time)
     return all_s > 0 ? 100 * time->hidden_s / all_s : 0;
 }
 
-static void log_option(struct jsonl *log, const struct opt *o, const void *values)
-{
-    char number[OPT_NUMBER];
-    const char *text = opt_get(o, values, number);
-    if (o->type == OPT_INT || o->type == OPT_SIZE || o->type == OPT_REAL)
-        jsonl_number(log, o->name, text);
-    else if (o->type == OPT_FLAG)
-        jsonl_bool(log, o->name, *text == 'y');
-    else if (o->type != OPT_GROUP)
-        jsonl_text(log, o->name, text);
-}
-
-void report_run(const struct train *t, struct jsonl *log)
-{
-    jsonl_begin(log, "run");
-    jsonl_text(log, "run_id", t->run_id);
-    jsonl_text(log, "version", APP_VERSION);
-    jsonl_text(log, "command", train_is_emulated(t) ? "emulate" : "train");
-    jsonl_int(log, "ranks", t->n_ranks);
-    jsonl_uint(log, "first_step", t->state.step);
-    jsonl_uint(log, "steps_in_all", t->n_steps);
-    jsonl_uint(log, "weights", t->n_weights);
-    jsonl_uint(log, "fp32_sent_bytes", t->report.fp32_sent_bytes);
-    for (int i = 0; i < train_command.n_opts; i++)
-        log_option(log, &train_command.opts[i], t->o);
-}
-
 int report_open(struct train *t)
 {
     struct report *r = &t->report;
@@ -54,7 +27,7 @@ int report_open(struct train *t)
     if (t->rank > 0 || !t->o->log)
         return 0;
     TRY(train_log_open(t, t->o->log, &r->log));
-    report_run(t, &r->log);
+    record_run(t, &r->log);
     return jsonl_end(&r->log);
 }
 
@@ -114,64 +87,30 @@ int report_step(struct train *t, const struct report_step *step)
         say_progress(t, step);
     if (!r->log.f)
         return 0;
-    jsonl_begin(&r->log, "step");
-    jsonl_uint(&r->log, "step", t->state.step);
-    jsonl_uint(&r->log, "epoch", step->epoch + 1);
-    jsonl_real(&r->log, "loss", step->loss);
-    jsonl_real(&r->log, "lr", step->lr);
-    jsonl_real(&r->log, "samples_per_s", (double)t->o->batch / step->seconds);
-    jsonl_real(&r->log, "input_s", step->input_s);
-    jsonl_uint(&r->log, "sent_bytes", reduced->sent_bytes);
-    jsonl_uint(&r->log, "code_bytes", reduced->code_bytes);
-    jsonl_uint(&r->log, "fp32_bytes", reduced->fp32_bytes);
-    jsonl_real(&r->log, "comm_s", reduced->comm_s);
-    jsonl_real(&r->log, "codec_s", reduced->codec_s);
-    jsonl_real(&r->log, "hidden_s", reduced->hidden_s);
-    jsonl_real(&r->log, "exposed_s", reduced->exposed_s);
-    jsonl_real(&r->log, "waited_s", reduced->waited_s);
-    jsonl_bool(&r->log, "skipped", reduced->skipped);
-    jsonl_bool(&r->log, "offload", reduced->by_way);
-    jsonl_int(&r->log, "redone", reduced->n_redone);
-    return jsonl_end(&r->log);
+    return record_step(t, step);
 }
 
-static bool shows_cer(const struct train *t)
+bool report_shows_cer(const struct train *t)
 {
     return t->data->samples->target == NN_TRANSCRIPT;
 }
 
 /* Among five of five classes any label is; and of pixels and transcripts nobody asks it. */
-static bool shows_top(const struct train *t)
+bool report_shows_top(const struct train *t)
 {
-    return t->data->n_classes > NN_TOP && !t->confusion && !shows_cer(t);
-}
-
-static void log_sequences(const struct train *t, const struct report_epoch *e, struct jsonl *log)
-{
-    if (shows_cer(t))
-        jsonl_real(log, "test_cer", e->test_cer);
-    if (t->data->samples->tells_bits)
-        jsonl_real(log, "test_bits", e->test_bits);
-}
-
-static void log_map(const struct train *t, const struct segmentation *map, struct jsonl *log)
-{
-    if (!t->confusion)
-        return;
-    jsonl_real(log, "test_miou", map->mean_iou);
-    jsonl_real(log, "test_macc", map->mean_accuracy);
+    return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
 }
 
 static void print_accuracy(const struct train *t, const struct report_epoch *e)
 {
-    if (shows_cer(t))
+    if (report_shows_cer(t))
         printf("error rate     %.2f %% of the letters of %zu test %s (CER)\n", 100 * e->test_cer,
                t->data->n_test, t->data->samples->name);
     if (t->data->samples->tells_bits)
         printf("bits           %.4f a character\n", e->test_bits);
     printf("accuracy       %.2f %% of %zu test %s", 100 * e->test_accuracy, t->data->n_test,
            t->data->samples->name);
-    if (shows_top(t))
+    if (report_shows_top(t))
         printf(", %.2f %% among the first %d", 100 * e->test_top, NN_TOP);
     if (t->confusion)
         printf(", by pixels; mIoU %.2f %%, mAcc %.2f %%", 100 * e->map.mean_iou,
@@ -191,36 +130,18 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
         fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
                 epoch->train_accuracy);
     fprintf(stderr, "  test accuracy %.4f", epoch->test_accuracy);
-    if (shows_top(t))
+    if (report_shows_top(t))
         fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
     if (t->confusion)
         fprintf(stderr, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
-    if (shows_cer(t))
+    if (report_shows_cer(t))
         fprintf(stderr, "  test CER %.4f", epoch->test_cer);
     if (t->data->samples->tells_bits)
         fprintf(stderr, "  test bits %.4f", epoch->test_bits);
     fputc('\n', stderr);
     if (!r->log.f)
         return 0;
-    char checksum[16];
-    snprintf(checksum, sizeof checksum, "%08x", epoch->checksum);
-    jsonl_begin(&r->log, "epoch");
-    jsonl_uint(&r->log, "epoch", epoch->epoch + 1);
-    jsonl_uint(&r->log, "step", t->state.step);
-    jsonl_real(&r->log, "loss", epoch->train_loss);
-    jsonl_real(&r->log, "train_accuracy", epoch->train_accuracy);
-    jsonl_real(&r->log, "test_loss", epoch->test_loss);
-    jsonl_real(&r->log, "test_accuracy", epoch->test_accuracy);
-    if (shows_top(t))
-        jsonl_real(&r->log, "test_top5", epoch->test_top);
-    log_map(t, &epoch->map, &r->log);
-    log_sequences(t, epoch, &r->log);
-    jsonl_real(&r->log, "train_s", r->all.seconds);
-    jsonl_uint(&r->log, "train_bytes", r->sent_bytes);
-    jsonl_uint(&r->log, "skipped", t->state.skipped);
-    jsonl_text(&r->log, "checksum", checksum);
-    jsonl_uint(&r->log, "peak_rss_bytes", memory_peak());
-    return jsonl_end(&r->log);
+    return record_epoch(t, epoch);
 }
 
 /* What an emulated rank costs. */
@@ -302,7 +223,7 @@ static void print_table(const struct train *t, double sent_bytes, double fp32_by
     train_core_print(t);
     printf("skipped steps  %llu\n", (unsigned long long)t->state.skipped);
     printf("accuracy %.4f\n", e->test_accuracy);
-    if (shows_cer(t))
+    if (report_shows_cer(t))
         printf("CER %.4f\n", e->test_cer);
     if (t->data->samples->tells_bits)
         printf("bits %.4f\n", e->test_bits);

@@ -47,8 +47,19 @@ struct report {
 int report_open(struct train *t);
 void report_close(struct train *t);
 
+/* What the final table and the log have of this run: character error rates (transcripts), the share
+ * of labels among the NN_TOP likeliest classes. */
+bool report_shows_cer(const struct train *t);
+bool report_shows_top(const struct train *t);
+
+/* ---- lines of the log, which is open (train_record.c) ---- */
+
 /* What a log begins with: the run and its options, in a line that the caller ends. */
-void report_run(const struct train *t, struct jsonl *log);
+void record_run(const struct train *t, struct jsonl *log);
+
+/* Return 0 or a negative errno with a line. */
+int record_step(struct train *t, const struct report_step *step);
+int record_epoch(struct train *t, const struct report_epoch *epoch);
 
 /* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a
  * line (log: disk full). */
