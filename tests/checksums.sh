@@ -15,8 +15,7 @@ wanted=" $* "
 
 export CUDA_VISIBLE_DEVICES='' NARROWCAST_CONV=first
 unset NARROWCAST_OFFLOAD
-kind=$("$n" info | sed -n 's/^\(CBLAS\|CPU features\)  *//p' | paste -sd ';')
-key=$(printf '%s' "$kind" | sha256sum | cut -c 1-8)
+kind=$(machine_kind) key=$(machine_key)
 column=''
 if [ -n "$table" ] && [ -z "$add" ]; then
     column=$(awk -v key="$key" '$1 == "name" { for (i = 2; i <= NF; i++) if ($i == key) print i }' "$table")
