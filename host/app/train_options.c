@@ -300,7 +300,9 @@ const struct opt_command emulate_command = {
     .about =
         "Trains as P ranks do, in one process and one after the other: weights, bytes and "
         "checkpoints (except for\n"
-        "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. Algorithms are run by all P ranks, which copy "
+        "the id of the run) are those of `narrowcast train` on P ranks, bit for bit. Algorithms "
+        "are run "
+        "by all P ranks, which copy "
         "memory where real ones\n"
         "send; where a card is named they add as it would. It takes the options of train and its "
         "own, but not those\n"
