@@ -270,7 +270,7 @@ static inline int orders_main(int argc, char **argv)
     if (opt_parse(&orders_command, argc, argv, &b.o, &parsed) < 0)
         return 2;
     if (parsed.help) {
-        opt_help(&orders_command, stdout);
+        opt_help(&orders_command, &parsed, stdout);
         return 0;
     }
     char *algos = b.o.algo ? strdup(b.o.algo) : NULL;

@@ -38,17 +38,17 @@ const char dataset_help[] = "One of"
 static const char *guess_source(const char *spec, char guess[OPT_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
-    const char *names[N], *nearest;
+    const char *known[N], *nearest;
     char word[OPT_GUESS];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(spec, ":"), spec);
     for (int i = 0; i < N; i++)
-        names[i] = sources[i].name;
-    nearest = *word ? opt_nearest(word, names, N) : NULL;
+        known[i] = sources[i].name;
+    nearest = *word ? opt_nearest(word, known, N) : NULL;
     *guess = 0;
     for (int i = 0; i < N; i++)
-        if (nearest == names[i] ||
+        if (nearest == known[i] ||
             (!nearest && strlen(word) >= SHORTEST && strcasestr(sources[i].means, word) && !*guess))
-            snprintf(guess, OPT_GUESS, ": did you mean '%s%s'?", names[i], sources[i].more);
+            snprintf(guess, OPT_GUESS, ": did you mean '%s%s'?", known[i], sources[i].more);
     return guess;
 }
 
