@@ -46,6 +46,9 @@ stopped() {
     if [ -z "$step" ] || [ ! -s ck ]; then fail "$1: $(cat said)"; fi
     [ "$(grep '"kind":"step"' log | tail -n 1 | sed 's/.*"step":\([0-9]*\),.*/\1/')" = "$step" ] || fail "$1: $step steps, the log ends with $(tail -n 1 log)"
     [ ! -s out ] || fail "$1: printed $(cat out)"
+    # the end says why, and has no figures of a test that was not made
+    tail -n 1 log | grep -q "^{\"kind\":\"end\",\"step\":$step,.*\"reason\":\"$3\"" || fail "$1: the log's end: $(tail -n 1 log)"
+    tail -n 1 log | grep -qE '"(test_loss|checksum)"' && fail "$1: the log's end has figures of a test: $(tail -n 1 log)"
 }
 
 # --- one process ---

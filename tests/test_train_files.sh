@@ -118,6 +118,7 @@ on --steps 9 --log log --resume seven.ck >/dev/null 2>&1
 steps 1 2 3 4 5 6 7 8 9
 on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
 on --steps 12 --log log --resume twelve.ck >/dev/null 2>&1
+[ "$(grep -c '"kind":"end","step":12,' log) $(grep -c '"kind":"end"' log)" = "1 3" ] || fail "the ends after steps 7, 9 and 12: $(grep '"end"' log)"
 [ "$(grep -c '"kind":"epoch".*"step":12,' log)" -eq 1 ] || fail "the test behind step 12: $(grep epoch log)"
 printf 'a note of mine' >note
 refused "'note': it is no log" --resume seven.ck --log note --steps 12

@@ -24,6 +24,7 @@ for e in 0 1 2 3 4; do
 done
 printf -v share '%.2f %% among the first 5' "$(awk -v t="${top[4]}" 'BEGIN { print 100 * t }')"
 grep -q "^accuracy .*, $share\$" whole.out || fail "the table does not say '$share': $(grep ^accuracy whole.out)"
+tail -n 1 whole | grep -q '"kind":"end".*"reason":"done"' || fail "the end of a run without --until: $(tail -n 1 whole)"
 [ "$(epochs whole train_bytes | sort -n | uniq | wc -l)" = 5 ] || fail "bytes do not grow: $(epochs whole train_bytes)"
 
 # the accuracy of the third epoch, which the first two have not (or: the first that has it)
@@ -34,6 +35,7 @@ on 2 --epochs 5 --until "$want" --log part --save ck >part.out 2>part.err || fai
 [ "$(epochs part epoch | tail -n 1)" = "$end" ] || fail "--until $want: ended after epoch $(epochs part epoch | tail -n 1), not $end of ${accuracy[*]}"
 [ "$(epochs part checksum | tail -n 1)" = "$(epochs whole checksum | sed -n "${end}p")" ] || fail "other weights than those of epoch $end"
 steps=$((20 * end))
+tail -n 1 part | grep -q "^{\"kind\":\"end\",\"step\":$steps,.*\"reason\":\"until\"" || fail "the log's end: $(tail -n 1 part)"
 bytes=$(epochs part train_bytes | tail -n 1)
 grep -qE "^until +accuracy [0-9.]+ after $steps steps: [0-9.]+ s of steps, [0-9.]+ MB sent by a rank\$" part.out || fail "says: $(grep ^until part.out)"
 awk -v b="$bytes" '/^until/ { for (i = 1; i < NF; i++) if ($(i + 1) == "MB") d = $i * 1e6 / b - 1; exit !(d < 1e-3 && d > -1e-3) }' part.out ||

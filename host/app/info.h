@@ -13,6 +13,10 @@ struct info {
     int n;
 };
 
+/* The name of this machine's CPU, "unknown" where Linux does not say; to and returned. */
+enum { INFO_CPU = 160 };
+const char *info_cpu(char to[INFO_CPU]);
+
 /* Adds a fact; one too many is dropped. */
 void info_add(struct info *info, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

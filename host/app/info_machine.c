@@ -27,19 +27,20 @@ static void read_line(const char *folder, const char *name, const char *leaf, ch
     fclose(f);
 }
 
-static void cpu_model(struct info *info)
+const char *info_cpu(char to[INFO_CPU])
 {
-    char line[256] = "", model[160] = "unknown";
+    char line[256] = "";
+    snprintf(to, INFO_CPU, "unknown");
     FILE *f = fopen("/proc/cpuinfo", "r");
     while (f && fgets(line, sizeof line, f))
         if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
-            snprintf(model, sizeof model, "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"),
+            snprintf(to, INFO_CPU, "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"),
                      strchr(line, ':') + 2);
             break;
         }
     if (f)
         fclose(f);
-    info_add(info, "CPU", "%s", model);
+    return to;
 }
 
 static void cpu_features(struct info *info)
@@ -123,7 +124,8 @@ static void pci_card(struct info *info, const char *folder, const char *name)
 
 void info_machine(struct info *info)
 {
-    cpu_model(info);
+    char cpu[INFO_CPU];
+    info_add(info, "CPU", "%s", info_cpu(cpu));
     cpu_features(info);
     cores_and_memory(info);
     each_entry(info, "/sys/class/net", network_interface);

@@ -8,7 +8,7 @@
 
 enum { PAGE_WORD = 512, PAGE_SKIPS = 8, PAGE_CELL = 1024 };
 
-/* Figures of lines of kind `epoch`; nan: the line has none. */
+/* Figures of lines of kind `epoch` or `end`; nan: the line has none. */
 struct page_epoch {
     double epoch, loss, test_loss, accuracy, top5, miou, macc, cer, bits, train_s, peak_rss_bytes;
     char checksum[PLOT_NAME];
@@ -18,7 +18,13 @@ struct page_epoch {
 struct page_run {
     struct plot_file file; /* its name, and the caller's path */
     int n_begun;           /* lines of kind `run`: one for each time that it was begun or resumed */
-    char version[PLOT_NAME], command[PLOT_NAME];
+    char version[PLOT_NAME], commit[PLOT_NAME], command[PLOT_NAME];
+    char run_id[PLOT_NAME], date[PLOT_NAME], host[PLOT_NAME], cpu[PLOT_NAME];
+    /* what the options came to, in the last such line; "": an older version wrote it */
+    char used_algo[PLOT_NAME], used_codec[PAGE_WORD], used_offload[PAGE_WORD];
+    /* of the last line of kind `end`; "": none, or steps follow it */
+    char reason[PLOT_NAME], end_date[PLOT_NAME], added_by[PLOT_NAME], card_clocks[PAGE_WORD];
+    double packets, resent, rtt_s, mean_sent_bytes, mean_fp32_bytes;
     double ranks, weights, first_step, steps_in_all, fp32_bytes;
     /* [train_command.n_opts] of the last such line; "": it has none */
     char (*option)[PAGE_WORD];

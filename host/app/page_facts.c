@@ -47,7 +47,8 @@ static void steps(const struct page_run *r, struct text *to)
 static void gradients(const struct page_run *r, struct text *to)
 {
     const char *codec = page_option(r, "codec"), *acc = page_option(r, "acc-format");
-    if (!*codec)
+    text_add(to, "%s", r->used_codec);
+    if (!*codec || to->n)
         return;
     if (!strcmp(codec, "minifloat") && !strcmp(page_option(r, "format"), "fp32"))
         text_add(to, "fp32");
@@ -64,20 +65,31 @@ static void gradients(const struct page_run *r, struct text *to)
 static void all_reduce(const struct page_run *r, struct text *to)
 {
     const char *algo = page_option(r, "algo"), *overlap = page_option(r, "overlap");
-    text_add(to, "%s", algo);
+    text_add(to, "%s", *r->added_by ? r->added_by : *r->used_algo ? r->used_algo : algo);
     if (*algo && !strcmp(overlap, "on"))
         text_add(to, ", beside the backward pass");
 }
 
 static void offload(const struct page_run *r, struct text *to)
 {
-    const char *offload = page_option(r, "offload");
+    const bool used = *r->used_offload && strcmp(r->used_offload, "off") != 0;
+    const char *offload = used ? r->used_offload : page_option(r, "offload");
     if (r->n_offload + r->n_redone == 0 &&
         (!*offload || !strcmp(offload, "auto") || !strcmp(offload, "off")))
         return;
     text_add(to, "%s%s%llu of %llu steps through cards; %llu bucket%s repeated over MPI", offload,
              *offload ? ": " : "", (unsigned long long)r->n_offload, (unsigned long long)r->n_steps,
              (unsigned long long)r->n_redone, r->n_redone == 1 ? "" : "s");
+}
+
+static void packets(const struct page_run *r, struct text *to)
+{
+    if (!isfinite(r->packets))
+        return;
+    text_add(to, "%.0f of rank 0, %.0f sent again; a card answers in %.0f us", r->packets,
+             r->resent, 1e6 * r->rtt_s);
+    if (strpbrk(r->card_clocks, "0123456789"))
+        text_add(to, "; clocks busy: %.*s", (int)strlen(r->card_clocks) - 2, r->card_clocks + 1);
 }
 
 static void accuracy(const struct page_run *r, struct text *to)
@@ -131,6 +143,11 @@ static void bytes(const struct page_run *r, struct text *to)
 {
     if (r->n_steps == 0 || !(r->ranks > 1))
         return;
+    if (r->mean_sent_bytes > 0 && r->mean_fp32_bytes > 0) {
+        text_add(to, "%.0f a step and rank, %.3f of fp32's %.0f", r->mean_sent_bytes,
+                 r->mean_sent_bytes / r->mean_fp32_bytes, r->mean_fp32_bytes);
+        return;
+    }
     const double sent = r->sent_bytes / (double)r->n_steps;
     text_add(to, "%.0f a step from rank 0", sent);
     if (r->fp32_bytes > 0)
@@ -168,9 +185,34 @@ static void checksum(const struct page_run *r, struct text *to)
     text_add(to, "%s", r->last.checksum);
 }
 
+static void machine(const struct page_run *r, struct text *to)
+{
+    text_add(to, "%s%s%s", r->host, *r->host && *r->cpu ? ", " : "", r->cpu);
+}
+
+static void date(const struct page_run *r, struct text *to)
+{
+    text_add(to, "%s", r->date);
+    if (*r->end_date)
+        text_add(to, " to %s", r->end_date);
+}
+
+static void ended(const struct page_run *r, struct text *to)
+{
+    if (*r->reason)
+        text_add(to, "%s", r->reason);
+    else if (*r->run_id) /* older versions do not say */
+        text_add(to, "not yet, or it failed: the log has no end");
+}
+
+static void run_id(const struct page_run *r, struct text *to)
+{
+    text_add(to, "%s", r->run_id);
+}
+
 static void version(const struct page_run *r, struct text *to)
 {
-    text_add(to, "%s", r->version);
+    text_add(to, "%s%s%s", r->version, *r->commit ? ", commit " : "", r->commit);
 }
 
 static const struct {
@@ -184,7 +226,9 @@ static const struct {
     {"gradients", gradients},
     {"all-reduce", all_reduce},
     {"cards", offload},
+    {"packets", packets},
     {"steps", steps},
+    {"ended", ended},
     {"accuracy", accuracy},
     {"also", further},
     {"loss", loss},
@@ -194,6 +238,9 @@ static const struct {
     {"statistics", statistics},
     {"memory", memory},
     {"weights checksum", checksum},
+    {"machine", machine},
+    {"date", date},
+    {"run id", run_id},
     {"narrowcast", version},
 };
 

@@ -15,12 +15,29 @@ static bool is_true(const struct jsonl_in *in, const char *key)
 
 /* ---- a line of each kind ---- */
 
+static void take_text(const struct jsonl_in *in, const char *key, char to[PAGE_WORD])
+{
+    to[0] = '\0';
+    (void)jsonl_in_text(in, key, to, PAGE_WORD);
+}
+
 static int take_run(struct page_run *r, const struct jsonl_in *in)
 {
     const int n = train_command.n_opts;
     plot_run_name(&r->file, in);
     plot_word(in, "version", r->version);
+    plot_word(in, "commit", r->commit);
     plot_word(in, "command", r->command);
+    plot_word(in, "run_id", r->run_id);
+    plot_word(in, "host", r->host);
+    plot_word(in, "cpu", r->cpu);
+    plot_word(in, "used_algo", r->used_algo);
+    take_text(in, "used_codec", r->used_codec);
+    take_text(in, "used_offload", r->used_offload);
+    if (r->n_begun == 0)
+        plot_word(in, "date", r->date);
+    r->reason[0] = r->end_date[0] = r->added_by[0] = '\0'; /* a line of kind end is yet to come */
+    r->packets = r->mean_sent_bytes = (double)NAN;
     if (r->n_begun++ == 0)
         r->first_step = plot_real(in, "first_step");
     r->ranks = plot_real(in, "ranks");
@@ -31,8 +48,11 @@ static int take_run(struct page_run *r, const struct jsonl_in *in)
         return ERR(-ENOMEM, "cannot read '%s': no memory", r->file.path);
     for (int i = 0; i < n; i++) {
         const struct opt *o = &train_command.opts[i];
+        char key[OPT_KEY];
         r->option[i][0] = '\0';
-        if (o->type == OPT_GROUP || !jsonl_in_raw(in, o->name, r->option[i], PAGE_WORD))
+        /* logs before schema 2 spell keys as options */
+        if (o->type == OPT_GROUP || (!jsonl_in_raw(in, opt_key(o, key), r->option[i], PAGE_WORD) &&
+                                     !jsonl_in_raw(in, o->name, r->option[i], PAGE_WORD)))
             continue;
         if (!strcmp(r->option[i], "null"))
             r->option[i][0] = '\0';
@@ -79,6 +99,20 @@ static void take_epoch(struct page_run *r, const struct jsonl_in *in)
     }
 }
 
+static void take_end(struct page_run *r, const struct jsonl_in *in)
+{
+    plot_word(in, "reason", r->reason);
+    plot_word(in, "date", r->end_date);
+    plot_word(in, "added_by", r->added_by);
+    r->packets = plot_real(in, "packets");
+    r->resent = plot_real(in, "resent");
+    r->rtt_s = plot_real(in, "rtt_s");
+    r->mean_sent_bytes = plot_real(in, "mean_sent_bytes");
+    r->mean_fp32_bytes = plot_real(in, "mean_fp32_bytes");
+    r->card_clocks[0] = '\0';
+    (void)jsonl_in_raw(in, "card_clocks", r->card_clocks, PAGE_WORD);
+}
+
 static int take(struct page_run *r, const struct jsonl_in *in)
 {
     if (jsonl_in_is(in, "run"))
@@ -87,6 +121,8 @@ static int take(struct page_run *r, const struct jsonl_in *in)
         take_step(r, in);
     else if (jsonl_in_is(in, "epoch"))
         take_epoch(r, in);
+    else if (jsonl_in_is(in, "end"))
+        take_end(r, in);
     else if (jsonl_in_is(in, "stats"))
         r->n_stats++, r->stats_step = plot_real(in, "step");
     return 0;
@@ -106,6 +142,7 @@ int page_run_read(struct page_run *r, const char *path)
                            .steps_in_all = none,
                            .fp32_bytes = none,
                            .last_step = none,
+                           .packets = none,
                            .best = none};
     TRY(jsonl_in_open(&in, path));
     while ((rc = jsonl_in_next(&in)) > 0) {

@@ -33,6 +33,8 @@ static bool is_ahead(const struct train *t, const char *line)
     if (sscanf(line, "{\"kind\":\"epoch\",\"epoch\":%*u,\"step\":%" SCNu64, &step) == 1)
         /* a run that is resumed at its end tests again */
         return step > t->state.step || step == t->n_steps;
+    if (sscanf(line, "{\"kind\":\"end\",\"step\":%" SCNu64, &step) == 1)
+        return step > t->state.step || step == t->n_steps;
     return false;
 }
 

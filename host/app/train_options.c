@@ -209,8 +209,8 @@ static const struct opt opts[] = {
 
     {GROUP("files")},
     {TEXT("log", "FILE", NULL, log, 0,
-          "JSON lines: one of kind run, then one a step and one an epoch. --resume appends to what "
-          "came before its step, in a log of the same run only.")},
+          "JSON lines: one of kind run, then one a step and one an epoch, and one of kind end. "
+          "--resume appends to what came before its step, in a log of the same run only.")},
     {TEXT(
         "stats", "FILE", NULL, stats, 0,
         "JSON lines: what narrow floats do to the gradients of a step, layer by layer: exponents, "

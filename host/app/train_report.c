@@ -253,12 +253,15 @@ int report_end(struct train *t)
     double bytes[2] = {(double)r->sent_bytes / steps, (double)r->fp32_sent_bytes};
     TRY(comm_sum_f64(t->comm, bytes, 2));
     progress_clear(&r->progress);
-    if (t->rank > 0 || t->stopped_by)
+    if (t->rank > 0)
         return 0;
-    say_why_no_loss(t, &r->last);
-    print_table(t, bytes[0] / t->n_ranks, bytes[1] / t->n_ranks);
-    fflush(stdout); /* in front of what stderr has to say */
-    return 0;
+    bytes[0] /= t->n_ranks, bytes[1] /= t->n_ranks;
+    if (!t->stopped_by) {
+        say_why_no_loss(t, &r->last);
+        print_table(t, bytes[0], bytes[1]);
+        fflush(stdout); /* in front of what stderr has to say */
+    }
+    return record_end(t, bytes[0], bytes[1]);
 }
 
 void report_stopped(const struct train *t)

@@ -60,6 +60,9 @@ void record_run(const struct train *t, struct jsonl *log);
 /* Return 0 or a negative errno with a line. */
 int record_step(struct train *t, const struct report_step *step);
 int record_epoch(struct train *t, const struct report_epoch *epoch);
+/* The last line, of a run that is done or was stopped; nothing without a log. Arguments: the means
+ * over ranks of what a step sent, and would have sent in fp32. */
+int record_end(struct train *t, double mean_sent_bytes, double mean_fp32_bytes);
 
 /* A step that is done (t->state counts it), an epoch that is. Return 0, or a negative errno with a
  * line (log: disk full). */

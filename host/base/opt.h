@@ -90,6 +90,10 @@ int opt_set(const struct opt *o, const char *text, void *values);
 enum { OPT_NUMBER = 32 };
 const char *opt_get(const struct opt *o, const void *values, char number[OPT_NUMBER]);
 
+/* The option's name as a key of JSON lines, whose words have '_' between them. */
+enum { OPT_KEY = 32 };
+const char *opt_key(const struct opt *o, char key[OPT_KEY]);
+
 /* Adds all values as lines "name=value\n", options whose mark shares a bit with `mark` alone (0:
  * all). */
 void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, struct text *to);

@@ -2,6 +2,15 @@
 #include "base/opt.h"
 #include <string.h>
 
+const char *opt_key(const struct opt *o, char key[OPT_KEY])
+{
+    snprintf(key, OPT_KEY, "%s", o->name);
+    for (char *c = key; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    return key;
+}
+
 void opt_lines(const struct opt_command *cmd, const void *values, unsigned mark, struct text *to)
 {
     char number[OPT_NUMBER];
