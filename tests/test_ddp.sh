@@ -1,6 +1,7 @@
 #!/bin/bash
 # test_ddp.sh : PyTorch's DistributedDataParallel with narrowcast_ddp's hook (host/python), on CPU processes over gloo: it learns as it does
 # without, ranks keep equal weights, means have the bits of narrowcast.h over MPI, faults are exceptions on every rank (ddp_train.py).
+# Each kind of parameter is averaged, or refused by name (ddp_kinds.py).
 set -u
 # shellcheck source=host/ranks.sh
 . "$(dirname "$0")/../host/ranks.sh"
@@ -34,6 +35,9 @@ grep '^means' "$dir/c" | sort -u >"$dir/other"
 if [ "$(wc -l <"$dir/one")" != 1 ] || ! cmp -s "$dir/one" "$dir/other"; then
     fail "the hook's means are others than narrowcast.h's: $(cat "$dir/one" "$dir/other")"
 fi
+
+timeout 120 "$python" "$here/ddp_kinds.py" "$dir" >"$dir/said" 2>&1 || fail "kinds: $(tail -n 20 "$dir/said")"
+[ "$(grep -c '^kinds are averaged or refused' "$dir/said")" = 2 ] || fail "kinds: $(tail -n 20 "$dir/said")"
 
 timeout 120 "$python" "$here/ddp_train.py" faults "$dir" >"$dir/said" 2>&1 || fail "faults: $(tail -n 20 "$dir/said")"
 [ "$(grep -c '^faults are seen' "$dir/said")" = 2 ] || fail "faults: $(tail -n 20 "$dir/said")"

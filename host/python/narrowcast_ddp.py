@@ -208,6 +208,39 @@ def _columns(shape):
     return (shape[3], 1) if len(shape) == 4 else (0, 0)
 
 
+_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def _cannot(tensor):
+    """Why gradients like this tensor cannot be averaged; None: they can."""
+    if tensor.layout != torch.strided:
+        return f"they are of layout {tensor.layout}, need torch.strided"
+    if tensor.dtype not in _TYPES:
+        return f"they are of type {tensor.dtype}, need float32, float64, float16 or bfloat16"
+    if tensor.device.type not in ("cpu", "cuda"):
+        return f"they are on device '{tensor.device}', need cpu or cuda"
+    return None
+
+
+def _averaged(module):
+    """The parameters whose gradients travel, with their names. One that cannot is refused."""
+    embeddings = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    sparse = {id(m.weight) for m in module.modules() if isinstance(m, embeddings) and m.sparse}
+    named = []
+    for name, p in module.named_parameters():
+        if not p.requires_grad:
+            continue
+        if torch.nn.parameter.is_lazy(p):
+            why = "it has no shape yet, run the module once before"
+        else:
+            why = "they are sparse, need sparse=False" if id(p) in sparse else _cannot(p)
+        if why:
+            raise ValueError(f"narrowcast: cannot average gradients of parameter '{name}': {why}")
+        if p.numel() > 0:
+            named.append((name, p))
+    return named
+
+
 class State:
     """What the hook keeps from step to step: the communicator and its residuals. One a model, on every rank.
 
@@ -216,13 +249,16 @@ class State:
     options        fields of struct nc_options (narrowcast.h): format, scale, codec, algo, seed, deadline_s, ...; bucket_bytes is 16 MiB
                    unless given
 
-    Raises RuntimeError with the library's own line, here and in the backward pass; after that only close() may follow."""
+    Raises ValueError with the name of a parameter whose gradients cannot be averaged. They must be
+    strided, of float32, float64, float16 or bfloat16, on a CPU or GPU. Raises RuntimeError with the
+    library's own line, here and in the backward pass; after that only close() may follow."""
 
     def __init__(self, model, process_group=None, **options):
         self.lib, self.nc, self.pid = _load(), c_void_p(), os.getpid()
         words = _settings(self.lib, options)
         module = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and p.numel() > 0]
+        named = _averaged(module)
+        self.names = {id(p): name for name, p in module.named_parameters()}
         self.params = [p for _, p in named]
         self.index = {id(p): i for i, p in enumerate(self.params)}
         self.room = [torch.zeros(p.numel(), dtype=torch.float32) for p in self.params]
@@ -235,6 +271,7 @@ class State:
             layer.column, layer.stride = _columns(p.shape)
             if p.device.type == "cpu" and p.dtype == torch.float32 and p.is_contiguous():
                 layer.weights = p.data_ptr()
+        self.saturates = options.get("overflow", "saturate") == "saturate"
         self.weights = [layer.weights for layer in layers] if "relgrad" in options.get("codec", "") else []
         process_group, self.own_group = _gloo_group(model, process_group)
         self.group = _Group(process_group)
@@ -263,19 +300,32 @@ class State:
                                    "looks at weights: make another State")
         self._must(self.lib.nc_iallreduce(self.nc, self.grads))
 
+    def _check(self, buffer, params, grads):
+        """Raise unless every number of a bucket is of a gradient that travels."""
+        for p in params:
+            if p.numel() > 0 and id(p) not in self.index:
+                name = self.names.get(id(p))
+                why = (f"parameter '{name}' had no gradient when the state was made" if name else
+                       "a parameter is not of the model that the state was made for")
+                raise RuntimeError("narrowcast: " + why)
+        why, seen = _cannot(buffer), sum(grad.numel() for grad in grads)
+        if not why and (len(params) != len(grads) or seen != buffer.numel()):
+            why = f"they are {seen} of the {buffer.numel()} numbers in their bucket"
+        if why:
+            names = ", ".join(f"'{self.names.get(id(p), '?')}'" for p in params)
+            raise RuntimeError(f"narrowcast: cannot average gradients of {names}: {why}")
+
     def _take(self, bucket):
         """A bucket is ready: its gradients travel. The last one's call waits for all, which DDP would do next."""
         self._open()
         if self.waiting and bucket.index() <= self.waiting[-1][0].index():
             raise RuntimeError("narrowcast: the backward pass before this one ended in the middle: close() this state, on all ranks, and "
                                "make another")
-        pairs = [(p, grad) for p, grad in zip(bucket.parameters(), bucket.gradients()) if p.numel() > 0]
-        if not all(id(p) in self.index for p, _ in pairs):
-            raise RuntimeError("narrowcast: a parameter is not of the model that the state was made for (or had no gradient then)")
+        buffer, params, grads = bucket.buffer(), bucket.parameters(), bucket.gradients()
+        self._check(buffer, params, grads)
         if not self.waiting:
             self._begin()
-        pairs = [(self.index[id(p)], grad) for p, grad in pairs]
-        buffer = bucket.buffer()
+        pairs = [(self.index[id(p)], grad) for p, grad in zip(params, grads) if p.numel() > 0]
         future = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else [])
         self.waiting.append((bucket, pairs, future))
         for i, grad in pairs:
@@ -298,6 +348,10 @@ class State:
                 if skipped:
                     grad.fill_(float("nan"))
                 else:
+                    # e4m3 rounds fp16's largest number, 65504, up to 65536
+                    if self.saturates and grad.element_size() == 2:
+                        largest = torch.finfo(grad.dtype).max
+                        self.room[i].clamp_(-largest, largest)
                     grad.copy_(self.room[i].view(grad.shape))
             future.set_result(bucket.buffer())
 

@@ -1,0 +1,218 @@
+# ddp_kinds.py : checks for test_ddp.sh which parameters narrowcast_ddp's hook averages, on 2 CPU
+# ranks over gloo. It refuses all others by name when the state is made. No gradient comes back as
+# it was.
+#
+#     ddp_kinds.py FOLDER
+import os
+import sys
+import warnings
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "host", "python"))
+import narrowcast_ddp as nd  # noqa: E402
+from ddp_train import check  # noqa: E402
+
+RANKS = 2
+
+
+def wrapped(module, **options):
+    return torch.nn.parallel.DistributedDataParallel(module, bucket_cap_mb=0.0001, **options)
+
+
+def hooked(model, **options):
+    """A state whose means of small numbers are exact."""
+    options = {"format": "fp16", "scale": "none", "quantise": "all", **options}
+    state = nd.State(model, **options)
+    model.register_comm_hook(state, nd.hook)
+    return state
+
+
+class Known(torch.nn.Module):
+    """Its call takes the parameters' gradients. A parameter gets none where the call has None."""
+
+    def __init__(self, *params):
+        super().__init__()
+        made = [p if isinstance(p, torch.nn.Parameter) else torch.nn.Parameter(p) for p in params]
+        self.all = torch.nn.ParameterList(made)
+
+    def forward(self, grads):
+        pairs = [(p, g) for p, g in zip(self.all, grads) if g is not None]
+        return sum((p * g).sum().to(torch.float64) for p, g in pairs)
+
+
+def numbers(p, rank):
+    """Small multiples of a power of two. e5m10 holds them and their means."""
+    n = torch.arange(p.numel(), dtype=torch.float64).reshape(p.shape)
+    return ((n * (rank + 3) + rank) % 61 / 32).to(p.dtype)
+
+
+def mean_of(p):
+    return (sum(numbers(p, r).double() for r in range(RANKS)) / RANKS).to(p.dtype)
+
+
+def types():
+    """The types that DDP can send when it starts: gloo of PyTorch 1.13 has no bfloat16."""
+    for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        try:
+            dist.broadcast(torch.zeros(1, dtype=kind), 0)
+            yield kind
+        except RuntimeError:
+            print(f"not run: {kind} (not known to gloo)\n", end="", flush=True)
+
+
+# ---- averaged ----
+
+def dense():
+    for kind in types():
+        yield str(kind), torch.zeros(7, 5, dtype=kind)
+    yield "channels last", torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    volume = torch.zeros(2, 3, 2, 4, 5)
+    yield "channels last 3d", volume.contiguous(memory_format=torch.channels_last_3d)
+    yield "transposed", torch.zeros(4, 5).t()
+    yield "strided", torch.zeros(8, 10)[::2, ::3]
+    yield "a part of a tensor", torch.zeros(100)[7:20]
+    yield "no dimension", torch.zeros(())
+    yield "no element", torch.zeros(0)
+
+
+def averaged_by(name, params, rank, views):
+    model = wrapped(Known(*params, torch.zeros(11)), gradient_as_bucket_view=views)
+    state = hooked(model)
+    for _ in range(3):
+        model.zero_grad()
+        model([numbers(p, rank) for p in model.module.all]).backward()
+        for p in model.module.all:
+            same = p.grad.dtype == p.dtype and torch.equal(p.grad, mean_of(p))
+            check(same, f"{name}, views {views}: {p.grad}, not {mean_of(p)}")
+    check(state.steps == 3, f"{name}: {state.steps} steps")
+    state.close()
+
+
+def averaged(rank):
+    """Each kind beside a plain parameter, and all of them in one model."""
+    kinds = list(dense())
+    for views in (False, True):
+        for name, p in kinds:
+            averaged_by(name, [p.clone()], rank, views)
+        averaged_by("all", [p.clone() for _, p in kinds], rank, views)
+
+
+def without_gradients(rank):
+    """A parameter that no rank uses, one that a single rank uses, and one that is frozen."""
+    frozen = torch.nn.Parameter(torch.zeros(3), requires_grad=False)
+    plain = [torch.zeros(5), torch.zeros(9), torch.zeros(4)]
+    model = wrapped(Known(*plain, frozen), find_unused_parameters=True)
+    state = hooked(model)
+    used, unused, by_one, frozen = model.module.all
+    for _ in range(3):
+        model.zero_grad()
+        one = numbers(by_one, rank) if rank == 1 else None
+        model([numbers(used, rank), None, one, None]).backward()
+        check(torch.equal(used.grad, mean_of(used)), "beside an unused one")
+        check(unused.grad is None or not unused.grad.any(), f"used by no rank: {unused.grad}")
+        check(torch.equal(by_one.grad, numbers(by_one, 1) / RANKS), f"by one rank: {by_one.grad}")
+        check(frozen.grad is None, "frozen")
+    state.close()
+
+
+def largest():
+    """Means that fit the gradients' type are finite."""
+    for kind in types():
+        for scale in ("aps", "aps-tight"):
+            value = 65504.0 if kind == torch.float16 else 1.5 * 2.0 ** 126
+            model = wrapped(Known(torch.zeros(20, dtype=kind)))
+            state = hooked(model, format="e4m3", scale=scale)
+            p = model.module.all[0]
+            p.register_hook(lambda g, value=value: torch.full_like(g, value))
+            model([torch.ones(20, dtype=kind)]).backward()
+            fine = torch.isfinite(p.grad).all() and p.grad.min() > value / 2
+            check(fine, f"{kind} {scale}: {value} becomes {p.grad[0]}")
+            state.close()
+
+
+# ---- refused ----
+
+class Bad(torch.nn.Module):
+    def __init__(self, bad):
+        super().__init__()
+        self.good = torch.nn.Linear(3, 2)
+        self.bad = bad
+
+
+def bad_tensors():
+    yield "layout torch.sparse_coo", torch.eye(3).to_sparse()
+    yield "layout torch.sparse_csr", torch.eye(3).to_sparse_csr()
+    if torch.backends.mkldnn.is_available():
+        yield "layout torch._mkldnn", torch.eye(3).to_mkldnn()
+    yield "type torch.complex64", torch.zeros(3, dtype=torch.complex64)
+    yield "type torch.complex128", torch.zeros(3, dtype=torch.complex128)
+    if hasattr(torch, "float8_e4m3fn"):
+        yield "type torch.float8_e4m3fn", torch.zeros(3).to(torch.float8_e4m3fn)
+    yield "on device 'meta'", torch.zeros(3, device="meta")
+
+
+def bad_modules():
+    yield "they are sparse", torch.nn.Embedding(4, 2, sparse=True)
+    yield "they are sparse", torch.nn.EmbeddingBag(4, 2, sparse=True)
+    yield "it has no shape yet", torch.nn.LazyLinear(2)
+    for words, tensor in bad_tensors():
+        module = torch.nn.Module()
+        module.weight = torch.nn.Parameter(tensor)
+        yield words, module
+
+
+def refused():
+    for words, bad in bad_modules():
+        try:
+            nd.State(Bad(bad), format="e4m3")
+            check(False, f"{words}: taken")
+        except ValueError as e:
+            named = "parameter 'bad.weight': " in str(e) and "\n" not in str(e)
+            check(named and words in str(e), f"{words}: {e}")
+    frozen = torch.nn.Embedding(4, 2, sparse=True)
+    frozen.weight.requires_grad = False
+    nd.State(Bad(frozen), format="e4m3").close()
+
+
+def refused_late(rank):
+    """The backward pass stops at what the state could not see when it was made."""
+    late, frozen, other = torch.nn.Embedding(4, 2), torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    frozen.weight.requires_grad = False
+    of_late, of_frozen, of_other = (nd.State(m, deadline_s=10) for m in (late, frozen, other))
+    late.sparse = True
+    frozen.weight.requires_grad = True
+    x = torch.ones(2)
+    for state, module, x, words in (
+            (of_late, late, torch.tensor([rank]), "of 'weight': they are of layout"),
+            (of_frozen, frozen, x, "parameter 'weight' had no gradient"),
+            (of_other, torch.nn.Linear(2, 2), x, "is not of the model")):
+        model = wrapped(module)
+        model.register_comm_hook(state, nd.hook)
+        try:
+            model(x).sum().backward()
+            check(False, f"{words}: goes on")
+        except RuntimeError as e:
+            check(words in str(e), f"{words}: {e}")
+        state.close()
+
+
+def kinds(rank, folder):
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 100
+    where = f"file://{folder}/kinds"
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=RANKS)
+    averaged(rank)
+    without_gradients(rank)
+    largest()
+    refused()
+    refused_late(rank)
+    print("kinds are averaged or refused\n", end="", flush=True)
+    os._exit(0)  # gloo's threads wait for messages of states that failed
+
+
+if __name__ == "__main__":
+    mp.spawn(kinds, (sys.argv[1],), nprocs=RANKS)
