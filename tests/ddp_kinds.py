@@ -1,6 +1,6 @@
 # ddp_kinds.py : checks for test_ddp.sh which parameters narrowcast_ddp's hook averages, on 2 CPU
 # ranks over gloo. It refuses all others by name when the state is made. No gradient comes back as
-# it was.
+# it was. Then checks which saved states are refused.
 #
 #     ddp_kinds.py FOLDER
 import os
@@ -199,6 +199,39 @@ def refused_late(rank):
         state.close()
 
 
+# ---- states ----
+
+def bad_states(good):
+    yield "on device 'meta'", good.to("meta")
+    yield "layout torch.sparse_coo", good.to_sparse()
+    yield "a tensor of uint8", good.float()
+    yield "a tensor of uint8", good.long()
+    yield "a tensor of uint8", good.tolist()
+    yield "a tensor of uint8", bytes(good.tolist())
+    yield "a tensor of uint8", None
+
+
+def states(rank):
+    """All ranks refuse what one of them, or each, cannot load. The state can be used afterwards."""
+    state = nd.State(torch.nn.Linear(30, 20), codec="onebit", quantise="all")
+    good = state.state_dict()["narrowcast"]
+    for words, bad in bad_states(good):
+        for mine in (True, rank == RANKS - 1):
+            try:
+                state.load_state_dict({"narrowcast": bad if mine else good})
+                check(False, f"{words}: taken")
+            except ValueError as e:
+                said = "narrowcast: cannot load a state: " in str(e) and words in str(e)
+                check(mine and said, f"{words}: {e}")
+            except RuntimeError as e:
+                check(not mine and "narrowcast: " in str(e), f"{words}, another rank: {e}")
+    strided, odd = torch.stack([good, good], 1)[:, 0], torch.cat([good[:1], good])[1:]
+    for fine in (good, strided, odd, good.reshape(2, -1)):
+        state.load_state_dict({"narrowcast": fine})
+    check(torch.equal(state.state_dict()["narrowcast"], good), "another state than was loaded")
+    state.close()
+
+
 def kinds(rank, folder):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -209,6 +242,7 @@ def kinds(rank, folder):
     without_gradients(rank)
     largest()
     refused()
+    states(rank)
     refused_late(rank)
     print("kinds are averaged or refused\n", end="", flush=True)
     os._exit(0)  # gloo's threads wait for messages of states that failed

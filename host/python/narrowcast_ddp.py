@@ -364,10 +364,23 @@ class State:
         return {"narrowcast": saved}
 
     def load_state_dict(self, state):
-        """All ranks, between steps, each what it saved."""
+        """All ranks, between steps, each what it saved, on any device. Raises on all ranks if a rank's
+        state cannot be loaded, and leaves this one as it was."""
         self._open()
-        saved = state["narrowcast"].contiguous()
-        self._must(self.lib.nc_state_load(self.nc, saved.data_ptr(), saved.numel()))
+        saved = state.get("narrowcast") if isinstance(state, dict) else None
+        # One byte is no state: where it stands in, the library tells the other ranks.
+        own, why = torch.zeros(1, dtype=torch.uint8), None
+        if not isinstance(saved, torch.Tensor) or saved.dtype != torch.uint8:
+            why = "need what state_dict() returned, with a tensor of uint8"
+        else:
+            try:
+                own = torch.empty(saved.shape, dtype=torch.uint8).copy_(saved)
+            except RuntimeError as e:  # of device 'meta', or sparse
+                why = f"its tensor is on device '{saved.device}', of layout {saved.layout}: {e}"
+        code = self.lib.nc_state_load(self.nc, own.data_ptr(), own.numel())
+        if why:
+            raise ValueError("narrowcast: cannot load a state: " + why)
+        self._must(code)
 
     def close(self):
         """Leaves, with all ranks. Twice is legal."""
