@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { N = 100, N_FP32 = 10, LARGEST = 128 };
@@ -133,12 +134,30 @@ static void check_others(const char *algo)
         o.format = o.scale = o.sum = o.out_format = NULL;
         check(o, -1);
     }
-    static const char *const types[] = {"fp64", "bf16"};
     struct nc_options o = options(algo);
-    o.type = types[0];
+    o.type = "fp64";
     check(o, 3);
     o.op = "sum";
     check(o, 3);
+}
+
+/* The largest number of a type of 16 bits stays finite, whatever the format rounds it to. */
+static void check_halves(const char *type, uint16_t largest, const char *scale)
+{
+    const struct nc_layer layer = {.name = "halves", .n = N};
+    struct nc_options o = options(NULL);
+    uint16_t codes[N];
+    void *const list[] = {codes};
+    struct nc *nc = NULL;
+    o.type = type, o.scale = scale, o.log = quiet;
+    CHECK(nc_open(&o, &layer, 1, &nc) == 0, "%s", nc_last_error(NULL));
+    for (int i = 0; i < N; i++)
+        codes[i] = (uint16_t)(largest | i % 2 << 15);
+    CHECK(nc_allreduce(nc, list, NULL) == 0, "%s is skipped", type);
+    for (int i = 0; i < N; i++)
+        CHECK((codes[i] & 0x7fff) <= largest && codes[i] >> 15 == i % 2, "%s %s: %04x", type, scale,
+              codes[i]);
+    nc_close(nc);
 }
 
 int main(void)
@@ -152,6 +171,11 @@ int main(void)
     for (size_t a = 0; a < sizeof algos / sizeof *algos; a++) {
         check_minifloat(algos[a]);
         check_others(algos[a]);
+    }
+    static const char *const halves_scales[] = {"aps-tight", "aps", "quantile"};
+    for (int s = 0; s < 3; s++) {
+        check_halves("fp16", 0x7bff, halves_scales[s]);
+        check_halves("bf16", 0x7f7f, halves_scales[s]);
     }
     MPI_Finalize();
     DONE();

@@ -119,7 +119,8 @@ struct nc_options {
      * 2^126 / ranks (scale aps) or 2^126 (aps-tight) leave the scale's range: `overflow` is for them. */
     const char *op;
     /* fp32, or, with device cpu: fp64, fp16, bf16. Such gradients become fp32 on the way in (fp64:
-     * rounded to nearest, what is too large is inf) and are rounded to nearest on the way out. */
+     * rounded to nearest, what is too large is inf) and are rounded to nearest on the way out. A mean
+     * beyond the type's largest number is that number if `overflow` is saturate. */
     const char *type;
     int threads; /* not 0: where nc_open begins MPI, it asks for MPI_THREAD_MULTIPLE */
     /* Takes lines in place of stderr, without a newline; level: NC_LOG_x. It is called by the thread

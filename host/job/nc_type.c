@@ -96,6 +96,13 @@ void nc_type_in(struct nc *nc, int first, int n)
     }
 }
 
+/* A mean of halves fits a half, though its format may round it beyond: e4m3 makes 65536 of 65504. */
+static enum mf_overflow overflow_of(const struct codec *c)
+{
+    const struct vec_sum *sum = codec_sum(c);
+    return c->sums || (sum && sum->overflow == MF_INF) ? MF_INF : MF_SATURATE;
+}
+
 void nc_type_out(struct nc *nc)
 {
     for (int l = 0; l < nc->n_layers && nc->room; l++) {
@@ -105,7 +112,8 @@ void nc_type_out(struct nc *nc)
             for (size_t i = 0; i < nc->n[l]; i++)
                 to[i] = (double)x[i];
         } else {
-            const struct vec_cast cast = cast_to(nc->type);
+            struct vec_cast cast = cast_to(nc->type);
+            cast.overflow = overflow_of(&nc->job.codec);
             vec_best()->encode(&cast, x, nc->n[l], 0, 0, nc->grads[l]);
         }
     }
