@@ -44,7 +44,7 @@ static void print_layers(const struct train *t, struct file_out *out)
 static int lock_folder(struct train *t)
 {
     t->dump = opendir(t->o->dump_dir);
-    const int rc = t->dump ? file_lock(dirfd(t->dump)) : -errno;
+    const int rc = t->dump ? file_lock(dirfd(t->dump), t->o->resume != NULL) : -errno;
     if (rc)
         return ERR(rc, "cannot write to folder '%s': %s", t->o->dump_dir, file_why(-rc));
     return 0;

@@ -56,9 +56,9 @@ FILE *file_writer(const char *path, bool append);
 int file_open_writer(const char *path, int flags); /* O_...; returns fd or -errno */
 const char *file_why(int code);
 /* Locks an open file or folder for this process until fd is closed. Only processes that use this
- * function are kept out. Waits some seconds for another process that is about to end. Returns 0 or
+ * function are kept out. waits: some seconds, for another process that is about to end. Returns 0 or
  * -EWOULDBLOCK: another process has it. */
-int file_lock(int fd);
+int file_lock(int fd, bool waits);
 
 /* Do both names lead to one file, though it be there only when it has been written, so that what is
  * written by one is lost to the other? Not where both may write as they go: devices, pipes of /dev. */

@@ -36,9 +36,9 @@ int file_open_writer(const char *path, int flags)
     return -code;
 }
 
-int file_lock(int fd)
+int file_lock(int fd, bool waits)
 {
-    const double until_s = clock_s() + WAIT_S;
+    const double until_s = clock_s() + (waits ? WAIT_S : 0);
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK)
             return 0; /* a file system without locks: the file is written without one */
@@ -49,14 +49,15 @@ int file_lock(int fd)
     return 0;
 }
 
-/* Locks a regular file, then empties it unless the caller appends. Returns fd, or -errno after
- * closing it. */
+/* Locks a regular file, then empties it unless the caller appends. Only who appends waits for the
+ * lock: who empties would remove what the other process is about to finish. Returns fd, or -errno
+ * after closing it. */
 static int claim(int fd, bool append)
 {
     struct stat st;
     if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
         return fd;
-    int rc = file_lock(fd);
+    int rc = file_lock(fd, append);
     if (!rc && !append && ftruncate(fd, 0))
         rc = -errno;
     if (rc)
