@@ -206,6 +206,40 @@ static void greedy(bool batches, double seconds)
     CHECK(control_peers(control) == 0, "somebody is left");
 }
 
+/* The card's process stands still while it serves a message (SIGSTOP, a paused machine). It does not
+ * rest for twice that time, and the peer whose message it was does not pay for all of it. */
+static void stopped(void)
+{
+    enum { OFTEN = 12, MOST = 5 };
+    const double step = RATION_LONGEST_S / 4;
+    const int unlucky = call(), other = call();
+    int turns = 0;
+    serve_all();
+    CHECK(hello(unlucky).kind == SIMLINK_HELLO && hello(other).kind == SIMLINK_HELLO, "no hello");
+    read_s = CONNECTIONS_IDLE_S / 2.0;
+    ask_often(unlucky, 1, false);
+    serve_all();
+    CHECK(hello(unlucky).kind == SIMLINK_DONE, "no answer");
+    const double rest = connections_due(&connections) - now;
+    CHECK(rest <= RATION_REST * RATION_LONGEST_S + 1e-9, "it rests for %g s", rest);
+    now = connections_due(&connections);
+    read_s = step;
+    ask_often(other, OFTEN, false);
+    ask_often(unlucky, 1, false);
+    for (; hello(unlucky).kind != SIMLINK_DONE && turns <= OFTEN; turns++) {
+        serve_all();
+        now = connections_due(&connections);
+    }
+    CHECK(turns <= MOST, "the one that was unlucky waits for %d messages of another", turns);
+    read_s = 0;
+    close(unlucky);
+    close(other);
+    now += CONNECTIONS_IDLE_S;
+    for (int i = 0; i < 100 && control_peers(control); i++)
+        serve_all();
+    CHECK(control_peers(control) == 0, "somebody is left");
+}
+
 /* Somebody has connected, and there is no descriptor for it: the listener stays readable. */
 static void no_descriptors(void)
 {
@@ -254,6 +288,7 @@ int main(void)
     greedy(false, RATION_SLICE_S / 10);
     greedy(false, 10 * RATION_SLICE_S);
     greedy(true, RATION_SLICE_S);
+    stopped();
     no_descriptors();
     connections_fini(&connections);
     control_close(control);

@@ -5,13 +5,16 @@
  *         ration_begin(&r, now), until ration_is_spent(): one piece of work, ration_end(&r, now)
  *
  * Work ends with the piece that spends the slice, and then rests for RATION_REST times as long as it took:
- * it takes a third of the time at most, however long a piece is. Times are of clock_s(). */
+ * it takes a third of the time at most if no piece takes longer than RATION_LONGEST_S. Times are of
+ * clock_s(). */
 #ifndef RATION_H
 #define RATION_H
 #include <stdbool.h>
 
 #define RATION_SLICE_S 200e-6
 #define RATION_REST    2
+/* More is not counted of one piece: the process was stopped meanwhile, or the machine was. */
+#define RATION_LONGEST_S 1.0
 
 struct ration {
     double began, rest_until; /* rest_until 0: it does not rest */
@@ -35,9 +38,15 @@ static inline bool ration_is_spent(const struct ration *r, double now)
     return now - r->began >= RATION_SLICE_S;
 }
 
+/* Return the time from one moment to another as far as it counts. */
+static inline double ration_took(double from, double to)
+{
+    return to - from < RATION_LONGEST_S ? to - from : RATION_LONGEST_S;
+}
+
 static inline void ration_end(struct ration *r, double now)
 {
-    r->rest_until = now + RATION_REST * (now - r->began);
+    r->rest_until = now + RATION_REST * ration_took(r->began, now);
 }
 
 #endif

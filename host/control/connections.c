@@ -236,7 +236,7 @@ static int serve_ration(struct connections *c, short *ready, double now)
         ready[peer] = 0;
         after = c->clock();
         c->served_to = start_of(c, peer);
-        c->served[peer] = c->served_to + after - before;
+        c->served[peer] = c->served_to + ration_took(before, after);
         if (ration_is_spent(&c->ration, after))
             break;
     }
