@@ -4,6 +4,7 @@
  *   50 layers of 200000 elements each, computing for 200 ms, asleep (as who waits for a GPU), in e5m2 */
 #include "base/clock.h"
 #include "measure.h"
+#include <math.h>
 #include <narrowcast.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,7 @@ static void compute(double seconds, int busy)
     while (busy && clock_s() < end)
         ;
     if (!busy)
-        nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (long)seconds) * 1e9)},
-                  NULL);
+        nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
 }
 
 /* A step; travels: of gradients that are made one layer after the other, from the last to the first. */

@@ -55,6 +55,8 @@ rm "$tree/host/base/long.c"
 { echo 'int f(void)'; echo '{'; yes '    f();' | head -n 57; echo '}'; } >"$tree/host/base/f.c" && "$here/deps.sh" "$tree"
 { echo 'int f(void)'; echo '{'; yes '    f();' | head -n 58; echo '}'; } >"$tree/host/base/f.c" && refused "host/base/f.c:1: 61 lines"
 rm "$tree/host/base/f.c"
+echo 'CPU_HOT static void f(int n, real *y)' | tee "$tree/host/nn/a.c" >"$tree/host/nn/b.c" && refused "f: name of two CPU_HOT"
+rm "$tree"/host/nn/[ab].c
 mkdir "$tree/host/misc" && touch "$tree/host/misc/b.c" && refused "host/misc: folder is not on the map"
 rm -r "$tree/host/misc"
 "$here/deps.sh" "$tree"

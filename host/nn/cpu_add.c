@@ -1,7 +1,7 @@
 /* cpu_add.c : gradients of several passes added up, on the CPU. */
 #include "nn/cpu_ops.h"
 
-CPU_HOT static void divide(size_t n, const real *a, real divisor, real *y)
+CPU_HOT static void divided_by(size_t n, const real *a, real divisor, real *y)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = a[i] / divisor;
@@ -19,5 +19,5 @@ void cpu_add_divide(void *ctx, size_t n, const real *a, const real *b, real divi
     if (b)
         sum_of_two(n, a, b, divisor, y);
     else
-        divide(n, a, divisor, y);
+        divided_by(n, a, divisor, y);
 }

@@ -88,8 +88,8 @@ CAST_INLINE size_t sign_steps(uint32_t bits, bool plain, const struct level_grid
         uint32_t random[STEP];
         levels_ahead(x + i, STEP);
         philox_step(&keys, (at + i) / 4, 0, random);
-        for (size_t k = i; k < i + STEP; k += 64)
-            sign_block(bits, plain, &g, clip, x + k, random + k - i, codes + k / 8 * bits);
+        for (size_t k = 0; k < STEP; k += 64)
+            sign_block(bits, plain, &g, clip, x + i + k, random + k, codes + (i + k) / 8 * bits);
     }
     return i;
 }
