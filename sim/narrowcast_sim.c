@@ -1,6 +1,7 @@
 /* narrowcast_sim.c : the program narrowcast-sim: one simulated card, for the program that started
  * it or on a network. */
 #include "base/err.h"
+#include "base/file.h"
 #include "base/opt.h"
 #include "sim/drive.h"
 #include "sim/serve.h"
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 {
     struct sim_options o = {0};
     struct opt_parsed p;
+    file_hold_standard();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failure with a line */
     if (opt_parse(&command, argc - 1, argv + 1, &o, &p) < 0)
         return 1;

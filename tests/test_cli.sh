@@ -198,6 +198,22 @@ refused "No space left" "$n" uncast big /dev/full
 refused "No space left" "$n" reduce r0 r1 /dev/full
 refused "standard output" sh -c "'$n' info >/dev/full"
 refused "standard output" sh -c "'$n' --version >/dev/full"
+
+# --- descriptors 0, 1 and 2 that are closed: no file of ours takes their place, so no message gets into it ---
+emulate="$n emulate --ranks 2 --data synthetic:240,3 --model lenet5 --batch 24 --steps 2 --save shut.ck --log shut.jsonl"
+$emulate >/dev/null 2>&1
+open=$(wc -c <shut.ck)
+for shut in '0<&-' '1>&-' '2>&-' '0<&- 1>&-' '0<&- 2>&-' '1>&- 2>&-' '0<&- 1>&- 2>&-'; do
+    rm -f shut.*
+    code=0
+    (eval "exec $emulate $shut") >stdout 2>stderr || code=$?
+    case $shut in *1*) want=1 ;; *) want=0 ;; esac # the table cannot be written
+    [ $code = $want ] || fail "$shut: exit $code: $(cat stderr)"
+    grep -qv '^{.*}$' shut.jsonl && fail "$shut: lines in the log"
+    tail -n 1 shut.jsonl | grep -q '"kind":"end"' || fail "$shut: the log has no end"
+    [ "$(wc -c <shut.ck)" = "$open" ] || fail "$shut: $(wc -c <shut.ck) bytes of --save, not $open"
+done
+refused "cannot write" sh -c "'$n' cast --format e4m3 x.f32 /dev/stdout >&-"
 head -c 7 x.fp16 >cut.fp16
 refused "'cut.fp16' is truncated" "$n" uncast --format fp16 cut.fp16 out
 refused "too short" "$n" uncast --format e3m0 --count 17 a out

@@ -58,4 +58,15 @@ tr ',{}' '\n' <json | tr -d '"' | awk -F: '/^IN_|^DROP_/ { sum += $2 } $1 == "fr
 kill -INT "$card"
 wait "$card" || fail "it ended with $?: $(cat err)"
 [ ! -s err ] || fail "it said: $(cat err)"
+
+# with descriptors 0, 1 and 2 closed: no socket takes their place, and a line that nobody hears ends nothing
+"$n" sim --listen 127.0.0.1:0 --model c 0<&- 1>&- 2>&- &
+card=$!
+while [ "$(find "/proc/$card/fd" -lname 'socket:*' | wc -l)" -lt 2 ] && kill -0 $card; do sleep 0.1; done
+for fd in 0 1 2; do
+    case $(readlink "/proc/$card/fd/$fd") in *:*) fail "descriptor $fd is $(readlink "/proc/$card/fd/$fd")" ;; esac
+done
+sleep 0.3
+kill -TERM "$card" || fail 'it has ended'
+wait "$card" || [ $? -lt 128 ] || fail "it ended with $?"
 exit $bad

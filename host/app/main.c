@@ -2,6 +2,7 @@
  * status. */
 #include "app/app.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/opt.h"
 #include "nn/blas.h"
 #include <signal.h>
@@ -91,6 +92,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    file_hold_standard();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failure with a line */
     app_commit = APP_COMMIT;
     int rc = run(argc, argv);

@@ -224,3 +224,10 @@ int file_out_check(const char *path)
     file_out_discard(&out);
     return 0;
 }
+
+void file_hold_standard(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/", O_PATH);
+}

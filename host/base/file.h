@@ -60,6 +60,11 @@ const char *file_why(int code);
  * -EWOULDBLOCK: another process has it. */
 int file_lock(int fd, bool waits);
 
+/* Occupy those of the descriptors 0, 1 and 2 that are closed, so that no file or socket which is opened
+ * later takes their place and receives messages. Reading and writing them fails as before. For main(),
+ * before all else. */
+void file_hold_standard(void);
+
 /* Do both names lead to one file, though it be there only when it has been written, so that what is
  * written by one is lost to the other? Not where both may write as they go: devices, pipes of /dev. */
 bool file_same(const char *a, const char *b);
