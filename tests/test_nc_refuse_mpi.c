@@ -97,8 +97,8 @@ static void refused_card(const char *where, const char *algo, int want, const ch
 /* A card that cannot exist, and one that does not answer. */
 static void test_cards(void)
 {
-    refused_card("udp://no.invalid:4711", NULL, -ENXIO, "an unknown host");
-    refused_card("udp://127.0.0.1:9,eth://no.invalid:4711", NULL, -ENXIO,
+    refused_card("udp://no..invalid:4711", NULL, -ENXIO, "an unknown host");
+    refused_card("udp://127.0.0.1:9,eth://no..invalid:4711", NULL, -ENXIO,
                  "an unknown host after a dead port");
     refused_card("udp://[::1]:4711", NULL, -EINVAL, "an IPv6 address");
     refused_card("udp://127.0.0.1:9", "offload", -ENOTCONN, "a dead port, needed");

@@ -74,9 +74,10 @@ cannot_be() {
     one_line fails "$words" env "$@" bash runs.sh 3 --algo offload --offload "$card"
     one_line fails "$words" env "$@" NARROWCAST_OFFLOAD="$card" bash runs.sh 3
 }
+# no host has a name with an empty label, which the system knows without a name service
 for scheme in udp eth; do
-    cannot_be "cannot find host 'no.invalid'" "$scheme://no.invalid:4711"
-    cannot_be "cannot find host 'no.invalid'" "sim:c,$scheme://no.invalid:4711"
+    cannot_be "cannot find host 'no..invalid'" "$scheme://no..invalid:4711"
+    cannot_be "cannot find host 'no..invalid'" "sim:c,$scheme://no..invalid:4711"
     cannot_be 'is no card: need' "$scheme://nowhere"
 done
 cannot_be 'nosuch.xclbin' xrt NARROWCAST_XCLBIN=nosuch.xclbin
@@ -86,11 +87,11 @@ sed "s|$n|$dir/alone/narrowcast|" runs.sh >alone.sh
 for ranks in 1 3; do
     one_line fails 'cannot find the simulated card' bash alone.sh $ranks --offload sim:c
 done
-one_line fails "cannot find host 'no.invalid'" "$n" sim --counters no.invalid:4711
-one_line fails "cannot find host 'no.invalid'" "$n" sim --counters eth://no.invalid:4711
-one_line fails "cannot find host 'no.invalid'" "$n" sim --listen no.invalid:4711
-mpirun -np 2 "$n" doctor --offload udp://no.invalid:4711 >out 2>err && fail 'doctor: a host that is unknown: exit 0'
-grep -q "^fail  cards  .*cannot find host 'no.invalid'" out || fail "doctor: $(cat out err)"
+one_line fails "cannot find host 'no..invalid'" "$n" sim --counters no..invalid:4711
+one_line fails "cannot find host 'no..invalid'" "$n" sim --counters eth://no..invalid:4711
+one_line fails "cannot find host 'no..invalid'" "$n" sim --listen no..invalid:4711
+mpirun -np 2 "$n" doctor --offload udp://no..invalid:4711 >out 2>err && fail 'doctor: a host that is unknown: exit 0'
+grep -q "^fail  cards  .*cannot find host 'no..invalid'" out || fail "doctor: $(cat out err)"
 
 # --- cards that do not answer: fatal with --algo offload, else one warning; the summary says what added ---
 # dead CARD [VARIABLE=VALUE...]
@@ -109,6 +110,19 @@ dead() {
 added() { grep -q "^gradients .*, all-reduce $2\$" out || fail "$1: $(grep '^gradients' out)"; }
 dead udp://127.0.0.1:9
 dead eth://127.0.0.1:9
+# a name service that does not answer, in a network of our own: the host may exist
+no_names=(unshare -rn sh -c 'ip link set lo up && exec "$@"' sh)
+if [ -n "$(command -v ip)" ] && "${no_names[@]}" true 2>/dev/null; then
+    for card in udp://card.invalid:4711 eth://card.invalid:4711; do
+        one_line fails "cannot find host 'card.invalid'.*needs every card" "${no_names[@]}" bash runs.sh 3 --algo offload --offload $card
+        one_line 0 "warning: .*cannot find host 'card.invalid'" "${no_names[@]}" bash runs.sh 3 --offload $card
+        added $card direct
+    done
+    one_line 0 '1 of 2 cards go on' "${no_names[@]}" bash runs.sh 3 --offload sim:c,udp://card.invalid:4711
+    added 'a name service that is silent' offload
+else
+    echo 'skip: no namespace of our own: a name service that does not answer'
+fi
 one_line fails 'needs every card' bash runs.sh 3 --algo offload --offload sim:c,udp://127.0.0.1:9
 one_line 0 '1 of 2 cards go on' bash runs.sh 3 --offload sim:c,udp://127.0.0.1:9
 added 'one card of two' offload

@@ -41,7 +41,7 @@ int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES])
                           six = {.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     struct sockaddr_in at;
-    const int rc = getaddrinfo(host, NULL, &four, &found);
+    const int rc = getaddrinfo(host, NULL, &four, &found), code = errno;
     if (rc && rc != EAI_AGAIN && !getaddrinfo(host, NULL, &six, &found)) {
         freeaddrinfo(found);
         snprintf(why, INET_WHY_BYTES, "'%.64s' has only IPv6 addresses, need an IPv4 address",
@@ -49,8 +49,9 @@ int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES])
         return -ENXIO;
     }
     if (rc) {
-        snprintf(why, INET_WHY_BYTES, "cannot find host '%.64s': %s", host, gai_strerror(rc));
-        return -ENXIO;
+        snprintf(why, INET_WHY_BYTES, "cannot find host '%.64s': %s", host,
+                 rc == EAI_SYSTEM ? strerror(code) : gai_strerror(rc));
+        return rc == EAI_NONAME || rc == EAI_NODATA ? -ENXIO : -EHOSTUNREACH;
     }
     memcpy(&at, found->ai_addr, sizeof at);
     freeaddrinfo(found);

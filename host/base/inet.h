@@ -10,7 +10,8 @@ enum { INET_HOST_BYTES = 256, INET_WHY_BYTES = 192 };
 int inet_parse(const char *text, uint32_t *ip, uint16_t *port);
 
 /* The two steps of inet_parse(), which print nothing. inet_split() cuts the text and asks nobody:
- * it returns 0 or -EINVAL. inet_find() resolves the host: it returns 0, or -ENXIO with why. */
+ * it returns 0 or -EINVAL. inet_find() resolves the host: it returns 0, or with why -ENXIO (there
+ * is no such host) or -EHOSTUNREACH (the name service does not answer). */
 int inet_split(const char *text, char host[INET_HOST_BYTES], uint16_t *port);
 int inet_find(const char *host, uint32_t *ip, char why[INET_WHY_BYTES]);
 

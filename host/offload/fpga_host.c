@@ -19,7 +19,7 @@ int fpga_host_find(struct fpga *card, const char *name, struct sockaddr_in *to)
     if (rc == 0)
         rc = inet_find(host, &ip, why);
     if (rc)
-        return fpga_failed(card, -ENXIO, "card %s: %s", card->name, why);
+        return fpga_failed(card, rc, "card %s: %s", card->name, why);
     *to = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip), .sin_port = htons(port)};
     return 0;

@@ -37,13 +37,14 @@ int offload_reach(struct offload *o, double budget_s)
     const double until = clock_s() + budget_s;
     int n = 0;
     for (int i = 0; i < o->n_cards; i++) {
-        const double left = until - clock_s();
-        if (o->cards[i].ops || clock_s() < o->retry[i].at)
+        const double start = clock_s(), left = until - start;
+        if (o->cards[i].ops || start < o->retry[i].at)
             continue;
         o->retry[i].rc = reach(o, i, left > 0.05 ? left : 0.05);
         if (o->retry[i].rc) {
             snprintf(o->why, sizeof o->why, "%s", o->cards[i].why);
-            put_off(o, i, 0);
+            /* a name service that does not answer takes its time, whatever the budget */
+            put_off(o, i, clock_s() - start > budget_s ? clock_s() - start : 0);
         } else {
             n++;
         }
