@@ -42,7 +42,8 @@ ranks.sh)
     # Only mpirun is quiet: in a rank the same setting would hide the reason why MPI cannot start.
     n=$1
     shift
-    setsid setpriv --pdeathsig TERM mpirun -np "$n" env -u OMPI_MCA_orte_execute_quiet "$@" &
+    # shellcheck disable=SC2016 # the inner shell's words
+    setsid setpriv --pdeathsig TERM mpirun -np "$n" sh -c 'unset OMPI_MCA_orte_execute_quiet && exec "$@"' sh "$@" &
     while :; do
         rc=0
         wait $! || rc=$?

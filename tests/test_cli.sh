@@ -281,6 +281,9 @@ done
 for nothing in ./nosuch "$dir" ./x.f32; do
     refused "ranks.sh: there is no command '$nothing'" "$ranks" 2 "$nothing"
 done
+mkdir 'a=b c' # no assignment, though env would take it for one
+cp "$n" 'a=b c/'
+[ "$("$ranks" 1 './a=b c/narrowcast' --version)" = "$("$n" --version)" ] || fail "a command with '=' in its path does not start"
 # shellcheck disable=SC2016
 if "$ranks" 2 sh -c 'kill -KILL $$' 2>stderr; then fail "a killed rank is no failure"; fi
 grep -qx "ranks.sh: a rank was ended by SIGKILL" stderr || fail "a killed rank: $(cat stderr)"
