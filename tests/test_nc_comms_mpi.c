@@ -171,6 +171,10 @@ static void test_refused(MPI_Comm half)
     nc_close(nc);
     for (int code = -200; code < 3; code++)
         CHECK(nc_strerror(code) && strlen(nc_strerror(code)) > 3, "words of %d", code);
+    const int named[] = {EINVAL,  EPROTO,  ENOMEM, EIO,   ENXIO,  ENOTCONN,  ENODEV,    ENOENT,
+                         ELIBACC, ELIBBAD, EPERM,  EBUSY, EAGAIN, ETIMEDOUT, ECONNRESET};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) /* by the header, or passed on */
+        CHECK(strcmp(nc_strerror(-named[i]), nc_strerror(-4000)), "no words of %d", named[i]);
 }
 
 static void *call_elsewhere(void *arg)
