@@ -21,6 +21,7 @@ ends() { # ends HOW LINE: 3 ranks; one line of ours, or none
 ends kill ''
 ends stop 'narrowcast: rank 2 of 3 did not answer for 1.5 s'
 ends abort ''
+"$B/tests/test_nc_life" traps >"$dir/log" 2>&1 || { echo "FAIL an exit with traps: exit $?"; tail -n 20 "$dir/log"; bad=1; }
 
 if ! command -v valgrind >/dev/null; then
     echo 'not run: valgrind (not installed)'

@@ -3,9 +3,14 @@
 #include "capture.h"
 #include "nc_fixture.h"
 #include "over_ranks.h"
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <time.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 static int n_lines;
 static void count_line(void *arg, int level, const char *line)
@@ -121,6 +126,110 @@ static int forked(const struct nc_transport *t, void *ctx)
     return 0;
 }
 
+/* Calls of the transport, and options.log, that change the floating-point mode and do not restore it. */
+static bool changes_mode;
+static void change_mode(void)
+{
+    if (!changes_mode)
+        return;
+    fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+    _mm_setcsr((_mm_getcsr() & 0xe07f) | 0x8040); /* flush to zero, denormals are zero, all traps */
+#endif
+}
+
+static int mode_send(void *arg, int to, int tag, const void *buf, size_t bytes, void **request)
+{
+    const int rc = sockets_isend(arg, to, tag, buf, bytes, request);
+    change_mode();
+    return rc;
+}
+
+static int mode_receive(void *arg, int from, int tag, void *buf, size_t bytes, void **request)
+{
+    const int rc = sockets_irecv(arg, from, tag, buf, bytes, request);
+    change_mode();
+    return rc;
+}
+
+static int mode_progress(void *arg)
+{
+    const int rc = sockets_progress(arg);
+    change_mode();
+    return rc;
+}
+
+static void mode_cancel(void *arg, void *request)
+{
+    sockets_cancel(arg, request);
+    change_mode();
+}
+
+static void mode_log(void *arg, int level, const char *line)
+{
+    count_line(arg, level, line);
+    change_mode();
+}
+
+/* Steps of gradients below fp32's least normal number. Returns a checksum of the means. */
+static double subnormal_steps(const struct nc_transport *t)
+{
+    static double x[N_ALL];
+    void *list[N_LAYERS];
+    struct nc_options o = options(NULL);
+    struct nc *nc = NULL;
+    double sum = 0;
+    o.deadline_s = 60, o.type = "fp64", o.log = mode_log;
+    point(x, sizeof *x, list);
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+    CHECK(nc_ready(nc, 0, 1) == -EINVAL, "a line, before a step");
+    for (int step = 0; step < 4; step++) {
+        for (int i = 0; i < N_ALL; i++)
+            x[i] = (double)grad_of(t->rank, (uint64_t)step, i) * 1e-38;
+        CHECK((step % 2 ? nc_allreduce(nc, list, NULL)
+                        : nc_iallreduce(nc, list) || nc_ready(nc, 2, 3) || nc_wait(nc, NULL)) == 0,
+              "a step: %s", nc_last_error(nc));
+        for (int i = 0; i < N_ALL; i++)
+            sum += x[i] * 1e38 * (i % 13 + step);
+    }
+    nc_close(nc);
+    return sum;
+}
+
+static int modes(const struct nc_transport *t, void *ctx)
+{
+    struct nc_transport own = *t;
+    (void)ctx;
+    own.isend = mode_send, own.irecv = mode_receive, own.cancel = mode_cancel;
+    own.progress = mode_progress;
+    const double want = subnormal_steps(&own);
+    changes_mode = t->rank == 1;
+    const double got = subnormal_steps(&own);
+    CHECK(fegetround() == FE_TONEAREST, "the transport's mode is left");
+    CHECK(got == want, "rank %d: %.17g, not %.17g", t->rank, got, want);
+    changes_mode = false;
+    return 0;
+}
+
+/* nc_abort() and nc_close() with all traps open. */
+static int traps(const struct nc_transport *t, void *ctx)
+{
+    struct nc_options o = options(NULL);
+    struct nc *nc = NULL;
+    CHECK(nc_open_over(t, &o, layers, N_LAYERS, &nc) == 0, "open: %s", nc_last_error(NULL));
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() & 0xe07f);
+#endif
+    if (*(const char *)ctx == 'a' && t->rank == 0)
+        nc_abort(nc, -EIO);
+    nc_close(nc);
+#if defined(__x86_64__)
+    CHECK((_mm_getcsr() & 0x1f80) == 0, "traps are masked after nc_close()");
+#endif
+    fesetenv(FE_DFL_ENV);
+    return 0;
+}
+
 /* A send that fails says nothing about its receiver, who hears of it at once; nc_abort() between calls is heard
  * by the others, who are in one; lists that are NULL. */
 static int fails_now;
@@ -232,6 +341,9 @@ int main(void)
     }
     CHECK(over_run(3, refused, NULL) == 0, "refused");
     CHECK(over_run(3, forked, NULL) == 0, "a forked child");
+    CHECK(over_run(3, modes, NULL) == 0, "calls that change the floating-point mode");
+    CHECK(over_run(2, traps, (char[]){"close"}) == 0, "nc_close() with traps");
+    CHECK(over_run(2, traps, (char[]){"abort"}) == 0, "nc_abort() with traps");
     CHECK(over_run(2, heard_at_once, (char[]){"send"}) == 0, "a send that fails");
     CHECK(over_run(3, heard_at_once, (char[]){"abort"}) == 0, "an abort between calls");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)

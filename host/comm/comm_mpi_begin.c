@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include <dlfcn.h>
+#include <fenv.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,12 +36,16 @@ static void keep_loaded(void)
  * before it has heard is taken for dead. */
 static void finalize(void)
 {
+    fenv_t fp; /* at exit it is the program's, which may have traps */
+    fegetenv(&fp);
+    fesetenv(FE_DFL_ENV);
     const double start = clock_s(), most = 10;
     keep_loaded();
     MPI_Finalize();
     const double took = clock_s() - start;
     if (took > 1)
         sleep((unsigned)(took < most ? took : most) + 1);
+    fesetenv(&fp);
 }
 
 /* When the last job is closed, or at exit if none has come about. A process that exits from the

@@ -1,5 +1,8 @@
-/* comm_over_call.c : one message, by the caller's own calls. */
+/* comm_over_call.c : makes the caller's own calls, and restores the floating-point mode after each: one
+ * that changes it (by loading a library, for instance) must not change a mean. fegetenv() and fesetenv()
+ * would take 114 ns instead of 4, and these calls poll. */
 #include "comm/comm_over_inside.h"
+#include "vec/fp_mode.h"
 #include <errno.h>
 
 int over_code(int rc)
@@ -11,9 +14,11 @@ int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag,
                void *buf, size_t bytes)
 {
     const struct nc_transport *t = &o->t;
+    const uint64_t mode = fp_mode_ieee();
     *m = (struct over_message){.peer = peer};
     const int rc = sends ? t->isend(t->arg, peer, tag, buf, bytes, &m->request)
                          : t->irecv(t->arg, peer, tag, buf, bytes, &m->request);
+    fp_mode_back(mode);
     m->under_way = rc == 0;
     return over_code(rc);
 }
@@ -21,10 +26,13 @@ int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag,
 int over_test(struct comm_over *o, struct over_message *m)
 {
     int done = 0, rc = 0;
-    if (o->t.test)
+    if (o->t.test) {
+        const uint64_t mode = fp_mode_ieee();
         rc = o->t.test(o->t.arg, m->request, &done);
-    else
+        fp_mode_back(mode);
+    } else {
         done = __atomic_load_n((const int *)m->request, __ATOMIC_ACQUIRE);
+    }
     if (rc == 0 && done < 0)
         rc = done;
     if (rc == 0)
@@ -34,7 +42,19 @@ int over_test(struct comm_over *o, struct over_message *m)
 
 void over_cancel(struct comm_over *o, struct over_message *m)
 {
+    const uint64_t mode = fp_mode_ieee();
     if (m->under_way)
         o->t.cancel(o->t.arg, m->request);
+    fp_mode_back(mode);
     m->under_way = false;
+}
+
+int over_progress(struct comm_over *o)
+{
+    if (!o->t.progress)
+        return 0;
+    const uint64_t mode = fp_mode_ieee();
+    const int rc = o->t.progress(o->t.arg);
+    fp_mode_back(mode);
+    return over_code(rc);
 }

@@ -63,12 +63,13 @@ static inline struct comm_over *comm_over(struct comm *c)
 
 /* ---- comm_over_call.c ---- */
 
-/* Begins a message, tests one that is under way. Return 0 or what the caller's call does, and say
- * nothing. */
+/* Begins a message, tests one that is under way, makes messages move. Return 0 or what the caller's
+ * call does, and say nothing. */
 int over_begin(struct comm_over *o, struct over_message *m, bool sends, int tag, int peer,
                void *buf, size_t bytes);
 int over_test(struct comm_over *o, struct over_message *m);
 void over_cancel(struct comm_over *o, struct over_message *m);
+int over_progress(struct comm_over *o);
 
 /* What the caller's code returns need not be an errno: 0, or one. */
 int over_code(int rc);

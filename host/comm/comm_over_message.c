@@ -64,9 +64,9 @@ static int take(struct comm *c, size_t *left)
     TRY(atomic_load(&o->failed));
     if (atomic_load(&o->asked))
         return over_missing(c);
-    const int rc = o->t.progress ? o->t.progress(o->t.arg) : 0;
-    if (rc != 0)
-        return over_fail(o, over_code(rc));
+    const int rc = over_progress(o);
+    if (rc < 0)
+        return over_fail(o, rc);
     *left = 0;
     for (size_t i = 0; i < c->n_req; i++) {
         struct over_message *m = &o->messages[i];

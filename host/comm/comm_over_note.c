@@ -40,8 +40,7 @@ static void hear(struct comm_over *o, struct over_peer *p)
 /* Takes the notes that have come, and what it can of the sent ones. A rank whose notes fail is gone. */
 static void look(struct comm_over *o)
 {
-    if (o->t.progress)
-        (void)o->t.progress(o->t.arg); /* if that fails, so do messages */
+    (void)over_progress(o); /* if that fails, so do messages */
     for (int r = 0; r < o->comm.n_ranks; r++) {
         struct over_peer *p = &o->peers[r];
         while (p->message.under_way && !p->gone) {

@@ -343,6 +343,9 @@ void nc_close(struct nc *nc)
     if (!nc || getpid() != nc->pid)
         return;
     struct err_lines *before = err_turn(&nc->lines);
+    fenv_t fp; /* traps would end the process at the first clock */
+    fegetenv(&fp);
+    fesetenv(FE_DFL_ENV);
     if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
         (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
@@ -353,6 +356,7 @@ void nc_close(struct nc *nc)
     else
         comm_leave(nc->comm);
     err_turn(before);
+    fesetenv(&fp);
     give_back(nc);
 }
 
@@ -366,8 +370,12 @@ void nc_abort(struct nc *nc, int code)
     /* Who is in a call sees it there. Between calls nobody does: the others hear it from this thread. */
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
+    fenv_t fp;
+    fegetenv(&fp);
+    fesetenv(FE_DFL_ENV);
     if (!nc->under_way)
         (void)comm_missing(nc->comm);
+    fesetenv(&fp);
     atomic_store(&nc->busy, false);
 }
 

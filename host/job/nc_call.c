@@ -42,7 +42,10 @@ const char *nc_strerror(int code)
 static void to_log(void *arg, bool error, const char *line)
 {
     const struct nc_options *o = arg;
+    fenv_t fp; /* which it might change */
+    fegetenv(&fp);
     o->log(o->log_arg, error ? NC_LOG_ERROR : NC_LOG_WARNING, line);
+    fesetenv(&fp);
 }
 
 struct err_lines nc_lines(struct nc_options *o)
