@@ -35,7 +35,7 @@ if [ "$only" ]; then
     table
     exit
 fi
-: "${NARROWCAST_DATA:?set it to the folder that holds fashion-mnist/}"
+need_data 'fashion-mnist/'
 for seed in $seeds; do
     while read -r name; do
         # shellcheck disable=SC2086  # options are words

@@ -8,6 +8,8 @@ set -eu
 cd "$(dirname "$0")/.."
 ranks=${1:-2}
 shift $(($# > 0))
+whole RANKS "$ranks" 'a number of ranks'
+whole ROUNDS "${ROUNDS:-3}" 'a number of rounds'
 . host/ranks.sh
 # The peer as its users run it: whether ranks are pinned, spin or copy by CMA is Open MPI's to choose.
 unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_mpi_yield_when_idle

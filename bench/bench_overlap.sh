@@ -13,6 +13,8 @@ cd "$(dirname "$0")/.."
 B=${B:-build}
 ranks=${1:-4}
 shift $(($# > 0))
+whole RANKS "$ranks" 'a number of ranks'
+whole STEPS "${STEPS:-40}" 'a number of steps'
 for overlap in off on; do
     log=$B/bench_overlap.$overlap.jsonl
     host/ranks.sh "$ranks" "$B/narrowcast" train --steps "${STEPS:-40}" --overlap $overlap "$@" --log "$log" >"$log.out" 2>"$log.err" ||

@@ -68,7 +68,7 @@ if [ "$only" ]; then
     table
     exit
 fi
-: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+need_data 'cifar10/'
 # shellcheck disable=SC2086  # options are words
 launch_rows 4 --data "cifar10:$NARROWCAST_DATA/cifar10" --model "$model" $common
 table

@@ -48,7 +48,7 @@ if [ "${1-}" = --table ]; then
     table
     exit
 fi
-: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+need_data 'cifar10/'
 seeds=1
 [ $# -gt 0 ] && [ "$1" != -- ] && seeds=$1 && shift
 [ "${1-}" = -- ] && shift

@@ -5,9 +5,11 @@ set -eu
 # shellcheck source=bench/usage.sh
 . "$(dirname "$0")/usage.sh"
 runs=5
-[ "${1-}" != -n ] || { runs=$2 && shift 2; }
+[ "${1-}" != -n ] || { runs=${2-} && shift $(($# < 2 ? $# : 2)); }
 [ $# -ge 1 ] || { echo "usage: bench/emulate.sh [-n RUNS] RANKS [OPTION...]" >&2; exit 2; }
 ranks=$1 && shift
+whole RUNS "$runs" 'a number of runs'
+whole RANKS "$ranks" 'a number of ranks'
 B=${B:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -135,9 +135,11 @@ if [ "${1-}" = --table ]; then
     table
     exit
 fi
-for part in "$@"; do
-    case $part in [1-8]) ;; *) echo "gpu_all.sh: '$part': parts are 1 to 8" >&2 && exit 2 ;; esac
+for part in "$@" ${GPU_ALL_PART:+"$GPU_ALL_PART"}; do
+    case $part in [1-8]) ;; *) refuse "'$part': parts are 1 to 8" ;; esac
 done
+for mib in ${MIB-}; do whole MIB "$mib" 'a number of MiB'; done
+whole SECONDS_A_RUN "${SECONDS_A_RUN:-5}" 'a number of seconds'
 [ -e /dev/nvidiactl ] || [ "${EMULATED-}" ] || { echo 'skip  no GPU'; exit 77; }
 mkdir -p "$OUT" || exit 1
 [ $# -gt 0 ] || set -- 1 2 3 4 5 6 7 8

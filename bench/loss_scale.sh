@@ -16,7 +16,7 @@ tables=${TABLES:-bench/loss_scale}
 only=''
 case ${1-} in
 layers)
-    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    need_data 'cifar10/'
     mkdir -p "$B/loss_scale"
     exec "$B/bench_loss_scale" --data "cifar10:$NARROWCAST_DATA/cifar10" --layers "$B/loss_scale/layers.tsv"
     ;;
@@ -58,7 +58,7 @@ if [ "$only" ]; then
     table
     exit
 fi
-: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+need_data 'cifar10/'
 data=(--data "cifar10:$NARROWCAST_DATA/cifar10")
 common="--model $model --format fp32 --scale none --batch 128 --train-samples ${SAMPLES:-$samples} --epochs ${EPOCHS:-$epochs} --lr ${RATE:-$rate}
     --momentum 0.9 --weight-decay 1e-4 --schedule cosine --warmup 1 --augment crop+flip"

@@ -7,6 +7,7 @@ set -eu
 . "$(dirname "$0")/usage.sh"
 [ $# -ge 2 ] || { echo 'usage: median.sh RUNS COMMAND...' >&2; exit 2; }
 runs=$1
+whole RUNS "$runs" 'a number of runs'
 shift
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT

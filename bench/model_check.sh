@@ -19,6 +19,8 @@ cd "$(dirname "$0")/.."
 export B=${B:-build} NODES=${NODES:-4} RUNS=${RUNS:-3}
 rates=$B/model_rates.json points=$B/model_points.json asked=$B/model_asked.json
 links=${LINKS:-1gbit 2.5gbit}
+whole NODES "$NODES" 'a number of nodes'
+whole RUNS "$RUNS" 'a number of runs'
 
 # At the head: a card, and the bench on all nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.
 # shellcheck disable=SC2016  # the variables are netlab.sh's

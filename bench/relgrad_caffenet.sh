@@ -48,7 +48,7 @@ if [ "$only" ]; then
     table
     exit
 fi
-: "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+need_data 'cifar10/'
 for seed in $seeds; do
     while read -r name options; do
         [ -f "$shares" ] || [ "$name $seed" != "$base ${seeds%% *}" ] || options+=" --dump-gradients $dump --dump-first $middle --dump-steps 1"

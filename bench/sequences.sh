@@ -47,7 +47,7 @@ another=EPOCHS
 . bench/trainings.sh
 
 if [ -z "$only" ]; then
-    : "${NARROWCAST_DATA:?set it to the folder that holds an4/ and tinyshakespeare/}"
+    need_data 'an4/ and tinyshakespeare/'
     # shellcheck disable=SC2086  # options are words
     launch_rows $ranks --data "$data" $common
 fi

@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 B=${B:-build}
 tsv=${TABLE:-$B/tradeoff.tsv}
 steps=${STEPS:-12} batch=${BATCH:-64} nodes=4
+whole STEPS "$steps" 'a number of steps'
+whole BATCH "$batch" 'a number of images'
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 all='resnet20 resnet110 davidnet caffenet vgg19'

@@ -25,11 +25,8 @@ cpu)
     ;;
 *) echo "train_peer.sh: '$where': must be gpu or cpu" >&2 && exit 2 ;;
 esac
-number() { # NAME WORD
-    case $2 in 0* | *[!0-9]*) echo "train_peer.sh: $1 '$2': must be a whole number, from 1 on" >&2 && exit 2 ;; esac
-}
-number SECONDS "${2:-5}"
-number TURNS "${3:-1}"
+whole SECONDS "${2:-5}"
+whole TURNS "${3:-1}"
 [ -x "$B/bench_train" ] || { echo "train_peer.sh: there is no $B/bench_train: build it (make), or say where it is (B=DIR)" >&2 && exit 2; }
 why=$("$PYTHON" -c 'import torch' 2>&1) || { echo "skip  no PyTorch to be beside: ${why##*$'\n'}" && exit 77; }
 printf '%-9s %5s %5s %-5s %14s' model batch size type 'ours img/s'

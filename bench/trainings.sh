@@ -11,11 +11,6 @@
 # $another: words of the environment that make other trainings than those of the script's own table.
 # One that diverged (the program's own word) has "diverged" for an accuracy. Any other failure is not a result: it ends the script.
 : "${B:?the build folder}" "${tsv:?the file of what has ended}"
-# refuse WORDS...: one line, before anything is made or run
-refuse() {
-    echo "${0##*/}: $*" >&2
-    exit 2
-}
 # seeds_of WORD...: refuses what is no seed
 seeds_of() {
     local seed
@@ -26,14 +21,14 @@ seeds_of() {
 [ -z "${seeds-}" ] || [[ $seeds == *[![:space:]]* ]] || seeds_of '' # blanks
 # shellcheck disable=SC2086  # seeds are words
 seeds_of ${seeds-}
-case ${EPOCHS:-1} in 0* | *[!0-9]*) refuse "EPOCHS '$EPOCHS': must be a number of passes, from 1 on" ;; esac
-case ${SAMPLES:-1} in 0* | *[!0-9]*) refuse "SAMPLES '$SAMPLES': must be a number of images, from 1 on" ;; esac
+whole EPOCHS "${EPOCHS:-1}" 'a number of passes'
+whole SAMPLES "${SAMPLES:-1}" 'a number of images'
 case ${RATE:-1} in *[!0-9.]* | *.*.* | .) refuse "RATE '$RATE': must be a rate, as 0.05" ;; esac
 for word in ${another-}; do
     [ -z "${!word-}" ] || [ -n "${TABLES-}" ] || refuse "$word makes a table of its own: say where it is kept (TABLES=FOLDER)"
 done
 JOBS=${JOBS:-$(nproc)}
-case $JOBS in 0* | *[!0-9]*) refuse "JOBS '$JOBS': must be a number of trainings at once, from 1 on" ;; esac
+whole JOBS "$JOBS" 'a number of trainings at once'
 [ -n "${only-}" ] || [ -x "$B/narrowcast" ] || refuse "there is no $B/narrowcast: build it (make), or say where it is (B=DIR)"
 # With $only, the table of what is there is all that is wanted: nothing is made for it.
 if [ -z "${only-}" ]; then

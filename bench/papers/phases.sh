@@ -7,11 +7,14 @@
 # and time (the slowest rank's). It is not run again; fig11.svg, where there is gnuplot, shows the medians of the runs. --table only prints.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=bench/usage.sh
+. bench/usage.sh
 export B=${B:-build} NODES=${NODES:-4} REPS=${REPS:-5} LINK=${LINK:-1gbit} RUNS=${RUNS:-9}
 export TABLES=${TABLES:-bench/papers}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 [ "${1-}" = fig11 ] || { echo "phases.sh: '${1-}': must be a figure: fig11" >&2 && exit 2; }
+whole RUNS "$RUNS" 'a number of runs'
 tsv=$TABLES/fig11.tsv svg=$TABLES/fig11.svg said=$B/papers/fig11.json
 
 # One run, on the nodes. MPI's launcher warns of what its stand-in for ssh may not do; nothing depends on it.

@@ -7,11 +7,14 @@
 # The gradients take 5.6 GB below $B until they are counted; a step takes 20 s of one core.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=bench/usage.sh
+. bench/usage.sh
 B=${B:-build}
 tables=${TABLES:-bench/papers}
 only=''
 [ "${1-}" != --table ] || { only=1 && shift; }
 behind=${2:-0 2 5}
+for epochs in $behind; do [ "$epochs" = 0 ] || whole EPOCHS "$epochs" '0 or a number of passes'; done
 ranks=256 share=32 steps=20
 per_epoch=$((50000 / (ranks * share)))
 groups=group-master:4,group-master:8,group-master:16,group-master:32,group-master:64,group-master:256
@@ -71,7 +74,7 @@ table() {
 
 mkdir -p "$tables"
 if [ ! "$only" ]; then
-    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    need_data 'cifar10/'
     for epochs in $behind; do measure "$epochs"; done
 fi
 for epochs in $behind; do table "$epochs" stem.conv.weight "first convolution, $epochs epochs"; done

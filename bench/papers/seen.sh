@@ -9,6 +9,8 @@
 # $B/papers/seen; --table only prints. Both figures take some three minutes of one core.
 set -eu
 cd "$(dirname "$0")/../.."
+# shellcheck source=bench/usage.sh
+. bench/usage.sh
 B=${B:-build}
 TABLES=${TABLES:-bench/papers}
 networks=${NETWORKS:-mlp lenet5 resnet8 resnet20 davidnet resnet18 resnet50 caffenet}
@@ -35,7 +37,7 @@ images() {
 statistics() {
     local to=$seen/$1.jsonl image=0
     [ ! -s "$to" ] || return 0
-    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    need_data 'cifar10/'
     [ "$1" != caffenet ] || image=64 # the least that it can take is 39
     echo "seen.sh: $1" >&2
     mkdir -p "$seen" && images

@@ -7,6 +7,8 @@
 # what overflows becomes inf, as in theirs.
 set -eu
 cd "$(dirname "$0")/../.."
+# shellcheck source=bench/usage.sh
+. bench/usage.sh
 B=${B:-build}
 tables=${TABLES:-bench/papers}
 only=''
@@ -106,7 +108,7 @@ draw() {
 }
 
 if [ -z "$only" ]; then
-    : "${NARROWCAST_DATA:?set it to the folder that holds cifar10/}"
+    need_data 'cifar10/'
     for seed in $seeds; do
         while IFS='|' read -r name _ ranks options; do
             # shellcheck disable=SC2086  # options are words
