@@ -137,7 +137,7 @@ refused 'cannot plot underflow-back of' plot underflow-back stats.jsonl
 cp aps.jsonl "it's.jsonl"
 sed -i "s/\"minifloat\"/\"x'; print \`touch hit\`; system('touch hit') #\"/" "it's.jsonl"
 plot accuracy "it's.jsonl" --out chart.gp --title "it's" 2>said || fail "a program: $(cat said)"
-grep -q "^set title 'it''s' noenhanced" chart.gp || fail "the title: $(cat chart.gp)"
+grep -qF "set title 'it'.\"'\".'s' noenhanced" chart.gp || fail "the title: $(cat chart.gp)"
 if [ -n "$(command -v gnuplot)" ]; then
     gnuplot -e 'set terminal dumb' chart.gp >dumb || fail 'gnuplot does not take the program'
     plot accuracy "it's.jsonl" aps.jsonl --out "it's.svg" --title "a & b" 2>said || fail "svg: $(cat said)"
@@ -158,7 +158,7 @@ if [ -n "$(command -v gnuplot)" ]; then
     mkdir names
     cd names || exit 1
     # shellcheck disable=SC2016,SC1003 # names, not commands
-    for name in '|touch hit #' '| touch hit; cat >' "a'; system('touch hit') #" '`touch hit`' '$(touch hit)' '<touch hit' -e '@x' 'a\'; do
+    for name in '|touch hit #' '| touch hit; cat >' "a'; system('touch hit') #" '`touch hit`' '$(touch hit)' '<touch hit' -e '@x' 'a\' "'s" "a''b" "'''"; do
         for end in svg png gp; do
             plot accuracy ../aps.jsonl --out="$name.$end" 2>said || fail "--out '$name.$end': $(cat said)"
             [ -s "./$name.$end" ] || fail "--out '$name.$end' is not there: $(ls)"
@@ -169,6 +169,11 @@ if [ -n "$(command -v gnuplot)" ]; then
     done
     [ -z "$(find .. -name hit)" ] || fail 'a name of a file was run'
     cd "$dir" || exit 1
+    # one value, however large
+    for loss in 1e10 -1e10 1e30 -1e300 0; do
+        printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":%s}\n' $loss >large
+        plot loss large --out large.svg 2>said || fail "a loss of $loss: $(cat said)"
+    done
     # the charts of bench/: a name of a file, and names in it
     row() { # row NAME: of all benches at once
         echo "{\"name\":\"$1\",\"label\":\"$1\",\"algo\":\"$1\",\"type\":\"$1\",\"size\":1024,\"time_us\":1,\"algbw\":1,\"encode\":1,\"decode\":1,\"bytes\":1,\"ratio\":1,\"ratio_memcpy\":1,\"l2\":1,\"fastest\":true,\"end\":0}"

@@ -88,14 +88,19 @@ static void data(const struct plot *p, FILE *to)
     }
 }
 
-/* A text between single quotes, its own ones doubled. A line's end would end the command, and other
- * control characters or wrong UTF-8 would spoil the SVG: blanks take their place. */
+/* A text between single quotes. Its own single quotes are texts of their own, joined by dots: gnuplot
+ * reads a doubled one as an end of the text where it stands at the start or after another one. A
+ * line's end would end the command, and other control characters or wrong UTF-8 would spoil the SVG:
+ * blanks take their place. */
 static void quoted(const char *text, FILE *to)
 {
     fputc('\'', to);
     for (const char *at = text; *at;) {
         const int n = text_printable(at);
-        fprintf(to, "%s%.*s", *at == '\'' ? "'" : "", n ? n : 1, n ? at : " ");
+        if (*at == '\'')
+            fputs("'.\"'\".'", to);
+        else
+            fprintf(to, "%.*s", n ? n : 1, n ? at : " ");
         at += n ? n : 1;
     }
     fputc('\'', to);
@@ -183,8 +188,9 @@ static void axis(char name, struct range r, bool log, bool from_zero, FILE *to)
     if (from_zero && r.most > 0) {
         fprintf(to, "set %crange [0:*]\n", name);
     } else if (r.least == r.most || from_zero) {
-        number_print(least, sizeof least, 9, log && r.least > 0 ? r.least / 2 : r.least - 1);
-        number_print(most, sizeof most, 9, log && r.least > 0 ? r.least * 2 : r.least + 1);
+        const double by = fmax(1, fabs(r.least) / 2); /* seen in 9 digits */
+        number_print(least, sizeof least, 9, log && r.least > 0 ? r.least / 2 : r.least - by);
+        number_print(most, sizeof most, 9, log && r.least > 0 ? r.least * 2 : r.least + by);
         fprintf(to, "set %crange [%s:%s]\n", name, least, most);
     }
 }
