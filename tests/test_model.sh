@@ -316,6 +316,7 @@ refused "cannot open 'nowhere'" model --layers nowhere
 refused "cannot open 'nowhere'" model --rates nowhere
 : >empty
 refused "no layer is in it" model --layers empty
+refused "cannot read '.': Is a directory" model --layers .
 refused "want rows of bench_cast" model --rates empty
 printf 'a 12\nb -3\n' >wrong
 refused "'wrong', line 2: want a layer's name and number" model --layers wrong

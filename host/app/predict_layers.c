@@ -33,6 +33,7 @@ int predict_layers_file(const char *path, struct reducer_layer **layers, int *n)
         return ERR(-errno, "cannot open '%s': %s", path, strerror(errno));
     struct reducer_layer *list = buf_alloc(MOST * sizeof *list);
     rc = list ? 0 : -ENOMEM;
+    errno = 0;
     while (rc == 0 && fgets(line, sizeof line, f)) {
         if (n_lines == MOST)
             rc = ERR(-EINVAL, "cannot use '%s': it has more than %d layers", path, MOST);
@@ -41,6 +42,9 @@ int predict_layers_file(const char *path, struct reducer_layer **layers, int *n)
         if (rc == 0)
             list[n_lines++].name = "";
     }
+    if (rc == 0 && ferror(f))
+        rc =
+            ERR(errno ? -errno : -EIO, "cannot read '%s': %s", path, strerror(errno ? errno : EIO));
     fclose(f);
     if (rc == 0 && n_lines == 0)
         rc = ERR(-EINVAL, "cannot use '%s': no layer is in it", path);
