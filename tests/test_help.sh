@@ -37,6 +37,11 @@ says() { # says WORDS COMMAND...: it fails with one line that ends in the words
 says "did you mean 'format'?" train --help fromat
 says "did you mean 'plot'?" help plto
 says "'narrowcast cast --help'" cast --help quux
+# README.md's commands of emulate on generated images are taken: only what they should write cannot be
+while read -r _ words; do
+    # shellcheck disable=SC2086  # words
+    says "cannot write 'none/x': No such file or directory" $words --save none/x
+done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | grep -v DIR)
 "$n" train --help algo | grep -q '^  ring  ' || fail 'help of --algo without its algorithms'
 "$n" train --help qsgd | grep -q '^  qsgd  ' || fail 'help of a row'
 "$n" cast --help --format e4m3 | grep -q '^usage: ' || fail '--help before other options'
