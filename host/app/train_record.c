@@ -12,6 +12,23 @@
 
 enum { SCHEMA = 2 }; /* raise it when a key is renamed or gets another meaning */
 
+bool report_reached(const struct train *t)
+{
+    return t->o->until > 0 && t->report.last.test_accuracy >= t->o->until;
+}
+
+bool report_shows_cer(const struct train *t)
+{
+    return t->data->samples->target == NN_TRANSCRIPT;
+}
+
+/* The share among the likeliest NN_TOP of at most NN_TOP classes is always 1. Pixels and transcripts
+ * have no such share. */
+bool report_shows_top(const struct train *t)
+{
+    return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
+}
+
 static void log_option(struct jsonl *log, const struct opt *o, const void *values)
 {
     char number[OPT_NUMBER], key[OPT_KEY];

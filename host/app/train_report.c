@@ -69,11 +69,6 @@ static void say_progress(struct train *t, const struct report_step *step)
     r->window = (struct report_time){0};
 }
 
-bool report_reached(const struct train *t)
-{
-    return t->o->until > 0 && t->report.last.test_accuracy >= t->o->until;
-}
-
 int report_step(struct train *t, const struct report_step *step)
 {
     struct report *r = &t->report;
@@ -88,17 +83,6 @@ int report_step(struct train *t, const struct report_step *step)
     if (!r->log.f)
         return 0;
     return record_step(t, step);
-}
-
-bool report_shows_cer(const struct train *t)
-{
-    return t->data->samples->target == NN_TRANSCRIPT;
-}
-
-/* Among five of five classes any label is; and of pixels and transcripts nobody asks it. */
-bool report_shows_top(const struct train *t)
-{
-    return t->data->n_classes > NN_TOP && !t->confusion && !report_shows_cer(t);
 }
 
 static void print_accuracy(const struct train *t, const struct report_epoch *e)
