@@ -164,7 +164,7 @@ resume_refused "it has done 5 steps, this run ends after 4" five.ck
 # word FILE AT: 32 bits of it; last FILE SECTION: the place of a section's last number
 word() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
 last() {
-    at=$((24 + $(word "$1" 12))) left=$(word "$1" 20)
+    at=$((40 + $(word "$1" 12))) left=$(word "$1" 20)
     to=$((at + 32 * left))
     while [ "$left" -gt 0 ]; do
         to=$((to + $(word "$1" $((at + 20))) * $(word "$1" $((at + 24)))))
