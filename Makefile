@@ -208,10 +208,10 @@ $(B)/flags: force
 $(B)/gpu/flags: force
 	$(Q)mkdir -p $(@D); echo '$(NVCC) $(NVFLAGS) $(nccl)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS) $(nccl)' > $@
 force: ;
-# The commit that is built. Only main.o has it, so a new commit compiles one file and links the program; a build of the same commit is the
-# same. No .git here (a tarball, also one unpacked in another repository): unknown. Git refuses (make install as root): as it was built.
+# The commit that is built. Only main.o has it, so a new commit compiles one file and links the program. A tree without .git (a tarball, also
+# one unpacked in another repository) is of an unknown commit. If that is all that is known of a built tree, or git refuses, the stamp stays.
 $(B)/commit: force
-	$(Q)mkdir -p $(@D); commit=unknown; test ! -e .git || commit=$$(git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null) || \
+	$(Q)mkdir -p $(@D); commit=$$(test -e .git && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null) || \
 	    test ! -s $@ || exit 0; echo "$${commit:-unknown}" | cmp -s - $@ || echo "$${commit:-unknown}" >$@
 $(B)/o/host/app/main.o: $(B)/commit
 $(B)/o/host/app/main.o: private FLAGS += -DAPP_COMMIT='"$(shell cat $(B)/commit)"'

@@ -54,7 +54,7 @@ grep -q "^seen.sh: 'fig3': must be a figure: fig1 or fig2" said || fail "fig3: $
 seen --table fig1 || fail "--table of nothing: $(cat said)"
 [ ! -s out ] || fail "--table of nothing prints something"
 (unset NARROWCAST_DATA && seen fig1) && fail 'without data'
-grep -q 'NARROWCAST_DATA: set it' said || fail "without data: $(cat said)"
+grep -q 'NARROWCAST_DATA is not set: must be' said || fail "without data: $(cat said)"
 NARROWCAST_DATA=nowhere seen fig2 && fail 'data that is not there'
 [ "$(tail -n +2 said)" = "seen.sh: no cifar10/test_batch.bin in 'nowhere': NARROWCAST_DATA must be the folder that holds it" ] || fail "nowhere: $(cat said)"
 export NARROWCAST_DATA=$dir
