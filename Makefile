@@ -179,15 +179,15 @@ bitstream: $(B)/rtl/nc_pkg.sv $(if $(filter $(BOARD),$(SHELL_BOARDS)),$(B)/shell
 synth: $(B)/rtl/nc_pkg.sv               ## what rtl/ costs on an FPGA and how fast it is, held to limits (yosys, half an hour)
 	$(Q)B=$(B) tests/synth.sh
 # ctunullpointer: cppcheck takes functions that one line of layers.def declares for one another
-lint: all                               ## other compilers' and linters' opinions; a missing tool is one line
+lint:                                   ## other compilers' and linters' opinions; a missing tool is one line
 	$(Q)tests/deps.sh
 	$(Q)if command -v clang >/dev/null; then export OMPI_CC=clang; flags='$(FLAGS) $(werror)'; \
-	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c $(f) -o /dev/null &&) :; \
+	    $(foreach f,$(SRC) $(PMPI) $(COLLNET) $(if $(FABRIC),host/offload/wire_fabric.c) $(TESTS) $(BENCH),$(MPICC) $$flags $(call isa,$(f)) -c -fsyntax-only $(f) &&) :; \
 	    else echo 'skip  clang: not installed'; fi
 	$(Q)if command -v clang++ >/dev/null; then mkdir -p $(B)/emu && CXX=clang++ JOBS=2 tests/emu/build.sh $(B)/emu/clang.so $(CU); \
 	    else echo 'skip  clang++: not installed'; fi
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck -x $(ALL_SH); else echo 'skip  shellcheck: not installed'; fi
-	$(Q)if command -v cppcheck >/dev/null; then cppcheck -q --error-exitcode=1 --inline-suppr --enable=warning,portability \
+	$(Q)if command -v cppcheck >/dev/null; then mkdir -p $(B)/cppcheck && cppcheck -q --cppcheck-build-dir=$(B)/cppcheck --error-exitcode=1 --inline-suppr --enable=warning,portability \
 	    --suppress=normalCheckLevelMaxBranches --suppress=ctunullpointer -I. -Ihost -Ihost/include $(LIB) $(APP); else echo 'skip  cppcheck: not installed'; fi
 	$(Q)if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(ALL_C); else echo 'skip  clang-format: not installed'; fi
 fmt:                                    ## format all C with clang-format

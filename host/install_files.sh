@@ -5,7 +5,7 @@ set -eu
 umask 022 # everyone may read and run, also if the installing user's own files are private
 [ $# = 5 ] || { echo "usage: install_files.sh BUILD PREFIX DESTDIR VERSION MPI_LINK" >&2; exit 2; }
 build=$1 prefix=$2 root=$3$2 version=$4
-case $prefix in *[[:space:]\'\"\\$]*) echo "install_files.sh: PREFIX '$prefix': has a blank, quote, backslash or \$, which pkg-config would not survive" >&2; exit 2 ;; esac
+case $prefix in *[[:space:]]* | *[\'\"\\$]*) echo "install_files.sh: PREFIX '$prefix': has a blank, quote, backslash or \$, which pkg-config would not survive" >&2; exit 2 ;; esac
 case $prefix in /*) ;; *) echo "install_files.sh: PREFIX '$prefix': must begin with /" >&2; exit 2 ;; esac
 
 # put MODE FOLDER FILE...: there, under its own name

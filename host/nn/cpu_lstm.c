@@ -58,7 +58,7 @@ static void sort(struct packed *p, const struct nn_lstm *f, int batch, const int
     for (int b = 0; b < batch; b++) {
         int place = 0;
         for (int other = 0; other < batch; other++)
-            place += lengths[other] > lengths[b] || (lengths[other] == lengths[b] && other < b);
+            place += lengths[other] > lengths[b] || (other < b && lengths[other] == lengths[b]);
         p->order[place] = b;
         for (int t = 0; t < lengths[b]; t++)
             p->active[t]++;

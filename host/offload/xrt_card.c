@@ -110,7 +110,9 @@ int xrt_card_buffer(struct xrt_card *card, enum kernel k, int arg, size_t bytes,
 {
     struct xrt_task t = {.kind = XRT_WORK_BUFFER, .kernel = k, .arg = arg, .bytes = bytes};
     const int rc = ask(card, &t, call_s);
-    *out = rc ? (struct xrt_card_buffer){0} : (struct xrt_card_buffer){t.buffer, t.map, bytes};
+    *out = (struct xrt_card_buffer){0};
+    if (rc == 0)
+        *out = (struct xrt_card_buffer){t.buffer, t.map, bytes};
     return rc;
 }
 

@@ -99,7 +99,7 @@ static inline struct lane_fmt lane_fmt(struct mf_fmt f, enum mf_overflow overflo
         .inf = mf_inf(f),
         .nan_above = mf_inf(f) - f.fn,
         .beyond = overflow == MF_SATURATE ? mf_max(f) : mf_inf(f),
-        .normal = 1u << f.m,
+        .normal = (uint32_t)(1ull << f.m),
         .odd = f.m == 0 || f.m == bits,
         .sign = mf_width(f) - 1,
         .drop = bits - f.m,
