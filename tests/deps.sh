@@ -1,6 +1,6 @@
 #!/bin/bash
 # deps.sh : fails when an #include goes against the arrows of the folder map (README.md), when a name is used twice in the tree, when
-# clang could not link two functions, and when a file or a function is too long.
+# clang could not link two functions, when pip checks no hashes, and when a file or a function is too long.
 # usage: deps.sh [TREE]   (another tree: for the check of the check, test_deps.sh)
 #        deps.sh --map    prints the map: a line a folder, and those that it may include
 set -u
@@ -71,6 +71,11 @@ find hls device host rtl sim tests bench Makefile \( -name '*.[ch]' -o -name '*.
 # A CPU_HOT function (host/nn/cpu_ops.h) is static, but clang makes global symbols of its name: two of one name do not link.
 twice=$(grep -rhoE '^CPU_HOT .*' host --include=*.[ch] 2>/dev/null | sed -n 's/^[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort | uniq -d)
 [ -z "$twice" ] || say "$twice" "name of two CPU_HOT functions: clang cannot link them"
+
+# Packages from PyPI are pinned by their hashes, so that nobody can exchange them.
+while read -r file; do
+    grep -q -- --require-hashes "$file" || say "$file" "runs pip without --require-hashes"
+done < <(grep -rlE "pip[', ]*install" --include=*.sh --include=*.py host rtl tests bench sim hls device 2>/dev/null)
 
 # Functions of host/ and device/, from their first line to the brace that ends them, as clang-format sets them.
 long=$(find host device \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -exec awk '

@@ -57,6 +57,8 @@ rm "$tree/host/base/long.c"
 rm "$tree/host/base/f.c"
 echo 'CPU_HOT static void f(int n, real *y)' | tee "$tree/host/nn/a.c" >"$tree/host/nn/b.c" && refused "f: name of two CPU_HOT"
 rm "$tree"/host/nn/[ab].c
+echo "run(['pip', 'install', 'x'])" >"$tree/host/nn/a.py" && refused "host/nn/a.py: runs pip without --require-hashes"
+rm "$tree/host/nn/a.py"
 mkdir "$tree/host/misc" && touch "$tree/host/misc/b.c" && refused "host/misc: folder is not on the map"
 rm -r "$tree/host/misc"
 "$here/deps.sh" "$tree"

@@ -12,7 +12,11 @@ own() { find "$(realpath "$B")/sass" "$(dirname "$(readlink -f "$nvcc")")" -name
 nvdisasm=${NVDISASM-$(command -v nvdisasm || own)}
 if [ ! -x "$nvdisasm" ]; then
     mkdir -p "$B/logs"
-    timeout 100 python3 -m pip install -q --no-input --target "$B/sass" 'nvidia-cuda-nvdisasm>=13' >"$B/logs/sass.pip" 2>&1
+    timeout 100 python3 -m pip install -q --no-input --require-hashes --no-deps --target "$B/sass" -r /dev/stdin >"$B/logs/sass.pip" 2>&1 <<'END'
+nvidia-cuda-nvdisasm==13.5.37 \
+    --hash=sha256:d3fdbdd49fa53e2e4aacd3db8259d052bd2b049ececdcb69e92e083c6728e7ca \
+    --hash=sha256:a3a8248074edb9fba63b74c38a5416b712a91ab09e70b8ab37186c3d293fc605
+END
     nvdisasm=$(own)
 fi
 [ -x "$nvdisasm" ] || { echo 'skip: no nvdisasm: pip install nvidia-cuda-nvdisasm, and NVDISASM=PATH'; exit 77; }

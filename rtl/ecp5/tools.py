@@ -131,7 +131,7 @@ def router(folder):
             stop(f'python3 cannot make virtual environments: apt-get install python3-venv ({folder}/venv.log)', 77)
         if run(f'installing nextpnr-ecp5 from PyPI into {venv}: 40 MB to load, 240 MB on disk',
                ['venv/bin/python', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--retries', '1', '--timeout', '20',
-                '--only-binary', ':all:', '--no-deps', '-r', wanted],
+                '--require-hashes', '--only-binary', ':all:', '--no-deps', '-r', wanted],
                folder, 'venv.log')[0]:
             stop(f'pip cannot load nextpnr-ecp5: see {folder}/venv.log', 77)
         open(done, 'w', encoding='utf-8').close()
@@ -142,7 +142,7 @@ def router(folder):
 def pinned():
     """The versions that nextpnr.txt names."""
     with open(os.path.join(HERE, 'nextpnr.txt'), encoding='utf-8') as f:
-        return [line.strip() for line in f if '==' in line]
+        return [line.split()[0] for line in f if '==' in line]
 
 
 def use_cache(folder):
