@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "hls/card.h"
 #include "hls/mf.h"
+#include "hls/packet.h"
 
 /* BEAT_CODES: of 4 bits, the most there are */
 enum { BEAT_SIZE = 64, BEAT_CODES = 128 };
@@ -45,6 +46,13 @@ MF_FN uint32_t beat_format_byte(struct mf_fmt f)
 {
     return (uint32_t)f.fn << 7 | (uint32_t)f.e << 4 | f.m;
 }
+
+/* Does not compile if a card's sums lack room for a code of every rank. The widest codes of 4 and 8
+ * bits are e3m0, of 7 bits, and e5m2, of 33. */
+enum {
+    BEAT_RANKS_FIT = 1 / ((PKT_MAX_RANKS << 7) <= (1 << CARD_SUM4_BITS) &&
+                          (uint64_t)PKT_MAX_RANKS << 33 <= (uint64_t)1 << CARD_SUM_BITS)
+};
 
 /* Is the sum of n_ranks (> 0) codes of a legal format exact in a card's word? */
 MF_FN uint32_t beat_fits(struct beat_fmt f, uint32_t n_ranks)

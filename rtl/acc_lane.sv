@@ -1,10 +1,10 @@
-// acc_lane: lanes of the tile. Each decodes a byte, adds it to its 48-bit word of a row, which may come from the slot
-// memory, from the sum made one clock ago or from the one before that.
+// acc_lane: lanes of the tile. Each decodes a byte, adds it to its word of a row, which may come from the slot memory,
+// from the sum made one clock ago or from the one before that.
 //
 //     code  s | field | frac        sig = field ? 1.frac : frac.0     number = sig * 2^field, in half units
 //     sig  --fine: 2^field[1:0]--> fine[13:0]  --coarse: 16^field[4:2]--> one LUT6 a bit: 2 of fine, 3 of coarse, sign
 //     47 46 | 45 ........................... 0      8 and 16 bits: {-inf, +inf}, sum in units of the smallest subnormal
-//     47 46 | 45 ... 31 | 30 18 | 17 16 | 15 ... 0  4 bits: {-inf, +inf}, high sum, -, {-inf, +inf}, low sum
+//     47 46 | 45 ... 31 | 30 18 | 17 16 | 15 ... 0  4 bits: {-inf, +inf}, high sum, -, {-inf, +inf}, sign, low sum
 //
 // Terms below 0 are inverted; the missing + 1 is the chain's carry in. Wide = 1 adds 4 bits (a byte is two codes) and e5m10:
 // even lanes take two bytes, odd ones idle. inf and nan only raise their flags: the number beside them means nothing.
@@ -16,7 +16,7 @@
 module acc_lane #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
-  localparam int Bytes = Lanes + Lanes % 2   // whole halfwords
+  localparam int Bytes = Lanes + Lanes % 2, Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2  // whole halfwords; of a row's word
 ) (
   input  logic                clk_i,
   input  logic                term_en_i,
@@ -31,16 +31,16 @@ module acc_lane #(
   input  logic                sum_four_i,
   input  logic                clip_i,
   input  logic [1:0]          from_i,        // FROM_ROW, FROM_SUM, FROM_LAST, FROM_ZERO
-  input  logic [48*Lanes-1:0] row_i,
+  input  logic [Word*Lanes-1:0] row_i,
   input  logic                last_en_i,     // two clocks later: sum_o is a row
-  output logic [48*Lanes-1:0] sum_o
+  output logic [Word*Lanes-1:0] sum_o
 );
+  localparam int Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1, High = Sum - Sum4;  // High: first bit of the high sum
   localparam logic [1:0] FromRow = 2'd0, FromSum = 2'd1, FromLast = 2'd2;
-  logic [49:0]         term_q [Lanes];       // {-inf, +inf, carry at bit 31, at bit 0, number}
-  logic [48*Lanes-1:0] last_q;
-
+  logic [Sum+3:0]        term_q [Lanes];     // {-inf, +inf, carry at bit High, at bit 0, number}
+  logic [Word*Lanes-1:0] last_q;
   // Few branches: Yosys makes one process of all lanes, in which it pays for each branch with each signal.
-  function automatic logic [49:0] decode(input logic [7:0] b, input logic [7:0] next, input logic even);
+  function automatic logic [Sum+3:0] decode(input logic [7:0] b, input logic [7:0] next, input logic even);
     logic [1:0]  s, flags;
     logic [2:0]  coarse, low, high;
     logic        half, four, normal, sign, special, frac_set, low_flip, low_inf, low_frac, high_inf, high_frac;
@@ -49,7 +49,7 @@ module acc_lane #(
     logic [17:0] mid;
     logic [39:0] number;
     logic [6:0]  low_units, high_units;
-    logic [45:0] term;
+    logic [Sum-1:0] term;
 
     // Fields and significand. Half: e_i is 0, so every bit of b is fraction.
     half   = Wide != 0 && even && half_i;
@@ -83,8 +83,8 @@ module acc_lane #(
     number   = ({23'd0, mid[17:1]} & {40{coarse[2:1] == 2'd0}}) | ({15'd0, mid, 7'd0} & {40{coarse[2:1] == 2'd1}})
              | ({7'd0, mid, 15'd0} & {40{coarse[2:1] == 2'd2}}) | ({mid[16:0], 23'd0} & {40{coarse[2:1] == 2'd3}});
     low_flip = four ? b[3] : max_i ? flip_i : sign;
-    term     = {{6{sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
-    if (Wide == 0) term[45:33] = {13{term[32]}};
+    term     = {{(Sum - 40){sign ^ flip_i}}, number ^ {{33{sign ^ flip_i}}, {7{low_flip}}}};
+    if (Wide == 0) term[Sum-1:33] = {(Sum - 33){term[32]}};
 
     // Four: e1m2, e2m1, e3m0; the widest is 2^(7-1), beside an inf.
     low        = b[2:0];
@@ -99,31 +99,30 @@ module acc_lane #(
     high_frac  = (high[1] & !e_i[2]) | (high[0] & !e_i[3]);
     decode = !four ? {flags, 1'b0, low_flip, term}
                    : {high_inf & (high_frac | b[7]), high_inf & (high_frac | !b[7]), b[7], low_flip,
-                      {8'd0, high_units} ^ {15{b[7]}}, 13'd0, low_inf & (low_frac | b[3]), low_inf & (low_frac | !b[3]),
-                      {9'd0, low_units} ^ {16{b[3]}}};
+                      Sum4'(high_units) ^ {Sum4{b[7]}}, {(High - Low - 2){1'b0}}, low_inf & (low_frac | b[3]), low_inf & (low_frac | !b[3]),
+                      Low'(low_units) ^ {Low{b[3]}}};
   endfunction
 
   // Bit 0 of the chain makes the carry in. Wide: two more places pass the carry on, or (4 bits) end it and start the high half's.
-  function automatic logic [47:0] add(
-    input logic [49:0] decoded, input logic [47:0] row, input logic [47:0] sum, input logic [47:0] last);
+  function automatic logic [Word-1:0] add(
+    input logic [Sum+3:0] decoded, input logic [Word-1:0] row, input logic [Word-1:0] sum, input logic [Word-1:0] last);
     logic [1:0]  flags;
     logic        high, carry;
-    logic [45:0] term;
-    logic [47:0] base, all;
-    logic [47:0] total;
-    logic [48:0] left, right;
+    logic [Sum-1:0]  term;
+    logic [Word-1:0] base, all, total;
+    logic [Word:0]   left, right;
     {flags, high, carry, term} = decoded;
-    base  = from_i == FromRow ? row : from_i == FromSum ? sum : from_i == FromLast ? last : 48'd0;
-    left  = 49'({term, carry});
-    right = 49'({base[45:0], carry});
+    base  = from_i == FromRow ? row : from_i == FromSum ? sum : from_i == FromLast ? last : '0;
+    left  = (Word + 1)'({term, carry});
+    right = (Word + 1)'({base[Sum-1:0], carry});
     if (Wide != 0) begin
-      left  = {term[45:31], sum_four_i & high, term[30:16], 1'b0, term[15:0], carry};
-      right = {base[45:31], !sum_four_i | high, base[30:18], base[17:16] & ~({2{sum_four_i}} & term[17:16]),
-               !sum_four_i, base[15:0], carry};
+      left  = {term[Sum-1:High], sum_four_i & high, term[High-1:Low], 1'b0, term[Low-1:0], carry};
+      right = {base[Sum-1:High], !sum_four_i | high, base[High-1:Low+2],
+               base[Low+:2] & ~({2{sum_four_i}} & term[Low+:2]), !sum_four_i, base[Low-1:0], carry};
     end
-    total = 48'((left - ~right) >> 1);
-    all   = {base[47:46] | flags, Wide != 0 ? {total[47:33], total[31:17], total[15:0]} : total[45:0]};
-    add   = clip_i && all[8] ? 48'd0 : all;
+    total = Word'((left - ~right) >> 1);
+    all   = {base[Sum+:2] | flags, Wide != 0 ? {total[Sum+1:High+2], total[High:Low+1], total[Low-1:0]} : total[Sum-1:0]};
+    add   = clip_i && all[8] ? '0 : all;
   endfunction
 
   // Lanes are elements of arrays, so that a simulation runs one code for all of them; of bits of a vector it is a third slower.
@@ -132,11 +131,13 @@ module acc_lane #(
   always_ff @(posedge clk_i) begin
     if (sum_en_i)
       for (int i = 0; i < Lanes; i++)
-        sum_o[48*i+:48] <= add(term_q[i], row_i[48*i+:48], sum_o[48*i+:48], last_q[48*i+:48]);
+        sum_o[Word*i+:Word] <= add(term_q[i], row_i[Word*i+:Word], sum_o[Word*i+:Word], last_q[Word*i+:Word]);
     if (last_en_i) last_q <= sum_o;
     if (term_en_i)
       for (int i = 0; i < Lanes; i++)
         term_q[i] = decode(data_i[8*i+:8], data_i[8*(i|1)+:8], i % 2 == 0);
   end
   // verilator lint_on BLKSEQ
+
+  sum_room u_room ();
 endmodule

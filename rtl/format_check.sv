@@ -1,6 +1,6 @@
 // format_check: may this card and job do what a contribution's header asks for? The answer is there one clock after the header's
 // fields, which stay; what is asked of the job is looked at in that second clock alone.
-// Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10 has room for 32 ranks.
+// Legal: 1 + e + m in {4, 8, 16} with e 1..5, m 0..10; fn with e4m3 alone. A sum of e5m10, whose codes have 41 bits, has room for fewer ranks.
 // `beats` counts the wider side; the narrower side has a half or a quarter of it and must come out whole.
 module format_check #(
   parameter int MaxBeats = nc_pkg::CARD_BEATS,
@@ -59,7 +59,7 @@ module format_check #(
     formats = max_q || (in_w_q != 2'd0 && out_w_q != 2'd0
                         && (allowed_i[7:0] == '0 || allowed_i[7:0] == in_fmt_i)
                         && (allowed_i[15:8] == '0 || allowed_i[15:8] == out_fmt_i)
-                        && (in_w_q != 2'd3 || ranks_i <= (RankW + 1)'(32)));
+                        && (in_w_q != 2'd3 || 32'(ranks_i) <= 32'd1 << (nc_pkg::CARD_SUM_BITS - 41)));
     fits    = len_i[15:6] - 10'd1 == 10'(payload) && len_i[5:0] == '0;  // payload is late
     ok_o    = whole && formats && fits && alone_ok_q;
   end

@@ -12,10 +12,11 @@ module fp_encode #(
   parameter int Lanes = 1,
   parameter int Wide = 1,
   localparam int Man = Wide != 0 ? 10 : 6,   // fraction bits
-  localparam int Bits = Wide != 0 ? 16 : 8   // of a code
+  localparam int Bits = Wide != 0 ? 16 : 8,  // of a code; the others: see acc_lane
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
 ) (
   input  logic                  clk_i,
-  input  logic [48*Lanes-1:0]   sum_i,       // as acc_lane's, held in the clock of en1_i
+  input  logic [Word*Lanes-1:0] sum_i,       // as acc_lane's, held in the clock of en1_i
   input  logic                  en1_i,       // clock 1
   input  logic                  low_i,       // sum of the low 4-bit code, of the high one; neither: the whole word
   input  logic                  high_i,
@@ -47,23 +48,23 @@ module fp_encode #(
   logic [S2-1:0] two_q [Lanes];
   logic [S3-1:0] three_q [Lanes];
 
-  function automatic logic [S1-1:0] sixteens(input logic [47:0] sum);
+  function automatic logic [S1-1:0] sixteens(input logic [Word-1:0] sum);
     logic          neg, halved, b5, b4, at1, rest1;
     logic [1:0]    flags;
-    logic [45:0]   y;
+    logic [Sum-1:0] y;
     logic [63:32-W1] place;
     logic [W1-1:0] unseen, x1;               // unseen: below the high code's sum
     halved = Wide != 0 && low_i;
-    neg    = halved ? sum[15] : sum[45];
-    flags  = halved ? sum[17:16] : sum[47:46];
-    y      = sum[45:0] ^ {46{neg}};
-    place  = {y, {(W1 - 14){neg}}};          // bit n of the sum is in place n + 18
-    unseen = Wide != 0 && high_i ? W1'({(W1 - 15){1'b1}}) : '0;
-    b5    = !halved && (y[45:14] != '0 || stop1_i[5]);
+    neg    = halved ? sum[Low-1] : sum[Sum-1];
+    flags  = halved ? sum[Low+:2] : sum[Sum+:2];
+    y      = sum[Sum-1:0] ^ {Sum{neg}};
+    place  = {y, {(W1 + 32 - Sum){neg}}};    // bit n of the sum is in place n + 64 - Sum
+    unseen = Wide != 0 && high_i ? W1'({(W1 - Sum4){1'b1}}) : '0;
+    b5    = !halved && (y[Sum-1-:32] != '0 || stop1_i[5]);
     at1   = stop1_i[5] || !b5;
-    b4    = (b5 ? y[45:30] != '0 : y[13:0] != '0 || neg) || (at1 && stop1_i[4]);
+    b4    = (b5 ? y[Sum-1-:16] != '0 : y[Sum-33:0] != '0 || neg) || (at1 && stop1_i[4]);
     at1   = at1 && (stop1_i[4] || !b4);
-    rest1 = b5 && (b4 ? sum[45-W1:0] != '0 : W1 < 30 && sum[29-W1:0] != '0);
+    rest1 = b5 && (b4 ? sum[Sum-1-W1:0] != '0 : W1 < Sum - 16 && sum[Sum-17-W1:0] != '0);
     if (Wide != 0 && high_i) rest1 = 1'b0;
     x1 = b5 ? (b4 ? place[63-:W1] & ~unseen | {W1{neg}} & unseen : place[47-:W1]) : b4 ? place[31-:W1] : {W1{neg}};
     sixteens = {x1, b5, b4, at1, rest1, neg, flags};
@@ -135,7 +136,7 @@ module fp_encode #(
         {over_o[i], ninf_o[i], pinf_o[i], codes_o[Bits*i+:Bits]} <= code(three_q[i]);
     if (en3_i) for (int i = 0; i < Lanes; i++) three_q[i] = ones(two_q[i]);
     if (en2_i) for (int i = 0; i < Lanes; i++) two_q[i] = fours(one_q[i]);
-    if (en1_i) for (int i = 0; i < Lanes; i++) one_q[i] = sixteens(sum_i[48*i+:48]);
+    if (en1_i) for (int i = 0; i < Lanes; i++) one_q[i] = sixteens(sum_i[Word*i+:Word]);
   end
   // verilator lint_on BLKSEQ
 endmodule

@@ -1,9 +1,9 @@
-// prove_encode: whatever a lane of the tile holds when the last contribution has been added (46 bits of sum and two flags, all
-// free), its code four clocks later is that sum / 2^shift rounded once, as hls/mf.h has it. For yosys alone.
+// prove_encode: whatever a lane of the tile holds when the last contribution has been added (a sum and two flags, all free), its code four clocks later is that sum / 2^shift rounded once, as hls/mf.h has it. For yosys alone.
 // The lanes are cut away, so a sum is anything; one encoder is looked at, with all that tile and round_plan make for it. Beats
-// of any formats, shifts and ops follow each other at any distance. A half word holds what 64 codes of 4 bits can add up to.
+// of any formats, shifts and ops follow each other at any distance. A half word holds what the codes of all ranks can add up to.
 module prove_encode #(
-  parameter int Wide = 1
+  parameter int Wide = 1,
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
 ) (
   input logic         clk_i,
   input logic         rst_i,
@@ -24,7 +24,7 @@ module prove_encode #(
     .in_fmt_i, .out_fmt_i, .out_shift_i, .saturate_i, .in_data_i({8{others_i}}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
   // Signals inside the tile, by name.
-  (* hierconn *) wire [3071:0]       \u_tile.new_row ;
+  (* hierconn *) wire [64*Word-1:0]    \u_tile.new_row ;
   (* hierconn *) wire [64*Codes-1:0] \u_tile.codes ;
   (* hierconn *) wire [63:0]         \u_tile.over_any , \u_tile.ninf_any , \u_tile.pinf_any ;
   (* hierconn *) wire                \u_tile.code_valid_q ;
@@ -40,7 +40,7 @@ module prove_encode #(
 
   // ---- When: a beat taken in clock 0 has its sum in clock 3 (MAX: 4), the high half of 4-bit sums one clock later; its code
   // is due 4 clocks after its sum.
-  localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + 48;
+  localparam int W = 8 + 8 + 3 + 1 + 1, Due = W + 1 + Word;
   logic           valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q;
   logic [W-1:0]   about1_q, about2_q, about3_q;  // {in_fmt, out_fmt, shift, saturate, max}
   logic [Due-1:0] due4_q, due5_q, due6_q, due7_q;  // {about, high half, word}
@@ -54,24 +54,24 @@ module prove_encode #(
     if (valid2_q) about3_q <= about2_q;
     again_q  <= valid3_q && bits(about3_q[W-1-:8]) == 5'd4 && !about3_q[0];
     valid4_q <= valid3_q || again_q;
-    due4_q   <= {about3_q, again_q, \u_tile.new_row [47:0]};
+    due4_q   <= {about3_q, again_q, \u_tile.new_row [Word-1:0]};
     {valid7_q, valid6_q, valid5_q} <= {valid6_q, valid5_q, valid4_q};
     {due7_q, due6_q, due5_q}       <= {due6_q, due5_q, due4_q};
     if (rst_i) {valid1_q, max1_q, valid2_q, valid3_q, again_q, valid4_q, valid5_q, valid6_q, valid7_q} <= '0;
   end
 
   // ---- What: value = sig * 2^(1 - bias - m - shift) in the input's terms, rounded as mf_pack does.
+  localparam logic [Sum:0] One = 1;
   logic [7:0]  in_fmt, out_fmt;
   logic [2:0]  shift;
   logic        saturate, max, high, half, neg, sign, up;
-  logic [47:0] word;
+  logic [Word-1:0] word;
   logic [1:0]  flags;
-  logic [45:0] sig;
+  logic [Sum-1:0] sig;
   logic [4:0]  in_e, in_m, out_e, out_m;
   logic signed [6:0] in_bias, out_bias, top, lowest, from, drop;
-  logic [56:0] aligned;                      // sig, then 11 bits below it
-  logic [46:0] kept, rest;                   // rest: 2^47 is one unit
-  logic [46:0] mag, inf, beyond;
+  logic [Sum:0] kept, rest;                  // rest: 2^(Sum + 1) is one unit
+  logic [Sum:0] mag, inf, beyond;
   logic [15:0] want;
   logic        over;
 
@@ -81,28 +81,29 @@ module prove_encode #(
     in_bias  = 7'((8'd1 << (in_e - 5'd1)) - 8'd1);
     out_bias = 7'((8'd1 << (out_e - 5'd1)) - 8'd1);
     half  = bits(in_fmt) == 5'd4;
-    flags = half && !high ? word[17:16] : word[47:46];
-    sig   = !half ? word[45:0] : high ? {{31{word[45]}}, word[45:31]} : {{30{word[15]}}, word[15:0]};
-    neg   = sig[45];
+    flags = half && !high ? word[Low+:2] : word[Sum+:2];
+    sig   = !half ? word[Sum-1:0] : high ? {{(Sum - Sum4){word[Sum-1]}}, word[Sum-1-:Sum4]}
+                                  : {{(Sum - Low){word[Low-1]}}, word[Low-1:0]};
+    neg   = sig[Sum-1];
     if (neg) sig = -sig;
 
     // Places in sig: of its leading one; of that of out's smallest normal number; the higher of the two; of out's last bit.
     top = 7'sd0;
-    for (int i = 0; i < 46; i++) if (sig[i]) top = 7'(i);
+    for (int i = 0; i < Sum; i++) if (sig[i]) top = 7'(i);
     lowest = in_bias + $signed({2'b00, in_m}) + $signed({4'd0, shift}) - out_bias;
     from   = top > lowest ? top : lowest;
     drop   = from - $signed({2'b00, out_m});
-    kept = drop >= 7'sd0 ? 47'(sig) >> drop : 47'(sig) << -drop;
-    rest = drop > 7'sd0 ? 47'(sig) << (7'sd47 - drop) : 47'd0;
-    up   = rest > {1'b1, 46'd0} || (rest == {1'b1, 46'd0} && kept[0]);
-    mag  = sig == 46'd0 ? 47'd0 : (47'(from - lowest) << out_m) + kept + 47'(up);
-    inf  = out_fmt[7] ? (47'd1 << (out_e + out_m)) - 47'd1 : ((47'd1 << out_e) - 47'd1) << out_m;
-    beyond = inf - 47'(saturate);
+    kept = drop >= 7'sd0 ? (Sum + 1)'(sig) >> drop : (Sum + 1)'(sig) << -drop;
+    rest = drop > 7'sd0 ? (Sum + 1)'(sig) << ($signed(7'(Sum + 1)) - drop) : '0;
+    up   = rest > {1'b1, {Sum{1'b0}}} || (rest == {1'b1, {Sum{1'b0}}} && kept[0]);
+    mag  = sig == '0 ? '0 : ((Sum + 1)'(from - lowest) << out_m) + kept + (Sum + 1)'(up);
+    inf  = out_fmt[7] ? (One << (out_e + out_m)) - One : ((One << out_e) - One) << out_m;
+    beyond = inf - (Sum + 1)'(saturate);
     over = mag >= inf && flags == 2'b00;
     if (over) mag = beyond;
-    sign = neg && mag != 47'd0;
+    sign = neg && mag != '0;
     if (flags != 2'b00) begin
-      mag  = flags == 2'b11 ? (47'd1 << (out_e + out_m)) - 47'd1 : beyond;
+      mag  = flags == 2'b11 ? (One << (out_e + out_m)) - One : beyond;
       sign = flags == 2'b10;
     end
     want = 16'(mag) | 16'(sign) << (out_e + out_m);
@@ -114,11 +115,11 @@ module prove_encode #(
   assign mask = 16'((17'd1 << bits(out_fmt)) - 17'd1);
   always_comb begin
     assert (!valid7_q || \u_tile.code_valid_q );
-    if (valid7_q && !max && (!half || sig <= 46'd4096)) begin  // a code of 4 bits is 2^6 units at most
+    if (valid7_q && !max && (!half || sig <= Sum'(nc_pkg::PKT_MAX_RANKS) << 6)) begin  // a code of 4 bits is 2^6 units at most
       assert ((got & mask) == want);
       assert ({\u_tile.over_any [0], \u_tile.ninf_any [0], \u_tile.pinf_any [0]} == {over, flags});
     end
-    if (valid7_q && max && word == {2'b00, {39{word[7]}}, word[6:0]}) begin
+    if (valid7_q && max && word == {2'b00, {(Sum - 7){word[7]}}, word[6:0]}) begin
       assert (got[7:0] == word[7:0]);
       assert ({\u_tile.over_any [0], \u_tile.ninf_any [0], \u_tile.pinf_any [0]} == 3'd0);
     end

@@ -4,7 +4,8 @@
 // it gives what was written, or anything where a row is read in the clock in which it is written.
 // Assumed of admit: contributions to a row have one format and op. A word is not looked at once it has a flag.
 module prove_sum #(
-  parameter int Wide = 1
+  parameter int Wide = 1,
+  localparam int Sum = nc_pkg::CARD_SUM_BITS, Word = Sum + 2, Sum4 = nc_pkg::CARD_SUM4_BITS, Low = Sum4 + 1
 ) (
   input logic         clk_i,
   input logic         rst_i,
@@ -24,7 +25,7 @@ module prove_sum #(
     .saturate_i('0), .in_data_i({496'd0, in_data_i}),
     .kept_valid_o(), .kept_slot_o(), .kept_beat_o(), .kept_en_o(), .kept_data_o(), .kept_last_o(), .kept_status_o());
   // Signals inside the tile, by name: the memory's ports.
-  (* hierconn *) wire [3071:0] \u_tile.new_row , \u_tile.old_row ;
+  (* hierconn *) wire [64*Word-1:0] \u_tile.new_row , \u_tile.old_row ;
   (* hierconn *) wire          \u_tile.s_write_q , \u_tile.d_valid_q ;
   (* hierconn *) wire [2:0]    \u_tile.s_row_q , \u_tile.d_row_q ;
 
@@ -35,18 +36,18 @@ module prove_sum #(
     if (bits != 5'd8 && (Wide == 0 || (bits != 5'd4 && bits != 5'd16))) bits = 5'd0;
     if (fmt[7] && fmt[6:0] != 7'h43) bits = 5'd0;
   endfunction
-  function automatic logic [47:0] value(input logic [7:0] fmt, input logic [15:0] code);  // {-inf, +inf, units}
+  function automatic logic [Word-1:0] value(input logic [7:0] fmt, input logic [15:0] code);  // {-inf, +inf, units}
     logic [4:0]  field, ones;
     logic [9:0]  frac, all_frac;
     logic        sign;
-    logic [45:0] units;
+    logic [Sum-1:0] units;
     logic [1:0]  flags;
     ones     = 5'((6'd1 << fmt[6:4]) - 6'd1);
     all_frac = 10'((11'd1 << fmt[3:0]) - 11'd1);
     sign     = code[4'(bits(fmt) - 5'd1)];
     field    = 5'(code >> fmt[3:0]) & ones;
     frac     = code[9:0] & all_frac;
-    units    = field == 5'd0 ? 46'(frac) : (46'(frac) | 46'd1 << fmt[3:0]) << (field - 5'd1);
+    units    = field == 5'd0 ? Sum'(frac) : (Sum'(frac) | Sum'(1) << fmt[3:0]) << (field - 5'd1);
     flags    = 2'b00;
     if (field == ones && (!fmt[7] || frac == all_frac)) flags = fmt[7] || frac != 10'd0 ? 2'b11 : sign ? 2'b10 : 2'b01;
     value    = {flags, sign ? -units : units};
@@ -54,10 +55,10 @@ module prove_sum #(
   always_comb if (in_valid_i && !in_max_i) assume (bits(in_fmt_i) != 5'd0 && bits(out_fmt_i) != 5'd0);
 
   // ---- What the row is to hold: {in_fmt, max, high half, word}; of 4-bit codes both halves in words of their own.
-  localparam int W = 8 + 1 + 48 + 48;
+  localparam int W = 8 + 1 + Word + Word, Max = 2 * Word;  // Max: the bit that says so
   (* anyconst *) logic [2:0] row;
   logic [W-1:0] now_q, now_d, due1_q, due2_q, due3_q, kept_q;
-  logic [47:0]  low, high, old_low, old_high;
+  logic [Word-1:0] low, high, old_low, old_high;
   logic [7:0]   old_fmt;
   logic         mine, four, old_max, some_q, kept_some_q, valid1_q, max1_q, valid2_q, valid3_q;
   assign mine = in_valid_i && in_ready && in_row_i == row;
@@ -65,29 +66,29 @@ module prove_sum #(
   assign {old_fmt, old_max, old_high, old_low} = now_q;
   always_comb begin
     low  = value(in_fmt_i, four ? 16'(in_data_i[3:0]) : bits(in_fmt_i) == 5'd8 ? 16'(in_data_i[7:0]) : in_data_i);
-    high = four ? value(in_fmt_i, 16'(in_data_i[7:4])) : 48'd0;
-    if (in_max_i) low = {2'b00, {38{in_data_i[7]}}, in_data_i[7:0]};
+    high = four ? value(in_fmt_i, 16'(in_data_i[7:4])) : '0;
+    if (in_max_i) low = {2'b00, {(Sum - 8){in_data_i[7]}}, in_data_i[7:0]};
     if (!in_first_i) begin
       low  = in_max_i ? ($signed(old_low[7:0]) > $signed(low[7:0]) ? old_low : low)
-                      : {low[47:46] | old_low[47:46], low[45:0] + old_low[45:0]};
-      high = {high[47:46] | old_high[47:46], high[45:0] + old_high[45:0]};
+                      : {low[Sum+:2] | old_low[Sum+:2], low[Sum-1:0] + old_low[Sum-1:0]};
+      high = {high[Sum+:2] | old_high[Sum+:2], high[Sum-1:0] + old_high[Sum-1:0]};
     end
     now_d = {in_fmt_i, in_max_i, high, low};
     if (mine && !in_first_i) assume (some_q && in_max_i == old_max && (in_max_i || in_fmt_i == old_fmt));
   end
 
-  function automatic logic same(input logic [47:0] word, input logic [W-1:0] due);
-    logic [47:0] high_due, low_due;
+  function automatic logic same(input logic [Word-1:0] word, input logic [W-1:0] due);
+    logic [Word-1:0] high_due, low_due;
     logic        max;
-    {max, high_due, low_due} = due[96:0];
-    same = word[47:46] == low_due[47:46] && (word[47:46] != 2'b00 || word[45:0] == low_due[45:0]);
+    {max, high_due, low_due} = due[Max:0];
+    same = word[Sum+:2] == low_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1:0] == low_due[Sum-1:0]);
     if (!max && bits(due[W-1-:8]) == 5'd4)
-      same = word[17:16] == low_due[47:46] && (word[17:16] != 2'b00 || word[15:0] == low_due[15:0])
-          && word[47:46] == high_due[47:46] && (word[47:46] != 2'b00 || word[45:31] == high_due[14:0]);
+      same = word[Low+:2] == low_due[Sum+:2] && (word[Low+:2] != 2'b00 || word[Low-1:0] == low_due[Low-1:0])
+          && word[Sum+:2] == high_due[Sum+:2] && (word[Sum+:2] != 2'b00 || word[Sum-1-:Sum4] == high_due[Sum4-1:0]);
   endfunction
 
   // ---- The memory, of that row; and when a beat's sum is there: in clock 3, MAX in clock 4.
-  logic [47:0] mem_q, read_q;
+  logic [Word-1:0] mem_q, read_q;
   logic        written, read_known_q;
   assign written = \u_tile.s_write_q && \u_tile.s_row_q == row;
   always_ff @(posedge clk_i) begin
@@ -95,15 +96,15 @@ module prove_sum #(
     if (mine) some_q <= 1'b1;
     valid1_q <= mine;
     due1_q   <= now_d;
-    max1_q   <= valid1_q && due1_q[96];
-    valid2_q <= (valid1_q && !due1_q[96]) || max1_q;
+    max1_q   <= valid1_q && due1_q[Max];
+    valid2_q <= (valid1_q && !due1_q[Max]) || max1_q;
     due2_q   <= max1_q ? due2_q : due1_q;
     valid3_q <= valid2_q;
     due3_q   <= due2_q;
     if (valid3_q) kept_q <= due3_q;
     if (valid3_q) kept_some_q <= 1'b1;
 
-    if (written) mem_q <= \u_tile.new_row [47:0];
+    if (written) mem_q <= \u_tile.new_row [Word-1:0];
     if (\u_tile.d_valid_q ) begin
       read_known_q <= \u_tile.d_row_q == row && !written;
       read_q       <= mem_q;
@@ -115,13 +116,13 @@ module prove_sum #(
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb begin
     if (!past_q) assume (rst_i);
-    if (read_known_q) assume (\u_tile.old_row [47:0] == read_q);
+    if (read_known_q) assume (\u_tile.old_row [Word-1:0] == read_q);
     if (past_q && !rst_i) begin
       assert (written == valid3_q);
-      if (valid3_q) assert (same(\u_tile.new_row [47:0], due3_q));
+      if (valid3_q) assert (same(\u_tile.new_row [Word-1:0], due3_q));
       if (kept_some_q) assert (same(mem_q, kept_q));
       if (some_q) assert (now_q == (valid1_q ? due1_q : max1_q || valid2_q ? due2_q : valid3_q ? due3_q : kept_q));
-      if (some_q && old_max) assert (old_low == {2'b00, {38{old_low[7]}}, old_low[7:0]});
+      if (some_q && old_max) assert (old_low == {2'b00, {(Sum - 8){old_low[7]}}, old_low[7:0]});
       assert (some_q == (kept_some_q || valid1_q || max1_q || valid2_q || valid3_q));
     end
   end

@@ -2,10 +2,10 @@
 // k_o belongs to the clock of the inputs, the rest to k_i one clock later (and fmt inputs held).
 //
 // k is the bit of the sum where out's smallest normal has its leading one; below it is subnormal. In the encoder's
-// count a bit's place is its number + 18, for the high 4-bit code its number + 18 too, its unit being bit 31.
+// count a bit's place is its number + First, for the high 4-bit code its number + High: its unit is another bit of the word.
 module round_plan #(
   parameter int Wide = 1,
-  localparam int Man = Wide != 0 ? 10 : 6    // mantissa bits that an encoder can make
+  localparam int Man = Wide != 0 ? 10 : 6, First = 64 - nc_pkg::CARD_SUM_BITS, High = 64 - nc_pkg::CARD_SUM4_BITS
 ) (
   input  logic [7:0]     in_fmt_i,
   input  logic [7:0]     out_fmt_i,
@@ -42,9 +42,9 @@ module round_plan #(
   assign late_e = late_max_i ? 3'd5 : late_fmt_i[6:4];
   assign drop   = 4'(Man) - late_m;
   always_comb begin
-    stop_o  = k_i[6] ? (high_i ? 6'd48 : 6'd0) : k_i[5:0] + (high_i ? 6'd49 : 6'd18);
+    stop_o  = k_i[6] ? (high_i ? 6'(High - 1) : 6'd0) : k_i[5:0] + (high_i ? 6'(High) : 6'(First));
     below_o = -stop_o;
-    plus_o  = 6'd1 - (k_i[5:0] + (high_i ? 6'd49 : 6'd18));
+    plus_o  = 6'd1 - (k_i[5:0] + (high_i ? 6'(High) : 6'(First)));
     for (int i = 0; i <= Man; i++) guard_o[i] = drop == 4'(i) && !late_max_i;
     for (int i = 0; i < Man; i++) lost_o[i] = drop > 4'(i);
     for (int i = 1; i <= 5; i++) over_o[i] = late_e <= 3'(i) && !late_max_i;

@@ -1,6 +1,6 @@
 // slot_mem: a memory of one write and one read port, read after one clock; a row read while it is written is unknown.
 module slot_mem #(
-  parameter int Width = 3072,
+  parameter int Width = 64 * (nc_pkg::CARD_SUM_BITS + 2),
   parameter int Depth = 4096,
   parameter int Ultra = 1,                   // UltraRAM; 0: whatever memory the tool finds, on parts that have none
   localparam int A = $clog2(Depth)

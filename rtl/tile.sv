@@ -15,7 +15,7 @@ module tile #(
   localparam int BW = Rows > 1 ? $clog2(Rows) : 1,
   localparam int RW = SW + BW,
   localparam int Man = Wide != 0 ? 10 : 6,
-  localparam int Codes = Wide != 0 ? 16 : 8
+  localparam int Codes = Wide != 0 ? 16 : 8, Word = nc_pkg::CARD_SUM_BITS + 2  // of a lane's code, of its sum
 ) (
   input  logic          clk_i,
   input  logic          rst_i,
@@ -128,8 +128,8 @@ module tile #(
     if (rst_i) {a_valid_q, a_write_q, a_clip_q, a_emit_q, s_write_q} <= '0;
   end
 
-  logic [3071:0] old_row, new_row;
-  slot_mem #(.Width(3072), .Depth(1 << RW), .Ultra(Ultra)) u_rows (
+  logic [64*Word-1:0] old_row, new_row;
+  slot_mem #(.Width(64 * Word), .Depth(1 << RW), .Ultra(Ultra)) u_rows (
     .clk_i, .w_en_i(s_write_q), .w_row_i(s_row_q), .w_data_i(new_row),
     .r_en_i(d_valid_q), .r_row_i(d_row_q), .r_data_o(old_row));
 
@@ -200,10 +200,10 @@ module tile #(
       acc_lane #(.Lanes(Lanes), .Wide(Wide)) u_acc (
         .clk_i, .term_en_i(d_valid_q), .data_i(d_data_q[8*I+:8*Lanes]), .e_i(d_e_q), .fn_i(d_fn_q), .max_i(d_max_q),
         .flip_i(d_flip_q), .four_i(d_four_q), .half_i(d_half_q), .sum_en_i(a_valid_q), .sum_four_i(a_four_q),
-        .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[48*I+:48*Lanes]), .last_en_i(s_write_q),
-        .sum_o(new_row[48*I+:48*Lanes]));
+        .clip_i(a_clip_q), .from_i(a_from_q), .row_i(old_row[Word*I+:Word*Lanes]), .last_en_i(s_write_q),
+        .sum_o(new_row[Word*I+:Word*Lanes]));
       fp_encode #(.Lanes(Lanes), .Wide(Wide)) u_encode (
-        .clk_i, .sum_i(new_row[48*I+:48*Lanes]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
+        .clk_i, .sum_i(new_row[Word*I+:Word*Lanes]), .en1_i(en1_q), .low_i(low1_q), .high_i(high1_q), .stop1_i(stop1_q[5:4]),
         .en2_i(en2_q), .stop2_i(stop2_q), .en3_i(en3_q),
         .plus_i(three3_q[Three-1-:6]), .below_i(three3_q[Three-7-:6]), .guard_i(three3_q[Man+1+:Man+1]),
         .lost_i(three3_q[1+:Man]), .max3_i(three3_q[0]), .en4_i(en4_q), .drop_i(four4_q[Four-1-:4]),

@@ -1,6 +1,7 @@
 #!/bin/sh
 # test_headers.sh : every header of hls/ compiles without a warning in each language that reads the shared dialect: C11
 # (gcc, clang), C++17 (g++, clang++), CUDA (nvcc, host and device). Each alone and twice, then all functions called.
+# With more ranks than a card's sums have room for they do not compile.
 # A compiler that is missing costs one printed line. Environment: B, the build folder.
 cd "$(dirname "$0")/.." || exit 1
 dir=${B:-build}/headers
@@ -62,5 +63,21 @@ try()
     try clang++ cpp -std=c++17 -pedantic $warn
     try nvcc cu -std=c++17 -Werror all-warnings -Xcompiler "$(echo $warn | tr ' ' ,)"
 }
+# planted SED FILE: hls/ with that change must not compile, because a card's sums lack room for all ranks
+planted()
+{
+    rm -rf "$dir/planted" && mkdir -p "$dir/planted" && cp -r hls "$dir/planted/" || exit 1
+    sed "$1" "hls/$2" >"$dir/planted/hls/$2"
+    if cmp -s "hls/$2" "$dir/planted/hls/$2"; then
+        echo "nothing to plant in $2: $1" && bad=1
+    elif gcc -std=c11 -I"$dir/planted" -fsyntax-only -include hls/beat.h -x c /dev/null 2>"$dir/log"; then
+        echo "compiles, though sums lack room for all ranks: $1" && bad=1
+    elif ! grep -q BEAT_RANKS_FIT "$dir/log"; then
+        echo "does not name BEAT_RANKS_FIT: $1" && cat "$dir/log" && bad=1
+    fi
+}
+planted '/^PKT_CONST(MAX_RANKS,/s/64/512/' packet.def
+planted '/^CARD(SUM4_BITS,/s/15/12/' card.def
+planted '/^CARD(SUM_BITS,/s/46/38/' card.def
 [ "$bad" -eq 0 ] && echo "all headers compile"
 exit $bad

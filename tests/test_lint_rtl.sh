@@ -79,6 +79,13 @@ for what in 'kept_mem Rows' 'reduce_mm Rows' 'frame_fifo Depth' 'sockets N' 'job
     size refused $what 12
 done
 size taken kept_mem Rows 16
+# Sums that lack room for all ranks, or a word that lacks room for two sums of 4-bit codes.
+size refused sum_room Ranks 512
+size taken sum_room Ranks 256
+size refused sum_room Sum4 12
+size refused sum_room Sum4 22
+size refused sum_room Sum 40
+size taken sum_room Sum 47
 echo "$n modules, $bad not clean"
 
 # plant SED: skid with that mistake must not be clean
