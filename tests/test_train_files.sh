@@ -163,6 +163,16 @@ for o in log stats; do
         [ "$(grep -c '"kind":"run"' "$o.$file")" = 1 ] || fail "--$o $file: $(cut -c1-40 "$o.$file")"
     done
 done
+# the run's own file of the other option, though its first line stands in it alone
+for o in log stats; do
+    if [ $o = log ]; then other=stats; else other=log; fi
+    for file in "$o.new" "$o.first"; do
+        [ -e "$file" ] || head -n 1 "$o.new" >"$file"
+        cp "$file" before
+        refused "--$other '$file': it is the run's file of --$o; name another file" "--$other" "$file" --steps 12 --resume twelve.ck
+        cmp -s before "$file" || fail "--$other: '$file' has changed, though it was refused"
+    done
+done
 # a checkpoint of an older version gives a new log an id, which later checkpoints have
 on --steps 9 --resume old.ck --log new.log --save nine.ck >/dev/null 2>said || fail "an old checkpoint: $(cat said)"
 on --steps 12 --resume nine.ck --log new.log >/dev/null 2>said || fail "the run of an old checkpoint: $(cat said)"

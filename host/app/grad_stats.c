@@ -28,8 +28,8 @@ static int open_lead(struct train *t, struct grad_stats *s)
     TRY(round_off_open(&s->layer.error));
     TRY(round_off_open(&s->network.error));
     TRY(grad_outputs_open(t, s));
-    TRY(train_log_open(t, t->o->stats, &s->file));
-    record_run(t, &s->file);
+    TRY(train_log_open(t, "stats", t->o->stats, &s->file));
+    record_run(t, "stats", &s->file);
     return jsonl_end(&s->file);
 }
 

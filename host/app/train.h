@@ -217,8 +217,9 @@ void train_run_id_set(struct train *t);
 
 /* Opens such a file and locks it. With --resume the file must be empty, new, or this run's, and is
  * cut to the lines before the run's first step. The caller writes the first line (record_run()).
+ * option: "log" or "stats". A file that was written for the other option is refused.
  * Returns 0 or a negative errno with a line; then nothing in the file has changed. */
-int train_log_open(const struct train *t, const char *path, struct jsonl *log);
+int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log);
 
 /* Trains to the end, or to the end of the step in which a rank was asked to stop: t->stopped_by.
  * Returns 0 or a negative errno; unless t->agreed, other ranks do not know of it. */

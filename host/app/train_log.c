@@ -38,14 +38,15 @@ static bool is_ahead(const struct train *t, const char *line)
     return false;
 }
 
-/* Refuses a file whose first line is not that of this run. */
-static int check_run(const struct train *t, const char *path, const char *line)
+/* Refuses a file whose first line is not that of this run, or names the option of another file. */
+static int check_run(const struct train *t, const char *option, const char *path, const char *line)
 {
     static const char begin[] = "{\"kind\":\"run\",";
     char id[TRAIN_RUN_ID] = ""; /* 16 digits, see the %16 */
+    char of[8] = "";            /* empty in files of older versions */
     if (strncmp(line, begin, strlen(begin)) || !strchr(line, '\n'))
         return ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
-    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\"", id) != 1)
+    if (sscanf(line + strlen(begin), "\"run_id\":\"%16[0-9a-f]\",\"file\":\"%7[a-z]\"", id, of) < 1)
         return ERR(-EINVAL,
                    "cannot append to '%s': its first line has no run_id, so it may be another "
                    "run's; name another file",
@@ -55,12 +56,16 @@ static int check_run(const struct train *t, const char *path, const char *line)
                    "cannot append to '%s': it is of run %s, and checkpoint '%s' is not known to be "
                    "of that run; name another file",
                    path, id, t->o->resume);
+    if (*of && strcmp(of, option) != 0)
+        return ERR(-EINVAL, "--%s '%s': it is the run's file of --%s; name another file", option,
+                   path, of);
     return 0;
 }
 
 /* Counts the bytes of the whole lines before the first that is ahead. Returns 0 or -EINVAL with a
  * line. */
-static int find_end(const struct train *t, const char *path, FILE *f, off_t *end)
+static int find_end(const struct train *t, const char *option, const char *path, FILE *f,
+                    off_t *end)
 {
     char *line = NULL;
     size_t room = 0;
@@ -69,7 +74,7 @@ static int find_end(const struct train *t, const char *path, FILE *f, off_t *end
     *end = 0;
     while (!rc && (n = getline(&line, &room, f)) > 0) {
         if (*end == 0)
-            rc = check_run(t, path, line);
+            rc = check_run(t, option, path, line);
         else if (*line != '{')
             rc = ERR(-EINVAL, "cannot append to '%s': it is no log of narrowcast", path);
         if (line[n - 1] != '\n' || is_ahead(t, line))
@@ -80,7 +85,7 @@ static int find_end(const struct train *t, const char *path, FILE *f, off_t *end
     return rc;
 }
 
-static int cut(const struct train *t, const char *path, int fd)
+static int cut(const struct train *t, const char *option, const char *path, int fd)
 {
     struct stat st;
     off_t end = 0;
@@ -89,17 +94,17 @@ static int cut(const struct train *t, const char *path, int fd)
     FILE *f = fopen(path, "r");
     if (!f)
         return ERR(-errno, "cannot read '%s': %s", path, strerror(errno));
-    int rc = find_end(t, path, f, &end);
+    int rc = find_end(t, option, path, f, &end);
     if (rc == 0 && ftruncate(fd, end))
         rc = ERR(-errno, "cannot write '%s': %s", path, strerror(errno));
     fclose(f);
     return rc;
 }
 
-int train_log_open(const struct train *t, const char *path, struct jsonl *log)
+int train_log_open(const struct train *t, const char *option, const char *path, struct jsonl *log)
 {
     TRY(jsonl_open(log, path, t->o->resume != NULL));
-    const int rc = t->o->resume ? cut(t, path, fileno(log->f)) : 0;
+    const int rc = t->o->resume ? cut(t, option, path, fileno(log->f)) : 0;
     if (rc < 0)
         (void)jsonl_close(log);
     return rc;

@@ -102,10 +102,11 @@ static void put_used(const struct train *t, struct jsonl *log)
     put_used_math(t, log);
 }
 
-void record_run(const struct train *t, struct jsonl *log)
+void record_run(const struct train *t, const char *option, struct jsonl *log)
 {
     jsonl_begin(log, "run");
     jsonl_text(log, "run_id", t->run_id);
+    jsonl_text(log, "file", option); /* second: train_log.c reads both */
     jsonl_int(log, "schema", SCHEMA);
     put_date(log);
     put_machine(log);

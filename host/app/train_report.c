@@ -26,8 +26,8 @@ int report_open(struct train *t)
     progress_init(&r->progress, t->rank == 0);
     if (t->rank > 0 || !t->o->log)
         return 0;
-    TRY(train_log_open(t, t->o->log, &r->log));
-    record_run(t, &r->log);
+    TRY(train_log_open(t, "log", t->o->log, &r->log));
+    record_run(t, "log", &r->log);
     return jsonl_end(&r->log);
 }
 

@@ -54,8 +54,9 @@ bool report_shows_top(const struct train *t);
 
 /* ---- lines of the log, which is open (train_record.c) ---- */
 
-/* What a log begins with: the run and its options, in a line that the caller ends. */
-void record_run(const struct train *t, struct jsonl *log);
+/* What a log begins with: the run and its options, in a line that the caller ends.
+ * option: "log" or "stats", the one that named the file. */
+void record_run(const struct train *t, const char *option, struct jsonl *log);
 
 /* Return 0 or a negative errno with a line. */
 int record_step(struct train *t, const struct report_step *step);
