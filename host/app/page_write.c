@@ -156,28 +156,46 @@ static int numbers(const struct plot *p, FILE *to)
     return 0;
 }
 
-/* number: of the last chart that was drawn; without gnuplot the page has the table alone. */
-static int chart(struct plot *p, int *number, FILE *to)
+/* Draw a chart into memory. lines keeps the reason if it cannot be drawn. */
+static int draw(const struct plot *p, int number, struct err_lines *lines, FILE *to)
+{
+    struct err_lines *before = err_turn(lines);
+    err_hold();
+    const int rc = plot_svg(p, number, to);
+    err_turn(before);
+    if (rc < 0 && rc != -ENOENT)
+        err_warn("the page lacks the chart '%s': %s", p->kind->report, lines->line);
+    return rc;
+}
+
+/* number: of the last chart that was drawn; missing: becomes true if there is no gnuplot. A chart that is
+ * not drawn leaves its table in the page, with the reason if gnuplot failed. */
+static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MOST);
     char *svg = NULL;
     size_t bytes = 0;
+    struct err_lines why = {.held = false};
     FILE *f = open_memstream(&svg, &bytes);
     if (!f)
         return ERR(-ENOMEM, "cannot report: no memory");
-    int rc = plot_svg(p, *number + 1, f);
+    const int drawing = draw(p, *number + 1, &why, f);
     fclose(f);
-    const bool drawn = rc == 0;
-    if (drawn || rc == -ENOENT) {
-        fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->report);
-        if (each > 1)
-            fprintf(to, "<p class=\"by\">Points are means of up to %zu steps.</p>\n", each);
-        put(drawn ? svg : "", false, to);
-        fputs(drawn ? "<details><summary>numbers</summary>" : "", to);
-        rc = numbers(p, to);
-        fprintf(to, "%s\n</figure>\n", drawn ? "</details>" : "");
-        *number += drawn;
+    const bool drawn = drawing == 0;
+    fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->report);
+    if (each > 1)
+        fprintf(to, "<p class=\"by\">Points are means of up to %zu steps.</p>\n", each);
+    if (!drawn && drawing != -ENOENT) {
+        fputs("<p>This chart could not be drawn: ", to);
+        page_put(why.line, to);
+        fputs("</p>\n", to);
     }
+    put(drawn ? svg : "", false, to);
+    fputs(drawn ? "<details><summary>numbers</summary>" : "", to);
+    const int rc = numbers(p, to);
+    fprintf(to, "%s\n</figure>\n", drawn ? "</details>" : "");
+    *number += drawn;
+    *missing |= drawing == -ENOENT;
     free(svg);
     return rc;
 }
@@ -185,16 +203,17 @@ static int chart(struct plot *p, int *number, FILE *to)
 static int charts(const struct page *page, FILE *to)
 {
     struct plot *p = malloc(sizeof *p);
-    int rc = p ? 0 : ERR(-ENOMEM, "cannot report: no memory"), n = 0, drawn = 0;
+    int rc = p ? 0 : ERR(-ENOMEM, "cannot report: no memory"), drawn = 0;
+    bool missing = false;
     for (const struct plot_kind *kind = plot_kinds; kind->name && rc == 0; kind++) {
         if (!kind->report)
             continue;
         rc = plot_read_some(p, kind, page->paths, page->n);
         if (rc == 0 && p->n_points > 0)
-            rc = chart(p, &drawn, to), n++;
+            rc = chart(p, &drawn, &missing, to);
         plot_close(p);
     }
-    if (rc == 0 && drawn < n)
+    if (rc == 0 && missing)
         err_warn("no gnuplot in PATH: the page has tables, no charts (gnuplot-nox draws them)");
     free(p);
     return rc;

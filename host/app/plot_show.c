@@ -226,10 +226,27 @@ static bool ends_with(const char *text, const char *end)
     return n > k && !strcmp(text + n - k, end);
 }
 
-/* Runs gnuplot on the program in `from`; its standard output goes to `to`. Both are descriptors: no
- * file's name reaches gnuplot, which takes some names for commands. Returns 0, a negative errno with
- * a line, or -ENOENT in silence if there is no gnuplot. */
-static int run_gnuplot(int from, int to)
+/* to [size] = the last line that gnuplot said, without blanks and "line N: " at its start; "": it
+ * said nothing. */
+static void last_line(FILE *said, char *to, size_t size)
+{
+    char line[256];
+    int number = 0;
+    *to = '\0';
+    rewind(said);
+    while (fgets(line, sizeof line, said)) {
+        const char *from = line + strspn(line, " \t\r\n");
+        line[strcspn(line, "\r\n")] = '\0';
+        if (*from && sscanf(from, "line %*d: %n", &number) == 0)
+            snprintf(to, size, "%s", from + number);
+        number = 0;
+    }
+}
+
+/* Runs gnuplot on the program in `from`; its standard output goes to `to`, its words to `said`.
+ * All are descriptors: no file's name reaches gnuplot, which takes some names for commands. Returns
+ * its status, a negative errno with a line, or -ENOENT in silence if there is no gnuplot. */
+static int run_gnuplot(int from, int to, int said)
 {
     char *argv[] = {"gnuplot", NULL};
     extern char **environ;
@@ -240,6 +257,7 @@ static int run_gnuplot(int from, int to)
         return ERR(-rc, "cannot run gnuplot: %s", strerror(rc));
     rc = posix_spawn_file_actions_adddup2(&files, from, STDIN_FILENO);
     rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
     rc = rc ? rc : posix_spawnp(&pid, "gnuplot", &files, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&files);
     if (rc == ENOENT || rc == EACCES)
@@ -249,9 +267,25 @@ static int run_gnuplot(int from, int to)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return ERR(-errno, "cannot wait for gnuplot: %s", strerror(errno));
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0
-               ? 0
-               : ERR(-EIO, "gnuplot did not make the chart: it said why");
+    return status;
+}
+
+/* The same, with a line for what gnuplot says: an error, or a warning if it made the chart. */
+static int ask_gnuplot(int from, int to)
+{
+    char line[256];
+    FILE *said = tmpfile();
+    if (!said)
+        return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
+    int rc = run_gnuplot(from, to, fileno(said));
+    last_line(said, line, sizeof line);
+    if (rc > 0)
+        rc = *line ? ERR(-EIO, "gnuplot did not make the chart: %s", line)
+                   : ERR(-EIO, "gnuplot did not make the chart: it ended without a reason");
+    else if (rc == 0 && *line)
+        err_warn("gnuplot: %s", line);
+    fclose(said);
+    return rc;
 }
 
 /* The program as a temporary file, at its start. Returns 0 or a negative errno with a line. */
@@ -272,12 +306,12 @@ static int write_script(const struct plot *p, const struct plot_look *look, FILE
 
 int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart)
 {
-    FILE *script, *drawn = tmpfile();
+    FILE *script = NULL, *drawn = tmpfile();
     if (!drawn)
         return ERR(-errno, "cannot draw: no temporary file: %s", strerror(errno));
     int rc = write_script(p, look, &script);
     if (rc == 0) {
-        rc = run_gnuplot(fileno(script), fileno(drawn));
+        rc = ask_gnuplot(fileno(script), fileno(drawn));
         fclose(script);
     }
     if (rc == 0)
@@ -320,7 +354,7 @@ int plot_chart(const struct plot *p, const char *title, const char *path)
                                    .terminal = program ? NULL
                                                : svg   ? "svg" SIZE
                                                        : "pngcairo" SIZE};
-    FILE *chart;
+    FILE *chart = NULL;
     if (!svg && !program && !ends_with(path, ".png"))
         return ERR(-EINVAL, "--out '%s': want a name that ends in .svg, .png or .gp", path);
     const int rc = program ? write_script(p, &look, &chart) : plot_draw(p, &look, &chart);
