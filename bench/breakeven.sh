@@ -36,7 +36,7 @@ printf '%-18s %-24s %12s %8s\n' links 'algorithm and format' 'ms' 'ratio'
 sed -n 's/.*"label":"\([^"]*\)","algo":"\([^"]*\)","type":"\([^"]*\)".*"time_us":\([0-9.e+-]*\),.*"ratio":\([0-9.e+-]*\),.*/\1|\2 \3|\4|\5/p' \
     "$json" | awk -F'|' '{ printf "%-18s %-24s %12.2f %8.2f\n", $1, $2, $3 / 1000, $4 }'
 if [ -n "$(command -v gnuplot)" ]; then
-    FILE=$json gnuplot bench/breakeven.gp >"$B/breakeven.svg" && echo "chart $B/breakeven.svg"
+    FILE=$json gnuplot -d bench/breakeven.gp >"$B/breakeven.svg" && echo "chart $B/breakeven.svg"
 else
     echo 'skip  gnuplot: not installed'
 fi

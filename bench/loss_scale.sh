@@ -52,7 +52,7 @@ table() {
 $scales"
     [ "$model" = resnet20 ] && [ -s "$tsv" ] && command -v gnuplot >/dev/null || return 0
     mkdir -p "$B"
-    FILE=$tsv gnuplot bench/loss_scale.gp >"$B/loss_scale.svg" && echo "chart $B/loss_scale.svg" >&2
+    FILE=$tsv gnuplot -d bench/loss_scale.gp >"$B/loss_scale.svg" && echo "chart $B/loss_scale.svg" >&2
 }
 if [ "$only" ]; then
     table

@@ -145,7 +145,7 @@ show() {
     echo
     tradeoff
     if [ -n "$(command -v gnuplot)" ] && awk -F '\t' 'NF == 7 { n++ } END { exit !n }' "$tsv"; then
-        FILE=$tsv BATCH=$batch gnuplot bench/tradeoff.gp >"${tsv%.tsv}.svg" && echo "chart ${tsv%.tsv}.svg"
+        FILE=$tsv BATCH=$batch gnuplot -d bench/tradeoff.gp >"${tsv%.tsv}.svg" && echo "chart ${tsv%.tsv}.svg"
     else
         echo 'skip  the chart: no gnuplot, or no row yet'
     fi

@@ -157,6 +157,11 @@ fi
 if [ -n "$(command -v gnuplot)" ]; then
     printf '{"kind":"run"}\n{"kind":"epoch","epoch":1,"loss":1e308}\n{"kind":"epoch","epoch":2,"loss":-1e308}\n' >far.jsonl
     refused 'narrowcast: gnuplot did not make the chart: all points y value undefined!' plot loss far.jsonl --out far.svg
+    # settings of the user, which would end gnuplot here, change no chart
+    mkdir home
+    echo 'exit status 3' >home/.gnuplot
+    HOME=$dir/home plot accuracy aps.jsonl --out home.svg 2>said || fail "with a .gnuplot at home: $(cat said)"
+    if ! plot accuracy aps.jsonl --out nohome.svg || ! cmp -s home.svg nohome.svg; then fail "a .gnuplot at home changes the chart"; fi
     mkdir names
     cd names || exit 1
     # shellcheck disable=SC2016,SC1003 # names, not commands
@@ -199,7 +204,7 @@ text=$(grep -rnE '(^|[^a-z_])(system|popen)\(' "$here"/../{host,device,sim} --in
 mkdir cut
 cat >cut/gnuplot <<'EOF'
 #!/bin/sh
-cat ${1+"$1"} >"$SEEN.program"
+cat ${2+"$2"} >"$SEEN.program" # $1 is -d
 ls >"$SEEN"
 printf '<svg'
 EOF

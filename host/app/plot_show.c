@@ -248,7 +248,7 @@ static void last_line(FILE *said, char *to, size_t size)
  * its status, a negative errno with a line, or -ENOENT in silence if there is no gnuplot. */
 static int run_gnuplot(int from, int to, int said)
 {
-    char *argv[] = {"gnuplot", NULL};
+    char *argv[] = {"gnuplot", "-d", NULL}; /* without the user's settings */
     extern char **environ;
     posix_spawn_file_actions_t files;
     pid_t pid;
