@@ -94,8 +94,9 @@ static const struct opt_command command = {
         "  bench/netlab.sh -n 4 -r 1gbit -- bash -c 'mpirun $NETLAB_MPI -np 4 "
         "build/bench_allreduce --sizes 4M:64M'\n"
         "  host/ranks.sh 4 build/bench_allreduce --layers 1048576,2359296,1048576 --fused\n"
-        "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json && gnuplot "
-        "bench/bench_allreduce.gp\n",
+        "  host/ranks.sh 4 build/bench_allreduce --json >build/bench_allreduce.json\n"
+        "  FILE=build/bench_allreduce.json gnuplot bench/bench_allreduce.gp "
+        ">build/bench_allreduce.svg\n",
     .opts = opts,
     .n_opts = sizeof opts / sizeof opts[0],
     .alone = true,

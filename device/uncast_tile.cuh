@@ -36,7 +36,7 @@ struct uncast {
     float divisor;
 };
 
-/* 2^shift / divisor, on top of the exponent's mending, as vec_quotient() splits it. */
+/* 2^shift / divisor, on top of the exponent's mending, as vec_quotient_of() splits it. */
 struct uncast_shift {
     float factor[3]; /* their product is 2^shift; only the last one rounds, or the result is 0 */
     bool far;        /* factor[0] and [1] are not 1 */
@@ -78,7 +78,7 @@ static __host__ __device__ inline struct uncast_shift uncast_shift_make(const st
                                                                         int shift)
 {
     const struct mf_fmt f = u->fmt;
-    const struct vec_quotient q = vec_quotient(f, clamp(shift, SHIFT_MOST), u->divisor);
+    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, SHIFT_MOST), u->divisor);
     struct uncast_shift s;
     s.shift = q.shift;
     s.divisor = q.divisor;

@@ -44,7 +44,7 @@ struct vec_quotient {
     float divisor;
 };
 
-MF_FN struct vec_quotient vec_quotient(struct mf_fmt f, int shift, float divisor)
+MF_FN struct vec_quotient vec_quotient_of(struct mf_fmt f, int shift, float divisor)
 {
     struct vec_quotient q = {shift, divisor};
     const int over = mf_bias(f) + f.fn + shift - 127;

@@ -98,7 +98,7 @@ static bool stays_normal(struct mf_fmt f, int shift)
 
 struct dec_plan dec_plan_make(struct mf_fmt f, int shift, float divisor)
 {
-    const struct vec_quotient q = vec_quotient(f, clamp(shift, 1000), divisor);
+    const struct vec_quotient q = vec_quotient_of(f, clamp(shift, 1000), divisor);
     shift = q.shift;
     const int by = log2_exact(q.divisor); /* -126..126 where dividing is multiplying by a normal */
     struct dec_plan p = {

@@ -59,7 +59,7 @@ struct vec_ops {
 
     /* x = code * 2^shift / divisor: the power of two is applied with one rounding (fp32 subnormals),
      * then one division (none for divisor 1). Where the product would overflow, powers of two leave
-     * the divisor first: vec_quotient(). inf only where the quotient does not fit fp32. */
+     * the divisor first: vec_quotient_of(). inf only where the quotient does not fit fp32. */
     void (*decode)(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift, float divisor,
                    float *x);
 

@@ -86,7 +86,7 @@ static __attribute__((noinline)) void divide(float *x, size_t n, float divisor)
 static void plain_decode(struct mf_fmt fmt, const uint8_t *codes, size_t n, int shift,
                          float divisor, float *x)
 {
-    const struct vec_quotient q = vec_quotient(fmt, shift, divisor);
+    const struct vec_quotient q = vec_quotient_of(fmt, shift, divisor);
     uint32_t block[BLOCK];
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t k = block_at(i, n);
