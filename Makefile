@@ -8,7 +8,6 @@ V        ?=# 1: show the commands
 NP       ?= 4# ranks of `make run`
 WERROR   ?=# 1: a warning fails the build, as in check, test, lint and CI
 PREFIX   ?= /usr/local# of `make install`, which puts DESTDIR= before it
-TOOLS    ?=# no: install only what the build cannot do without
 BOARD    ?= ecpix5# of `make bitstream`
 ARGS     ?=# more options for `make run`, e.g. ARGS='--format e5m2 --scale aps-tight'
 $(if $(filter 1,$(words $(B))),,$(error B='$(B)': must be a folder whose name has no spaces))
@@ -16,10 +15,10 @@ Q         = $(if $(V),,@)
 MAKEFLAGS += --jobs=$(shell nproc 2>/dev/null || echo 1)
 san      := $(strip $(SAN))
 
-# What the build uses is installed first, where it can be. The stamp is a makefile: make starts over and sees the new tools.
-INSTALLED := $(B)/installed$(TOOLS:%=-%)
+# The build first installs what it needs, where it can; tests also install what the build can do without. Each stamp is a
+# makefile: make starts over and sees the new tools.
 ifneq ($(filter-out help clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
-include $(INSTALLED)
+include $(B)/installed $(if $(filter test test-long,$(MAKECMDGOALS)),$(B)/tools)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
 
@@ -135,11 +134,11 @@ skips:
 	$(Q)$(if $(FABRIC_LIB),:,echo 'skip  --fabric udp, verbs, efa: no libfabric')
 run: $(B)/narrowcast $(B)/narrowcast-sim  ## train on 4 ranks, gradients added by a simulated card (NP=, ARGS=)
 	$(Q)NARROWCAST_OFFLOAD=sim$(if $(VERILATOR),,:c) host/ranks.sh $(NP) $< train $(ARGS)
-check: $(HERE)                          ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
+check: $(HERE) skips                    ## before every commit: all C tests, few ranks, the command line, a card; 5 minutes on 2 cores
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --check $(CHECKS) $(TEST_BIN)
 # test_bitstream.sh is the one to judge: this loads nextpnr (40 MB), where it can.
 test: $(HERE) skips                     ## all tests but the long ones, under 20 minutes on 2 cores
-	$(Q)$(if $(filter no,$(TOOLS)),:,$(MAKE) --no-print-directory bitstream BOARD=lane || :)
+	$(Q)$(MAKE) --no-print-directory bitstream BOARD=lane || :
 	$(Q)B=$(B) CC=$(CC) tests/run.sh $(SCRIPTS) $(TEST_BIN)
 test-long: $(HERE) skips                ## the exhaustive ones too: 2^32 floats, sanitizers on everything (an hour or two)
 	$(Q)B=$(B) CC=$(CC) tests/run.sh --long $(SCRIPTS) $(TEST_BIN)
@@ -167,7 +166,7 @@ bench: all                              ## what is measured: see bench/README.md
 	$(Q)$(B)/bench_cast --json >$(B)/bench_cast.json && cat $(B)/bench_cast.json
 	$(call chart,bench_cast)
 tools:                                  ## only install what the build can do without: Verilator, libfabric, Yosys, gnuplot, ...
-	$(Q)$(INSTALL) tools
+	$(Q)$(INSTALL) tools && rtl/shell/venv.sh $(B)/shell
 sim: $(B)/narrowcast-sim                ## the simulated card, as a program of its own: nic_core in Verilator; without that, in C alone
 shell: $(foreach v,sim ecpix5,$(B)/shell/eth_$(v).v)  ## what LiteEth gives a card's shell, as Verilog: rtl/shell/README.md
 formal: $(B)/rtl/nc_pkg.sv              ## prove what is promised of rtl/ (yosys)
@@ -200,9 +199,12 @@ help:                                   ## print this list
 
 comma    := ,
 # --- how things are made ------------------------------------------------------------------------
-# Two stamps: what the build uses was looked for (and installed), and the flags are those of last time (else all is rebuilt).
-$(INSTALLED): host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt
-	$(Q)mkdir -p $(@D); $(INSTALL) $(if $(filter no,$(TOOLS)),needs) && $(if $(filter no,$(TOOLS)),:,{ rtl/shell/venv.sh $(B)/shell || :; }) && touch $@
+# Stamps: what the build needs was looked for (and installed), the rest likewise, and the flags are those of last time (else all
+# is rebuilt).
+$(B)/installed: host/install.sh
+	$(Q)mkdir -p $(@D); $(INSTALL) needs && touch $@
+$(B)/tools: host/install.sh rtl/shell/venv.sh rtl/shell/requirements.txt | $(B)/installed
+	$(Q)$(INSTALL) tools || :; rtl/shell/venv.sh $(B)/shell || :; touch $@
 $(B)/flags: force
 	$(Q)mkdir -p $(@D); echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(CC) $(MPICC) $(LINK) $(LIB_FLAGS) $(LIBS)' > $@
 $(B)/gpu/flags: force

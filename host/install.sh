@@ -1,9 +1,8 @@
 #!/bin/sh
-# install.sh : what the build uses: is it here? What is missing is installed with apt-get when root or sudo is there. When something
-# is still missing that the build cannot do without, says the command to type and fails; for the rest a line each says so.
-# Prints nothing when all is there. Called by the Makefile.
-# usage: install.sh [needs|tools]     needs: only what the build cannot do without; tools: only the rest, and that must be there
-# shellcheck disable=SC2086  # lists are words
+# install.sh : installs what the build uses: with apt-get, where root or sudo is there. If something is still missing then, prints
+# the command to type and fails. Prints nothing when all is there. Called by the Makefile.
+# usage: install.sh needs|tools     needs: what the build cannot do without; tools: what it can do without
+# shellcheck disable=SC2086,SC2317 # lists are words; needs and tools are called by name
 set -eu
 cc=${CC:-cc}
 
@@ -48,9 +47,9 @@ in_archive() {
     *) return 1 ;;
     esac
 }
-# missing LIST...: the packages, in one line
+# missing: the packages of the list that are not here, in one line
 missing() {
-    packages=$(for list in "$@"; do "$list"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
+    packages=$("$list" | tr ' ' '\n' | sort -u | tr '\n' ' ')
     printf '%s' "${packages% }"
 }
 # nvidia: where its driver is, a line for what else of NVIDIA's is not: that is in no archive of Debian's, and is not fetched
@@ -71,11 +70,12 @@ nvidia() {
     [ -z "$lacks" ] || echo "no$lacks, which is not fetched: NVIDIA's archive has it, or pip (nvidia-cudnn-cu13 and its like); what needs it is left out"
 }
 case ${1-} in
-needs | tools) lists=$1 ;;
-*) lists='needs tools' ;;
+needs) nvidia ;;
+tools) ;;
+*) echo "usage: install.sh needs|tools" >&2 && exit 2 ;;
 esac
-[ "${1-}" = tools ] || nvidia
-wanted=$(missing $lists)
+list=$1
+wanted=$(missing)
 [ -n "$wanted" ] || exit 0
 
 log=$(mktemp)
@@ -85,7 +85,7 @@ install() {
     $apt install --assume-no --no-install-recommends $1 >"$log" 2>&1 </dev/null || true
     size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1 to load/p; s/^After this operation, \(.*\) of additional.*/, \1 on disk/p' "$log" | tr -d '\n')
     [ -n "$size" ] || return 1
-    echo "installing $1: $size$([ "$lists" != 'needs tools' ] || echo '; TOOLS=no leaves out what the build can do without')"
+    echo "installing $1: $size"
     $apt install -y --no-install-recommends $1 >"$log" 2>&1 </dev/null
 }
 apt='env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get'
@@ -105,18 +105,10 @@ had() {
 wanted=$(had "$wanted")
 wanted=${wanted% }
 [ -n "$wanted" ] || exit 0
-if [ -n "$apt" ]; then
-    install "$wanted" || [ "$lists" != 'needs tools' ] || install "$(missing needs)" || true
-fi
-wanted=$(had "$(missing $lists)" 2>/dev/null)
+[ -z "$apt" ] || install "$wanted" || true
+wanted=$(had "$(missing)" 2>/dev/null)
 wanted=${wanted% }
 [ -n "$wanted" ] || exit 0
-without=$wanted
-[ "$lists" = tools ] || without=$(missing needs)
-if [ -n "$without" ]; then
-    tail -n 5 "$log" >&2
-    echo "narrowcast: missing: $without; $advice $wanted" >&2
-    exit 1
-fi
-for package in $wanted; do echo "no $package: what needs it is left out"; done
-echo "to have all: $advice $wanted"
+tail -n 5 "$log" >&2
+echo "narrowcast: missing: $wanted$([ "$list" = needs ] || echo '; what needs it is left out'); $advice $wanted" >&2
+exit 1

@@ -10,7 +10,7 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES WERROR
 tree=$(dirname "$here")
 case $(nm -D "$B/libnarrowcast.so") in *__asan* | *__tsan*) echo 'skip: a program without sanitizers does not load a library with them'; exit 77 ;; esac
 make_install() { # make_install PREFIX DESTDIR
-    make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
+    make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX="$1" DESTDIR="$2" install >"$dir/said" 2>&1 || {
         fail "make install PREFIX=$1 DESTDIR=$2: $(tail -n 5 "$dir/said")"
         exit 1
     }
@@ -38,13 +38,13 @@ all_read "$dir/listing"
 diff "$dir/wanted" "$dir/placed" || fail "files: wanted (<), there (>)"
 grep -rIl -e "$dir" -e "$tree" "$dir/root" && fail "a text file knows where it was made"
 grep -qx 'prefix=/opt/nc' "$dir/root/opt/nc/lib/pkgconfig/narrowcast.pc" || fail "narrowcast.pc says another prefix"
-make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
-make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
+make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX=nc install >"$dir/said" 2>&1 && fail "a relative PREFIX is taken"
+make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= PREFIX='/o p' DESTDIR="$dir/blank" install >"$dir/said" 2>&1 && fail "a PREFIX with a blank is taken"
 [ ! -e "$dir/blank" ] || fail "a PREFIX that is refused leaves files"
 
 # --- packages ---
 if command -v dpkg-deb >/dev/null; then
-    make -C "$tree" -s B="$B" "${overrides[@]}" TOOLS=no NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
+    make -C "$tree" -s B="$B" "${overrides[@]}" NVCC= deb >"$dir/said" 2>&1 || fail "make deb: $(tail -n 5 "$dir/said")"
     deb=$(awk '/^deb / { print $2 }' "$dir/said")
     dpkg-deb -x "$deb" "$dir/deb" && (cd "$dir/deb/usr" && find . ! -type d | LC_ALL=C sort) | grep -v '/libnarrowcast_[a-z]*\.so$' >"$dir/packed"
     sed 's,^\./opt/nc,.,' "$dir/wanted" | diff - "$dir/packed" || fail "the package: wanted (<), there (>)"
@@ -201,7 +201,7 @@ grep -lE 'build/|ranks\.sh' "$man"/*.1 >"$dir/said" && fail "manual pages show c
 
 # --- flags ---
 plan() { # plan WORD...
-    make -C "$tree" -n V=1 B="$dir/none" TOOLS=no NVCC= CPPFLAGS=-DPRE CFLAGS=-DMINE LDFLAGS=-Wl,-z,now "$@" 2>/dev/null |
+    make -C "$tree" -n V=1 B="$dir/none" NVCC= CPPFLAGS=-DPRE CFLAGS=-DMINE LDFLAGS=-Wl,-z,now "$@" 2>/dev/null |
     sed ':more; /\\$/ { N; s/\\\n/ /; b more }' # a command a line
 }
 plan all >"$dir/plan"

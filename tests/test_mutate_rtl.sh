@@ -40,7 +40,7 @@ look() {
     *)
         rm -f "$dir/build/tests/$1"
         # Warnings of a mutant are no verdict.
-        make -s -C "$tree" TOOLS=no B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal' \
+        make -s -C "$tree" B="$dir/build" VFLAGS='--cc --build -O3 --x-assign fast --x-initial fast -Wno-fatal' \
             "$dir/build/tests/$1" >"$dir/log" 2>&1 </dev/null || return 2
         timeout 300 "$dir/build/tests/$1" >>"$dir/log" 2>&1 </dev/null || return 1
         return 0

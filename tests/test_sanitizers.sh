@@ -28,7 +28,7 @@ for cc in "${compilers[@]}"; do
     case $cc in *clang*) san=$B/san/clang cxx=clang++ ;; *) san=$B/san/cc cxx=${CXX-g++} ;; esac
     programs=()
     for t in $quick; do programs+=("$san/tests/$t"); done
-    make -s TOOLS=no CC="$cc" CXX="$cxx" SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 ||
+    make -s CC="$cc" CXX="$cxx" SAN=address,undefined OPT='-O1 -g' B="$san" "${programs[@]}" "$san/narrowcast" >"$probe/log" 2>&1 ||
         { tail "$probe/log"; exit 1; }
     B=$san JOBS=1 TEST_TIMEOUT=3600 tests/run.sh "${programs[@]}" || bad=1
 done

@@ -15,7 +15,7 @@ fail() {
     bad=1
 }
 cfg=hls/vitis/u55c.cfg
-make -s B="$B" TOOLS=no "$B/rtl/nc_pkg.sv"
+make -s B="$B" "$B/rtl/nc_pkg.sv"
 
 # --- names ---
 names=$(sed -n 's/^KERNEL([A-Z_]*, *\([a-z_]*\),.*/\1/p' hls/kernels.def)
