@@ -40,7 +40,8 @@ says "'narrowcast cast --help'" cast --help quux
 # README.md's commands of emulate on generated images are taken: only what they should write cannot be
 while read -r _ words; do
     # shellcheck disable=SC2086  # words
-    says "cannot write 'none/x': No such file or directory" $words --save none/x
+    if "$n" $words --save none/x >out 2>err; then fail "was taken: $words"; fi
+    [ "$(tail -n 1 err)" = "narrowcast: cannot write 'none/x': No such file or directory" ] || fail "README.md's $words: $(cat err)"
 done < <(sed -n 's/#.*//; /^build\/narrowcast emulate/p' "$tree/README.md" | grep -v DIR)
 "$n" train --help algo | grep -q '^  ring  ' || fail 'help of --algo without its algorithms'
 "$n" train --help qsgd | grep -q '^  qsgd  ' || fail 'help of a row'
