@@ -36,6 +36,30 @@ says() { # says WORDS COMMAND...: it fails with one line that ends in the words
 }
 says "did you mean 'format'?" train --help fromat
 says "did you mean 'plot'?" help plto
+# in any case of letters, with what help itself has after a name, by a value that an option lists
+while read -r topic row; do
+    "$n" train --help "$topic" >part 2>&1 || fail "train --help $topic: $(cat part)"
+    grep -q -e "^  $row " part || fail "train --help $topic lacks $row: $(cat part)"
+    "$n" help train "$topic" | cmp -s - part || fail "help train $topic"
+done <<'EOF'
+LR --lr
+qsgd:B qsgd
+QSGD qsgd
+group-scatter:2 group-scatter:K
+idx:DIR --data
+synthetic[:n,seed] --data
+cosine --schedule
+poly:P --schedule
+fp16-pure --precision
+saturate --overflow
+resnet20 --model
+EOF
+says "no option, section or row 'the' in 'narrowcast train --help'" train --help the
+says "--help 'lr' 'batch': takes one word, an option, a section or a row" train --help lr batch
+says "--help 'lr' 'batch': takes one word, an option, a section or a row" help train lr batch
+for topic in codec --codec qsgd:4; do
+    says "'$topic' is no command: it belongs to train: see 'narrowcast train --help ${topic#--}'" help "$topic"
+done
 says "'narrowcast cast --help'" cast --help quux
 # README.md's commands of emulate on generated images are taken: only what they should write cannot be
 while read -r _ words; do

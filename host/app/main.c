@@ -1,6 +1,7 @@
 /* main.c : the program `narrowcast`: finds the subcommand and turns its result into an exit
  * status. */
 #include "app/app.h"
+#include "app/train_options.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/opt.h"
@@ -55,9 +56,13 @@ static void usage(FILE *to)
 
 static int unknown(const char *word)
 {
-    const char *names[N_COMMANDS];
+    const char *names[N_COMMANDS], *topic = word + strspn(word, "-");
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
+    if (opt_help_has(&train_command, topic))
+        return ERR(-EINVAL,
+                   "'%s' is no command: it belongs to train: see 'narrowcast train --help %s'",
+                   word, topic);
     const char *nearest = opt_nearest(word, names, N_COMMANDS);
     if (nearest)
         return ERR(-EINVAL, "unknown command '%s': did you mean '%s'?", word, nearest);
@@ -71,7 +76,7 @@ static int run(int argc, char **argv)
         usage(stderr);
         return -EINVAL;
     }
-    if (!strcmp(argv[1], "help") && (argc == 3 || argc == 4)) { /* as COMMAND --help [WORD] */
+    if (!strcmp(argv[1], "help") && argc >= 3) { /* as COMMAND --help [WORD] */
         argv[1] = argv[2];
         argv[2] = help;
     }

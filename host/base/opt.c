@@ -69,6 +69,16 @@ static bool asks_help(int n, char **words, const char **topic)
     return true;
 }
 
+/* Return 0 if the help has the topic, and no second one stands after it, else -EINVAL after an error. */
+static int check_topic(const struct opt_command *cmd, int argc, char **argv, const char *topic)
+{
+    for (int i = 0; i + 1 < argc; i++)
+        if (argv[i] == topic && argv[i + 1][0] != '-')
+            return ERR(-EINVAL, "--help '%s' '%s': takes one word, an option, a section or a row",
+                       topic, argv[i + 1]);
+    return opt_help_check(cmd, topic);
+}
+
 int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values,
               struct opt_parsed *out)
 {
@@ -77,7 +87,7 @@ int opt_parse(const struct opt_command *cmd, int argc, char **argv, void *values
     for (int i = 0; i < argc && strcmp(argv[i], "--") && !parsed.help; i++)
         parsed.help = asks_help(argc - i, argv + i, &parsed.topic);
     if (parsed.topic)
-        TRY(opt_help_check(cmd, parsed.topic));
+        TRY(check_topic(cmd, argc, argv, parsed.topic));
     for (int i = 0; i < cmd->n_opts; i++)
         if (cmd->opts[i].type != OPT_GROUP && cmd->opts[i].fallback)
             TRY(opt_set(&cmd->opts[i], cmd->opts[i].fallback, values));

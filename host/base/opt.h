@@ -72,6 +72,8 @@ bool opt_given(const struct opt_command *cmd, const struct opt_parsed *parsed, c
  * Options that are shared with another command are left out. With parsed->topic: only the option, the
  * sections or the rows of that name, shared ones included. */
 void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FILE *to);
+/* Is the word an option, a row, a value that the help lists, or a section? */
+bool opt_help_has(const struct opt_command *cmd, const char *word);
 /* Return 0 if the help has something of that name, else -EINVAL after an error. */
 int opt_help_check(const struct opt_command *cmd, const char *topic);
 

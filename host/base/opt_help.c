@@ -126,11 +126,47 @@ static bool has_words(const struct help_line *line, const char *words)
 static bool is_of(const struct help_line *row, const char *dashes, const char *word)
 {
     const size_t d = strlen(dashes), n = strlen(word);
-    return row->row && !strncmp(row->text + 2, dashes, d) && !strncmp(row->text + 2 + d, word, n) &&
-           strchr(" :[\n", row->text[2 + d + n]);
+    return row->row && !strncmp(row->text + 2, dashes, d) &&
+           !strncasecmp(row->text + 2 + d, word, n) && strchr(" :[\n", row->text[2 + d + n]);
 }
 
-enum topic_kind { TOPIC_OPTION, TOPIC_SECTION, TOPIC_ROW, TOPIC_NONE };
+/* Does a list such as "a|b:X|c" or "a[:X] (why), b or c." name this word, before its end or a full
+ * stop? */
+static bool lists(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    const bool blanks = strcspn(list, ",;") > strcspn(list, "."); /* between names */
+    while (*list && strncmp(list, ". ", 2) != 0) {
+        const size_t k = strcspn(list, " |,:[=.");
+        const char *end = list + k;
+        const bool ends = blanks || *end != ' ' || end[1] == '(' || !strncmp(end, " or ", 4);
+        if (k == n && ends && !strncasecmp(list, word, n))
+            return true;
+        list += strcspn(list, " |,");
+        list += strspn(list, " |,");
+        if (*list == '(')
+            list += strcspn(list, ")");
+    }
+    return false;
+}
+
+static bool is_value(const struct opt *o, const char *word)
+{
+    static const char begin[] = "One of ";
+    const char *list = o->type == OPT_GROUP ? NULL : strstr(o->help, begin);
+    return (list && lists(list + strlen(begin), word)) ||
+           (o->type == OPT_CHOICE && lists(o->metavar, word));
+}
+
+enum topic_kind { TOPIC_OPTION, TOPIC_ROW, TOPIC_VALUE, TOPIC_SECTION, TOPIC_NONE };
+
+enum { SHORT_WORD = 3 }; /* letters: "the" is a part of many titles */
+
+/* Does the word name a section of this title? */
+static bool is_title(const struct help_line *title, const char *word)
+{
+    return has_words(title, word) && (title->n == strlen(word) || strlen(word) > SHORT_WORD);
+}
 
 /* Print what the help says of a word; to NULL: only look. Returns whether there is anything. */
 static bool print_topic(const char *text, const char *word, enum topic_kind kind, FILE *to)
@@ -142,7 +178,7 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     for (const char *at = text; *at; at = line.next, before = line) {
         line = line_at(at, at > text ? &before : NULL);
         if (line.headline)
-            in_section = has_words(&line, kind == TOPIC_OPTION ? option : word);
+            in_section = kind == TOPIC_OPTION ? has_words(&line, option) : is_title(&line, word);
         in_section &= line.n > 0;
         if (line.row || line.n == 0)
             in_row = is_of(&line, kind == TOPIC_OPTION ? "--" : "", word);
@@ -155,25 +191,40 @@ static bool print_topic(const char *text, const char *word, enum topic_kind kind
     return found;
 }
 
-/* An option, else sections, else rows of a list. */
-static enum topic_kind kind_of(const char *text, const char *word)
+/* The same for an option, else a row of a list, else options that take the word as a value, else
+ * sections. The word may have a colon or "=" and more after it. */
+static bool print_word(const struct opt_command *cmd, const char *text, const char *word, FILE *to)
 {
-    int kind = TOPIC_OPTION;
-    while (kind < TOPIC_NONE && !print_topic(text, word, (enum topic_kind)kind, NULL))
-        kind++;
-    return (enum topic_kind)kind;
+    char head[64];
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(word, ":=["), word);
+    for (int kind = TOPIC_OPTION; kind < TOPIC_NONE; kind++) {
+        const char *topic = kind == TOPIC_SECTION ? word : head;
+        bool found = kind != TOPIC_VALUE && print_topic(text, topic, (enum topic_kind)kind, NULL);
+        if (found && to)
+            (void)print_topic(text, topic, (enum topic_kind)kind, to);
+        for (int i = 0; i < cmd->n_opts && kind == TOPIC_VALUE; i++)
+            if (is_value(&cmd->opts[i], head))
+                found |= print_topic(text, cmd->opts[i].name, TOPIC_OPTION, to);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+bool opt_help_has(const struct opt_command *cmd, const char *word)
+{
+    char *text = help_text(cmd, true);
+    const bool has = text && *word && print_word(cmd, text, word, NULL);
+    free(text);
+    return has;
 }
 
 int opt_help_check(const struct opt_command *cmd, const char *topic)
 {
-    char *text = help_text(cmd, true), guess[OPT_GUESS], list[2048] = "";
+    char guess[OPT_GUESS], list[2048] = "";
     const char *word = topic + strspn(topic, "-");
     struct text words = text_in(list, sizeof list);
-    if (!text)
-        return ERR(-ENOMEM, "cannot print help: no memory");
-    const bool known = *word && kind_of(text, word) != TOPIC_NONE;
-    free(text);
-    if (known)
+    if (opt_help_has(cmd, word))
         return 0;
     for (int i = 0; i < cmd->n_opts; i++)
         if (cmd->opts[i].type != OPT_GROUP)
@@ -193,7 +244,7 @@ void opt_help(const struct opt_command *cmd, const struct opt_parsed *parsed, FI
         size_t bytes;
         FILE *f = open_memstream(&part, &bytes);
         if (f) {
-            print_topic(text, word, kind_of(text, word), f);
+            print_word(cmd, text, word, f);
             fclose(f);
             opt_print(to, part + (*part == '\n'));
             free(part);
