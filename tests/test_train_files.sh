@@ -89,6 +89,14 @@ for ranks in 1 2; do
     grep '^weights checksum' stdout | cmp -s - resumed || fail "$ranks ranks: what was saved is not what was trained: $(cat resumed)"
 done
 
+# --- a schedule that depends on the number of steps ---
+for schedule in linear cosine step; do
+    on --steps 5 --schedule $schedule --save scheduled.ck >/dev/null 2>said || fail "$schedule: $(cat said)"
+    refused "its schedule is for 5 steps in all, this run has 9: pass --steps 5; only a run begun with --schedule const can be made longer" \
+        --steps 9 --schedule $schedule --resume scheduled.ck
+    on --steps 5 --schedule $schedule --resume scheduled.ck >/dev/null 2>said || fail "$schedule, as the message says: $(cat said)"
+done
+
 # --- a pipe that nobody reads is waited for, not for ever ---
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe

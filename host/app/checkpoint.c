@@ -32,7 +32,7 @@ static int kit_init(struct kit *k, const struct train *t)
     text_add(&text, "device in use=%s\n", t->on_gpu ? "cuda" : "cpu");
     text_add(&text, "checksum of the data=%08x\n", train_data_crc(t));
     if (schedule_by_length(&t->schedule))
-        text_add(&text, "steps in all=%llu\n", (unsigned long long)t->n_steps);
+        text_add(&text, CHECKPOINT_STEPS "=%llu\n", (unsigned long long)t->n_steps);
     k->plan.text = k->text;
     memcpy(k->plan.run, t->run_id, sizeof k->plan.run);
     k->plan.n_ranks = (uint32_t)t->n_ranks;

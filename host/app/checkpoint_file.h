@@ -12,6 +12,9 @@
 
 enum { CHECKPOINT_ENTRIES_MAX = 16, CHECKPOINT_RUN_BYTES = 16 };
 
+/* The name of the line that stands in the text if the schedule depends on the number of steps. */
+#define CHECKPOINT_STEPS "steps in all"
+
 /* A section, as it stands in the file. */
 struct checkpoint_entry {
     char name[20];    /* zeros behind it, one at least */
