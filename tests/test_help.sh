@@ -102,6 +102,10 @@ says ": did you mean 'resnet50'?" model --network ResNet50
 says ": did you mean 'idx:DIR'?" emulate --data mnist
 says ": did you mean 'idx:DIR'?" emulate --data fashion-mnist:/x
 says ": did you mean 'cifar10:DIR'?" emulate --data cifar
+says ": did you mean 'idx:/none/fashion-mnist'?" emulate --data /none/fashion-mnist
+says ": did you mean 'idx:./Fashion-MNIST//'?" emulate --data ./Fashion-MNIST//
+says ": did you mean 'cifar10:../cifar10'?" emulate --data ../cifar10
+says ": did you mean 'an4:x/an4'?" emulate --data x/an4
 says ": did you mean 'aps-tight'?" emulate --scale aps-tigth
 says ": did you mean 'exact'?" emulate --sum exat
 says ": did you mean 'ring'?" emulate --algo rings

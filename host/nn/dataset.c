@@ -34,13 +34,23 @@ const char dataset_help[] = "One of"
                             " each read or made as a whole.";
 #undef SOURCE
 
-/* The source that is named like that, or the one of the data set of that name: mnist is one of idx's. */
-static const char *guess_source(const char *spec, char guess[OPT_GUESS])
+enum { SOURCE_GUESS = 384 };
+
+/* The source that is named like that, or the one of the data set of that name: mnist is one of idx's.
+ * The name may be the last part of a path. */
+static const char *guess_source(const char *spec, char guess[SOURCE_GUESS])
 {
     enum { N = sizeof sources / sizeof *sources, SHORTEST = 3 };
     const char *known[N], *nearest;
     char word[OPT_GUESS];
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(spec, ":"), spec);
+    const bool is_path = strchr(spec, '/') && !strchr(spec, ':');
+    size_t end = strcspn(spec, ":"), begin;
+    while (is_path && end > 1 && spec[end - 1] == '/')
+        end--;
+    for (begin = end; is_path && begin > 0 && spec[begin - 1] != '/';)
+        begin--;
+    begin = is_path ? begin : 0;
+    snprintf(word, sizeof word, "%.*s", (int)(end - begin), spec + begin);
     for (int i = 0; i < N; i++)
         known[i] = sources[i].name;
     nearest = *word ? opt_nearest(word, known, N) : NULL;
@@ -48,7 +58,9 @@ static const char *guess_source(const char *spec, char guess[OPT_GUESS])
     for (int i = 0; i < N; i++)
         if (nearest == known[i] ||
             (!nearest && strlen(word) >= SHORTEST && strcasestr(sources[i].means, word) && !*guess))
-            snprintf(guess, OPT_GUESS, ": did you mean '%s%s'?", known[i], sources[i].more);
+            snprintf(guess, SOURCE_GUESS, ": did you mean '%s%s%s'?", known[i],
+                     is_path && *sources[i].more == ':' ? ":" : sources[i].more,
+                     is_path && *sources[i].more == ':' ? spec : "");
     return guess;
 }
 
@@ -65,7 +77,7 @@ static int load(const char *spec, struct dataset *d)
         return sources[i].load(arg, d);
     }
     return ERR(-EINVAL, "unknown data set '%s', expected one of %s%s", spec, specs + 2,
-               guess_source(spec, (char[OPT_GUESS]){0}));
+               guess_source(spec, (char[SOURCE_GUESS]){0}));
 }
 
 static uint32_t crc_list(uint32_t crc, const void *list, size_t n, size_t item)
