@@ -117,6 +117,14 @@ printf '{"kind":"run"}\n{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":1e9
 printf '{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":0.5}\n' 2 -1e308 >>far
 [ -z "$(command -v gnuplot)" ] || undrawn 'gnuplot did not make the chart: all points y value undefined!' 2 1 far
 
+# --- to standard output, after what stands there ---
+report two.jsonl -o two.html 2>said || fail "report: $(cat said)"
+{ echo first; report two.jsonl -o -; } >both 2>said || fail "report -o -: $(cat said)"
+{ echo first; cat two.html; } | cmp -s - both || fail "report -o - writes another page: $(head -c 300 both)"
+[ ! -e ./- ] || fail 'a file of the name -'
+if "$n" report two.jsonl -o - >/dev/full 2>said; then fail 'report -o - to a full disk was taken'; fi
+grep -qx 'narrowcast: cannot write to standard output: No space left on device' said || fail "a full disk: $(cat said)"
+
 # --- refused ---
 refused 'report needs a name for the page: --out FILE.html' two.jsonl
 refused 'too few arguments' -o page.html

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/opt.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct report_options {
     const char *out, *title;
@@ -13,8 +14,8 @@ struct report_options {
 #define AT(field) offsetof(struct report_options, field)
 static const struct opt opts[] = {
     {"out", "FILE.html", NULL,
-     "The page, written whole or not at all; -o is short for it. What it shows is in it: it needs "
-     "no "
+     "The page, written whole or not at all; - is standard output; -o is short for it. What it "
+     "shows is in it: it needs no "
      "network and runs no program.",
      OPT_TEXT, AT(out), 0, 0, 0},
     {"title", "TEXT", "narrowcast report", "Its headline.", OPT_TEXT, AT(title), 0, 0, 0},
@@ -39,10 +40,17 @@ static const struct opt_command command = {
     .letter = "o=out",
 };
 
+static bool is_stdout(const char *path)
+{
+    return !strcmp(path, "-");
+}
+
 static int check(const struct report_options *o, const struct opt_parsed *parsed)
 {
     if (!o->out)
         return ERR(-EINVAL, "report needs a name for the page: --out FILE.html");
+    if (is_stdout(o->out))
+        return 0;
     for (int i = 0; i < parsed->n_args; i++)
         if (file_same(o->out, parsed->args[i]))
             return ERR(-EINVAL, "--out '%s': the page would take the place of what it is made of",
@@ -59,9 +67,13 @@ static int write_page(const struct page *page, const char *path)
     int rc = f ? page_write(page, f) : ERR(-ENOMEM, "cannot report: no memory");
     if (f && fclose(f) && rc == 0)
         rc = ERR(-ENOMEM, "cannot report: no memory");
-    if (rc == 0)
+    if (rc == 0 && is_stdout(path)) {
+        if (fwrite(html, 1, bytes, stdout) < bytes || fflush(stdout))
+            rc = ERR(-errno, "cannot write to standard output: %s", strerror(errno));
+    } else if (rc == 0) {
         rc = file_out_open(&out, path);
-    if (rc == 0) {
+    }
+    if (rc == 0 && !is_stdout(path)) {
         (void)file_out_write(&out, html, bytes);
         rc = file_out_commit(&out);
     }
