@@ -9,6 +9,9 @@
 # Output goes to $B/logs; when a test fails, what it found wrong is shown. Each test has TEST_TIMEOUT seconds (600; with --long 7200).
 set -u
 here=$(dirname "$0")
+case ${JOBS-} in # not for arithmetic, in which bash would run a word such as a[$(command)]
+*[!0-9]* | 0* | ????*) echo "run.sh: JOBS '$JOBS': must be a number of tests at once, from 1 to 999" >&2 && exit 1 ;;
+esac
 B=${B:-build}
 mkdir -p "$B/logs" "$B/tmp"
 export B

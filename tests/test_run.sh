@@ -37,6 +37,14 @@ says 1 '0 passed, 1 failed, 0 skipped' "$dir/tests/amiss.sh"
 grep -q '| .*amiss.sh: line 2: ' "$dir/said" || fail 'a script that counts nothing is not shown'
 TEST_TIMEOUT=1 says 1 '0 passed, 1 failed, 0 skipped' "$dir/slow.sh"
 grep -q 'still running after 1 s' "$dir/said" || fail 'does not say why it stopped a test'
+# words that bash would evaluate, numbers that are none: refused before any test
+export dir
+# shellcheck disable=SC2016  # it is bash's to expand, if it does
+for jobs in 'a[$(touch "$dir/hit")0]' all 2x -1 0 08 1+1 1.5 ' 2' 9999999999999999999999; do
+    JOBS=$jobs B=$dir/build tests/run.sh "$dir/good.sh" >"$dir/said" 2>&1 && fail "JOBS=$jobs: was taken"
+    [ "$(cat "$dir/said")" = "run.sh: JOBS '$jobs': must be a number of tests at once, from 1 to 999" ] || fail "JOBS=$jobs"
+    [ ! -e "$dir/hit" ] || fail "JOBS=$jobs: was run"
+done
 ten=$(for _ in $(seq 12); do echo "$dir/good.sh"; done)
 # shellcheck disable=SC2086
 says 0 '12 passed, 0 failed, 0 skipped' $ten
