@@ -95,7 +95,7 @@ look many.html 1 "$(drawn 1)"
 has 'Points are means of up to 200 steps.'
 grep -q '^100.5  *99.5' text || fail "means of steps: $(grep -A 3 '^step' text)"
 
-# --- no gnuplot: tables; one that stops midway, or fails: tables, and the reason in place of each chart ---
+# --- no gnuplot: tables; one that refuses: tables, and the reason; one that stops midway, as on a full disk: no page ---
 mkdir empty cut bad
 PATH=$dir/empty report name.jsonl two.jsonl --out page.html 2>/dev/null && fail 'a file that is not there'
 PATH=$dir/empty "$n" report two.jsonl --out plain.html 2>said || fail "no gnuplot: $(cat said)"
@@ -111,7 +111,7 @@ undrawn() {
     has "This chart could not be drawn: $1"
     [ "$(grep -c "^narrowcast: warning: the page lacks the chart '.*': $1" said) $(wc -l <said)" = "$(($2 - $3)) $(($2 - $3))" ] || fail "$4: said: $(cat said)"
 }
-PATH=$dir/cut:$PATH undrawn 'cannot draw: gnuplot left off midway' 5 0 two.jsonl
+PATH=$dir/cut:$PATH refused 'cannot draw: gnuplot left off midway' two.jsonl --out page.html
 PATH=$dir/bad:$PATH undrawn 'gnuplot did not make the chart: it ended without a reason' 5 0 two.jsonl
 printf '{"kind":"run"}\n{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":1e99}\n' 1 1e308 >far
 printf '{"kind":"epoch","epoch":%d,"loss":%s,"test_accuracy":0.5}\n' 2 -1e308 >>far

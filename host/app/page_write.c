@@ -163,13 +163,15 @@ static int draw(const struct plot *p, int number, struct err_lines *lines, FILE 
     err_hold();
     const int rc = plot_svg(p, number, to);
     err_turn(before);
-    if (rc < 0 && rc != -ENOENT)
+    if (rc < 0 && rc != -ENOENT && rc != -EDOM)
+        return ERR(rc, "%s", lines->line);
+    if (rc == -EDOM)
         err_warn("the page lacks the chart '%s': %s", p->kind->report, lines->line);
     return rc;
 }
 
 /* number: of the last chart that was drawn; missing: becomes true if there is no gnuplot. A chart that is
- * not drawn leaves its table in the page, with the reason if gnuplot failed. */
+ * not drawn leaves its table in the page, with the reason if gnuplot refused it. */
 static int chart(struct plot *p, int *number, bool *missing, FILE *to)
 {
     const size_t each = plot_thin(p, POINTS_MOST);
@@ -181,11 +183,13 @@ static int chart(struct plot *p, int *number, bool *missing, FILE *to)
         return ERR(-ENOMEM, "cannot report: no memory");
     const int drawing = draw(p, *number + 1, &why, f);
     fclose(f);
+    if (drawing < 0 && drawing != -ENOENT && drawing != -EDOM)
+        return free(svg), drawing;
     const bool drawn = drawing == 0;
     fprintf(to, "<figure>\n<h2>%s</h2>\n", p->kind->report);
     if (each > 1)
         fprintf(to, "<p class=\"by\">Points are means of up to %zu steps.</p>\n", each);
-    if (!drawn && drawing != -ENOENT) {
+    if (drawing == -EDOM) {
         fputs("<p>This chart could not be drawn: ", to);
         page_put(why.line, to);
         fputs("</p>\n", to);

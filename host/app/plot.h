@@ -142,12 +142,12 @@ struct plot_look {
 void plot_script(const struct plot *p, const struct plot_look *look, FILE *to);
 
 /* Draw a plot by gnuplot: *chart is its standard output, a temporary file that the caller closes.
- * Returns 0 or a negative errno with a line; -ENOENT, in silence: there is no gnuplot. */
+ * Returns 0 or a negative errno with a line, -EDOM if gnuplot refuses the plot; -ENOENT, in silence:
+ * there is no gnuplot. */
 int plot_draw(const struct plot *p, const struct plot_look *look, FILE **chart);
 
 /* The chart alone, as a part of a page: <svg> ... </svg>, whose texts and lines are of the colour that
- * stands around it; number: of the chart in the page. Returns 0 or a negative errno with a line; -ENOENT,
- * in silence: there is no gnuplot. */
+ * stands around it; number: of the chart in the page. Returns as plot_draw(). */
 int plot_svg(const struct plot *p, int number, FILE *to);
 
 /* path: .svg, .png, or .gp: the program alone. The chart takes its name when it is whole. Returns 0

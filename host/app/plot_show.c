@@ -280,8 +280,8 @@ static int ask_gnuplot(int from, int to)
     int rc = run_gnuplot(from, to, fileno(said));
     last_line(said, line, sizeof line);
     if (rc > 0)
-        rc = *line ? ERR(-EIO, "gnuplot did not make the chart: %s", line)
-                   : ERR(-EIO, "gnuplot did not make the chart: it ended without a reason");
+        rc = ERR(WIFEXITED(rc) ? -EDOM : -EIO, "gnuplot did not make the chart: %s",
+                 *line ? line : "it ended without a reason");
     else if (rc == 0 && *line)
         err_warn("gnuplot: %s", line);
     fclose(said);
