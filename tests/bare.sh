@@ -61,11 +61,13 @@ run_in() {
     mkdir -p "$root/root/narrowcast" "$root/etc/ssl/certs"
     git -c safe.directory="$tree" -C "$tree" archive HEAD | tar -x -C "$root/root/narrowcast"
     cp /etc/resolv.conf "$root/etc/"
-    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true # of a company's proxy, for pip
+    # for pip behind a proxy with certificates of its own, before and after the package ca-certificates comes
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null || true
+    cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
     mapfile -t kept < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL)=')
     # shellcheck disable=SC2016 # for the other shell
     unshare --mount --pid --fork --kill-child sh -ec 'root=$1 && shift
-        mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --bind /dev "$root/dev"
+        mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev"
         mount -t tmpfs tmpfs "$root/dev/shm"
         exec chroot "$root" "$@"' sh "$root" /usr/bin/env -i "${kept[@]}" HOME=/root USER=root LANG=C.UTF-8 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
