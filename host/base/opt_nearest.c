@@ -66,6 +66,8 @@ const char *opt_guess(const char *word, const char *list, char to[OPT_GUESS])
         at += strspn(at, between);
     }
     const char *nearest = *word ? opt_nearest(word, names, n) : NULL;
-    snprintf(to, OPT_GUESS, nearest ? ": did you mean '%s'?" : "", nearest);
+    *to = 0;
+    if (nearest)
+        snprintf(to, OPT_GUESS, ": did you mean '%s'?", nearest);
     return to;
 }
