@@ -22,7 +22,7 @@ fail() {
 card() {
     ${NETLAB_HOSTS:+ip netns exec n5} "$n" sim --listen "$@" >"$dir/${1%:*}.card" 2>&1 &
     cards="$cards $!"
-    while ! grep -q '^listening' "$dir/${1%:*}.card" && kill -0 $! 2>/dev/null; do sleep 0.05; done
+    while ! grep -qs '^listening' "$dir/${1%:*}.card" && kill -0 $! 2>/dev/null; do sleep 0.05; done
     at=$(sed -n 's/^listening on //p' "$dir/${1%:*}.card")
     [ -n "$at" ] || fail "no card at $1"
 }
