@@ -43,7 +43,7 @@ for name in '' 'nc%d' a-name-that-is-too-long 'nc/0'; do on_tap "interface '$nam
 refused 'both be at port 20777' "$n" sim --shell --listen 127.0.0.1:20777 --tap nc0 --ip 10.0.0.9 --control 20777
 "$n" sim --listen 127.0.0.1:0 --model c >out 2>err &
 card=$!
-while ! grep -q '^listening on ' out && kill -0 $card; do sleep 0.1; done
+while ! grep -qs '^listening on ' out && kill -0 $card; do sleep 0.1; done
 at=$(sed -n 's/^listening on //p' out)
 refused 'cannot listen' "$n" sim --listen "$at" --model c
 "$B/tests/test_sim_listen" "$at" || fail 'no sums through the card'

@@ -58,7 +58,7 @@ at_host ip link set card_eth up
 card() { # card OPTIONS...: on the bridge; control at 10.77.0.1:4711
     "$B/narrowcast-sim" --tap nc0 --ip 10.77.0.9 --listen 10.77.0.1:4711 "$@" >"$dir/card" 2>"$dir/err" &
     card=$!
-    while ! grep -q '^listening on 10.77.0.1:4711$' "$dir/card" && kill -0 "$card"; do sleep 0.1; done
+    while ! grep -qs '^listening on 10.77.0.1:4711$' "$dir/card" && kill -0 "$card"; do sleep 0.1; done
     ip link set nc0 master br0 || fail 'no interface nc0'
 }
 

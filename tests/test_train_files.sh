@@ -211,7 +211,7 @@ busy dump-gradients shared.dump
 on --steps 5 --save turn.ck --log turn.log >/dev/null 2>&1
 timeout 120 "$n" train --data synthetic:240,3 --batch 24 --model mlp --lr 0.05 --schedule const --steps 1000000 --resume turn.ck --log turn.log >/dev/null 2>&1 &
 first=$!
-until grep -q '"kind":"step","step":6,' turn.log; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
+until grep -qs '"kind":"step","step":6,' turn.log; do kill -0 $first 2>/dev/null || break; sleep 0.05; done
 { sleep 1; kill -TERM $first; } &
 on --steps 8 --resume turn.ck --log turn.log >/dev/null 2>said || fail "the next run did not wait: $(cat said)"
 wait

@@ -35,7 +35,7 @@ on mpi_here 3 --format e5m2 --algo direct
 on mpi_there 2 --format e4m3 --seed 7 --algo direct
 "$n" card --listen 10.77.0.254:4711 >"$dir/card.out" 2>"$dir/card.err" &
 card=$!
-while ! grep -q '^listening' "$dir/card.out" && kill -0 $card; do sleep 0.1; done
+while ! grep -qs '^listening' "$dir/card.out" && kill -0 $card; do sleep 0.1; done
 on here 3 --format e5m2 --offload udp://10.77.0.254:4711 &
 HOSTS=$NETLAB_MPI on there 2 --format e4m3 --seed 7 --offload udp://10.77.0.254:4711
 wait $!
