@@ -83,6 +83,7 @@ kill -TERM "$(ranks_of 1 | head -n 1)" # ends with its step, and a checkpoint
 grep -q "offload given up: card $eth has started anew" "$dir/err1" || fail 'a card that came back: no word of how it went'
 grep -q 'offload is back' "$dir/err1" || fail 'a card that came back: no word of that'
 total=$(($(steps 1) + 1))
+rm -f "$dir/log2" # of an earlier run
 on 2 $ranks --steps $total --offload off --resume "$dir/saved" || fail 'on from what was saved'
 on 1 $ranks --steps $total --offload off || fail 'over MPI, as many steps'
 [ "$(checksum 1)" = "$(checksum 2)" ] || fail 'a card that came back: other weights than over MPI'
