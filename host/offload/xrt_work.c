@@ -48,7 +48,7 @@ static void leave(int status, void *arg)
 }
 
 /* Again whenever XRT may have registered more, which it does at the first call of some kinds. */
-static void register_leave(int kind)
+static void register_leave(enum xrt_work_kind kind)
 {
     static _Atomic int times[XRT_WORK_CLOSE + 1];
     owner = getpid();
