@@ -66,7 +66,7 @@ run_in() {
     cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null || true
     mapfile -t kept < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL)=')
     # shellcheck disable=SC2016 # for the other shell
-    unshare --mount --pid --fork --kill-child sh -ec 'root=$1 && shift
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child sh -ec 'root=$1 && shift
         mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev"
         mount -t tmpfs tmpfs "$root/dev/shm"
         exec chroot "$root" "$@"' sh "$root" /usr/bin/env -i "${kept[@]}" HOME=/root USER=root LANG=C.UTF-8 \

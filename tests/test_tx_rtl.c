@@ -95,8 +95,8 @@ static void offer_send(unsigned most_ranks, unsigned beats)
     *d.send_crc = h.payload_crc;
     *d.send_beats = (uint8_t)beats;
     d.send_desc[0] =
-        (uint32_t)(below(256) | h.flags << 8 | h.beats << 16 | (uint32_t)h.in_fmt << 24);
-    d.send_desc[1] = (uint32_t)(h.out_fmt | h.out_shift << 8 | (uint32_t)below(65536) << 16);
+        (uint32_t)below(256) | (uint32_t)(h.flags << 8 | h.beats << 16) | (uint32_t)h.in_fmt << 24;
+    d.send_desc[1] = (uint32_t)(h.out_fmt | h.out_shift << 8) | (uint32_t)below(65536) << 16;
     d.send_desc[2] = h.tag;
     d.send_desc[3] = h.count;
     send_want = (struct want){h, h.job, beats, 0};
