@@ -6,7 +6,7 @@
 #include "collnet/collnet.h"
 #include "collnet/mesh.h"
 #include "comm/comm_over.h"
-#include <fenv.h>
+#include "vec/fp_mode.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -188,8 +188,7 @@ int collnet_connect(void *handles[], int n_ranks, int rank, void *listening, voi
     struct group *g = collnet_words() && listening ? buf_alloc(sizeof *g) : NULL;
     int rc = g ? 0 : -EINVAL;
     fenv_t fp; /* NCCL's: words are read, and tables made, in IEEE's default mode */
-    fegetenv(&fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&fp);
     if (g) {
         g->lines = collnet_lines();
         pthread_mutex_init(&g->lock, NULL);

@@ -2,8 +2,8 @@
 #include "comm/comm_mpi.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "vec/fp_mode.h"
 #include <dlfcn.h>
-#include <fenv.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ static void keep_loaded(void)
 static void finalize(void)
 {
     fenv_t fp; /* at exit it is the program's, which may have traps */
-    fegetenv(&fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&fp);
     const double start = clock_s(), most = 10;
     keep_loaded();
     MPI_Finalize();

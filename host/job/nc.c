@@ -288,8 +288,7 @@ static int open_as(struct comm_members *members, const struct nc_transport *tran
     fenv_t fp; /* the caller's: words are read, and tables made, in IEEE's default mode */
     if (out)
         *out = NULL;
-    fegetenv(&fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&fp);
     a.options_rc = copy_options(options, &a.options);
     struct err_lines lines = nc_lines(&a.options);
     struct err_lines *before = err_turn(&lines);
@@ -344,8 +343,7 @@ void nc_close(struct nc *nc)
         return;
     struct err_lines *before = err_turn(&nc->lines);
     fenv_t fp; /* traps would end the process at the first clock */
-    fegetenv(&fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&fp);
     if (atomic_load(&nc->failed)) /* the others need not wait for this rank */
         (void)comm_give_in(nc->comm, atomic_load(&nc->failed));
     job_close(&nc->job);
@@ -371,8 +369,7 @@ void nc_abort(struct nc *nc, int code)
     if (!comm_threads(nc->comm) || atomic_exchange(&nc->busy, true))
         return;
     fenv_t fp;
-    fegetenv(&fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&fp);
     if (!nc->under_way)
         (void)comm_missing(nc->comm);
     fesetenv(&fp);

@@ -108,8 +108,7 @@ int nc_enter(struct nc *nc)
         return ERR(-EBUSY, "cannot call: another thread is in a call of the same communicator");
     nc->lines.first[0] = 0;
     nc->before = err_turn(&nc->lines);
-    fegetenv(&nc->fp);
-    fesetenv(FE_DFL_ENV);
+    fp_env_enter(&nc->fp);
     const int rc = may_call(nc);
     return rc < 0 ? nc_leave_refused(nc, rc) : 0;
 }

@@ -4,7 +4,7 @@
 #include <narrowcast.h>
 #include "base/err.h"
 #include "job/job.h"
-#include <fenv.h>
+#include "vec/fp_mode.h"
 #include <stdatomic.h>
 #include <sys/types.h>
 
