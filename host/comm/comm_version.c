@@ -4,7 +4,6 @@
 #include "comm/comm_inside.h"
 #include "comm/protocol.h"
 #include <narrowcast.h>
-#include <ctype.h>
 #include <string.h>
 
 struct record {
@@ -17,15 +16,12 @@ _Static_assert(sizeof NC_VERSION <= sizeof((struct record *)0)->version, "has ro
 
 static const struct record own = {.magic = "ncjoins", .protocol = PROTOCOL, .version = NC_VERSION};
 
-/* The other record, with a version that can be printed. Returns 0 or -EPROTO with a line. */
+/* Compare the record of rank 0 with this rank's. Return 0 or -EPROTO with a line. */
 static int compare(const struct comm *c, struct record *r)
 {
     if (memcmp(r, &own, sizeof own) == 0)
         return 0;
     r->version[sizeof r->version - 1] = 0;
-    for (char *at = r->version; *at; at++)
-        if (!isgraph((unsigned char)*at))
-            *at = '?';
     return ERR(-EPROTO,
                "cannot join the job: rank %d has narrowcast %s (protocol %u), and rank 0 has %s "
                "(protocol %u): need the same library on all ranks",
