@@ -120,13 +120,13 @@ static int check_text(struct file_in *in, uint32_t text_bytes, const char *mine)
     if (!theirs)
         return -ENOMEM;
     int rc = checkpoint_in_get(in, theirs, text_bytes);
-    if (rc == 0 && opt_lines_differ(mine, theirs, &differ) && *differ.mine && *differ.theirs &&
-        !strcmp(differ.name, CHECKPOINT_STEPS))
+    const bool differs = rc == 0 && opt_lines_differ(mine, theirs, &differ);
+    if (differs && *differ.mine && *differ.theirs && !strcmp(differ.name, CHECKPOINT_STEPS))
         rc = ERR(-EINVAL,
                  "cannot resume '%s': its schedule is for %s steps in all, this run has %s: pass "
                  "--steps %s; only a run begun with --schedule const can be made longer",
                  in->path, differ.theirs, differ.mine, differ.theirs);
-    else if (rc == 0 && opt_lines_differ(mine, theirs, &differ))
+    else if (differs)
         rc = ERR(-EINVAL, "cannot resume '%s': it was made with %s '%s', this run has '%s'",
                  in->path, differ.name, differ.theirs, differ.mine);
     else if (rc == 0 && (text_bytes != strlen(mine) || memcmp(theirs, mine, text_bytes)))

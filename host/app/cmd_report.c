@@ -58,25 +58,29 @@ static int check(const struct report_options *o, const struct opt_parsed *parsed
     return file_out_check(o->out);
 }
 
-static int write_page(const struct page *page, const char *path)
+/* Write the page whole or not at all. Return 0 or a negative errno with a line. */
+static int store(const char *html, size_t bytes, const char *path)
 {
     struct file_out out;
+    if (is_stdout(path))
+        return fwrite(html, 1, bytes, stdout) == bytes && !fflush(stdout)
+                   ? 0
+                   : ERR(-errno, "cannot write to standard output: %s", strerror(errno));
+    TRY(file_out_open(&out, path));
+    (void)file_out_write(&out, html, bytes); /* the commit returns what failed */
+    return file_out_commit(&out);
+}
+
+static int write_page(const struct page *page, const char *path)
+{
     char *html = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&html, &bytes);
     int rc = f ? page_write(page, f) : ERR(-ENOMEM, "cannot report: no memory");
     if (f && fclose(f) && rc == 0)
         rc = ERR(-ENOMEM, "cannot report: no memory");
-    if (rc == 0 && is_stdout(path)) {
-        if (fwrite(html, 1, bytes, stdout) < bytes || fflush(stdout))
-            rc = ERR(-errno, "cannot write to standard output: %s", strerror(errno));
-    } else if (rc == 0) {
-        rc = file_out_open(&out, path);
-    }
-    if (rc == 0 && !is_stdout(path)) {
-        (void)file_out_write(&out, html, bytes);
-        rc = file_out_commit(&out);
-    }
+    if (rc == 0)
+        rc = store(html, bytes, path);
     free(html);
     return rc;
 }
