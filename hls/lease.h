@@ -54,8 +54,8 @@ static inline size_t lease_put(const struct lease_message *m, uint8_t *to)
     return bytes + 4;
 }
 
-/* Return true if bytes [n] are a datagram of lease.def, of any version. Of another version only the
- * header is read, words 0 to 4; it has no operations here. */
+/* Return true if bytes [n] are a datagram of lease.def, of any version. For another version only the
+ * header is read (words 0 to 4), and no operations. */
 static inline bool lease_get(struct lease_message *m, const uint8_t *bytes, size_t n)
 {
     if (n < 4 * (LEASE_HEADER + 1) || n > LEASE_BYTES || n % 4 ||

@@ -22,8 +22,8 @@ struct checkpoint_entry {
     uint64_t bytes;   /* of a part */
 };
 
-/* What a run's checkpoint is made of. The file that it goes on from must be made of the same, but
- * for the id of the run. */
+/* The contents of a run's checkpoint. A file to resume from must have the same contents, except for
+ * the id of the run. */
 struct checkpoint_plan {
     char run[CHECKPOINT_RUN_BYTES]; /* hex digits, no zero at the end; all zero: unknown */
     const char *text;

@@ -215,8 +215,8 @@ static int settle(const struct predict_options *o, const struct opt_parsed *pars
     return card_rate(o, p);
 }
 
-/* Each format that was named must work by some algorithm with some number of ranks, and each algorithm
- * that was named with some format. Of the usual formats one will do. */
+/* Each format that was named must work with some algorithm and some number of ranks, and each algorithm
+ * that was named with some format. Of the default formats, one that works is enough. */
 static int check_words(const struct predict *p, bool named_formats, bool named_algos)
 {
     struct predict_way way;

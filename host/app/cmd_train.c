@@ -14,7 +14,7 @@ int cmd_train(int argc, char **argv)
     struct opt_parsed parsed = {0};
     struct comm *comm;
     err_hold();
-    signal(SIGPIPE, SIG_IGN); /* a reader of --log that has gone is a failure with a line */
+    signal(SIGPIPE, SIG_IGN); /* if the reader of --log ends, writing fails and is reported */
     int rc = train_options_read(&train_command, argc, argv, &o, &parsed);
     int joined = comm_open(o.deadline, &comm);
     if (joined < 0) {
