@@ -101,6 +101,15 @@ done
 mkfifo none.pipe
 refused "cannot open 'none.pipe': no process opened this pipe to read it" --log none.pipe
 
+# --- a stderr that nobody reads: 1500 epoch lines are more than its pipe holds, and the training ends ---
+mkfifo unread.pipe
+sleep 120 <unread.pipe &
+reader=$!
+timeout 60 "$n" train --data synthetic:60,1 --model mlp --batch 60 --epochs 1500 --schedule const 2>unread.pipe >stdout ||
+    fail "a stderr that nobody reads: exit $?"
+kill $reader
+grep -q '^weights checksum' stdout || fail "a stderr that nobody reads: $(tail -n 1 stdout)"
+
 # --- other data under the same name ---
 data() { seq "$1" "$2" >text && timeout 120 "$n" train --data text:text --batch 4 --model charlstm --width 0.02 --schedule const "${@:3}"; }
 data 1 9000 --steps 1 --save text.ck >/dev/null 2>said || fail "a text: $(cat said)"

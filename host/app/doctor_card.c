@@ -70,7 +70,7 @@ static void keep_error(void *arg, bool error, const char *line)
     if (error)
         snprintf(arg, LINE_BYTES, "%s", line);
     else
-        fprintf(stderr, "narrowcast: warning: %s\n", line);
+        err_note("narrowcast: warning: %s", line);
 }
 
 /* Opens the job. A card that cannot exist or does not answer is a finding, not an error of doctor. */

@@ -1,6 +1,7 @@
 /* doctor_room.c : checks the room of MPI's files: a segment per rank in /dev/shm, and what mpirun
  * and PMIx write to TMPDIR. */
 #include "app/doctor.h"
+#include "base/err.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,5 +102,5 @@ void doctor_warn_early(void)
     doctor_room(&mine);
     doctor_tmpdir(&alone, &f);
     if (f.grade != DOCTOR_OK)
-        fprintf(stderr, "narrowcast: TMPDIR: %s; mend: %s\n", f.what, f.mend);
+        err_note("narrowcast: TMPDIR: %s; mend: %s", f.what, f.mend);
 }

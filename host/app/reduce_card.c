@@ -67,7 +67,7 @@ int reduce_card(const struct vec_sum *sum, struct codes_in *in, int n_in, struct
         rc = add_all(&b, card, in, out);
     if (!rc) {
         sim_sum_describe(card, &said);
-        fprintf(stderr, "%s\n", line);
+        err_note("%s", line);
     }
     close_blocks(&b);
     sim_sum_close(card);

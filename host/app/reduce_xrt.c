@@ -60,9 +60,10 @@ static int add_all(struct xrt_job *j, struct codes_in *in, struct file_out *out)
 static void report(const struct xrt_job *j)
 {
     const struct card_mm *mm = &j->mm;
-    fprintf(stderr, "%s: %llu runs, %.1f MB to the card, %.1f MB back, %.1f MB/s\n", mm->card.name,
-            (unsigned long long)mm->runs, 1e-6 * (double)mm->in_bytes, 1e-6 * (double)mm->out_bytes,
-            1e-6 * (double)mm->in_bytes / (j->card_s > 0 ? j->card_s : 1e-9));
+    err_note("%s: %llu runs, %.1f MB to the card, %.1f MB back, %.1f MB/s", mm->card.name,
+             (unsigned long long)mm->runs, 1e-6 * (double)mm->in_bytes,
+             1e-6 * (double)mm->out_bytes,
+             1e-6 * (double)mm->in_bytes / (j->card_s > 0 ? j->card_s : 1e-9));
 }
 
 int reduce_xrt(const struct vec_sum *sum, struct codes_in *in, int n_in, struct file_out *out,

@@ -130,8 +130,8 @@ int train_device_open(struct train *t)
 void train_device_say(const struct train *t)
 {
     if (t->rank == 0 && t->on_gpu)
-        fprintf(stderr, "device: %s, %s; gradients by %s\n", gpu_info()->name, t->o->precision,
-                t->job.device);
+        err_note("device: %s, %s; gradients by %s", gpu_info()->name, t->o->precision,
+                 t->job.device);
 }
 
 void train_device_close(struct train *t)

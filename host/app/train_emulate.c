@@ -63,8 +63,8 @@ static int fits_in(const struct train *t, uint64_t each, uint64_t common, uint64
                    "free: about %llu ranks would fit%s",
                    t->n_ranks, t->o->model, each_text, all_text, free_text, where,
                    (unsigned long long)(room / each), t->low_memory ? "" : ", or --memory low");
-    fprintf(stderr, "emulated: %d ranks in one process, %s each, %s in all%s\n", t->n_ranks,
-            each_text, all_text, where);
+    err_note("emulated: %d ranks in one process, %s each, %s in all%s", t->n_ranks, each_text,
+             all_text, where);
     return 0;
 }
 

@@ -2,6 +2,7 @@
  * its start, in its final table. */
 #include "hls/card.h"
 #include "app/train.h"
+#include "base/err.h"
 
 void train_offload_say(struct train *t)
 {
@@ -10,7 +11,7 @@ void train_offload_say(struct train *t)
     if (t->rank == 0)
         job_path(&t->job, &path);
     if (path.n)
-        fprintf(stderr, "all-reduce: %s\n", line);
+        err_note("all-reduce: %s", line);
 }
 
 void train_offload_added(const struct train *t, struct text *to)

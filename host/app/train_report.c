@@ -4,6 +4,7 @@
 #include "app/train_core.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -102,6 +103,26 @@ static void print_accuracy(const struct train *t, const struct report_epoch *e)
     printf("\n");
 }
 
+static void say_epoch(const struct train *t, const struct report_epoch *epoch)
+{
+    char to[256];
+    struct text line = text_in(to, sizeof to);
+    text_add(&line, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
+    if (t->report.all.steps > 0) /* else resumed at its end: nothing was trained */
+        text_add(&line, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
+                 epoch->train_accuracy);
+    text_add(&line, "  test accuracy %.4f", epoch->test_accuracy);
+    if (report_shows_top(t))
+        text_add(&line, "  top-%d %.4f", NN_TOP, epoch->test_top);
+    if (t->confusion)
+        text_add(&line, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
+    if (report_shows_cer(t))
+        text_add(&line, "  test CER %.4f", epoch->test_cer);
+    if (t->data->samples->tells_bits)
+        text_add(&line, "  test bits %.4f", epoch->test_bits);
+    err_note("%s", to);
+}
+
 int report_epoch(struct train *t, const struct report_epoch *epoch)
 {
     struct report *r = &t->report;
@@ -109,20 +130,7 @@ int report_epoch(struct train *t, const struct report_epoch *epoch)
     if (t->rank > 0)
         return 0;
     progress_clear(&r->progress);
-    fprintf(stderr, "epoch %llu done", (unsigned long long)epoch->epoch + 1);
-    if (r->all.steps > 0) /* else resumed at its end: nothing was trained */
-        fprintf(stderr, "  loss %.4f  train accuracy %.4f", epoch->train_loss,
-                epoch->train_accuracy);
-    fprintf(stderr, "  test accuracy %.4f", epoch->test_accuracy);
-    if (report_shows_top(t))
-        fprintf(stderr, "  top-%d %.4f", NN_TOP, epoch->test_top);
-    if (t->confusion)
-        fprintf(stderr, "  mIoU %.4f  mAcc %.4f", epoch->map.mean_iou, epoch->map.mean_accuracy);
-    if (report_shows_cer(t))
-        fprintf(stderr, "  test CER %.4f", epoch->test_cer);
-    if (t->data->samples->tells_bits)
-        fprintf(stderr, "  test bits %.4f", epoch->test_bits);
-    fputc('\n', stderr);
+    say_epoch(t, epoch);
     if (!r->log.f)
         return 0;
     return record_epoch(t, epoch);
@@ -252,11 +260,12 @@ void report_stopped(const struct train *t)
 {
     if (t->rank > 0)
         return;
-    fprintf(stderr, "stopped by %s after step %llu of %llu",
-            t->stopped_by ? t->stopped_by->name : "that", (unsigned long long)t->state.step,
-            (unsigned long long)t->n_steps);
+    const char *by = t->stopped_by ? t->stopped_by->name : "that";
+    const unsigned long long at = t->state.step, of = t->n_steps;
     if (t->o->save)
-        fprintf(stderr, "; --resume '%s' goes on from there\n", t->o->save);
+        err_note("stopped by %s after step %llu of %llu; --resume '%s' goes on from there", by, at,
+                 of, t->o->save);
     else
-        fprintf(stderr, "; nothing was saved: there was no --save\n");
+        err_note("stopped by %s after step %llu of %llu; nothing was saved: there was no --save",
+                 by, at, of);
 }

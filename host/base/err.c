@@ -109,6 +109,18 @@ void err_news(const char *format, ...)
     put(lines(), false, text);
 }
 
+void err_note(const char *format, ...)
+{
+    char text[ERR_LINE_BYTES - 128];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text - 1, format, ap);
+    va_end(ap);
+    text_clean(text);
+    strcat(text, "\n");
+    err_line(text);
+}
+
 /* May one more line about strangers be said? *unsaid: how many were not, which is to be said first. */
 static bool may_say(uint64_t *unsaid)
 {

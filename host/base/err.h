@@ -34,6 +34,9 @@ void err_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * on. */
 void err_news(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Write a line as it is, without "narrowcast: ", held or not: what a command reports of its work. */
+void err_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Warns about a stranger: somebody whom nobody here has asked, such as one who calls a port. Any number
  * of them may come, so only ERR_STRANGERS of these lines are said in ERR_STRANGERS_S seconds. The
  * others are counted, and the count is said with the next line or by err_strangers_end(), which a

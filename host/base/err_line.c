@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The lock is not held while a line is written: a child forked in that second needs it. */
 static struct {
     pthread_mutex_t lock;
     int patience_ms;
@@ -51,18 +52,21 @@ void err_line(const char *text)
 {
     char all[ERR_LINE_BYTES] = "";
     pthread_mutex_lock(&state.lock);
-    if (state.missing)
+    const uint64_t missing = state.missing;
+    const int wait_ms = missing ? 0 : state.patience_ms;
+    state.missing = 0;
+    pthread_mutex_unlock(&state.lock);
+    if (missing)
         snprintf(all, sizeof all,
                  "narrowcast: warning: %llu line%s missing here: nobody read stderr\n",
-                 (unsigned long long)state.missing, state.missing == 1 ? " is" : "s are");
+                 (unsigned long long)missing, missing == 1 ? " is" : "s are");
     const size_t n = strlen(all);
     snprintf(all + n, sizeof all - n, "%s", text);
-    if (write_soon(all, state.missing ? 0 : state.patience_ms)) {
-        state.missing = 0;
-    } else {
-        state.missing++;
-        state.left_out++;
-    }
+    if (write_soon(all, wait_ms))
+        return;
+    pthread_mutex_lock(&state.lock);
+    state.missing += missing + 1;
+    state.left_out++;
     pthread_mutex_unlock(&state.lock);
 }
 

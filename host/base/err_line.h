@@ -3,7 +3,7 @@
 #define ERR_LINE_H
 #include <stdint.h>
 
-enum { ERR_LINE_BYTES = 1024 }; /* at most, and much less than a pipe takes in one piece */
+enum { ERR_LINE_BYTES = 3072 }; /* at most, and much less than a pipe takes in one piece */
 
 /* Write text, which ends its lines itself. If its reader stands still (a full pipe, a terminal that was
  * stopped), wait for it a second at most, or not at all after err_never_wait() or while it has not read

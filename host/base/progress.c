@@ -1,8 +1,10 @@
 /* progress.c : one line about work in progress, on stderr. */
 #include "base/progress.h"
 #include "base/clock.h"
+#include "base/err_line.h"
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -32,14 +34,14 @@ static int find_terminal(void)
 
 void progress_init(struct progress *p, bool on)
 {
-    *p = (struct progress){.to = on ? stderr : NULL, .terminal = on ? find_terminal() : -1};
+    *p = (struct progress){.on = on, .terminal = on ? find_terminal() : -1};
     p->next_s = clock_s() + (p->terminal >= 0 ? 0.2 : 5);
 }
 
 void progress_close(struct progress *p)
 {
     progress_clear(p);
-    if (p->to && p->terminal >= 0)
+    if (p->on && p->terminal >= 0)
         close(p->terminal);
     *p = (struct progress){.terminal = -1};
 }
@@ -60,7 +62,7 @@ const char *progress_time(double seconds, char text[PROGRESS_TIME])
 
 bool progress_due(const struct progress *p)
 {
-    return p->to && clock_s() >= p->next_s;
+    return p->on && clock_s() >= p->next_s;
 }
 
 /* Characters that fit on a line; a longer one would wrap, and could not be rewritten. */
@@ -74,24 +76,22 @@ static int room(const struct progress *p)
 
 void progress_say(struct progress *p, const char *format, ...)
 {
-    if (!p->to)
+    if (!p->on)
         return;
-    char line[LINE_MAX_LEN];
+    char line[LINE_MAX_LEN], all[LINE_MAX_LEN + 8];
     va_list ap;
     va_start(ap, format);
     vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
-    fprintf(p->to, "%.*s%s", room(p), line, p->terminal >= 0 ? "\033[K\r" : "\n");
-    fflush(p->to);
+    snprintf(all, sizeof all, "%.*s%s", room(p), line, p->terminal >= 0 ? "\033[K\r" : "\n");
+    err_line(all);
     p->shown = true;
     p->next_s = clock_s() + (p->terminal >= 0 ? 0.2 : 5);
 }
 
 void progress_clear(struct progress *p)
 {
-    if (p->to && p->terminal >= 0 && p->shown) {
-        fputs("\033[K", p->to);
-        fflush(p->to);
-    }
+    if (p->on && p->terminal >= 0 && p->shown)
+        err_line("\033[K");
     p->shown = false;
 }

@@ -3,10 +3,9 @@
 #ifndef PROGRESS_H
 #define PROGRESS_H
 #include <stdbool.h>
-#include <stdio.h>
 
 struct progress {
-    FILE *to;
+    bool on;
     int terminal; /* a descriptor of it; -1: there is none */
     bool shown;
     double next_s; /* clock_s() before which nothing is printed */
