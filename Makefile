@@ -17,7 +17,7 @@ san      := $(strip $(SAN))
 
 # The build first installs what it needs, where it can; tests also install what the build can do without. Each stamp is a
 # makefile: make starts over and sees the new tools.
-ifneq ($(filter-out help clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help map clean fmt dist tools,$(or $(MAKECMDGOALS),all)),)
 include $(B)/installed $(if $(filter test test-long,$(MAKECMDGOALS)),$(B)/tools)
 endif
 INSTALL   = CC='$(CC)' CXX='$(CXX)' MPICC='$(MPICC)' host/install.sh
@@ -122,7 +122,7 @@ XRT_SIM  := $(if $(XRT_NOOP),$(B)/xrt/lib/libxrt_core.so.2 $(B)/xrt/try $(B)/xrt
 HERE     := $(B)/narrowcast $(B)/narrowcast-sim $(B)/narrowcast.sim.xclbin $(B)/libnarrowcast.so $(B)/libnarrowcast-pmpi.so $(B)/libnccl-net-narrowcast.so $(XRT_LIB) $(FABRIC_LIB) $(XRT_SIM) $(EMU_LIB) $(TEST_BIN) \
             $(BENCH:bench/%.c=$(B)/%) $(if $(wildcard /dev/nvidiactl),$(GPU_LIB))
 
-.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean help skips force
+.PHONY: all run check test test-long install deb dist bench bench-gpu tools sim shell bitstream formal synth lint fmt clean map help skips force
 all: $(HERE) $(GPU_LIB) skips           ## build everything this machine can build
 skips:
 	$(Q)$(if $(VERILATOR),:,echo 'skip  the Verilated card: no $(if $(HAVE_CXX),verilator,C++ compiler); simulated cards are the plain C ones')
@@ -195,6 +195,8 @@ fmt:                                    ## format all C with clang-format
 	$(Q)clang-format -i $(ALL_C)
 clean:                                  ## remove $(B)
 	$(Q)rm -rf $(B)
+map:                                    ## every folder and file with its idea (IN=FOLDER: of one)
+	@tests/map.sh $(IN)
 help:                                   ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 	@echo 'VERILATOR=  FABRIC=  XRT=  CXX=  NVCC=  CUDNN=  CUBLAS=  NCCL=  (nothing behind): each leaves out what needs it; the last three with a folder behind: it is there. GPU_ARCHS=all: for a release'

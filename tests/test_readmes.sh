@@ -1,7 +1,6 @@
 #!/bin/bash
-# test_readmes.sh : each folder's README names every file in it, and no file that is nowhere. A name stands in backticks, alone: `mf.h`,
-# which names mf.c as well (a module is a pair); `algo_*.c` and `{a,b}.sh`; `.c` behind a name is that module's; in rtl/ a module's name
-# alone; a folder by a link, [emu/](emu), or by one of its files. And every link leads to something.
+# test_readmes.sh : every folder has a README, every file says its idea in its first sentence (map.sh), every link of a README leads to
+# something, and every file that a README names is in the tree.
 # shellcheck disable=SC2016 # backticks of a README
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,79 +8,45 @@ tree=
 [ "${1-}" != in ] || tree=$2
 cd "${tree:-$here/..}" || exit 1
 bad=0
-all=$(find hls host device rtl sim tests bench -type f -printf '%f\n' 2>/dev/null)
+say() { echo "$*" && bad=1; }
+readmes=$(find . -name README.md -not -path './build*' | sed 's,^\./,,' | sort)
+all=$(find . -type f -not -path './build*' -not -path './.git/*' -printf '%f\n')
 
-# names README: the files it names, a line each, globs and braces as they stand
-names() {
-    grep -oE '`[^` ]*`|\[[a-z0-9_]+/\]' "$1" | tr -d '`[]' | awk '
-        /^\.[a-z]+$/ { if (stem != "") print stem $0; next }
-        /^[A-Za-z0-9_*{},.\/-]+\.(c|h|cu|cuh|cpp|def|sv|sv\.in|sh|py|gp|list|tsv)$/ { stem = $0; sub(/\.[a-z]+$/, "", stem); print; next }
-        { stem = ""; print }'
-}
-
-# partner FILE: the other half of its pair
-partner() {
-    case $1 in
-    *.h) echo "${1%.h}.c" ;;
-    *.c) echo "${1%.c}.h" ;;
-    *) echo none ;;
+for folder in $(find hls device host rtl sim tests bench -type f -printf '%h\n' 2>/dev/null | sort -u); do
+    case $folder in
+    host/include | bench/papers/curves) ;; # narrowcast.h says it; data of a folder that does
+    *) [ -f "$folder/README.md" ] || say "$folder: has no README.md" ;;
     esac
-}
-
-for readme in hls/README.md host/*/README.md device/README.md rtl/README.md sim/README.md tests/README.md bench/README.md; do
-    [ -f "$readme" ] || continue
-    folder=${readme%/*}
-    declare -A named=()
-    while read -r words; do
-        [[ $words =~ ^[]A-Za-z0-9_*{},./-]+$ ]] || continue
-        for word in $(eval "set -f; echo ${words//\*/\\*}"); do # braces alone
-            word=${word%/} found=
-            [ -n "$word" ] || continue
-            for file in "$folder"/$word "$folder/$word.sv" "$folder/$(partner "$word")"; do
-                [ -e "$file" ] || continue
-                file=${file#"$folder"/} found=1
-                named[${file%%/*}]=1 # of a folder the first that is named
-            done
-            case $word in
-            build/* | *[*]*) ;;
-            *[a-z].c | *[a-z].h | *.cu | *.cuh | *.cpp | *.def | *.sv | *.sh)
-                [ -n "$found" ] || grep -qxF -- "${word##*/}" <<<"$all" || { echo "$readme: there is no '$word'"; bad=1; }
-                ;;
-            esac
-        done
-    done < <(names "$readme")
-    for file in "$folder"/*; do
-        name=${file##*/}
-        [ "$name" = README.md ] || [ -n "${named[$name]+set}" ] || { echo "$readme: does not name '$name'"; bad=1; }
-    done
-    unset named
 done
-while IFS=: read -r readme link; do
-    link=${link#*(} link=${link%)}
-    [ -e "${readme%/*}/$link" ] || { echo "$readme: leads to no '$link'"; bad=1; }
-done < <(find . -name README.md -not -path './build*' -exec grep -HoE '\]\([^():# ]+\)' {} + | sed "s,^\./,,; s,^README,./README,")
-for folder in host/*/; do
-    [ "$folder" = host/include/ ] || [ -f "$folder/README.md" ] || { echo "${folder%/}: has no README.md"; bad=1; }
+while read -r name; do
+    [ -z "$name" ] || say "$name: its first sentence must be 'name : idea'"
+done < <(TREE=$PWD "$here/map.sh" | sed -n 's/^  \([^ ]*\) *$/\1/p')
+for readme in $readmes; do
+    while read -r link; do
+        [ -e "$(dirname "$readme")/$link" ] || say "$readme: leads to no '$link'"
+    done < <(grep -oE '\]\([^():# ]+\)' "$readme" | sed 's/^](//; s/)$//')
+    while read -r name; do
+        grep -qxF -- "${name##*/}" <<<"$all" || say "$readme: there is no '$name'"
+    done < <(grep -oE '`[A-Za-z0-9_./-]*[a-z]\.(c|h|cu|cuh|cpp|def|sv|sh)`' "$readme" | tr -d '`' | grep -vE '^(build/|\.)')
 done
 [ -n "$tree" ] && exit $bad
 
 # --- what is planted is found ---
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/host/{base,include} "$tree/sim/models"
-touch "$tree"/host/base/{a.c,a.h,b_one.c,b_two.c,c.def} "$tree/sim/d.c" "$tree/sim/models/m"
-echo '| `a.h` | `b_*.c`, `c.def` | `d.c`' >"$tree/host/base/README.md"
-echo '`d.c` [models/](models)' >"$tree/sim/README.md"
-"$here/test_readmes.sh" in "$tree" || { echo "FAIL a tree in which all is named"; bad=1; }
+mkdir -p "$tree"/{host/base,sim}
+echo '/* a.c : an idea. */' >"$tree/host/base/a.c"
+echo '// d: another idea' >"$tree/sim/d.sv"
+echo '`a.c` `base/a.c` [d.sv](../../sim/d.sv)' >"$tree/host/base/README.md"
+touch "$tree/host/README.md" "$tree/sim/README.md"
+"$here/test_readmes.sh" in "$tree" || say 'FAIL a tree in which all is right'
 refused() { # refused WORDS
-    out=$("$here/test_readmes.sh" in "$tree") && { echo "FAIL missed: $1"; bad=1; }
-    [ "$out" = "$1" ] || { echo "FAIL said '$out' for '$1'"; bad=1; }
+    out=$("$here/test_readmes.sh" in "$tree") && say "FAIL missed: $1"
+    [ "$out" = "$1" ] || say "FAIL said '$out' for '$1'"
 }
-touch "$tree/sim/e.h" && refused "sim/README.md: does not name 'e.h'"
+echo 'int x;' >"$tree/sim/e.h" && refused "e.h: its first sentence must be 'name : idea'"
 rm "$tree/sim/e.h"
 echo '`gone.c`' >>"$tree/sim/README.md" && refused "sim/README.md: there is no 'gone.c'"
-sed -i '$d' "$tree/sim/README.md"
-echo '[e.h](../host/base/e.h)' >>"$tree/sim/README.md" && refused "sim/README.md: leads to no '../host/base/e.h'"
-sed -i '$d' "$tree/sim/README.md"
-mkdir "$tree/host/vec" && refused "host/vec: has no README.md"
+echo '[a](../host/a.c)' >"$tree/sim/README.md" && refused "sim/README.md: leads to no '../host/a.c'"
+rm "$tree/sim/README.md" && refused 'sim: has no README.md'
 exit $bad
